@@ -14,18 +14,18 @@ static int run(const struct pl_call *call)
     PL_TRY(pl_ranks(call->comm, &p, &rank));
 
     const struct pl_block block = pl_own_block(call, rank);
-    int *counts, *first;
-    PL_TRY(pl_equal_tables(call, p, block.bytes, &counts, &first));
+    const int *counts = pl_tables(call, p, pl_equal_blocks, block.bytes, 0);
+    PL_NEED(call, counts);
     const void *own = MPI_IN_PLACE; /* for all ranks or none */
     void *all;
     PL_TRY(pl_landing(call, p * block.bytes, PL_SLOT_RECV, &all));
     if (call->sendbuf != MPI_IN_PLACE)
         PL_TRY(pl_block_bytes(&block, PL_SLOT_SEND, call->comm, &own));
     else if (all != call->recvbuf)
-        PL_TRY(pl_pack(block.buf, block.count, block.type, (char *)all + first[rank], block.bytes,
-                       call->comm));
-    PL_TRY(
-        PL_MPI(Allgatherv)(own, block.bytes, MPI_BYTE, all, counts, first, MPI_BYTE, call->comm));
+        PL_TRY(pl_pack(block.buf, block.count, block.type, (char *)all + counts[p + rank],
+                       block.bytes, call->comm));
+    PL_TRY(PL_MPI(Allgatherv)(own, block.bytes, MPI_BYTE, all, counts, counts + p, MPI_BYTE,
+                              call->comm));
     PL_TRY(pl_deliver(call, all, p * block.bytes, p));
 out:
     return rc;

@@ -8,8 +8,6 @@
  * Scratch: 2 p integers; in place one block, since what is sent must not be received into. */
 #include "tools.h"
 
-#include <string.h>
-
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
@@ -19,9 +17,7 @@ static int run(const struct pl_call *call)
     int count = call->sendcount;
     MPI_Datatype type = call->sendtype;
     if (own == MPI_IN_PLACE) {
-        int size;
-        PL_TRY(PMPI_Type_size(call->recvtype, &size));
-        const int bytes = call->recvcounts[rank] * size;
+        const int bytes = call->recvcounts[rank] * pl_size_of(call->recvtype);
         void *copy = pl_scratch(call->comm, PL_SLOT_SEND, (size_t)bytes);
         PL_NEED(call, copy);
         PL_TRY(pl_pack(pl_at(call->recvbuf, call->rdispls[rank], call->recvtype),
@@ -30,11 +26,8 @@ static int run(const struct pl_call *call)
         count = bytes;
         type = MPI_BYTE;
     }
-    int *counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
+    const int *counts = pl_tables(call, p, pl_same_block, count, 0);
     PL_NEED(call, counts);
-    memset(counts, 0, 2 * (size_t)p * sizeof *counts);
-    for (int i = 0; i < p; i++)
-        counts[i] = count;
     PL_TRY(PL_MPI(Alltoallv)(own, counts, counts + p, type, call->recvbuf, call->recvcounts,
                              call->rdispls, call->recvtype, call->comm));
 out:

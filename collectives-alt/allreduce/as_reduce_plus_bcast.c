@@ -8,8 +8,8 @@
 
 static int run(const struct pl_call *call)
 {
-    int rc, rank;
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    int rc, p, rank;
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     const void *operands = rank == 0 ? call->sendbuf : pl_operand(call);
     PL_TRY(PL_MPI(Reduce)(operands, rank == 0 ? call->recvbuf : NULL, call->recvcount,
                           call->recvtype, call->op, 0, call->comm));

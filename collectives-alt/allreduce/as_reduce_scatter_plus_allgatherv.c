@@ -16,8 +16,9 @@ static int run(const struct pl_call *call)
 
     const MPI_Datatype type = call->recvtype;
     const bool in_place = call->sendbuf == MPI_IN_PLACE;
-    int *counts, *first;
-    PL_TRY(pl_piece_tables(call, p, &counts, &first));
+    const int *counts = pl_tables(call, p, pl_piece_blocks, call->recvcount, 0);
+    PL_NEED(call, counts);
+    const int *first = counts + p;
     void *mine = pl_at(call->recvbuf, first[rank], type);
     if (in_place) {
         mine = pl_scratch_elements(call->comm, PL_SLOT_RECV, counts[rank], type);

@@ -9,14 +9,14 @@
 
 static int run(const struct pl_call *call)
 {
-    int rc, p, size;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Type_size(call->recvtype, &size));
+    int rc, p, rank;
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
 
-    const int block = call->recvcount * size, n = p * block;
+    const int block = call->recvcount * pl_size_of(call->recvtype), n = p * block;
     const bool in_place = call->sendbuf == MPI_IN_PLACE;
-    int *counts, *first;
-    PL_TRY(pl_equal_tables(call, p, block, &counts, &first));
+    const int *counts = pl_tables(call, p, pl_equal_blocks, block, 0);
+    PL_NEED(call, counts);
+    const int *first = counts + p;
     const void *out_blocks = MPI_IN_PLACE;
     void *in_blocks;
     PL_TRY(pl_landing(call, n, PL_SLOT_RECV, &in_blocks));

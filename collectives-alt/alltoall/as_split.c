@@ -9,8 +9,8 @@
 
 static int run(const struct pl_call *call)
 {
-    int rc, p, size;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    int rc, p, rank, size;
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(PMPI_Type_size(call->recvtype, &size));
 
     const int block = call->recvcount * size, pieces = pl_pieces(call, block);

@@ -29,8 +29,8 @@ static long long longest(const struct pl_side *side, int p)
 
 static int run(const struct pl_call *call)
 {
-    int rc, p;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    int rc, p, rank;
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
 
     const bool in_place = call->sendbuf == MPI_IN_PLACE;
     const struct pl_side source = pl_send_side(call), target = pl_recv_side(call);

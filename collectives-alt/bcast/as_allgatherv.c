@@ -7,8 +7,6 @@
  * Scratch: 2 p integers; with a derived type n bytes. */
 #include "tools.h"
 
-#include <string.h>
-
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
@@ -16,11 +14,9 @@ static int run(const struct pl_call *call)
 
     const int n = (int)pl_volume(call);
     const bool root = rank == call->root, dense = pl_dense(call->recvtype);
-    int *counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
+    const int *counts = pl_tables(call, p, pl_one_block, call->root, n);
     void *all = dense ? call->recvbuf : pl_scratch(call->comm, PL_SLOT_RECV, (size_t)n);
     PL_NEED(call, counts && (all || n == 0));
-    memset(counts, 0, 2 * (size_t)p * sizeof *counts);
-    counts[call->root] = n;
     if (root && !dense)
         PL_TRY(pl_pack(call->recvbuf, call->recvcount, call->recvtype, all, n, call->comm));
     PL_TRY(PL_MPI(Allgatherv)(MPI_IN_PLACE, 0, MPI_BYTE, all, counts, counts + p, MPI_BYTE,

@@ -7,8 +7,8 @@
 
 static int run(const struct pl_call *call)
 {
-    int rc, rank;
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    int rc, p, rank;
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
 
     const int n = (int)pl_volume(call), pieces = pl_pieces(call, n);
     const bool dense = pl_dense(call->recvtype);

@@ -2,7 +2,6 @@
  * a communicator of this rank alone, whose errors return: a message to nobody for a datatype,
  * Exscan of no elements for an operation on it. An operation of the user is for any datatype. */
 #include "kept.h"
-#include "variant.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -6,23 +6,17 @@
  * packed where it is not. No layout is refused. The ranks must have equal architectures. */
 #include "tools.h"
 
-struct pl_block pl_own_block(const struct pl_call *call, int rank)
+#include <string.h>
+
+struct pl_block pl_own_block_in_place(const struct pl_call *call, int rank)
 {
-    struct pl_block block = {call->sendbuf, call->sendcount, call->sendtype, 0};
-    int size = 0;
-    if (call->sendbuf == MPI_IN_PLACE) {
-        const long long first = (long long)rank * call->recvcount;
-        block = (struct pl_block){pl_at(call->recvbuf, first, call->recvtype), call->recvcount,
-                                  call->recvtype, 0};
-    }
-    PMPI_Type_size(block.type, &size);
-    block.bytes = block.count * size;
-    return block;
+    const long long first = (long long)rank * call->recvcount;
+    return (struct pl_block){pl_at(call->recvbuf, first, call->recvtype), call->recvcount,
+                             call->recvtype, call->recvcount * pl_size_of(call->recvtype)};
 }
 
-int pl_block_bytes(const struct pl_block *block, int slot, MPI_Comm comm, const void **bytes)
+int pl_block_packed(const struct pl_block *block, int slot, MPI_Comm comm, const void **bytes)
 {
-    *bytes = block->buf;
     if (pl_dense(block->type))
         return MPI_SUCCESS;
     void *packed = pl_scratch(comm, slot, (size_t)block->bytes);
@@ -32,30 +26,54 @@ int pl_block_bytes(const struct pl_block *block, int slot, MPI_Comm comm, const 
     return pl_pack(block->buf, block->count, block->type, packed, block->bytes, comm);
 }
 
-int pl_landing(const struct pl_call *call, int bytes, int slot, void **landing)
+int pl_landing_found(const struct pl_call *call, int bytes, int slot, void **landing)
 {
-    *landing =
-        pl_dense(call->recvtype) ? call->recvbuf : pl_scratch(call->comm, slot, (size_t)bytes);
+    if (!pl_dense(call->recvtype))
+        *landing = pl_scratch(call->comm, slot, (size_t)bytes);
     return *landing || bytes == 0 ? MPI_SUCCESS : pl_raise(call->comm, MPI_ERR_NO_MEM);
 }
 
-int pl_deliver(const struct pl_call *call, const void *landing, int bytes, int p)
+int pl_deliver_packed(const struct pl_call *call, const void *landing, int bytes, int p)
 {
-    if (landing == call->recvbuf || bytes == 0)
+    if (bytes == 0)
         return MPI_SUCCESS;
     return pl_unpack(landing, bytes, call->recvbuf, p * call->recvcount, call->recvtype,
                      call->comm);
 }
 
-int pl_equal_tables(const struct pl_call *call, int p, int length, int **counts, int **first)
+void pl_equal_blocks(int *counts, int *first, int p, int length, int unused)
 {
-    *counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof **counts);
-    if (!*counts)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
-    *first = *counts + p;
+    (void)unused;
     for (int i = 0; i < p; i++) {
-        (*counts)[i] = length;
-        (*first)[i] = i * length;
+        counts[i] = length;
+        first[i] = i * length;
     }
-    return MPI_SUCCESS;
+}
+
+void pl_one_block(int *counts, int *first, int p, int rank, int length)
+{
+    memset(counts, 0, (size_t)p * sizeof *counts);
+    memset(first, 0, (size_t)p * sizeof *first);
+    counts[rank] = length;
+}
+
+void pl_same_block(int *counts, int *first, int p, int length, int unused)
+{
+    (void)unused;
+    memset(first, 0, (size_t)p * sizeof *first);
+    for (int i = 0; i < p; i++)
+        counts[i] = length;
+}
+
+const int *pl_tables_filled(const struct pl_call *call, int p, pl_fill *write, int x, int y)
+{
+    struct pl_kept *kept = pl_kept_on(call->comm);
+    int *counts = pl_scratch(call->comm, PL_SLOT_TABLES, 2 * (size_t)p * sizeof *counts);
+    if (!kept || !counts)
+        return NULL;
+    write(counts, counts + p, p, x, y);
+    kept->fill = write;
+    kept->x = x;
+    kept->y = y;
+    return counts;
 }

@@ -5,12 +5,10 @@
 #include <stdint.h>
 #include <string.h>
 
-bool pl_dense(MPI_Datatype type)
+bool pl_dense_uncommon(MPI_Datatype type)
 {
     int integers, addresses, datatypes, combiner, size;
     MPI_Aint lb, extent;
-    if (pl_common_size(type) > 0)
-        return true;
     return PMPI_Type_get_envelope(type, &integers, &addresses, &datatypes, &combiner) ==
                MPI_SUCCESS &&
            combiner == MPI_COMBINER_NAMED &&
@@ -19,11 +17,10 @@ bool pl_dense(MPI_Datatype type)
 }
 
 /* Integers, not pointers: with MPI_BOTTOM there is no array to point into. */
-void *pl_at(const void *buf, long long index, MPI_Datatype type)
+void *pl_at_uncommon(const void *buf, long long index, MPI_Datatype type)
 {
-    MPI_Aint lb, extent = pl_common_size(type);
-    if (extent == 0)
-        PMPI_Type_get_extent(type, &lb, &extent);
+    MPI_Aint lb, extent;
+    PMPI_Type_get_extent(type, &lb, &extent);
     return (void *)((intptr_t)buf + (intptr_t)(index * extent));
 }
 
@@ -71,11 +68,10 @@ out:
     return rc;
 }
 
-int pl_copy(const void *from, void *to, int count, MPI_Datatype type, MPI_Comm comm)
+int pl_copy_uncommon(const void *from, void *to, int count, MPI_Datatype type, MPI_Comm comm)
 {
-    int rc, size;
-    PL_TRY(PMPI_Type_size(type, &size));
-    const int bytes = count * size;
+    int rc = MPI_SUCCESS;
+    const int bytes = count * pl_size_of(type);
     if (pl_dense(type))
         return pl_unpack(from, bytes, to, count, type, comm);
     void *packed = pl_scratch(comm, PL_SLOT_COPY, (size_t)bytes);
@@ -87,7 +83,7 @@ out:
     return rc;
 }
 
-void *pl_scratch_elements(MPI_Comm comm, int slot, int count, MPI_Datatype type)
+void *pl_scratch_uncommon(MPI_Comm comm, int slot, int count, MPI_Datatype type)
 {
     MPI_Aint lb, extent, true_lb, true_extent;
     PMPI_Type_get_extent(type, &lb, &extent);

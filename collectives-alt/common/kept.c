@@ -1,14 +1,18 @@
-/* What is kept on a communicator: scratch memory (scratch.c), a private communicator (private.c),
- * and which ranks share a node (nodes.c).
+/* The state that Plumbline keeps on a communicator: its size, scratch memory (scratch.c), a private
+ * communicator (private.c), the ranks that share a node (nodes.c), and in libplumbline.so the rules
+ * that can match there.
  *
- * All of it hangs on one attribute, so that they live and die with the communicator; a duplicate
- * starts without. Collective calls on one communicator are serial by the standard, so no lock is
- * needed.
- */
+ * All of the state hangs on one attribute, so it lives and dies with the communicator; a duplicate
+ * starts without. Each thread remembers its last communicators, so most calls need not ask MPI for
+ * the attribute. Collective calls on one communicator are serial by the standard, so no lock is
+ * needed. */
 #include "kept.h"
 
 #include <pthread.h>
 #include <stdlib.h>
+
+PL_A_THREAD struct pl_seen pl_seen[PL_SEEN];
+atomic_uint pl_generation = 1; /* not that of an empty entry */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int keyval = MPI_KEYVAL_INVALID;
@@ -20,11 +24,14 @@ static int delete_kept(MPI_Comm comm, int key, void *value, void *extra)
     (void)extra;
     struct pl_kept *kept = value;
     int rc = MPI_SUCCESS, finalized = 0;
+    atomic_fetch_add_explicit(&pl_generation, 1, memory_order_release);
     PMPI_Finalized(&finalized);
     if (comm != MPI_COMM_WORLD && !finalized)
         rc = pl_kept_free_private(kept);
     pl_kept_free_scratch(kept);
-    free(kept->node_tables);
+    if (kept->rules)
+        kept->free_rules(kept->rules);
+    free(kept->nodes);
     free(kept);
     return rc;
 }
@@ -34,23 +41,36 @@ static void make_keyval(void)
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_kept, &keyval, NULL);
 }
 
-struct pl_kept *pl_kept_on(MPI_Comm comm)
+static struct pl_kept *make_kept(MPI_Comm comm)
+{
+    int inter = 0;
+    struct pl_kept *kept = calloc(1, sizeof *kept);
+    if (!kept)
+        return NULL;
+    kept->private_comm = MPI_COMM_NULL;
+    if (PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS ||
+        PMPI_Comm_size(comm, &kept->p) != MPI_SUCCESS ||
+        PMPI_Comm_rank(comm, &kept->rank) != MPI_SUCCESS ||
+        PMPI_Comm_set_attr(comm, keyval, kept) != MPI_SUCCESS) {
+        free(kept);
+        return NULL;
+    }
+    kept->inter = inter;
+    return kept;
+}
+
+struct pl_kept *pl_kept_find(MPI_Comm comm)
 {
     struct pl_kept *kept = NULL;
     int found = 0;
     pthread_once(&once, make_keyval);
     if (PMPI_Comm_get_attr(comm, keyval, &kept, &found) != MPI_SUCCESS)
         return NULL;
-    if (found)
-        return kept;
-    kept = calloc(1, sizeof *kept);
-    if (!kept)
-        return NULL;
-    kept->private_comm = MPI_COMM_NULL;
-    if (PMPI_Comm_set_attr(comm, keyval, kept) != MPI_SUCCESS) {
-        free(kept);
-        return NULL;
-    }
+    if (!found)
+        kept = make_kept(comm);
+    const unsigned now = atomic_load_explicit(&pl_generation, memory_order_acquire);
+    if (kept)
+        *pl_seen_place(comm) = (struct pl_seen){.comm = comm, .generation = now, .kept = kept};
     return kept;
 }
 

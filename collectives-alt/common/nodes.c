@@ -1,6 +1,6 @@
 /* Which ranks of a communicator share a node. No communicator is kept: hierarchical variants send
  * their messages on the private one. */
-#include "kept.h"
+#include "tools.h"
 
 #include <stdlib.h>
 
@@ -58,33 +58,32 @@ static void number_nodes(struct pl_nodes *nodes, int p, int *node_of, int *membe
 
 int pl_nodes(MPI_Comm comm, const struct pl_nodes **nodes)
 {
-    int rc = MPI_SUCCESS, p, rank, first;
+    int rc = MPI_SUCCESS, first;
     struct pl_kept *kept = pl_kept_on(comm);
     if (!kept)
         return pl_raise(comm, MPI_ERR_NO_MEM);
-    *nodes = &kept->nodes;
-    if (kept->nodes.node_of)
-        return rc;
-    PL_TRY(PMPI_Comm_size(comm, &p));
-    PL_TRY(PMPI_Comm_rank(comm, &rank));
-    int *tables = malloc((3 * (size_t)p + 1) * sizeof *tables);
-    if (!tables)
-        return pl_raise(comm, MPI_ERR_NO_MEM);
-    rc = find_first(comm, rank, &first);
-    if (rc == MPI_SUCCESS)
-        rc = PMPI_Allgather(&first, 1, MPI_INT, tables, 1, MPI_INT, comm);
-    for (int other = 0; rc == MPI_SUCCESS && other < p; other++)
-        if (tables[other] < 0)
-            rc = PL_LEFT;
-    if (rc != MPI_SUCCESS) {
-        free(tables);
-        return rc;
+    if (!kept->nodes) {
+        const int p = kept->p;
+        struct pl_nodes *made = malloc(sizeof *made + (3 * (size_t)p + 1) * sizeof(int));
+        if (!made)
+            return pl_raise(comm, MPI_ERR_NO_MEM);
+        int *tables = (int *)(made + 1);
+        rc = find_first(comm, kept->rank, &first);
+        if (rc == MPI_SUCCESS)
+            rc = PMPI_Allgather(&first, 1, MPI_INT, tables, 1, MPI_INT, comm);
+        for (int other = 0; rc == MPI_SUCCESS && other < p; other++)
+            if (tables[other] < 0)
+                rc = PL_LEFT;
+        if (rc != MPI_SUCCESS) {
+            free(made);
+            return rc;
+        }
+        number_nodes(made, p, tables, tables + p, tables + 2 * p);
+        made->node_of = tables;
+        made->members = tables + p;
+        made->first = tables + 2 * p;
+        kept->nodes = made;
     }
-    number_nodes(&kept->nodes, p, tables, tables + p, tables + 2 * p);
-    kept->node_tables = tables;
-    kept->nodes.node_of = tables;
-    kept->nodes.members = tables + p;
-    kept->nodes.first = tables + 2 * p;
-out:
+    *nodes = kept->nodes;
     return rc;
 }

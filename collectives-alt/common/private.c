@@ -1,6 +1,6 @@
 /* Private communicators. Each takes a context id, of which a library has a limited number, so a
  * process makes no more of them than it may; ranks agree on that in the split that makes one. */
-#include "kept.h"
+#include "tools.h"
 
 #include <limits.h>
 #include <stdatomic.h>
@@ -87,7 +87,7 @@ out:
     return rc;
 }
 
-int pl_private(MPI_Comm comm, MPI_Comm *private_comm)
+static PL_NOT_INLINE int first_private(MPI_Comm comm, MPI_Comm *private_comm)
 {
     struct pl_kept *kept = pl_kept_on(comm);
     if (!kept)
@@ -103,6 +103,15 @@ int pl_private(MPI_Comm comm, MPI_Comm *private_comm)
         if (rc != MPI_SUCCESS)
             return rc;
     }
+    *private_comm = kept->private_comm;
+    return MPI_SUCCESS;
+}
+
+int pl_private(MPI_Comm comm, MPI_Comm *private_comm)
+{
+    const struct pl_kept *kept = pl_seen_on(comm);
+    if (!kept || kept->private_comm == MPI_COMM_NULL)
+        return first_private(comm, private_comm);
     *private_comm = kept->private_comm;
     return MPI_SUCCESS;
 }

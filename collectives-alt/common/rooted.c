@@ -40,9 +40,7 @@ struct pl_portion pl_own_portion(const struct pl_call *call)
 
 static size_t bytes_of(const struct pl_portion *portion)
 {
-    int size = 0;
-    PMPI_Type_size(portion->type, &size);
-    return (size_t)portion->count * (size_t)size;
+    return (size_t)portion->count * (size_t)pl_size_of(portion->type);
 }
 
 bool pl_portion_empty(const struct pl_portion *portion)
@@ -69,8 +67,7 @@ int pl_root_keeps(const struct pl_call *call, MPI_Comm peers)
 int pl_rooted_begin(const struct pl_call *call, struct pl_rooted *me)
 {
     int rc;
-    PL_TRY(PMPI_Comm_size(call->comm, &me->p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &me->rank));
+    PL_TRY(pl_ranks(call->comm, &me->p, &me->rank));
     PL_TRY(pl_private(call->comm, &me->peers));
     me->root = call->root;
     me->v = pl_from_root(me->rank, call->root, me->p);

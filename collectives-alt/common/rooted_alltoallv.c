@@ -3,40 +3,44 @@
 
 #include <string.h>
 
-/* One side of the Alltoallv: with counts of 0, any address and any displacements will do. */
+/* One side of the Alltoallv. */
 struct side {
     const void *buf;
-    int *counts;
-    const int *places;
+    const int *counts, *places;
     MPI_Datatype type;
 };
+
+/* The counts of a root that keeps its own block. */
+static const int *without_own(const struct pl_call *call, const int *counts, int p)
+{
+    int *others = pl_scratch(call->comm, PL_SLOT_AUX, (size_t)p * sizeof *others);
+    if (others) {
+        memcpy(others, counts, (size_t)p * sizeof *others);
+        others[call->root] = 0;
+    }
+    return others;
+}
 
 int pl_rooted_alltoallv(const struct pl_call *call)
 {
     int rc, p, rank;
     PL_TRY(pl_ranks(call->comm, &p, &rank));
 
-    const size_t row = (size_t)p * sizeof(int);
-    int *zeros = pl_scratch(call->comm, PL_SLOT_AUX, 4 * row);
-    PL_NEED(call, zeros);
-    memset(zeros, 0, 4 * row);
-    struct side own = {zeros, zeros + p, zeros, MPI_BYTE};
-    struct side all = {zeros + 3 * p, zeros + 2 * p, zeros, MPI_BYTE};
     const bool gathers = pl_gathers(call);
-    const bool in_place = (gathers ? call->sendbuf : call->recvbuf) == MPI_IN_PLACE;
-    if (!in_place) {
-        const struct pl_portion portion = pl_own_portion(call);
-        own.buf = portion.buf;
-        own.type = portion.type;
-        own.counts[call->root] = portion.count;
-    }
+    const struct pl_portion portion = pl_own_portion(call);
+    const int *counts = pl_tables(call, p, pl_one_block, call->root, portion.count);
+    PL_NEED(call, counts);
+    const int *zeros = counts + p;
+    /* With counts of 0, any address and any displacements are valid. */
+    struct side own = {portion.count > 0 ? portion.buf : zeros, counts, zeros, portion.type};
+    struct side all = {counts, zeros, zeros, MPI_BYTE};
     if (rank == call->root) {
-        all.buf = gathers ? call->recvbuf : call->sendbuf;
-        all.places = gathers ? call->rdispls : call->sdispls;
-        all.type = gathers ? call->recvtype : call->sendtype;
-        memcpy(all.counts, gathers ? call->recvcounts : call->sendcounts, row);
-        if (in_place)
-            all.counts[rank] = 0;
+        all = gathers
+                  ? (struct side){call->recvbuf, call->recvcounts, call->rdispls, call->recvtype}
+                  : (struct side){call->sendbuf, call->sendcounts, call->sdispls, call->sendtype};
+        if ((gathers ? call->sendbuf : call->recvbuf) == MPI_IN_PLACE)
+            all.counts = without_own(call, all.counts, p);
+        PL_NEED(call, all.counts);
     }
     const struct side *from = gathers ? &own : &all, *to = gathers ? &all : &own;
     PL_TRY(PL_MPI(Alltoallv)(from->buf, from->counts, from->places, from->type, (void *)to->buf,

@@ -1,6 +1,6 @@
 /* Scratch memory: blocks that a communicator keeps for its next calls. What those of a process keep
  * together has a bound: above it those that were called least recently give back theirs. */
-#include "kept.h"
+#include "tools.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -8,32 +8,28 @@
 
 enum { ALIGNMENT = 64 };
 
-/* Communicators that keep blocks, in a ring: behind it the one called last, before it the one that
- * was not called for longest. */
-static struct pl_kept ring = {.before = &ring, .after = &ring};
-
-static struct {
-    size_t held, most;
-    bool threads; /* calls may come at the same time */
-    pthread_mutex_t lock;
-} scratch = {.most = SIZE_MAX, .lock = PTHREAD_MUTEX_INITIALIZER};
+struct pl_scratch_state pl_scratch_state = {
+    .most = SIZE_MAX,
+    .head = {.before = &pl_scratch_state.head, .after = &pl_scratch_state.head},
+};
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 void pl_scratch_limit(size_t most, bool threads)
 {
-    scratch.most = most;
-    scratch.threads = threads;
+    pl_scratch_state.most = most;
+    pl_scratch_state.threads = threads;
 }
 
 static void lock(void)
 {
-    if (scratch.threads)
-        pthread_mutex_lock(&scratch.lock);
+    if (pl_scratch_state.threads)
+        pthread_mutex_lock(&mutex);
 }
 
 static void unlock(void)
 {
-    if (scratch.threads)
-        pthread_mutex_unlock(&scratch.lock);
+    if (pl_scratch_state.threads)
+        pthread_mutex_unlock(&mutex);
 }
 
 static void take_out(struct pl_kept *kept)
@@ -47,19 +43,20 @@ static void take_out(struct pl_kept *kept)
 
 static void put_first(struct pl_kept *kept)
 {
-    if (ring.after == kept)
+    if (pl_scratch_state.head.after == kept)
         return;
     take_out(kept);
-    kept->before = &ring;
-    kept->after = ring.after;
-    ring.after->before = kept;
-    ring.after = kept;
+    kept->before = &pl_scratch_state.head;
+    kept->after = pl_scratch_state.head.after;
+    pl_scratch_state.head.after->before = kept;
+    pl_scratch_state.head.after = kept;
 }
 
 static void free_block(struct pl_kept *kept, int slot)
 {
     free(kept->block[slot]);
-    scratch.held -= kept->size[slot];
+    pl_scratch_state.held -= kept->size[slot];
+    kept->held -= kept->size[slot];
     kept->block[slot] = NULL;
     kept->size[slot] = 0;
 }
@@ -71,23 +68,17 @@ static void give_back(struct pl_kept *kept)
     take_out(kept);
 }
 
-static size_t size_of(const struct pl_kept *kept)
-{
-    size_t sum = 0;
-    for (int slot = 0; slot < PL_SCRATCH_SLOTS; slot++)
-        sum += kept->size[slot];
-    return sum;
-}
-
 static bool fits(size_t more)
 {
-    return scratch.held <= scratch.most && more <= scratch.most - scratch.held;
+    return pl_scratch_state.held <= pl_scratch_state.most &&
+           more <= pl_scratch_state.most - pl_scratch_state.held;
 }
 
 /* Whoever is in a call keeps what it has. */
 static void make_room(const struct pl_kept *kept, size_t bytes)
 {
-    for (struct pl_kept *other = ring.before; other != &ring && !fits(bytes);) {
+    for (struct pl_kept *other = pl_scratch_state.head.before;
+         other != &pl_scratch_state.head && !fits(bytes);) {
         struct pl_kept *next = other->before;
         if (other != kept && !atomic_load_explicit(&other->in_call, memory_order_acquire))
             give_back(other);
@@ -95,7 +86,7 @@ static void make_room(const struct pl_kept *kept, size_t bytes)
     }
 }
 
-void *pl_scratch(MPI_Comm comm, int slot, size_t bytes)
+static PL_NOT_INLINE void *grow(MPI_Comm comm, int slot, size_t bytes)
 {
     struct pl_kept *kept = pl_kept_on(comm);
     if (!kept)
@@ -108,42 +99,40 @@ void *pl_scratch(MPI_Comm comm, int slot, size_t bytes)
     make_room(kept, size);
     kept->block[slot] = size > bytes ? aligned_alloc(ALIGNMENT, size) : NULL;
     kept->size[slot] = kept->block[slot] ? size : 0;
-    scratch.held += kept->size[slot];
+    kept->held += kept->size[slot];
+    pl_scratch_state.held += kept->size[slot];
     put_first(kept);
     unlock();
     return kept->block[slot];
 }
 
-struct pl_kept *pl_scratch_begin(MPI_Comm comm, size_t bound)
+void *pl_scratch(MPI_Comm comm, int slot, size_t bytes)
 {
-    struct pl_kept *kept = pl_kept_on(comm);
-    if (!kept)
-        return NULL;
+    const struct pl_kept *kept = pl_seen_on(comm);
+    return kept && kept->block[slot] && kept->size[slot] >= bytes ? kept->block[slot]
+                                                                  : grow(comm, slot, bytes);
+}
+
+void pl_scratch_make_room(struct pl_kept *kept, size_t bound)
+{
     lock();
     atomic_store_explicit(&kept->in_call, true, memory_order_relaxed);
-    if (size_of(kept) > scratch.most - bound)
+    if (kept->held > pl_scratch_state.most - bound)
         give_back(kept);
     if (kept->after)
         put_first(kept);
     unlock();
-    return kept;
-}
-
-void pl_scratch_end(struct pl_kept *kept)
-{
-    if (kept)
-        atomic_store_explicit(&kept->in_call, false, memory_order_release);
 }
 
 size_t pl_scratch_held(void)
 {
-    return scratch.held;
+    return pl_scratch_state.held;
 }
 
 size_t pl_scratch_kept(MPI_Comm comm)
 {
     const struct pl_kept *kept = pl_kept_on(comm);
-    return kept ? size_of(kept) : 0;
+    return kept ? kept->held : 0;
 }
 
 void pl_kept_free_scratch(struct pl_kept *kept)

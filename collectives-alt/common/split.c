@@ -14,19 +14,14 @@ struct pl_piece pl_piece(int count, int pieces, int j)
                              count / pieces + (j < rest)};
 }
 
-int pl_piece_tables(const struct pl_call *call, int p, int **counts, int **first)
+void pl_piece_blocks(int *counts, int *first, int p, int n, int unused)
 {
-    int *tables = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *tables);
-    if (!tables)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
-    *counts = tables;
-    *first = tables + p;
+    (void)unused;
     for (int i = 0; i < p; i++) {
-        const struct pl_piece block = pl_piece(call->recvcount, p, i);
-        (*counts)[i] = block.count;
-        (*first)[i] = block.first;
+        const struct pl_piece block = pl_piece(n, p, i);
+        counts[i] = block.count;
+        first[i] = block.first;
     }
-    return MPI_SUCCESS;
 }
 
 int pl_split_elements(const struct pl_call *call)

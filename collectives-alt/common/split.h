@@ -20,8 +20,8 @@ struct pl_piece {
 int pl_pieces(const struct pl_call *call, int count);
 /* Piece j of `count` things in `pieces` pieces. */
 struct pl_piece pl_piece(int count, int pieces, int j);
-/* Tables of recvcount elements in p pieces. Take PL_SLOT_AUX. */
-int pl_piece_tables(const struct pl_call *call, int p, int **counts, int **first);
+/* Tables (pl_tables) of n elements in p pieces. */
+pl_fill pl_piece_blocks;
 
 /* The whole body for Reduce, Allreduce, Scan and Exscan, element by element; MPI_IN_PLACE
  * and all layouts pass through. No scratch. */

@@ -9,10 +9,21 @@
 #ifndef PL_TOOLS_H
 #define PL_TOOLS_H
 
-#include "variant.h"
+#include "kept.h"
 
-/* Slots of pl_scratch. PL_SLOT_COPY belongs to pl_copy, PL_SLOT_REQUESTS to pl_requests. */
-enum { PL_SLOT_SEND, PL_SLOT_RECV, PL_SLOT_AUX, PL_SLOT_WORK, PL_SLOT_COPY, PL_SLOT_REQUESTS };
+#include <string.h>
+
+/* Slots of pl_scratch. PL_SLOT_COPY belongs to pl_copy, PL_SLOT_REQUESTS to pl_requests,
+ * PL_SLOT_TABLES to pl_tables. */
+enum {
+    PL_SLOT_SEND,
+    PL_SLOT_RECV,
+    PL_SLOT_AUX,
+    PL_SLOT_WORK,
+    PL_SLOT_COPY,
+    PL_SLOT_REQUESTS,
+    PL_SLOT_TABLES
+};
 
 /* Gives an error, if rc is one, to the error handler of comm; returns rc. */
 int pl_raise(MPI_Comm comm, int rc);
@@ -31,8 +42,24 @@ int pl_raise(MPI_Comm comm, int rc);
  * on all ranks alike, where there is none: so a variant asks before it sends or writes anything. */
 int pl_private(MPI_Comm comm, MPI_Comm *private_comm);
 
-/* Tables for p blocks of equal length, one behind the other. Take PL_SLOT_AUX (blocks.c). */
-int pl_equal_tables(const struct pl_call *call, int p, int length, int **counts, int **first);
+/* --- tables of an inner call: p counts, then p displacements (blocks.c) --- */
+
+const int *pl_tables_filled(const struct pl_call *call, int p, pl_fill *write, int x, int y);
+
+/* Returns the counts, which nobody may change. They are kept on the communicator and written only
+ * where the last ones there were others. The displacements follow the counts. NULL when memory is
+ * short. */
+static inline const int *pl_tables(const struct pl_call *call, int p, pl_fill *write, int x, int y)
+{
+    struct pl_kept *kept = call->kept ? call->kept : pl_kept_on(call->comm);
+    if (kept && kept->block[PL_SLOT_TABLES] && kept->fill == write && kept->x == x && kept->y == y)
+        return kept->block[PL_SLOT_TABLES];
+    return pl_tables_filled(call, p, write, x, y);
+}
+
+pl_fill pl_equal_blocks; /* p blocks of x, one behind the other */
+pl_fill pl_one_block;    /* a block of y on rank x, nothing on the others */
+pl_fill pl_same_block;   /* p times the same block of x, at the front */
 
 /* The first tag of a variant's own messages; smaller ones belong to common/. Tags tell apart the
  * messages of one call: those of two calls come in order from each rank, and nobody receives from
@@ -42,8 +69,14 @@ enum { PL_OWN_TAG = 64 };
 /* The number of ranks, and which one this is. */
 static inline int pl_ranks(MPI_Comm comm, int *p, int *rank)
 {
-    const int rc = PMPI_Comm_size(comm, p);
-    return rc == MPI_SUCCESS ? PMPI_Comm_rank(comm, rank) : rc;
+    const struct pl_kept *kept = pl_kept_on(comm);
+    if (!kept) {
+        pl_raise(comm, MPI_ERR_NO_MEM);
+        return MPI_ERR_NO_MEM;
+    }
+    *p = kept->p;
+    *rank = kept->rank;
+    return MPI_SUCCESS;
 }
 
 /* Room for `count` requests; NULL when memory is short. Requests of the private communicator that
@@ -119,12 +152,31 @@ int pl_nodes(MPI_Comm comm, const struct pl_nodes **nodes);
 
 /* --- layout (copy.c) --- */
 
+/* Bytes of an element; MPI_UNDEFINED where no int holds them, and where MPI has no answer. */
+static inline int pl_size_of(MPI_Datatype type)
+{
+    int size = pl_common_size(type);
+    if (size == 0 && PMPI_Type_size(type, &size) != MPI_SUCCESS)
+        return MPI_UNDEFINED;
+    return size;
+}
+
 /* Predefined, and n elements are n * size bytes in memory. Everything else is packed: a derived
  * type without gaps may still have its elements in another order than its signature. */
-bool pl_dense(MPI_Datatype type);
+bool pl_dense_uncommon(MPI_Datatype type);
+static inline bool pl_dense(MPI_Datatype type)
+{
+    return pl_common_size(type) > 0 || pl_dense_uncommon(type);
+}
 
 /* Address of element `index` of an array of `type` at buf. */
-void *pl_at(const void *buf, long long index, MPI_Datatype type);
+void *pl_at_uncommon(const void *buf, long long index, MPI_Datatype type);
+static inline void *pl_at(const void *buf, long long index, MPI_Datatype type)
+{
+    const int size = pl_common_size(type);
+    return size > 0 ? (void *)((intptr_t)buf + (intptr_t)(index * size))
+                    : pl_at_uncommon(buf, index, type);
+}
 
 /* Between `count` elements at buf and `bytes` = count * size bytes in the order of the signature.
  */
@@ -133,11 +185,26 @@ int pl_unpack(const void *packed, int bytes, void *buf, int count, MPI_Datatype 
               MPI_Comm comm);
 
 /* Copies count elements; gaps of the destination stay as they are. */
-int pl_copy(const void *from, void *to, int count, MPI_Datatype type, MPI_Comm comm);
+int pl_copy_uncommon(const void *from, void *to, int count, MPI_Datatype type, MPI_Comm comm);
+static inline int pl_copy(const void *from, void *to, int count, MPI_Datatype type, MPI_Comm comm)
+{
+    const int size = pl_common_size(type);
+    if (size == 0)
+        return pl_copy_uncommon(from, to, count, type, comm);
+    if (count > 0)
+        memcpy(to, from, (size_t)count * (size_t)size);
+    return MPI_SUCCESS;
+}
 
 /* pl_scratch for count elements of any type, whatever its lower bound: what it returns is used as a
  * buffer argument. NULL when memory is short. */
-void *pl_scratch_elements(MPI_Comm comm, int slot, int count, MPI_Datatype type);
+void *pl_scratch_uncommon(MPI_Comm comm, int slot, int count, MPI_Datatype type);
+static inline void *pl_scratch_elements(MPI_Comm comm, int slot, int count, MPI_Datatype type)
+{
+    const int size = pl_common_size(type);
+    return size > 0 ? pl_scratch(comm, slot, (size_t)count * (size_t)size)
+                    : pl_scratch_uncommon(comm, slot, count, type);
+}
 
 /* --- blocks (blocks.c) --- */
 
@@ -148,15 +215,40 @@ struct pl_block {
     MPI_Datatype type;
     int bytes;
 };
-struct pl_block pl_own_block(const struct pl_call *call, int rank);
+struct pl_block pl_own_block_in_place(const struct pl_call *call, int rank);
+static inline struct pl_block pl_own_block(const struct pl_call *call, int rank)
+{
+    if (call->sendbuf == MPI_IN_PLACE)
+        return pl_own_block_in_place(call, rank);
+    return (struct pl_block){call->sendbuf, call->sendcount, call->sendtype,
+                             call->sendcount * pl_size_of(call->sendtype)};
+}
 
 /* The block as bytes: its own memory if it is dense, else packed into a scratch slot. */
-int pl_block_bytes(const struct pl_block *block, int slot, MPI_Comm comm, const void **bytes);
+int pl_block_packed(const struct pl_block *block, int slot, MPI_Comm comm, const void **bytes);
+static inline int pl_block_bytes(const struct pl_block *block, int slot, MPI_Comm comm,
+                                 const void **bytes)
+{
+    *bytes = block->buf;
+    return pl_common_size(block->type) > 0 ? MPI_SUCCESS
+                                           : pl_block_packed(block, slot, comm, bytes);
+}
 
 /* Where p * block->bytes bytes can be received: recvbuf if the receive type is dense, else a
  * scratch slot. pl_deliver then unpacks into recvbuf what did not land there. */
-int pl_landing(const struct pl_call *call, int bytes, int slot, void **landing);
-int pl_deliver(const struct pl_call *call, const void *landing, int bytes, int p);
+int pl_landing_found(const struct pl_call *call, int bytes, int slot, void **landing);
+static inline int pl_landing(const struct pl_call *call, int bytes, int slot, void **landing)
+{
+    *landing = call->recvbuf;
+    return pl_common_size(call->recvtype) > 0 && call->recvbuf
+               ? MPI_SUCCESS
+               : pl_landing_found(call, bytes, slot, landing);
+}
+int pl_deliver_packed(const struct pl_call *call, const void *landing, int bytes, int p);
+static inline int pl_deliver(const struct pl_call *call, const void *landing, int bytes, int p)
+{
+    return landing == call->recvbuf ? MPI_SUCCESS : pl_deliver_packed(call, landing, bytes, p);
+}
 
 /* --- operands (operands.c) --- */
 

@@ -26,6 +26,9 @@
 #define PL_A_THREAD _Thread_local __attribute__((tls_model("initial-exec")))
 #endif
 
+/* What is in a function of its own costs a call that does not get there no registers. */
+#define PL_NOT_INLINE __attribute__((noinline))
+
 enum pl_function {
 #define PL_FUNCTION(symbol, name) PL_FN_##symbol,
 #include "functions.def"
@@ -39,6 +42,8 @@ const char *pl_function_name(enum pl_function function);
 enum pl_function pl_function_by_name(const char *name);
 /* True where an operation is applied: one count, datatype and operation on all ranks. */
 bool pl_reduces(enum pl_function function);
+
+struct pl_kept;
 
 /* The arguments of one call. Fields a function does not have are zero. Names follow the standard;
  * MPI_Bcast's buffer is `recvbuf` with recvcount and recvtype on every rank; the datatype of a
@@ -54,6 +59,9 @@ struct pl_call {
     MPI_Op op;
     int root;
     MPI_Comm comm;
+    /* What libplumbline.so knows already of comm; else 0 and NULL. */
+    long long volume; /* pl_volume */
+    struct pl_kept *kept;
     const int *values;    /* of the running variant's parameters, in the order of its table */
     const void *messages; /* of a replay, which is no collective (probes/measure/replay.h) */
 };
@@ -64,22 +72,31 @@ struct pl_call {
  * size 0, and past INT_MAX - p bytes or elements; PL_LOCAL_VOLUME where no rank, or only some,
  * could tell (Gatherv, Scatterv, Alltoallv). See volume.c for each function. */
 enum { PL_NO_VOLUME = -1, PL_LOCAL_VOLUME = -2 };
-long long pl_volume(const struct pl_call *call);
+long long pl_volume_found(const struct pl_call *call);
+static inline long long pl_volume(const struct pl_call *call)
+{
+    return call->volume > 0 ? call->volume : pl_volume_found(call);
+}
 /* The same, with the number of processes (1 for MPI_Reduce_local) unless it is PL_NO_VOLUME. */
 long long pl_volume_and_size(const struct pl_call *call, int *size);
 /* The same on an intra-communicator of p processes; `rank` is read by functions with a root. */
 long long pl_volume_on(const struct pl_call *call, int p, int rank);
 
-/* Bytes of an element of the commonest types, of which the standard says enough; else 0. */
+/* Bytes of an element of the commonest types, of which the standard says enough; else 0. One
+ * comparison after the other: the first that holds ends it. */
 static inline int pl_common_size(MPI_Datatype type)
 {
-    if (type == MPI_BYTE || type == MPI_CHAR)
+#define PL_IS(common) __builtin_expect(type == (common), 1)
+    if (PL_IS(MPI_BYTE))
         return 1;
-    if (type == MPI_DOUBLE)
+    if (PL_IS(MPI_DOUBLE))
         return sizeof(double);
-    if (type == MPI_INT)
+    if (PL_IS(MPI_INT))
         return sizeof(int);
-    return type == MPI_FLOAT ? (int)sizeof(float) : 0;
+    if (PL_IS(MPI_FLOAT))
+        return sizeof(float);
+    return PL_IS(MPI_CHAR) ? 1 : 0;
+#undef PL_IS
 }
 
 enum pl_kind { PL_DEFAULT, PL_MOCKUP, PL_ALGORITHM, PL_NAIVE };
@@ -230,7 +247,7 @@ unsigned pl_counted_obstacles(const struct pl_variant *variant, const struct pl_
 /* Scratch memory of at least `bytes` bytes, 64-byte aligned, kept on the communicator as an
  * attribute and freed with it. `slot` (0..PL_SCRATCH_SLOTS-1) tells apart blocks that live at the
  * same time. Grows, never shrinks. NULL when memory is short. */
-#define PL_SCRATCH_SLOTS 6
+#define PL_SCRATCH_SLOTS 7
 void *pl_scratch(MPI_Comm comm, int slot, size_t bytes);
 
 /* Bytes that all slots of comm hold, and what gives them back (between calls only). */
@@ -242,12 +259,6 @@ void pl_scratch_release(MPI_Comm comm);
  * of another thread. `threads`: calls may come at the same time. */
 void pl_scratch_limit(size_t most, bool threads);
 size_t pl_scratch_held(void);
-
-/* Around a call of a variant where there is a limit. `bound`: pl_scratch_bound, within the limit;
- * what would not fit beside it is given back. */
-struct pl_kept;
-struct pl_kept *pl_scratch_begin(MPI_Comm comm, size_t bound);
-void pl_scratch_end(struct pl_kept *kept);
 
 /* The most private communicators (tools.h) that this process makes, and how many it has. */
 void pl_private_limit(int most);

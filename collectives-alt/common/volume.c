@@ -19,19 +19,10 @@
  * PL_NO_VOLUME (-1) for inter-communicators, for arguments that no legal call has, for reductions
  * of elements of size 0, and when bytes or elements go past INT_MAX - p: variants count them in
  * `int`, and pad them to p equal blocks. */
-#include "variant.h"
+#include "tools.h"
 
 #include <limits.h>
 #include <stdbool.h>
-
-/* MPI_UNDEFINED for more than an int holds, and where MPI has no answer. */
-static int size_of(MPI_Datatype type)
-{
-    int size = pl_common_size(type);
-    if (size == 0 && PMPI_Type_size(type, &size) != MPI_SUCCESS)
-        return MPI_UNDEFINED;
-    return size;
-}
 
 /* `count` elements on each of `blocks` ranks in bytes; -1 past `most`. A type of size 0 passes with
  * any count, and count 0 with any type: other ranks may write the same empty signature otherwise.
@@ -43,7 +34,7 @@ static long long bytes_of(int most, int blocks, long long count, MPI_Datatype ty
         return -1;
     if (count == 0)
         return 0;
-    const int size = size_of(type);
+    const int size = pl_size_of(type);
     return size < 0 || __builtin_mul_overflow(blocks * count, size, &bytes) || bytes > most ? -1
                                                                                             : bytes;
 }
@@ -73,7 +64,7 @@ static bool is_rooted(enum pl_function function)
            function == PL_FN_gatherv || function == PL_FN_scatter || function == PL_FN_scatterv;
 }
 
-long long pl_volume(const struct pl_call *call)
+long long pl_volume_found(const struct pl_call *call)
 {
     int p;
     return pl_volume_and_size(call, &p);
@@ -87,6 +78,11 @@ long long pl_volume_and_size(const struct pl_call *call, int *size)
     if (call->comm == MPI_COMM_NULL)
         return PL_NO_VOLUME;
 
+    const struct pl_kept *kept = pl_seen_on(call->comm);
+    if (kept) {
+        *size = kept->p;
+        return kept->inter ? PL_NO_VOLUME : pl_volume_on(call, kept->p, kept->rank);
+    }
     int inter, rank = 0;
     if (PMPI_Comm_test_inter(call->comm, &inter) != MPI_SUCCESS || inter)
         return PL_NO_VOLUME;

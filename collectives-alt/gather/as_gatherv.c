@@ -10,17 +10,20 @@
 
 static int run(const struct pl_call *call)
 {
-    int rc, p, rank, *counts = NULL, *first = NULL;
+    int rc, p, rank;
     PL_TRY(pl_ranks(call->comm, &p, &rank));
 
     const struct pl_block block = pl_own_block(call, rank);
     const bool root = rank == call->root;
     const void *own;
     void *all = NULL;
+    const int *counts = NULL, *first = NULL;
     PL_TRY(pl_block_bytes(&block, PL_SLOT_SEND, call->comm, &own));
     if (root) {
         PL_TRY(pl_landing(call, p * block.bytes, PL_SLOT_RECV, &all));
-        PL_TRY(pl_equal_tables(call, p, block.bytes, &counts, &first));
+        counts = pl_tables(call, p, pl_equal_blocks, block.bytes, 0);
+        PL_NEED(call, counts);
+        first = counts + p;
         if (call->sendbuf == MPI_IN_PLACE && all == call->recvbuf)
             own = MPI_IN_PLACE;
     }

@@ -9,9 +9,6 @@
 
 #include <stdlib.h>
 
-/* What is in a function of its own costs a call that does not get there no registers. */
-#define NOT_INLINE __attribute__((noinline))
-
 /* --- data movers --- */
 
 /* Which ranks send or receive, and what: one block, a block a rank, or what a table says. */
@@ -55,18 +52,6 @@ struct side {
     long long own, first; /* the block that stays on this rank, and where it begins */
 };
 
-/* -1: an array is missing, or a count is negative. */
-static long long sum_of(const int *counts, const int *displs, int p)
-{
-    long long sum = 0;
-    for (int i = 0; i < p; i++) {
-        if (!counts || !displs || counts[i] < 0)
-            return -1;
-        sum += counts[i];
-    }
-    return sum;
-}
-
 static inline struct side side_of(const struct pl_comm_state *comm_state, enum shape shape,
                                   const void *buf, int count, const int *counts, const int *displs,
                                   MPI_Datatype type)
@@ -74,11 +59,12 @@ static inline struct side side_of(const struct pl_comm_state *comm_state, enum s
     struct side side = {.buf = buf, .type = type, .count = count, .own = count};
     if (shape == BLOCKS)
         side.first = comm_state->rank * side.count;
-    if (shape == TABLE)
-        side.count = sum_of(counts, displs, comm_state->p);
-    if (shape == TABLE && side.count >= 0) {
-        side.own = counts[comm_state->rank];
-        side.first = displs[comm_state->rank];
+    struct pl_table table;
+    if (shape == TABLE) {
+        const bool good = pl_add_up(counts, displs, comm_state, &table);
+        side.count = good ? table.sum : -1;
+        side.own = good ? table.own : count;
+        side.first = good ? table.first : 0;
     }
     return side;
 }
@@ -131,8 +117,8 @@ static bool fit(const struct side *out, const struct side *in)
     return out_size < 0 || in_size < 0 || out->own * out_size == in->own * in_size;
 }
 
-static NOT_INLINE bool legal_move(const struct pl_call *call,
-                                  const struct pl_comm_state *comm_state)
+static PL_NOT_INLINE bool legal_move(const struct pl_call *call,
+                                     const struct pl_comm_state *comm_state)
 {
     const struct move *move = &moves[call->function];
     const bool sending = sends(call, comm_state), receiving = receives(call, comm_state);
@@ -156,17 +142,19 @@ static NOT_INLINE bool legal_move(const struct pl_call *call,
 
 /* Rank 0 has no result of Exscan: it may name any buffer for it, or none. So where one is named
  * twice all ranks do as the library would. */
-static NOT_INLINE bool legal_reduction(const struct pl_call *call,
-                                       const struct pl_comm_state *comm_state)
+static PL_NOT_INLINE bool legal_reduction(const struct pl_call *call,
+                                          const struct pl_comm_state *comm_state)
 {
     const MPI_Datatype type = call->recvtype;
     const bool root = call->function != PL_FN_reduce || call->root == comm_state->rank;
     const bool in_place = call->sendbuf == MPI_IN_PLACE, exscan = call->function == PL_FN_exscan;
     const void *operands = in_place ? call->recvbuf : call->sendbuf;
     long long all = call->recvcount, own = all;
+    struct pl_table table;
     if (call->function == PL_FN_reduce_scatter) {
-        all = sum_of(call->recvcounts, call->recvcounts, comm_state->p);
-        own = all < 0 ? 0 : call->recvcounts[comm_state->rank];
+        const bool good = pl_add_up(call->recvcounts, call->recvcounts, comm_state, &table);
+        all = good ? table.sum : -1;
+        own = good ? table.own : 0;
     }
     if (all < 0 || call->op == MPI_OP_NULL || !pl_accepts(call->op, type) || (in_place && !root) ||
         operands == MPI_IN_PLACE || is_missing(operands, all, type))
@@ -186,6 +174,52 @@ bool pl_legal(const struct pl_call *call, const struct pl_comm_state *comm_state
     return call->function == PL_FN_barrier || legal_reduction(call, comm_state);
 }
 
+/* --- what a decision depends on --- */
+
+bool pl_table_of(const struct pl_call *call, const struct pl_comm_state *comm_state,
+                 struct pl_table *out, struct pl_table *in)
+{
+    const struct move *move = &moves[call->function];
+    if (call->function == PL_FN_reduce_scatter)
+        return pl_add_up(call->recvcounts, call->recvcounts, comm_state, in);
+    return (move->out != TABLE || !sends(call, comm_state) ||
+            pl_add_up(call->sendcounts, call->sdispls, comm_state, out)) &&
+           (move->in != TABLE || !receives(call, comm_state) ||
+            pl_add_up(call->recvcounts, call->rdispls, comm_state, in));
+}
+
+static bool lasts(MPI_Op op, MPI_Datatype type)
+{
+    return pl_common_size(type) > 0 || pl_find_known(op, type);
+}
+
+bool pl_lasts(const struct pl_call *call, const struct pl_comm_state *comm_state)
+{
+    if (moves[call->function].receives != NOBODY)
+        return (!sends(call, comm_state) || lasts(MPI_OP_NULL, call->sendtype)) &&
+               (!receives(call, comm_state) || lasts(MPI_OP_NULL, call->recvtype));
+    return call->function == PL_FN_barrier ||
+           (pl_own_op(call->op) != PL_OWN_OPS && lasts(call->op, call->recvtype));
+}
+
+uintptr_t pl_clash(const struct pl_call *call, const struct pl_comm_state *comm_state)
+{
+    const struct move *move = &moves[call->function];
+    const uintptr_t none = UINTPTR_MAX / 2 + 1;
+    const bool reduce = call->function == PL_FN_reduce;
+    if (pl_reduces(call->function))
+        return reduce && call->root != comm_state->rank ? none : 0;
+    if (move->sends != ALL || move->receives != ALL || call->sendbuf == MPI_IN_PLACE)
+        return none;
+    const struct side out = side_of(comm_state, move->out, call->sendbuf, call->sendcount,
+                                    call->sendcounts, call->sdispls, call->sendtype);
+    const struct side in = side_of(comm_state, move->in, call->recvbuf, call->recvcount,
+                                   call->recvcounts, call->rdispls, call->recvtype);
+    MPI_Aint lb, extent = 0;
+    PMPI_Type_get_extent(out.type, &lb, &extent);
+    return out.type == in.type ? (uintptr_t)((out.first - in.first) * extent) : none;
+}
+
 /* --- empty signatures --- */
 
 static bool is_nothing(MPI_Datatype type)
@@ -198,8 +232,8 @@ static bool is_nothing(MPI_Datatype type)
 /* Ranks may write an empty signature as elements of size 0, or as no elements. There are libraries
  * that send a message for the one and wait for none for the other, or the other way round, and
  * hang (Ialltoallv and Ibcast of Open MPI 4.1.4). */
-static NOT_INLINE int run_without(bool out, bool in, const struct pl_spec *spec,
-                                  const struct pl_call *call, int p)
+static PL_NOT_INLINE int run_without(bool out, bool in, const struct pl_spec *spec,
+                                     const struct pl_call *call, int p)
 {
     struct pl_call plain = *call;
     int *zeros = calloc((size_t)p, sizeof *zeros);
@@ -229,8 +263,8 @@ struct kept {
 };
 
 /* Whether they differ, which of a function with a root the root alone can see. */
-static NOT_INLINE bool keeps_another(const struct pl_call *call,
-                                     const struct pl_comm_state *comm_state, struct kept *kept)
+static PL_NOT_INLINE bool keeps_another(const struct pl_call *call,
+                                        const struct pl_comm_state *comm_state, struct kept *kept)
 {
     const struct move *move = &moves[call->function];
     int sent = 0, received = 0;
@@ -266,8 +300,8 @@ static int deliver(const struct pl_call *call, const struct kept *kept, const ch
 /* The root takes part in the call that all others make, and then gets what a library says that
  * sends a message from the root to itself. Of a Gather all blocks are like the root's own, as far
  * as it can know. */
-static NOT_INLINE int run_unfit(const struct pl_spec *spec, const struct pl_call *call,
-                                const struct kept *kept, int p)
+static PL_NOT_INLINE int run_unfit(const struct pl_spec *spec, const struct pl_call *call,
+                                   const struct kept *kept, int p)
 {
     const bool gathers = call->function == PL_FN_gather;
     const int blocks = gathers ? p : 1;
@@ -299,8 +333,15 @@ out:
     return rc;
 }
 
-static NOT_INLINE int run_move(const struct pl_spec *spec, const struct pl_call *call,
-                               const struct pl_comm_state *comm_state)
+bool pl_unfit(const struct pl_call *call, const struct pl_comm_state *comm_state)
+{
+    const struct move *move = &moves[call->function];
+    struct kept kept;
+    return move->sends != move->receives && keeps_another(call, comm_state, &kept);
+}
+
+static PL_NOT_INLINE int run_move(const struct pl_spec *spec, const struct pl_call *call,
+                                  const struct pl_comm_state *comm_state)
 {
     const struct move *move = &moves[call->function];
     const bool out = sends(call, comm_state) && is_nothing(call->sendtype);

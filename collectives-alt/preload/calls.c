@@ -201,18 +201,17 @@ static int locate(MPI_Comm comm, struct pl_comm_state *comm_state)
     return rc == PL_LEFT ? MPI_SUCCESS : rc;
 }
 
-int pl_record(const struct pl_call *call)
+int pl_record(struct pl_call *call, struct pl_comm_state *comm_state)
 {
-    struct pl_comm_state *comm_state = pl_last_comm_state(call->comm);
     int rc = MPI_SUCCESS;
     if (call->comm == MPI_COMM_NULL)
-        return pl_decide(call);
+        return pl_decide(call, comm_state);
     if (!comm_state)
         PL_TRY(pl_comm_state_of(call->comm, call->function, &comm_state));
     if (!comm_state->located)
         PL_TRY(locate(call->comm, comm_state));
     const int64_t start = now();
-    rc = pl_decide(call);
+    rc = pl_decide(call, comm_state);
     count(call, comm_state, start, now());
 out:
     return rc;

@@ -1,34 +1,18 @@
 /* What is known of a communicator, asked once: its size, and which rules can match there at all.
- * It hangs on the communicator as an attribute; the last one of each thread is remembered, so that
- * most calls need not ask MPI. */
+ * It hangs on the communicator with all else that is kept there (kept.c). */
 #include "preload.h"
 #include "tools.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
-PL_A_THREAD struct pl_last pl_last;
-atomic_uint pl_generation = 1; /* not that of an empty pl_last */
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int keyval = MPI_KEYVAL_INVALID;
-
-static int delete_comm_state(MPI_Comm comm, int key, void *value, void *extra)
+static void free_comm_state(void *rules)
 {
-    (void)comm;
-    (void)key;
-    (void)extra;
-    struct pl_comm_state *comm_state = value;
-    atomic_fetch_add_explicit(&pl_generation, 1, memory_order_release);
-    for (int f = 0; f < PL_FUNCTION_COUNT; f++)
+    struct pl_comm_state *comm_state = rules;
+    for (int f = 0; f < PL_FUNCTION_COUNT; f++) {
         free(comm_state->choices[f].options);
+        free(comm_state->choices[f].decisions);
+    }
     free(comm_state);
-    return MPI_SUCCESS;
-}
-
-static void make_keyval(void)
-{
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_comm_state, &keyval, NULL);
 }
 
 /* Whether processes of another MPI_COMM_WORLD are there. The answer is the same on all ranks. */
@@ -57,24 +41,24 @@ out:
 
 /* No rule is for inter-communicators, nor for a rank alone; ranks of another job may have other
  * rules, or none. */
-static int make_comm_state(MPI_Comm comm, struct pl_comm_state **made)
+static int make_comm_state(MPI_Comm comm, struct pl_kept *kept)
 {
-    int rc, inter = 0;
+    int rc = MPI_SUCCESS;
     struct pl_comm_state *comm_state = calloc(1, sizeof *comm_state);
     if (!comm_state)
         return pl_raise(comm, MPI_ERR_NO_MEM);
-    PL_TRY(PMPI_Comm_test_inter(comm, &inter));
-    PL_TRY(PMPI_Comm_size(comm, &comm_state->p));
-    PL_TRY(PMPI_Comm_rank(comm, &comm_state->rank));
-    comm_state->inter = inter;
-    if (!inter && atomic_load_explicit(&pl_state.merged, memory_order_relaxed))
-        PL_TRY(is_foreign(comm, comm_state->p, &comm_state->foreign));
-    const bool left = inter || comm_state->foreign || comm_state->p == 1;
+    comm_state->kept = kept;
+    comm_state->p = kept->p;
+    comm_state->rank = kept->rank;
+    comm_state->inter = kept->inter;
+    if (!kept->inter && atomic_load_explicit(&pl_state.merged, memory_order_relaxed))
+        PL_TRY(is_foreign(comm, kept->p, &comm_state->foreign));
+    const bool left = kept->inter || comm_state->foreign || kept->p == 1;
     for (int f = 0; left && f < PL_FUNCTION_COUNT; f++)
         comm_state->choices[f] =
             (struct pl_choice){.known = true, .untouched = !pl_state.recording};
-    PL_TRY(PMPI_Comm_set_attr(comm, keyval, comm_state));
-    *made = comm_state;
+    kept->rules = comm_state;
+    kept->free_rules = free_comm_state;
     return MPI_SUCCESS;
 out:
     free(comm_state);
@@ -140,15 +124,25 @@ static int choose(MPI_Comm comm, enum pl_function function, const struct pl_comm
         if (rc != MPI_SUCCESS)
             goto out;
     }
-    if (fitting > 0 && !(choice->options = calloc((size_t)fitting, sizeof *choice->options)))
-        return pl_raise(comm, MPI_ERR_NO_MEM);
+    if (fitting > 0) {
+        choice->options = calloc((size_t)fitting, sizeof *choice->options);
+        choice->decisions = calloc(PL_DECISIONS, sizeof *choice->decisions);
+        if (!choice->options || !choice->decisions) {
+            free(choice->options);
+            free(choice->decisions);
+            *choice = (struct pl_choice){.known = false};
+            return pl_raise(comm, MPI_ERR_NO_MEM);
+        }
+    }
     for (int i = 0; i < state->count; i++) {
         const struct pl_rule *rule = first[i].rule;
         if (holds(rule->nprocs, p) && (!rule->by_nodes || (holds(rule->nodes, nodes->count) &&
                                                            rule->ppn.from <= nodes->least_ppn &&
                                                            nodes->most_ppn <= rule->ppn.to)))
-            choice->options[choice->count++] =
-                (struct pl_option){rule->bytes, &first[i], p != comm_state->p, false};
+            choice->options[choice->count++] = (struct pl_option){.bytes = rule->bytes,
+                                                                  .rule = &first[i],
+                                                                  .spec = &rule->spec,
+                                                                  .stands_in = p != comm_state->p};
     }
     choice->known = true;
     choice->untouched = choice->count == 0 && !pl_state.recording;
@@ -158,19 +152,15 @@ out:
 
 int pl_comm_state_of(MPI_Comm comm, enum pl_function function, struct pl_comm_state **comm_state)
 {
-    int rc = MPI_SUCCESS, found = 0;
-    struct pl_comm_state *here = pl_last_comm_state(comm);
-    if (!here) {
-        pthread_once(&once, make_keyval);
-        PL_TRY(PMPI_Comm_get_attr(comm, keyval, &here, &found));
-        if (!found)
-            PL_TRY(make_comm_state(comm, &here));
-        const unsigned now = atomic_load_explicit(&pl_generation, memory_order_acquire);
-        pl_last = (struct pl_last){.comm = comm, .generation = now, .comm_state = here};
-    }
-    *comm_state = here;
-    if (!here->choices[function].known)
-        rc = choose(comm, function, here, &here->choices[function]);
+    int rc = MPI_SUCCESS;
+    struct pl_kept *kept = pl_kept_on(comm);
+    if (!kept)
+        return pl_raise(comm, MPI_ERR_NO_MEM);
+    if (!kept->rules)
+        PL_TRY(make_comm_state(comm, kept));
+    *comm_state = kept->rules;
+    if (!(*comm_state)->choices[function].known)
+        rc = choose(comm, function, *comm_state, &(*comm_state)->choices[function]);
 out:
     return rc;
 }

@@ -1,5 +1,5 @@
 /* The MPI functions that a C application calls. Where no rule can match, a call costs two look-ups
- * and a counter more than the library's own; where rules are for other sizes, a comparison each. */
+ * and a counter more than the library's own. */
 #include "next.h"
 #include "preload.h"
 
@@ -59,39 +59,20 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
 #define FIELDS_REDUCED REDUCES, call.recvcount = count;
 #define FIELDS_REDUCE_SCATTER REDUCES, call.recvcounts = counts;
 
-/* MPI_Name, which goes to the library at once where no rule can match: pl_untouched, or `outside`.
- */
-#define ENTRY(symbol, Name, SHAPE, outside)                                                        \
+/* MPI_Name, which goes to the library at once where no rule can match. */
+#define ENTRY(symbol, Name, SHAPE)                                                                 \
     EXPORT int MPI_##Name PL_P_##SHAPE(int, int, )                                                 \
     {                                                                                              \
-        if (pl_untouched(PL_FN_##symbol, comm) || (outside))                                       \
+        if (!pl_has_rules(PL_FN_##symbol))                                                         \
+            return pl_next.Name PL_G_##SHAPE();                                                    \
+        struct pl_comm_state *comm_state = pl_last_comm_state(comm);                               \
+        if (comm_state && comm_state->choices[PL_FN_##symbol].untouched)                           \
             return pl_next.Name PL_G_##SHAPE();                                                    \
         struct pl_call call = pl_no_call;                                                          \
         call.function = PL_FN_##symbol;                                                            \
         FIELDS_##SHAPE call.comm = comm;                                                           \
-        return pl_replace(&call);                                                                  \
+        return pl_replace(&call, comm_state);                                                      \
     }
 
-ENTRY(barrier, Barrier, BARRIER, false)
-ENTRY(bcast, Bcast, BCAST, pl_outside(PL_FN_bcast, comm, false, count, type))
-ENTRY(gather, Gather, ROOTED,
-      sendbuf == MPI_IN_PLACE ? pl_outside(PL_FN_gather, comm, true, recvcount, recvtype)
-                              : pl_outside(PL_FN_gather, comm, true, sendcount, sendtype))
-ENTRY(scatter, Scatter, ROOTED,
-      pl_is_root(comm, root) ? pl_outside(PL_FN_scatter, comm, true, sendcount, sendtype)
-                             : pl_outside(PL_FN_scatter, comm, true, recvcount, recvtype))
-ENTRY(allgather, Allgather, BLOCKS, pl_outside(PL_FN_allgather, comm, true, recvcount, recvtype))
-ENTRY(alltoall, Alltoall, BLOCKS, pl_outside(PL_FN_alltoall, comm, true, recvcount, recvtype))
-ENTRY(allgatherv, Allgatherv, ALLGATHERV,
-      pl_outside_counts(PL_FN_allgatherv, comm, recvcounts, recvtype))
-ENTRY(gatherv, Gatherv, GATHERV, false)
-ENTRY(scatterv, Scatterv, SCATTERV, false)
-ENTRY(alltoallv, Alltoallv, ALLTOALLV, false)
-ENTRY(reduce, Reduce, REDUCE, pl_outside(PL_FN_reduce, comm, false, count, type))
-ENTRY(allreduce, Allreduce, REDUCED, pl_outside(PL_FN_allreduce, comm, false, count, type))
-ENTRY(reduce_scatter_block, Reduce_scatter_block, REDUCED,
-      pl_outside(PL_FN_reduce_scatter_block, comm, true, count, type))
-ENTRY(scan, Scan, REDUCED, pl_outside(PL_FN_scan, comm, false, count, type))
-ENTRY(exscan, Exscan, REDUCED, pl_outside(PL_FN_exscan, comm, false, count, type))
-ENTRY(reduce_scatter, Reduce_scatter, REDUCE_SCATTER,
-      pl_outside_counts(PL_FN_reduce_scatter, comm, counts, type))
+#define PL_COLLECTIVE(symbol, Name, SHAPE) ENTRY(symbol, Name, SHAPE)
+#include "collectives.def"

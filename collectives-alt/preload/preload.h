@@ -2,9 +2,8 @@
 #ifndef PL_PRELOAD_STATE_H
 #define PL_PRELOAD_STATE_H
 
+#include "kept.h"
 #include "profile.h"
-
-#include <stdatomic.h>
 
 /* A rule in force, with the calls it replaced, and how many of these on another number of processes
  * than its own. */
@@ -40,9 +39,9 @@ extern struct pl_active_rule pl_recorded[1]; /* `first` of a function without a 
 
 /* A locked instruction a counter would be felt in a call of a microsecond, so it is spent only
  * where threads may count at the same time. */
-static inline void pl_count(atomic_llong *counter, long long more)
+static inline void pl_count(bool shared, atomic_llong *counter, long long more)
 {
-    if (pl_state.threads)
+    if (shared)
         atomic_fetch_add_explicit(counter, more, memory_order_relaxed);
     else
         atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + more,
@@ -54,20 +53,55 @@ static inline void pl_count(atomic_llong *counter, long long more)
 struct pl_option {
     struct pl_interval bytes;
     struct pl_active_rule *rule;
-    bool stands_in; /* the rule is for the nearest number of processes */
-    bool left;      /* the variant got no private communicator here, on any rank */
+    const struct pl_spec *spec; /* of the rule */
+    bool stands_in;             /* the rule is for the nearest number of processes */
+    bool left;                  /* the variant got no private communicator here, on any rank */
 };
 
-/* The rules of one function that can match on one communicator, by bytes. Not `known` before the
- * first call; `untouched` where there are none and no call is recorded. */
+/* The way of a call: replaced, or not. */
+struct pl_way {
+    struct pl_option *option; /* NULL: the library's own call */
+    long long bytes;
+    size_t scratch; /* pl_scratch_bound; 0 for the tamper check */
+};
+
+/* What a table of counts and displacements contributes to a decision. */
+struct pl_table {
+    bool counts; /* false: the table is not significant here */
+    long long sum;
+    int own, first; /* count and displacement of this rank's block */
+};
+
+/* A decision, with all arguments that it depends on. Only handles that nobody can free are
+ * remembered: predefined datatypes and MPI's own operations. Other buffers than the last ones count
+ * by their kinds and by their distance: calls whose buffers are `clash` bytes apart are not legal.
+ */
+struct pl_decision {
+    bool made;
+    struct pl_call call; /* its buffers are those of the last call */
+    struct pl_table out, in;
+    uintptr_t clash;
+    struct pl_way way;
+};
+enum { PL_DECISIONS = 8 };
+enum { /* functions with a table, as bits */
+       PL_HAS_TABLES = 1 << PL_FN_gatherv | 1 << PL_FN_scatterv | 1 << PL_FN_allgatherv |
+                       1 << PL_FN_alltoallv | 1 << PL_FN_reduce_scatter
+};
+
+/* The rules of one function that can match on one communicator, by bytes, and the last decisions.
+ * Not `known` before the first call; `untouched` where there are none and no call is recorded. */
 struct pl_choice {
     bool known, untouched;
     int count;
     struct pl_option *options;
+    struct pl_decision *decisions; /* PL_DECISIONS of them, where there are options */
+    struct pl_decision *last;      /* of these; NULL before the first, and while recording */
 };
 
 /* What is known of a communicator; lives and dies with it. */
 struct pl_comm_state {
+    struct pl_kept *kept;
     int p, rank;
     bool inter, foreign; /* foreign: it has ranks of another job */
     bool located;        /* calls.c knows nodes and ranks a node (0: nobody could say) */
@@ -75,21 +109,11 @@ struct pl_comm_state {
     struct pl_choice choices[PL_FUNCTION_COUNT];
 };
 
-/* The communicator of this thread's last call. An entry of another generation is stale: since then
- * a communicator was freed, whose handle may have been given to another one. */
-struct pl_last {
-    MPI_Comm comm;
-    unsigned generation;
-    struct pl_comm_state *comm_state;
-};
-extern PL_A_THREAD struct pl_last pl_last;
-extern atomic_uint pl_generation;
-
 /* NULL where pl_comm_state_of must ask MPI. */
 static inline struct pl_comm_state *pl_last_comm_state(MPI_Comm comm)
 {
-    const unsigned now = atomic_load_explicit(&pl_generation, memory_order_acquire);
-    return pl_last.generation == now && pl_last.comm == comm ? pl_last.comm_state : NULL;
+    const struct pl_kept *kept = pl_seen_on(comm);
+    return kept ? kept->rules : NULL;
 }
 
 /* What is known of a communicator, with the rules of `function` chosen. The first call of a
@@ -99,72 +123,59 @@ int pl_comm_state_of(MPI_Comm comm, enum pl_function function, struct pl_comm_st
 
 /* --- calls --- */
 
-/* True if no rule can match: the call goes to the library as it is. Counts it. */
-static inline bool pl_untouched(enum pl_function function, MPI_Comm comm)
+/* False if no rule is for the function: the call goes to the library as it is. Counts it. */
+static inline bool pl_has_rules(enum pl_function function)
 {
     struct pl_function_state *state = &pl_state.functions[function];
-    pl_count(&state->calls, 1);
-    if (!atomic_load_explicit(&state->first, memory_order_acquire))
-        return true;
-    const struct pl_comm_state *comm_state = pl_last_comm_state(comm);
-    return comm_state && comm_state->choices[function].untouched;
-}
-
-/* Whether the rules of `function` are known and none is for calls of so many bytes. */
-static inline bool pl_no_rule_for(const struct pl_choice *choice, long long bytes)
-{
-    for (int i = 0; i < choice->count && choice->options[i].bytes.from <= bytes; i++)
-        if (bytes <= choice->options[i].bytes.to)
-            return false;
-    return choice->known;
-}
-
-/* True if the rules of `function` are known on `comm` and none is for calls of so many bytes: with
- * `count` elements of a common type, for each rank where the function sends in blocks. Called
- * behind pl_untouched; it saves the way through pl_replace. */
-static inline bool pl_outside(enum pl_function function, MPI_Comm comm, bool blocks, int count,
-                              MPI_Datatype type)
-{
-    const struct pl_comm_state *comm_state = pl_last_comm_state(comm);
-    const long long size = pl_common_size(type);
-    if (!comm_state || size == 0 || pl_state.recording)
-        return false;
-    return pl_no_rule_for(&comm_state->choices[function],
-                          size * count * (blocks ? comm_state->p : 1));
-}
-
-/* The same for a function with a count a rank, all of them known to all. */
-static inline bool pl_outside_counts(enum pl_function function, MPI_Comm comm, const int counts[],
-                                     MPI_Datatype type)
-{
-    const struct pl_comm_state *comm_state = pl_last_comm_state(comm);
-    const long long size = pl_common_size(type);
-    if (!comm_state || size == 0 || pl_state.recording || !counts)
-        return false;
-    long long sum = 0;
-    for (int i = 0; i < comm_state->p; i++)
-        sum += counts[i];
-    return pl_no_rule_for(&comm_state->choices[function], size * sum);
-}
-
-/* Whether this rank is `root`; behind pl_untouched, where the communicator is known. */
-static inline bool pl_is_root(MPI_Comm comm, int root)
-{
-    const struct pl_comm_state *comm_state = pl_last_comm_state(comm);
-    return comm_state && comm_state->rank == root;
+    pl_count(pl_state.threads, &state->calls, 1);
+    return atomic_load_explicit(&state->first, memory_order_acquire) != NULL;
 }
 
 /* What a call begins as. A copy of it is made faster than zeros in the place of unnamed fields. */
 extern const struct pl_call pl_no_call;
 
 /* The call with what the rules say, or the library's own; recorded where that is asked for. */
-int pl_replace(const struct pl_call *call);
-int pl_decide(const struct pl_call *call); /* the same, not recorded */
+int pl_replace(struct pl_call *call, struct pl_comm_state *comm_state);
+int pl_decide(struct pl_call *call, struct pl_comm_state *comm_state); /* the same, not recorded */
 
 /* --- arguments (arguments.c) --- */
 
 /* False where the library would refuse the call, as far as this rank can see. */
 bool pl_legal(const struct pl_call *call, const struct pl_comm_state *comm_state);
+
+/* The distance of the buffers (recvbuf - sendbuf) at which the library would refuse such a call;
+ * one that no buffers have where there is none. The call is legal, and its handles last. */
+uintptr_t pl_clash(const struct pl_call *call, const struct pl_comm_state *comm_state);
+
+/* False where an array is missing, or a count is negative. */
+static inline bool pl_add_up(const int *counts, const int *displs,
+                             const struct pl_comm_state *comm_state, struct pl_table *table)
+{
+    long long sum = 0;
+    int signs = 0;
+    if (!counts || !displs)
+        return false;
+    for (int i = 0; i < comm_state->p; i++) {
+        sum += counts[i];
+        signs |= counts[i];
+    }
+    table->counts = true;
+    table->sum = sum;
+    table->own = counts[comm_state->rank];
+    table->first = displs[comm_state->rank];
+    return signs >= 0;
+}
+
+/* Both tables of a call, as far as they are significant here. False where a table is missing or
+ * has a negative count. */
+bool pl_table_of(const struct pl_call *call, const struct pl_comm_state *comm_state,
+                 struct pl_table *out, struct pl_table *in);
+/* True if the handles that are significant here are known to be predefined. */
+bool pl_lasts(const struct pl_call *call, const struct pl_comm_state *comm_state);
+
+/* Whether this rank is a root that sends itself another block than it receives. Such a call is
+ * never remembered: it runs by pl_run. */
+bool pl_unfit(const struct pl_call *call, const struct pl_comm_state *comm_state);
 
 /* pl_spec_run, where an empty signature is written as no elements by all ranks. */
 int pl_run(const struct pl_spec *spec, const struct pl_call *call,
@@ -191,6 +202,6 @@ bool pl_calls_open(const char *folder, long long job);
 /* `finished`: at the end; else, on all ranks, nothing is left of the file. */
 void pl_calls_close(bool finished);
 /* pl_decide, counted and timed. Collective in the first call on a communicator. */
-int pl_record(const struct pl_call *call);
+int pl_record(struct pl_call *call, struct pl_comm_state *comm_state);
 
 #endif

@@ -20,49 +20,51 @@ static bool fits_classes(const struct pl_rule *rule, const struct pl_call *call)
            (is_any(rule->types) || (rule->types & pl_type_kind(call->recvtype)));
 }
 
-/* What is found for a call. */
-struct found {
-    struct pl_option *option; /* NULL: nothing */
-    long long bytes;
-    size_t scratch; /* pl_scratch_bound; 0 for the canary */
-};
-
-/* The canary is a variant of every function and has no obstacles. What is too much memory alone is
- * not replaced. */
+/* The tamper check is a variant of every function and has no obstacles. What is too much memory
+ * alone is not replaced. */
 static bool may_run(const struct pl_variant *variant, const struct pl_call *call, int p,
-                    struct found *found)
+                    struct pl_way *way)
 {
     if (variant == &pl_canary)
         return true;
     if (pl_counted_obstacles(variant, call) != 0)
         return false;
-    found->scratch = pl_scratch_bound(variant, call, found->bytes, p);
-    return found->scratch <= pl_state.profile.memory;
+    way->scratch = pl_scratch_bound(variant, call, way->bytes, p);
+    return way->scratch <= pl_state.profile.memory;
 }
 
-static struct found find(const struct pl_comm_state *comm_state, const struct pl_call *call)
+static struct pl_option *option_for(const struct pl_choice *choice, const struct pl_call *call,
+                                    long long bytes)
+{
+    for (int i = 0; i < choice->count && choice->options[i].bytes.from <= bytes; i++)
+        if (choice->options[i].bytes.to >= bytes &&
+            fits_classes(choice->options[i].rule->rule, call))
+            return &choice->options[i];
+    return NULL;
+}
+
+/* True where the way of this call is that of all calls with the same arguments. The library is
+ * asked about handles that may be none (pl_legal) before anything else is asked about them. */
+static bool find(const struct pl_comm_state *comm_state, const struct pl_call *call,
+                 struct pl_way *way)
 {
     const struct pl_choice *choice = &comm_state->choices[call->function];
-    struct found found = {NULL, 0, 0};
-    if (choice->count == 0 || !pl_legal(call, comm_state))
-        return found;
+    const bool lasts = pl_lasts(call, comm_state);
+    if (!lasts && !pl_legal(call, comm_state))
+        return false;
     const long long bytes = pl_volume_on(call, comm_state->p, comm_state->rank);
     if (bytes != PL_LOCAL_VOLUME) /* rules for such functions are for all volumes */
-        found.bytes = bytes;
-    if (found.bytes < 0)
-        return found;
-    for (int i = 0; i < choice->count; i++) {
-        struct pl_option *option = &choice->options[i];
-        const struct pl_rule *rule = option->rule->rule;
-        if (option->bytes.from > found.bytes)
-            break;
-        if (option->bytes.to >= found.bytes && fits_classes(rule, call)) {
-            if (may_run(rule->spec.variant, call, comm_state->p, &found))
-                found.option = option;
-            break;
-        }
-    }
-    return found;
+        way->bytes = bytes;
+    if (way->bytes < 0)
+        return false;
+    struct pl_option *option = option_for(choice, call, way->bytes);
+    if (!option)
+        return lasts;
+    if (lasts && !pl_legal(call, comm_state))
+        return false;
+    if (may_run(option->rule->rule->spec.variant, call, comm_state->p, way))
+        way->option = option;
+    return lasts && !(way->option && pl_unfit(call, comm_state));
 }
 
 /* False before MPI_Init and after MPI_Finalize. */
@@ -90,51 +92,150 @@ static int find_comm_state(const struct pl_call *call, struct pl_comm_state **co
     return pl_comm_state_of(call->comm, call->function, comm_state);
 }
 
-static void count(const struct found *found, struct pl_function_state *state)
+static inline void count(const struct pl_option *option, const struct pl_call *call)
 {
-    const struct pl_option *option = found->option;
-    pl_count(&option->rule->replaced, 1);
+    struct pl_function_state *state = &pl_state.functions[call->function];
+    const bool shared = pl_state.threads;
+    pl_count(shared, &option->rule->replaced, 1);
     if (option->stands_in)
-        pl_count(&option->rule->nearest, 1);
-    pl_count(&state->replaced, 1);
-    pl_count(&state->bytes, found->bytes);
+        pl_count(shared, &option->rule->nearest, 1);
+    pl_count(shared, &state->replaced, 1);
+    pl_count(shared, &state->bytes, call->volume);
 }
 
 /* A variant that was left once is left for good: all ranks know. */
-static int run(const struct found *found, const struct pl_call *call,
-               const struct pl_comm_state *comm_state)
+static PL_NOT_INLINE int leave(struct pl_option *option, const struct pl_call *call)
 {
-    struct pl_option *option = found->option;
-    struct pl_function_state *state = &pl_state.functions[call->function];
-    if (!option->left) {
-        struct pl_kept *kept = found->scratch ? pl_scratch_begin(call->comm, found->scratch) : NULL;
-        const int rc = pl_run(&option->rule->rule->spec, call, comm_state);
-        pl_scratch_end(kept);
-        if (rc != PL_LEFT) {
-            count(found, state);
-            return rc;
-        }
-        option->left = true;
-    }
-    pl_count(&state->crowded, 1);
+    option->left = true;
+    pl_count(pl_state.threads, &pl_state.functions[call->function].crowded, 1);
     return pl_call_next(call);
 }
 
-int pl_decide(const struct pl_call *call)
+/* No predefined datatype that lasts is an empty signature. An error handler of the application may
+ * make calls of its own, so that `way` is another one afterwards. */
+static inline __attribute__((always_inline)) int run(const struct pl_way *way, struct pl_call *call,
+                                                     const struct pl_comm_state *comm_state,
+                                                     bool lasts)
 {
-    struct found found = {NULL, 0, 0};
-    struct pl_comm_state *comm_state = pl_last_comm_state(call->comm);
+    struct pl_option *const option = way->option;
+    const struct pl_spec *const spec = option->spec;
+    const bool takes_memory = way->scratch > 0;
+    call->values = spec->values;
+    call->volume = way->bytes;
+    call->kept = comm_state->kept;
+    if (option->left)
+        return leave(option, call);
+    if (takes_memory)
+        pl_scratch_begin(call->kept, way->scratch);
+    const int rc = lasts ? spec->variant->run(call) : pl_run(spec, call, comm_state);
+    if (takes_memory)
+        pl_scratch_end(call->kept);
+    if (rc == PL_LEFT)
+        return leave(option, call);
+    count(option, call);
+    return rc;
+}
+
+/* A buffer at no address, in place, or neither. */
+static unsigned place_of(const void *buf)
+{
+    return (buf == MPI_BOTTOM ? 1u : 0u) | (buf == MPI_IN_PLACE ? 2u : 0u);
+}
+
+/* Whether other buffers than the last ones change nothing in a decision. */
+static PL_NOT_INLINE bool alike(struct pl_decision *decision, const struct pl_call *call)
+{
+    const struct pl_call *last = &decision->call;
+    const uintptr_t distance = (uintptr_t)call->recvbuf - (uintptr_t)call->sendbuf;
+    if (place_of(last->sendbuf) != place_of(call->sendbuf) ||
+        place_of(last->recvbuf) != place_of(call->recvbuf) || distance == decision->clash)
+        return false;
+    decision->call.sendbuf = call->sendbuf;
+    decision->call.recvbuf = call->recvbuf;
+    return true;
+}
+
+static bool same_table(const struct pl_table *last, const int *counts, const int *displs,
+                       const struct pl_comm_state *comm_state)
+{
+    struct pl_table now;
+    return !last->counts || (pl_add_up(counts, displs, comm_state, &now) && now.sum == last->sum &&
+                             now.own == last->own && now.first == last->first);
+}
+
+static PL_NOT_INLINE bool same_tables(const struct pl_decision *last, const struct pl_call *call,
+                                      const struct pl_comm_state *comm_state)
+{
+    const bool reduces = call->function == PL_FN_reduce_scatter;
+    return same_table(&last->out, call->sendcounts, call->sdispls, comm_state) &&
+           same_table(&last->in, call->recvcounts, reduces ? call->recvcounts : call->rdispls,
+                      comm_state);
+}
+
+static inline __attribute__((always_inline)) bool is_for(struct pl_decision *decision,
+                                                         const struct pl_call *call,
+                                                         const struct pl_comm_state *comm_state)
+{
+    const struct pl_call *last = &decision->call;
+    const bool same_buffers = last->sendbuf == call->sendbuf && last->recvbuf == call->recvbuf;
+    return last->recvcount == call->recvcount && last->sendcount == call->sendcount &&
+           last->recvtype == call->recvtype && last->sendtype == call->sendtype &&
+           last->op == call->op && last->root == call->root &&
+           (same_buffers || alike(decision, call)) &&
+           (!(PL_HAS_TABLES >> call->function & 1u) || same_tables(decision, call, comm_state));
+}
+
+static struct pl_decision *place(const struct pl_choice *choice, const struct pl_call *call)
+{
+    const uint32_t counts = (uint32_t)call->recvcount + 3 * (uint32_t)call->sendcount;
+    const uint32_t types = (uint32_t)((uintptr_t)call->recvtype >> 4);
+    const uint32_t hash = (counts + 5 * types + (uint32_t)call->root) * UINT32_C(0x9e3779b1);
+    return &choice->decisions[hash >> 16 & (PL_DECISIONS - 1)];
+}
+
+/* Where the last call had other arguments. */
+static PL_NOT_INLINE int choose(struct pl_call *call, struct pl_comm_state *comm_state)
+{
+    struct pl_choice *choice = &comm_state->choices[call->function];
+    struct pl_decision *decision = place(choice, call);
+    struct pl_table out = {0}, in = {0};
+    struct pl_way way = {NULL, 0, 0};
+    const bool tables = PL_HAS_TABLES >> call->function & 1u;
+    const bool known = decision->made && is_for(decision, call, comm_state);
+    if (!known) {
+        if (tables && !pl_table_of(call, comm_state, &out, &in))
+            return pl_call_next(call);
+        if (!find(comm_state, call, &way))
+            return way.option ? run(&way, call, comm_state, false) : pl_call_next(call);
+        *decision =
+            (struct pl_decision){.made = true, .call = *call, .out = out, .in = in, .way = way};
+        decision->clash = pl_clash(call, comm_state);
+    }
+    if (!pl_state.recording)
+        choice->last = decision;
+    return decision->way.option ? run(&decision->way, call, comm_state, true) : pl_call_next(call);
+}
+
+int pl_decide(struct pl_call *call, struct pl_comm_state *comm_state)
+{
     if (!comm_state || !comm_state->choices[call->function].known) {
         const int rc = find_comm_state(call, &comm_state);
         if (rc != MPI_SUCCESS)
             return rc;
     }
-    if (comm_state)
-        found = find(comm_state, call);
-    return found.option ? run(&found, call, comm_state) : pl_call_next(call);
+    return comm_state && comm_state->choices[call->function].count > 0 ? choose(call, comm_state)
+                                                                       : pl_call_next(call);
 }
 
-int pl_replace(const struct pl_call *call)
+static PL_NOT_INLINE int begin(struct pl_call *call, struct pl_comm_state *comm_state)
 {
-    return pl_state.recording ? pl_record(call) : pl_decide(call);
+    return pl_state.recording ? pl_record(call, comm_state) : pl_decide(call, comm_state);
+}
+
+int pl_replace(struct pl_call *call, struct pl_comm_state *comm_state)
+{
+    struct pl_decision *last = comm_state ? comm_state->choices[call->function].last : NULL;
+    if (!last || !is_for(last, call, comm_state))
+        return begin(call, comm_state);
+    return last->way.option ? run(&last->way, call, comm_state, true) : pl_call_next(call);
 }

@@ -9,8 +9,8 @@
 
 static int run(const struct pl_call *call)
 {
-    int rc, rank;
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    int rc, p, rank;
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
 
     const int n = call->recvcount;
     const bool root = rank == call->root, copy_operands = call->sendbuf == MPI_IN_PLACE;

@@ -4,11 +4,9 @@
  * one.
  * Cost: Reduce_scatter(n) with one block of n bytes.
  * Restrictions: contiguous types (operands.c); MPI_Reduce_scatter keeps the order of operands.
- * Scratch: p integers; at a root that reduces in place the copy of its operands, since
+ * Scratch: 2 p integers; at a root that reduces in place the copy of its operands, since
  * MPI_Reduce_scatter takes MPI_IN_PLACE from all ranks or none. */
 #include "tools.h"
-
-#include <string.h>
 
 static int run(const struct pl_call *call)
 {
@@ -17,10 +15,8 @@ static int run(const struct pl_call *call)
 
     const int n = call->recvcount;
     const void *operands = call->sendbuf;
-    int *counts = pl_scratch(call->comm, PL_SLOT_AUX, (size_t)p * sizeof *counts);
+    const int *counts = pl_tables(call, p, pl_one_block, call->root, n);
     PL_NEED(call, counts);
-    memset(counts, 0, (size_t)p * sizeof *counts);
-    counts[call->root] = n;
     if (operands == MPI_IN_PLACE) {
         void *copy = pl_scratch_elements(call->comm, PL_SLOT_SEND, n, call->recvtype);
         PL_NEED(call, copy);
@@ -28,8 +24,8 @@ static int run(const struct pl_call *call)
         operands = copy;
     }
     /* No result elsewhere: any address will do. */
-    PL_TRY(PL_MPI(Reduce_scatter)(operands, rank == call->root ? call->recvbuf : counts, counts,
-                                  call->recvtype, call->op, call->comm));
+    PL_TRY(PL_MPI(Reduce_scatter)(operands, rank == call->root ? call->recvbuf : (void *)counts,
+                                  counts, call->recvtype, call->op, call->comm));
 out:
     return rc;
 }

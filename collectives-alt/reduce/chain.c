@@ -21,11 +21,10 @@ struct chain {
     MPI_Request request[2];
 };
 
-static int start(struct chain *chain, const struct pl_call *call, int p)
+static int start(struct chain *chain, const struct pl_call *call, int p, int rank)
 {
-    int rc, rank;
+    int rc;
     const int root = call->root, n = call->recvcount;
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
     *chain = (struct chain){.call = call,
                             .from = (rank + 1) % p == root ? MPI_PROC_NULL : (rank + 1) % p,
                             .to = rank == root ? MPI_PROC_NULL : (rank + p - 1) % p,
@@ -87,12 +86,12 @@ out:
 
 static int run(const struct pl_call *call)
 {
-    int rc, p;
+    int rc, p, rank;
     struct chain chain;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     if (p == 1)
         return pl_alone(call);
-    PL_TRY(start(&chain, call, p));
+    PL_TRY(start(&chain, call, p, rank));
     PL_TRY(post(&chain, 0));
     for (int i = 0; segment(&chain, i).count > 0; i++) {
         PL_TRY(post(&chain, i + 1));

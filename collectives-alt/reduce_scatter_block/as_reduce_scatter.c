@@ -4,17 +4,15 @@
  * Asia 2018.
  * Cost: Reduce_scatter(n).
  * Restrictions: contiguous types (operands.c); all arguments, MPI_IN_PLACE too, pass through.
- * Scratch: p integers. */
+ * Scratch: 2 p integers. */
 #include "tools.h"
 
 static int run(const struct pl_call *call)
 {
-    int rc, p;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    int *counts = pl_scratch(call->comm, PL_SLOT_AUX, (size_t)p * sizeof *counts);
+    int rc, p, rank;
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    const int *counts = pl_tables(call, p, pl_equal_blocks, call->recvcount, 0);
     PL_NEED(call, counts);
-    for (int i = 0; i < p; i++)
-        counts[i] = call->recvcount;
     PL_TRY(PL_MPI(Reduce_scatter)(call->sendbuf, call->recvbuf, counts, call->recvtype, call->op,
                                   call->comm));
 out:

@@ -10,8 +10,8 @@
 
 static int run(const struct pl_call *call)
 {
-    int rc, p;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
+    int rc, p, rank;
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
 
     const MPI_Datatype type = call->recvtype;
     const int block = call->recvcount, pieces = pl_pieces(call, block);

@@ -10,19 +10,22 @@
 
 static int run(const struct pl_call *call)
 {
-    int rc, p, rank, *counts = NULL, *first = NULL;
+    int rc, p, rank;
     PL_TRY(pl_ranks(call->comm, &p, &rank));
 
     const int n = (int)pl_volume(call), block = n / p;
     const bool packed = call->recvbuf != MPI_IN_PLACE && !pl_dense(call->recvtype);
     void *mine = packed ? pl_scratch(call->comm, PL_SLOT_RECV, (size_t)block) : call->recvbuf;
     const void *all = NULL;
+    const int *counts = NULL, *first = NULL;
     PL_NEED(call, !packed || mine);
     if (rank == call->root) {
         const struct pl_block whole = {call->sendbuf, p * call->sendcount, call->sendtype, n};
         if (n > 0)
             PL_TRY(pl_block_bytes(&whole, PL_SLOT_SEND, call->comm, &all));
-        PL_TRY(pl_equal_tables(call, p, block, &counts, &first));
+        counts = pl_tables(call, p, pl_equal_blocks, block, 0);
+        PL_NEED(call, counts);
+        first = counts + p;
     }
     PL_TRY(PL_MPI(Scatterv)(all, counts, first, MPI_BYTE, mine, block, MPI_BYTE, call->root,
                             call->comm));

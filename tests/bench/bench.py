@@ -35,6 +35,7 @@ from plumbline_db.connection import Database
 from plumbline_db.probe_records import Footer
 from tests.bench import monitored
 from tests.bench.figure import Figure
+from tests.bench.replaced import replaced
 from tests.exporters.prometheus import served
 from tests.verify.simulated import medians
 
@@ -249,6 +250,7 @@ FIGURES: list[Callable[[Toolchain], Iterator[Figure]]] = [
     launch_share,
     race_against_launches,
     preload,
+    replaced,
     verdicts,
     reproducibility,
     scrape,

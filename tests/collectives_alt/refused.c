@@ -151,6 +151,14 @@ static bool negative_received(struct pl_call *call)
     return receives(call->function);
 }
 
+/* The sum of the counts stays. */
+static bool negative_among_others(struct pl_call *call)
+{
+    out_counts[0] += COUNT + 1;
+    in_counts[0] += COUNT + 1;
+    return negative_received(call);
+}
+
 /* Open MPI looks at them in this function alone, MPICH in none. */
 static bool no_tables(struct pl_call *call)
 {
@@ -247,6 +255,7 @@ static const struct wrong {
     {"no type received", no_type_received},
     {"negative count sent", negative_sent},
     {"negative count received", negative_received},
+    {"negative count among others", negative_among_others},
     {"no tables", no_tables},
     {"root below", root_below},
     {"root above", root_above},
@@ -278,6 +287,7 @@ static void try(const struct wrong *wrong, enum pl_function function, MPI_Comm c
         displs[i] = i * COUNT;
     }
     int returned = MPI_SUCCESS, one = 1, sum = 0;
+    issue(&call); /* all arguments are right: nothing that is remembered may cover the wrong one */
     if (!wrong->make(&call))
         return;
     calls = class_seen = 0;
