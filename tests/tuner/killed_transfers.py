@@ -38,6 +38,7 @@ def main(words: list[str], home: str) -> None:
     listed = f"{home}/.openmpi/mca-params.conf,/etc/openmpi-mca-params.conf"
     files = Knob("mca_base_param_files", listed, "string", False, {})
     patched.setattr(OpenMpi, "knobs", lambda *_: {files.name: files})
+    patched.setattr(OpenMpi, "reported_in", lambda *_: {files.name: files})
     here = simulated.toolchain()
     patched.setattr(fits, "installed", lambda *_: (here.family, here.installation))
     patched.setattr(paths.Layout, "preload", lambda *_: Path(home) / "libplumbline.so")
