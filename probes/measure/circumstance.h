@@ -14,7 +14,7 @@ struct pl_circumstance {
     enum pl_company company;
     bool in_place;
     enum pl_operator operator;
-    enum pl_layout sent, received;   /* on this rank; the same on all ranks of a reduction */
+    enum pl_layout sent, received;   /* the same on all ranks that have room for it */
     size_t send_offset, recv_offset; /* on this rank, in bytes */
     MPI_Datatype made[2];            /* to be freed after the call */
 };
