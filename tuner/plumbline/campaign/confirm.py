@@ -33,8 +33,6 @@ from plumbline.verify.sequential import (
 from plumbline.verify.statistics import Comparison, paired_ratio, slower
 from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
 
-# What removes no violation must gain as much.
-LEAST_GAIN = 0.05
 _FAR_REPS = 2  # calls in a block at a size far above the measured ones
 
 
@@ -65,9 +63,9 @@ def confirm(
 ) -> Confirmation:
     """`environment` puts the exported files in force, which change none of the `reference_cases`;
     `table`, of the same suite, is looked at as far as there are pairs. No launches are added to see
-    the gain of winners that were confirmed beside others `earlier`, nor for cells that no winner
-    reaches, or none that was not there then. Winners that were seen to be `faster` in launches
-    that have both sides were compared there at sizes far above the table's as well."""
+    the gain of winners that were confirmed beside others `earlier`, and of those that were seen to
+    be `faster` in launches that have both; nor for cells that no winner reaches, or none that was
+    not there then."""
     confirmed = earlier.winners if earlier else []
     built_on = reach.built_on(guidelines)
     of_table = [case for case in table.planned if case.variant == "default" and not case.ranks]
@@ -82,7 +80,7 @@ def confirm(
     if earlier:
         settled |= _settled(earlier, winners, built_on)
     far = {target_of(case) for case in far_cases}
-    looks = _Looks(pairs, winners, confirmed, settled, far, settings)
+    looks = _Looks(pairs, winners, [*confirmed, *faster], settled, far, settings)
     looks.look(fresh)
     verdicts = table.look()
     _, *later = experiment.looks(tables.design_of(settings))
@@ -135,6 +133,7 @@ def confirm(
         built_on,
         lost,
         confirmed=confirmed,
+        faster=faster,
     )
     doubtful = {
         cell: why for cell, why in looks.doubtful().items() if cell not in harm and cell not in lost
@@ -343,15 +342,17 @@ def judge_winners(
     lost: Collection[Target] = (),
     *,
     confirmed: Sequence[Winner] = (),
+    faster: Sequence[Winner] = (),
 ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
-    """Keep a winner if its cells are not slower than the default's in cold launches, it is
-    significantly faster over them, and it removes a violation or gains LEAST_GAIN.
+    """Keeps a winner if its cells are not slower than the default's in cold launches, and it is
+    significantly faster over them, or no slower and what it was chosen for holds or it is known to
+    be faster; one of ours that is known to be faster only must not be surely slower.
 
     `speeds`: of each winner, tuned over default; `cells`: what was measured; `slower`: the cells
     that are slower than before; `built_on`: which functions a library may build a function on;
     `lost`: cells that give no (or a wrong) result with the files in force, and did without;
-    `confirmed`: winners that were significantly faster in an earlier turn, and need not be so again
-    in few launches; their speed-ups stay."""
+    `confirmed`, `faster`: winners that are known to be faster, and need not be so significantly in
+    few launches; the speed-ups of those that are confirmed stay."""
     held, violated = named(verdicts, "holds"), named(verdicts, "violated")
     kept: list[Winner] = []
     dropped: list[tuple[Winner, str]] = []
@@ -378,9 +379,15 @@ def judge_winners(
         if speed is None:
             dropped.append((winner, "no pair of launches has its cells"))
             continue
+        clearly = speed.high is not None and speed.high < 1
         cured = any((winner.function, name) in held for name in winner.removes)
-        if why := _refusal(winner, speed, cured=cured, confirmed=before):
-            dropped.append((winner, why))
+        known = before or any(is_part(winner, earlier) for earlier in faster)
+        # A knob was switched otherwise when it was accepted: what counts is how users have it.
+        of_ours = winner.variant != LIBRARY
+        surely_slower = speed.low is not None and speed.low > 1
+        stays = ((cured or known) and speed.ratio <= 1) or (known and of_ours and not surely_slower)
+        if not (clearly or stays):
+            dropped.append((winner, f"no gain is left cold: {_text(speed)} times the default"))
             continue
         removes = [name for name in winner.removes if (winner.function, name) not in violated]
         if before:
@@ -421,18 +428,6 @@ def judge_winners(
         kept = [winner for winner in kept if winner not in gone]
         dropped += [(winner, f"{text}, and no winner reaches it but by {what}") for winner in gone]
     return kept, dropped
-
-
-def _refusal(winner: Winner, speed: Comparison, *, cured: bool, confirmed: bool) -> str:
-    """Return why a winner is not worth a rule; empty: it is."""
-    clearly = speed.high is not None and speed.high < 1
-    surely_slower = speed.low is not None and speed.low > 1
-    still = confirmed and (speed.ratio <= 1 or (winner.variant != LIBRARY and not surely_slower))
-    if not (clearly or still):
-        return f"no gain is left cold: {_text(speed)} times the default"
-    if not (cured or confirmed or speed.ratio <= 1 / (1 + LEAST_GAIN)):
-        return f"it removes no violation, and gains too little: {_text(speed)} times the default"
-    return ""
 
 
 def named(verdicts: Sequence[Verdict], word: str) -> set[tuple[str, str]]:
