@@ -59,7 +59,7 @@ struct pl_option {
 };
 
 /* The way of a call: replaced, or not. */
-struct pl_way {
+struct pl_answer {
     struct pl_option *option; /* NULL: the library's own call */
     long long bytes;
     size_t scratch; /* pl_scratch_bound; 0 for the tamper check */
@@ -81,7 +81,7 @@ struct pl_decision {
     struct pl_call call; /* its buffers are those of the last call */
     struct pl_table out, in;
     uintptr_t clash;
-    struct pl_way way;
+    struct pl_answer way;
 };
 enum { PL_DECISIONS = 8 };
 enum { /* functions with a table, as bits */

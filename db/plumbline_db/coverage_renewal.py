@@ -24,7 +24,7 @@ FULL = 0.9
 MEASURED_HERE = (
     f"(instr(key, '{FROM}') = 0 AND id NOT IN (SELECT transfer.campaign FROM transfer)) "  # noqa: S608
 )
-"""Of a campaign that was neither imported nor lies in a file that was exported."""
+"""The condition that a campaign was neither imported nor lies in an exported file."""
 
 _COMMAND = "CASE WHEN json_valid(settings) THEN json_extract(settings, '$.command') END"
 

@@ -21,7 +21,7 @@ NO_SUM = "0" * 16
 
 
 Refusal = Callable[[Winner], str]
-"""Why a winner may not leave in a file, as the end of a sentence about it; empty: it may. Whoever
+"""A function that says why a winner may not leave in a file; an empty text lets it through. Whoever
 makes a bundle must bring one (plumbline.libraries.gate asks the search space): a database may have
 been edited, or be a stranger's."""
 

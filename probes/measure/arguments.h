@@ -42,10 +42,10 @@ struct pl_arguments {
     struct pl_call call;
     struct pl_shape shape;
     size_t send_bytes, recv_bytes;
-    int op;                        /* index of types.h; -1 where the function does not reduce */
-    int nprocs;                    /* operands of a reduction: 2 for Reduce_local */
-    struct pl_side sent, received; /* of a trial's call; zeros else */
-    bool in_place;                 /* MPI_IN_PLACE stands for one of the buffers on this rank */
+    int op;                          /* index of types.h; -1 where the function does not reduce */
+    int nprocs;                      /* operands of a reduction: 2 for Reduce_local */
+    struct pl_placed sent, received; /* of a trial's call; zeros else */
+    bool in_place;                   /* MPI_IN_PLACE stands for one of the buffers on this rank */
 };
 
 /* `world` is of the ranks that the case runs on. Counts go to buffers->counts, so one case is set

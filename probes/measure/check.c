@@ -37,7 +37,7 @@ void pl_check_prepare(const struct pl_arguments *arguments, const struct pl_case
                       const struct pl_world *world, const struct pl_buffers *buffers, uint64_t seed)
 {
     const size_t size = pl_types[c->type].size, elements = arguments->recv_bytes / size;
-    const struct pl_side *sent = &arguments->sent, *received = &arguments->received;
+    const struct pl_placed *sent = &arguments->sent, *received = &arguments->received;
     struct pl_arguments plain = *arguments;
     unsigned char *out = buffers->send + sent->offset, *in = buffers->recv + received->offset;
 
@@ -71,7 +71,7 @@ enum pl_outcome pl_check_compare(const struct pl_arguments *arguments, const str
                                  const struct pl_buffers *buffers, char *detail, size_t size)
 {
     const struct pl_shape *shape = &arguments->shape;
-    const struct pl_side *received = &arguments->received;
+    const struct pl_placed *received = &arguments->received;
     const size_t width = pl_types[c->type].size, room = arguments->recv_bytes / width;
     const size_t may_write = shape->significant || shape->undefined ? room : 0;
     const size_t elements = shape->significant ? (size_t)shape->recv : 0;

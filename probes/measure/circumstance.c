@@ -11,7 +11,7 @@
 
 /* How the operands of the call under way lie: what an operation gets from the library. */
 static struct {
-    struct pl_side side;
+    struct pl_placed side;
     size_t bytes; /* of an element */
 } operand;
 static MPI_Op operators[PL_OPERATORS];
@@ -137,7 +137,7 @@ void pl_circumstance_operate(const struct pl_circumstance *circumstance,
         return;
     int size;
     PMPI_Type_size(arguments->call.recvtype, &size);
-    operand.side = (struct pl_side){0};
+    operand.side = (struct pl_placed){0};
     operand.bytes = (size_t)size;
     arguments->call.op = operators[circumstance->operator];
     arguments->op = pl_op_by_name(circumstance->operator== PL_ORDERED ? "MPI_BAND" : "MPI_BXOR");
@@ -179,7 +179,7 @@ static void put_in_place(struct pl_arguments *arguments, size_t size)
 
 /* The datatype of a layout, and how its elements lie. */
 static int make_type(enum pl_layout layout, size_t size, int *count, MPI_Datatype *type,
-                     MPI_Datatype *made, struct pl_side *side)
+                     MPI_Datatype *made, struct pl_placed *side)
 {
     const int one = 1;
     const MPI_Aint behind_a_char = 1;

@@ -7,12 +7,12 @@ bool pl_untouched(const unsigned char *at, size_t bytes)
     return bytes == 0 || (at[0] == PL_UNTOUCHED && memcmp(at, at + 1, bytes - 1) == 0);
 }
 
-size_t pl_side_span(const struct pl_side *side, size_t elements, size_t size)
+size_t pl_side_span(const struct pl_placed *side, size_t elements, size_t size)
 {
     return elements * (side->extent ? side->extent : size);
 }
 
-void pl_side_spread(const struct pl_side *side, unsigned char *at, size_t elements, size_t size)
+void pl_side_spread(const struct pl_placed *side, unsigned char *at, size_t elements, size_t size)
 {
     unsigned char element[16];
     for (size_t i = side->extent ? elements : 0; i-- > 0;) { /* places are behind what is left */
@@ -22,7 +22,7 @@ void pl_side_spread(const struct pl_side *side, unsigned char *at, size_t elemen
     }
 }
 
-bool pl_side_join(const struct pl_side *side, unsigned char *at, size_t elements, size_t size)
+bool pl_side_join(const struct pl_placed *side, unsigned char *at, size_t elements, size_t size)
 {
     const size_t end = side->start + size;
     bool good = true;

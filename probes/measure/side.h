@@ -8,18 +8,18 @@
 
 #define PL_UNTOUCHED 0xA5 /* in each byte that a call must not write */
 
-struct pl_side {
+struct pl_placed {
     size_t offset;        /* of the buffer that the call gets, in the memory for it */
     size_t start, extent; /* of an element in its place, and of the place; extent 0: no gaps */
 };
 
 /* Bytes from the offset to behind the last of `elements` of `size` bytes each. */
-size_t pl_side_span(const struct pl_side *side, size_t elements, size_t size);
+size_t pl_side_span(const struct pl_placed *side, size_t elements, size_t size);
 
 /* Elements that lie one behind the other at `at` to their places; gaps become PL_UNTOUCHED. */
-void pl_side_spread(const struct pl_side *side, unsigned char *at, size_t elements, size_t size);
+void pl_side_spread(const struct pl_placed *side, unsigned char *at, size_t elements, size_t size);
 /* The way back. False: something has been written to a gap. */
-bool pl_side_join(const struct pl_side *side, unsigned char *at, size_t elements, size_t size);
+bool pl_side_join(const struct pl_placed *side, unsigned char *at, size_t elements, size_t size);
 
 bool pl_untouched(const unsigned char *at, size_t bytes);
 
