@@ -1,5 +1,6 @@
 """One deadline for a whole message: name look-up, connection, TLS and every answer of the server.
-Time limits of single reads do not end a server that sends a byte a second."""
+Time limits of single reads do not end a server that sends a byte a second; they are twice as long,
+so that this one always comes first."""
 
 from __future__ import annotations
 

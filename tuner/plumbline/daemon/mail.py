@@ -49,8 +49,8 @@ def _connected(notify: Notify) -> smtplib.SMTP:
     host, port = host_port("notify.smtp", notify.smtp)
     if notify.smtp_tls == "tls":
         context = ssl.create_default_context()
-        return _SmtpTls(host, port, timeout=deadline.SECONDS, context=context)
-    server = _Smtp(host, port, timeout=deadline.SECONDS)
+        return _SmtpTls(host, port, timeout=2 * deadline.SECONDS, context=context)
+    server = _Smtp(host, port, timeout=2 * deadline.SECONDS)
     if notify.smtp_tls == "starttls":
         try:
             server.starttls(context=ssl.create_default_context())

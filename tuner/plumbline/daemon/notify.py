@@ -87,7 +87,7 @@ def by_webhook(notify: Notify, subject: str, text: str, told: Told) -> None:
         method="POST",
     )
     opener = urllib.request.build_opener(_NoRedirect, _HttpHandler, _HttpsHandler)
-    with opener.open(request, timeout=deadline.SECONDS) as answer:
+    with opener.open(request, timeout=2 * deadline.SECONDS) as answer:
         answer.read(1024)
 
 
