@@ -91,10 +91,28 @@ def test_ends_that_no_table_measures_are_not_left_alone() -> None:
 
 
 def test_what_shows_no_gain_in_the_own_use_is_not_worth_a_rule() -> None:
-    (found,) = judged({8: 0.97, 64: 1.0, 512: 1.01, 4096: 1.0}, ring(8, 4096), stream=512)
+    (found,) = judged({8: 0.89, 64: 0.94, 512: 1.01, 4096: 1.0}, ring(8, 4096), stream=512)
     assert ranges(found.winners) == [(8, 64)]  # together they are faster
     assert [ranges([lost]) for lost, _ in found.refused] == [[(512, 512)], [(4096, 4096)]]
     assert found.refused[1][1] == "no gain is seen: 1.00 [0.98, 1.02] times as fast"
+
+
+@pytest.mark.parametrize(
+    ("removes", "rule"),
+    [
+        ([], False),
+        (["GL12@8"], True),
+        (["GL12@512"], False),  # at a size that it has lost
+    ],
+)
+def test_a_small_gain_is_worth_a_rule_where_it_removes_a_violation(
+    removes: list[str], rule: bool
+) -> None:
+    one = msgspec.structs.replace(ring(8, 512), removes=removes)
+    (found,) = judged({8: 0.97, 64: 0.97, 512: 0.97}, one, stream=512)
+    assert ranges(found.winners) == [(8, 64)] * rule
+    small = "it removes no violation, and gains too little: 1.03 times as fast"
+    assert ([small] * (not rule)) == [why for _, why in found.refused if "gains" in why]
 
 
 def test_beyond_its_range_it_goes_as_far_as_it_is_clearly_faster() -> None:

@@ -13,7 +13,7 @@ from plumbline.campaign.pairs import REFERENCE_CELLS, without_launch_factor
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline_db.records import UNBOUNDED_BYTES, Verdict, Winner
+from plumbline_db.records import UNBOUNDED_BYTES, Tried, Verdict, Winner
 from tests.db import build
 
 SETTINGS: Settings = load(None, {"nprocs": 4})
@@ -42,7 +42,9 @@ def judged(winners: list[Winner], of: dict[tuple[str, int], float], *remaining: 
     measured = ratios(of)
     speeds = [speed(one, winners, measured, {}) for one in winners]
     harm = slower_cells(measured, SETTINGS)
-    return judge_winners(winners, speeds, list(measured), harm, list(remaining), BUILT_ON)
+    return judge_winners(
+        winners, speeds, list(measured), harm, list(remaining), BUILT_ON, least_gain=1.05
+    )
 
 
 def test_a_gain_is_kept_with_its_cold_speedup() -> None:
@@ -95,13 +97,64 @@ def test_no_gain_and_nothing_removed_is_dropped() -> None:
         assert dropped[0][1].startswith("no gain is left cold: ")
 
 
-def test_no_gain_but_what_it_was_chosen_for_is_gone() -> None:
-    cured = msgspec.structs.replace(violated("MPI_Allreduce", "GL1", 16384), verdict="holds")
-    one = winner(removes=["GL1@16384"])
-    (kept,), _ = judged([one], {("MPI_Allreduce", 16384): 0.995}, cured)
-    assert kept.removes == ["GL1@16384"]
-    unknown = msgspec.structs.replace(cured, verdict="undecided")
-    assert judged([one], {("MPI_Allreduce", 16384): 0.995}, unknown)[0] == []
+@pytest.mark.parametrize(
+    ("ratio", "verdict", "kept"),
+    [
+        (0.97, "holds", True),
+        (0.97, "undecided", False),
+        (0.995, "holds", False),
+        (0.93, "undecided", True),
+    ],
+)
+def test_a_winner_is_a_gain_and_removes_a_violation_or_gains_much(
+    ratio: float, verdict: str, kept: bool
+) -> None:
+    """The interval of its gain must be above 1; what was chosen for a violation is no exception."""
+    cell = msgspec.structs.replace(
+        violated("MPI_Allreduce", "GL1", 16384),
+        verdict=verdict,  # type: ignore[arg-type]
+    )
+    found, dropped = judged(
+        [winner(removes=["GL1@16384"])], {("MPI_Allreduce", 16384): ratio}, cell
+    )
+    assert bool(found) == kept == (not dropped)
+
+
+def tried(speedup: float, low: float) -> Tried:
+    return Tried(
+        use="synchronised",
+        type="MPI_BYTE",
+        op="MPI_BOR",
+        binding="core",
+        cells=1,
+        speedup=speedup,
+        speedup_low=low,
+        worst_low=low,
+    )
+
+
+@pytest.mark.parametrize(
+    ("variant", "cold", "kept"),
+    [
+        ("allreduce_ring", 1.0, True),  # the cold launches do not say that it is slower
+        ("default", 0.995, True),
+        ("default", 1.01, False),  # a knob must not even seem slower
+        ("allreduce_ring", 1.04, False),  # surely slower
+    ],
+)
+def test_a_gain_that_acceptance_has_shown_need_not_be_shown_again(
+    variant: str, cold: float, kept: bool
+) -> None:
+    """It is exported with the gain that was shown, and not with an interval that contains 1."""
+    one = winner(variant=variant, tried=[tried(1.2, 1.1)])
+    cells = ratios({("MPI_Allreduce", 16384): cold}, noise=0.01)
+    speeds = [speed(one, [one], cells, {})]
+    found, _ = judge_winners(
+        [one], speeds, list(cells), {}, [], BUILT_ON, faster=[one], least_gain=1.05
+    )
+    assert [(1.2, 1.1, pytest.approx(1.2**2 / 1.1))] * kept == [
+        (winner.speedup, winner.speedup_low, winner.speedup_high) for winner in found
+    ]
 
 
 def test_what_gives_no_result_in_force_is_dropped() -> None:

@@ -244,7 +244,7 @@ def _kept(
             bytes_to=max(part.bytes_to, high),
             tried=_tried(_of(near, foreign=False) if narrow else near, settings, binding),
         )
-        if why := _without_gain(part):
+        if why := _without_gain(part, settings):
             found.refused.append((part, why))
             continue
         found.winners.append(part)
@@ -253,13 +253,26 @@ def _kept(
     return found
 
 
-def _without_gain(piece: Winner) -> str:
-    """Why it is not worth a rule, where it is not known to be faster in the campaign's own use."""
+def _without_gain(piece: Winner, settings: Settings) -> str:
+    """Return why a piece is not worth a rule: it is not known to be faster in the campaign's own
+    use, or is little faster and was not chosen for a violation. Empty: it is worth one."""
     own = piece.tried[0] if piece.tried else None
-    if own is None or own.speedup_low > 1:
+    if own is None:
         return ""
-    high = own.speedup**2 / own.speedup_low
-    return f"no gain is seen: {own.speedup:.2f} [{own.speedup_low:.2f}, {high:.2f}] times as fast"
+    if own.speedup_low <= 1:
+        high = own.speedup**2 / own.speedup_low
+        return (
+            f"no gain is seen: {own.speedup:.2f} [{own.speedup_low:.2f}, {high:.2f}] times as fast"
+        )
+    if not piece.removes and own.speedup < least_gain(settings):
+        return f"it removes no violation, and gains too little: {own.speedup:.2f} times as fast"
+    return ""
+
+
+def least_gain(settings: Settings) -> float:
+    """Return how many times as fast a winner has to be that removes no violation. Where nothing is
+    left to chance, any gain is one."""
+    return 1.0 if settings.ranks.simulate else 1 + settings.claims.tolerance
 
 
 def _of(rows: Rows, *, foreign: bool) -> list[HypothesisState[Trial]]:

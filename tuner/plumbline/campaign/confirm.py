@@ -12,6 +12,7 @@ from functools import partial
 import msgspec
 
 from plumbline.campaign import reach
+from plumbline.campaign.acceptance_sizes import least_gain
 from plumbline.campaign.pairs import Pairs, target_of, untouched
 from plumbline.campaign.reach import BuiltOn, reaches, reaching
 from plumbline.core.guidelines import LIBRARY, Guidelines
@@ -134,6 +135,7 @@ def confirm(
         lost,
         confirmed=confirmed,
         faster=faster,
+        least_gain=least_gain(settings),
     )
     doubtful = {
         cell: why for cell, why in looks.doubtful().items() if cell not in harm and cell not in lost
@@ -343,16 +345,16 @@ def judge_winners(
     *,
     confirmed: Sequence[Winner] = (),
     faster: Sequence[Winner] = (),
+    least_gain: float = 1.0,
 ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
-    """Keeps a winner if its cells are not slower than the default's in cold launches, and it is
-    significantly faster over them, or no slower and what it was chosen for holds or it is known to
-    be faster; one of ours that is known to be faster only must not be surely slower.
+    """Keep a winner if its cells are not slower than the default's in cold launches, it is
+    significantly faster over them, and it removes a violation or gains `least_gain`.
 
     `speeds`: of each winner, tuned over default; `cells`: what was measured; `slower`: the cells
     that are slower than before; `built_on`: which functions a library may build a function on;
     `lost`: cells that give no (or a wrong) result with the files in force, and did without;
-    `confirmed`, `faster`: winners that are known to be faster, and need not be so significantly in
-    few launches; the speed-ups of those that are confirmed stay."""
+    `confirmed`: winners of an earlier turn, whose gains stay; `faster`: winners that acceptance has
+    seen to be significantly faster. Few cold launches need not show either again."""
     held, violated = named(verdicts, "holds"), named(verdicts, "violated")
     kept: list[Winner] = []
     dropped: list[tuple[Winner, str]] = []
@@ -373,35 +375,24 @@ def judge_winners(
             kept.append(winner)
             continue
         before = any(is_part(winner, earlier) for earlier in confirmed)
-        if speed is None and before:
-            kept.append(winner)
-            continue
         if speed is None:
-            dropped.append((winner, "no pair of launches has its cells"))
+            if before:
+                kept.append(winner)
+            else:
+                dropped.append((winner, "no pair of launches has its cells"))
             continue
-        clearly = speed.high is not None and speed.high < 1
-        cured = any((winner.function, name) in held for name in winner.removes)
-        known = before or any(is_part(winner, earlier) for earlier in faster)
-        # A knob was switched otherwise when it was accepted: what counts is how users have it.
-        of_ours = winner.variant != LIBRARY
-        surely_slower = speed.low is not None and speed.low > 1
-        stays = ((cured or known) and speed.ratio <= 1) or (known and of_ours and not surely_slower)
-        if not (clearly or stays):
+        accepted = any(is_part(winner, earlier) for earlier in faster)
+        gain = _gain(winner, speed, accepted=accepted, confirmed=before)
+        if gain is None:
             dropped.append((winner, f"no gain is left cold: {_text(speed)} times the default"))
             continue
-        removes = [name for name in winner.removes if (winner.function, name) not in violated]
-        if before:
-            kept.append(msgspec.structs.replace(winner, removes=removes))
+        cured = any((winner.function, name) in held for name in winner.removes)
+        if not (cured or before) and gain.speedup < least_gain:
+            why = f"it removes no violation, and gains too little: {gain.speedup:.2f} times as fast"
+            dropped.append((winner, why))
             continue
-        kept.append(
-            msgspec.structs.replace(
-                winner,
-                speedup=1 / speed.ratio,
-                speedup_low=1 / speed.high if speed.high else 1 / speed.ratio,
-                speedup_high=1 / speed.low if speed.low else 1 / speed.ratio,
-                removes=removes,
-            )
-        )
+        removes = [name for name in winner.removes if (winner.function, name) not in violated]
+        kept.append(msgspec.structs.replace(gain, removes=removes))
     strange: dict[Target, Comparison] = {}
     for cell in sorted(slower):
         if any(holds(winner, cell) for winner in winners):
@@ -428,6 +419,27 @@ def judge_winners(
         kept = [winner for winner in kept if winner not in gone]
         dropped += [(winner, f"{text}, and no winner reaches it but by {what}") for winner in gone]
     return kept, dropped
+
+
+def _gain(winner: Winner, speed: Comparison, *, accepted: bool, confirmed: bool) -> Winner | None:
+    """Return the winner with the gain that is shown for it: the cold one where its interval lies
+    above 1, else the one of acceptance or of an earlier turn where the cold launches do not speak
+    against it. A knob was switched otherwise when it was accepted, so that it must not even seem
+    slower. None: no gain is shown."""
+    shown: tuple[float, float, float] | None = None
+    surely_slower = speed.low is not None and speed.low > 1
+    agrees = speed.ratio <= 1 or (winner.variant != LIBRARY and not surely_slower)
+    if confirmed and agrees:
+        shown = winner.speedup, winner.speedup_low, winner.speedup_high
+    elif speed.high is not None and speed.high < 1:
+        shown = 1 / speed.ratio, 1 / speed.high, 1 / (speed.low or speed.ratio)
+    elif accepted and agrees and winner.tried:
+        own = winner.tried[0]
+        shown = own.speedup, own.speedup_low, own.speedup**2 / own.speedup_low
+    if shown is None:
+        return None
+    speedup, low, high = shown
+    return msgspec.structs.replace(winner, speedup=speedup, speedup_low=low, speedup_high=high)
 
 
 def named(verdicts: Sequence[Verdict], word: str) -> set[tuple[str, str]]:
