@@ -101,6 +101,17 @@ def test_a_knob_is_preferred_to_a_variant_that_is_hardly_faster(ours: float, exp
     assert found.variant == expected
 
 
+@pytest.mark.parametrize(("ours", "expected"), [(0.72, OURS), (0.8, "default")])
+def test_no_knob_is_chosen_where_the_preload_library_is_needed_and_does_as_well(
+    ours: float, expected: str
+) -> None:
+    """A knob of this library makes its other calls slower; another size needs a variant."""
+    needed = {256: [trial(OURS, 0.5)]}
+    at = [trial("rabenseifner", 0.71), trial(OURS, ours)]
+    assert [one.variant for one in chosen(needed | {65536: at})] == [OURS, expected]
+    assert [one.variant for one in chosen({65536: at})] == ["default"]
+
+
 @pytest.mark.parametrize(
     ("at", "expected"),
     [

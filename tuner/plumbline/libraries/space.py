@@ -175,10 +175,11 @@ class Ignored(_Entry, frozen=True):
 class Hot(_Entry, frozen=True):
     """How the knobs of functions are switched inside a launch: `communicator` where a communicator
     keeps the values it was made under, `call` where each call reads them. `environment` is what a
-    launch needs for that."""
+    launch needs for that. `slows`: knobs of one function make calls of others slower."""
 
     switch: Literal["communicator", "call"]
     environment: dict[str, str] = {}
+    slows: bool = False
 
 
 class SiteRules(_Entry, frozen=True):

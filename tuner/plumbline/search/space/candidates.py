@@ -155,6 +155,11 @@ class CandidateSpace:
         )
 
     @property
+    def knobs_slow_others(self) -> bool:
+        """Whether a knob in force has a price in calls that it is not for."""
+        return self._space.hot is not None and self._space.hot.slows
+
+    @property
     def is_all_cold(self) -> bool:
         return self._space.hot is None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import geometric_mean
+from typing import Literal
 
 import msgspec
 
@@ -26,6 +27,9 @@ REACH = 2
 Weights = Mapping[tuple[str, int], float]
 
 Trials = Mapping[Target, Sequence[Trial]]
+
+# What has a price at sizes that it is not for.
+Dear = Literal["knobs", "variants"]
 
 
 def tie(best: Trial) -> float:
@@ -81,24 +85,46 @@ class Selection(msgspec.Struct, frozen=True):
         (crossover.py)."""
         found = []
         more = between or {}
+        options: dict[str, dict[int, list[Trial]]] = {}
+        bases: dict[str, Winner | None] = {}
         for function in sorted({target.function for target in trials}):
             here = {trial.bytes: trials[trial] for trial in trials if trial.function == function}
             added = {cell.bytes: more[cell] for cell in more if cell.function == function}
             wanted = {cell.bytes for cell in opened_by if cell.function == function}
-            known = sorted({*self.sizes[function], *added})
-            share = {size: (self.weights or {}).get((function, size), 1.0) for size in known}
             base: Winner | None = None
             if self.candidate_space.one_for_all_sizes(function):
+                share = self._share(function, here)
                 base = self._one_for_all(function, here, wanted, share)
-            options = {
+            bases[function] = base
+            options[function] = {
                 size: those
                 for size, measured in (here | added).items()
                 if (size in wanted or size in added)
                 and (those := _options(self.candidate_space, function, measured, base))
             }
-            by_size = fewest_rules(options, known, share)
-            found.append(Chosen(function, list(self.sizes[function]), known, base, by_size))
+        dear = self._dear(options)
+        for function, by_size in options.items():
+            added = {cell.bytes: more[cell] for cell in more if cell.function == function}
+            known = sorted({*self.sizes[function], *added})
+            chosen = fewest_rules(by_size, known, self._share(function, known), dear)
+            sizes = list(self.sizes[function])
+            found.append(Chosen(function, sizes, known, bases[function], chosen))
         return found
+
+    def _share(self, function: str, sizes: Iterable[int]) -> dict[int, float]:
+        return {size: (self.weights or {}).get((function, size), 1.0) for size in sizes}
+
+    def _dear(self, options: Mapping[str, Mapping[int, Sequence[Trial]]]) -> Dear:
+        """Return whether a knob or a variant of ours has a price at sizes that it is not for. The
+        preload library stands before every call, so that no variant is taken where knobs do as
+        well everywhere. Where it is needed, and a knob of this library makes its other calls
+        slower, no knob is taken where variants do as well."""
+        needed = any(
+            all(trial.variant != DEFAULT.variant for trial in those)
+            for by_size in options.values()
+            for those in by_size.values()
+        )
+        return "knobs" if needed and self.candidate_space.knobs_slow_others else "variants"
 
     def winners(
         self,
@@ -252,25 +278,28 @@ def _options(
 
 
 def _as_good(one: Trial, best: Trial) -> bool:
-    """Hardly slower than the best, and perhaps not slower; or a knob, which needs no preload
-    library, in place of a variant."""
+    """Hardly slower than the best, and perhaps not slower; or a knob in place of a variant, or a
+    variant in place of a knob: which of them has a price elsewhere is decided later."""
     if _ratio(one) > _ratio(best) * tie(best):
         return False
     overlap = (one.ratio_low or _ratio(one)) <= (best.ratio_high or _ratio(best))
-    return overlap or (one.variant == DEFAULT.variant != best.variant)
+    return overlap or (one.variant == DEFAULT.variant) != (best.variant == DEFAULT.variant)
 
 
 _END = -1
 
-# Changes of the choice, variants of ours, weighted log ratios: what a way through sizes costs.
+# Changes of the choice, choices that are dear, weighted log ratios: what a way through sizes costs.
 _Cost = tuple[int, int, float]
 
 
 def fewest_rules(
-    options: Mapping[int, Sequence[Trial]], sizes: Sequence[int], share: Mapping[int, float]
+    options: Mapping[int, Sequence[Trial]],
+    sizes: Sequence[int],
+    share: Mapping[int, float],
+    dear: Dear = "variants",
 ) -> dict[int, Trial]:
     """One option for each size: over sizes that follow each other as few changes as there can be,
-    then as few variants of ours, then the least weighted time."""
+    then as few choices that are `dear`, then the least weighted time."""
     chosen: dict[int, Trial] = {}
     run: list[int] = []
     for size in [*sizes, _END]:
@@ -281,7 +310,9 @@ def fewest_rules(
         ways: list[tuple[_Cost, list[Trial]]] = [((0, 0, 0.0), [])]
         for at in run:
             ways = [
-                min((_further(*way, trial, share[at]) for way in ways), key=lambda way: way[0])
+                min(
+                    (_further(*way, trial, share[at], dear) for way in ways), key=lambda way: way[0]
+                )
                 for trial in options[at]
             ]
         chosen |= zip(run, min(ways, key=lambda way: way[0])[1], strict=True)
@@ -289,11 +320,13 @@ def fewest_rules(
     return chosen
 
 
-def _further(cost: _Cost, way: list[Trial], one: Trial, weight: float) -> tuple[_Cost, list[Trial]]:
-    changes, ours, logs = cost
+def _further(
+    cost: _Cost, way: list[Trial], one: Trial, weight: float, dear: Dear
+) -> tuple[_Cost, list[Trial]]:
+    changes, dear_ones, logs = cost
     changes += bool(way) and not _same(way[-1], one)
-    ours += one.variant != DEFAULT.variant
-    return (changes, ours, logs + weight * math.log(_ratio(one))), [*way, one]
+    dear_ones += (one.variant == DEFAULT.variant) == (dear == "knobs")
+    return (changes, dear_ones, logs + weight * math.log(_ratio(one))), [*way, one]
 
 
 def _with_gain(winner: Winner, trials: Sequence[Trial]) -> Winner:
