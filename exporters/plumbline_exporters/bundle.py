@@ -136,16 +136,17 @@ def choice(winner: Winner) -> str:
 
 
 def conditions(winner: Winner) -> list[str]:
-    """Keys of a profile's rule beyond ranks and sizes: `type=floating`."""
+    """Keys of a profile's rule beyond ranks and sizes: `type=floating`, `counts=equal`."""
     return [word for word in winner.restrictions if "=" in word]
 
 
 def tried(winner: Winner) -> list[str]:
-    """What a winner was tried for, a line for each datatype: `with MPI_DOUBLE/MPI_SUM: loop 1.8
-    (1.6 at least), …`."""
+    """What a winner was tried for, a line for each datatype and count shape: `with
+    MPI_DOUBLE/MPI_SUM: loop 1.8 (1.6 at least), …`."""
     by_data: dict[str, list[str]] = {}
     for tried in winner.tried:
         data = f"{tried.type}/{tried.op}" if tried.op else tried.type
+        data += "" if tried.counts == "equal" else f" counts={tried.counts}"
         binding = {"user": " bound as mpirun does by itself", "": ""}.get(
             tried.binding, f" bound to {tried.binding}"
         )

@@ -62,12 +62,19 @@ _VALUE = re.compile(r"[^\s#=]+\Z")
 _WITH_BARRIER = frozenset({"after_barrier", "at_root", "loop", "stream"})
 
 
+# How a volume is shared among ranks that may have different counts; the probe defines the shapes.
+EQUAL_COUNTS = "equal"
+COUNT_SHAPES = (EQUAL_COUNTS, "linear", "last", "half")
+
+
 class Data(msgspec.Struct, frozen=True):
-    """What is sent: MPI names of datatype and reduction operator, and the root."""
+    """What is sent: MPI names of datatype and reduction operator, the root, and the count shape,
+    which changes nothing where all ranks have the same count."""
 
     type: str = "MPI_BYTE"
     op: str = "MPI_BOR"
     root: int = 0
+    counts: str = EQUAL_COUNTS
 
 
 class PlanCase(msgspec.Struct, frozen=True):
@@ -267,6 +274,7 @@ class Plan(msgspec.Struct, frozen=True):
                 f"case id={number} function={_value(case.function)} variant={_spec(case.variant)} "
                 f"config={config} bytes={case.bytes} type={_value(data.type)} "
                 f"op={_value(data.op)} root={data.root}"
+                + (f" counts={_value(data.counts)}" if data.counts != EQUAL_COUNTS else "")
                 + self._how_often_called(case)
                 + (f" delay_ns={case.delay_ns}" if case.delay_ns else "")
                 + (f" ranks={case.ranks}" if case.ranks else "")
