@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import msgspec
 
-from plumbline.campaign.circumstances import REDUCED, is_for
-from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS, TYPE_BYTES
+from plumbline.campaign.circumstances import REDUCED, is_for, other_counts
+from plumbline.core.plan import EQUAL_COUNTS, MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS, TYPE_BYTES
 from plumbline.search.outcome import deciding
 from plumbline.search.space.cells import Target
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
@@ -24,16 +24,20 @@ class ProgramCell(msgspec.Struct, frozen=True, order=True):
     bytes: int
     type: str = ""
     op: str = ""
+    counts: str = EQUAL_COUNTS
 
     def words(self) -> str:
-        data = f" {self.type}" if self.type else ""
-        return f"{self.function} {self.bytes} B{data}" + (f" {self.op}" if self.op else "")
+        counts = "" if self.counts == EQUAL_COUNTS else f"counts={self.counts}"
+        words = (self.function, f"{self.bytes} B", self.type, self.op, counts)
+        return " ".join(word for word in words if word)
 
 
 def place_of(winners: Sequence[Winner], cell: ProgramCell) -> int | None:
     """Which of the winners answers calls of the cell."""
     found = deciding(winners, Target(cell.function, cell.bytes))
-    return None if found is None or not is_for(found, cell.type) else winners.index(found)
+    return (
+        None if found is None or not is_for(found, cell.type, cell.counts) else winners.index(found)
+    )
 
 
 def whole(function: str, size: int, width: int, nprocs: int) -> int:
@@ -50,7 +54,8 @@ def cells(
 ) -> list[ProgramCell]:
     """All cells of the winners: the sizes that the campaign has measured (`sizes`, by function), in
     the type that it had (`data`: type and operator); one size between each two, with an odd count;
-    of reductions the same as applications reduce."""
+    of reductions the same as applications reduce; in the campaign's type all of them in each count
+    shape of the function."""
     found: list[ProgramCell] = []
     for function, measured in sizes.items():
         reduces = function in REDUCTIONS
@@ -61,7 +66,11 @@ def cells(
             width = TYPE_BYTES[type]
             points = [whole(function, size, width, nprocs) for size in measured]
             points += _between(winners, function, points, width, nprocs)
-            made = [ProgramCell(function, size, type, op if reduces else "") for size in points]
+            made = [
+                ProgramCell(function, size, type, op if reduces else "", counts)
+                for counts in (EQUAL_COUNTS, *(other_counts(function) if type == data[0] else ()))
+                for size in points
+            ]
             found += [cell for cell in made if place_of(winners, cell) is not None]
     return sorted(set(found))
 
