@@ -6,6 +6,7 @@
 #include "measure/cache.h"
 #include "measure/forms.h"
 #include "measure/plain.h"
+#include "measure/shape.h"
 #include "measure/types.h"
 #include "nrep/nrep.h"
 #include "overlap/bench.h"
@@ -119,6 +120,7 @@ void pl_list(FILE *out)
     pl_json_end(json);
     PL_JSON_EACH(json, "types", i, pl_type_count, text, pl_types[i].name);
     PL_JSON_EACH(json, "ops", i, pl_op_count, text, pl_ops[i].name);
+    PL_JSON_EACH(json, "counts", i, PL_COUNTS, text, pl_counts_names[i]);
     PL_JSON_EACH(json, "syncs", i, pl_sync_count, text, pl_syncs[i]->name);
     LIST(json, "uses", pl_use_count, pl_uses);
     pl_json_array(json, "patterns");

@@ -5,6 +5,7 @@
 
 #include "clock/algorithms/algorithms.h"
 #include "clock/clock.h"
+#include "measure/shape.h"
 #include "nrep/nrep.h"
 #include "overlap/work.h"
 #include "sync/sync.h"
@@ -49,7 +50,8 @@ struct pl_case {
     int (*run)(const struct pl_call *call);
     int config; /* index into configs */
     long long bytes;
-    int type, op; /* indices of measure/types.h */
+    enum pl_counts counts; /* measure/shape.h */
+    int type, op;          /* indices of measure/types.h */
     int root;
     int ranks; /* the case runs on the first ones of MPI_COMM_WORLD; 0: on all */
     int reps;

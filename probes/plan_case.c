@@ -99,6 +99,13 @@ static bool take_op(struct pl_parser *parser, const char *value)
            pl_refuse(parser, "no such operation; 'probe --list' names them (ops)");
 }
 
+static bool take_counts(struct pl_parser *parser, const char *value)
+{
+    parser->current->counts = pl_counts_by_name(value);
+    return parser->current->counts != PL_COUNTS ||
+           pl_refuse(parser, "no such shape; 'probe --list' names them (counts)");
+}
+
 static bool take_root(struct pl_parser *parser, const char *value)
 {
     if (!pl_take_count(parser, value, 0, &parser->current->root))
@@ -137,6 +144,7 @@ const struct pl_key pl_case_keys[] = {
     {.name = "type", .take = take_type},
     {.name = "op", .take = take_op},
     {.name = "root", .take = take_root},
+    {.name = "counts", .take = take_counts},
     {.name = "ranks", .take = take_ranks},
     {.name = "reps", .take = take_reps},
     {PL_NUMBER("calls", struct pl_case, calls, 1, INT_MAX)},
@@ -168,10 +176,11 @@ static bool finish_trial(struct pl_parser *parser)
     if (c->mean < c->least || c->mean > c->bytes)
         return pl_refuse_token(parser, "mean", "…", "it is not between least and bytes");
     if (c->reps > 0 || c->delay_ns > 0 || c->use || c->empty || c->by_rank || c->pattern ||
-        c->messages)
+        c->messages || c->counts != PL_COUNTS_EQUAL)
         return pl_refuse_token(parser, "calls", "…",
                                "a trial is only checked, and of a function; leave out reps, "
-                               "delay_ns, use, by_rank and variant=empty or replay, or calls");
+                               "delay_ns, use, counts, by_rank and variant=empty or replay, or "
+                               "calls");
     return true;
 }
 
@@ -241,6 +250,10 @@ bool pl_finish_case(struct pl_parser *parser)
         return pl_refuse_token(parser, "type", type,
                                "MPI does not define the default op %s on %s; add an op=", op, type);
     }
+    if (c->counts != PL_COUNTS_EQUAL && (c->pattern || !pl_function_has_counts(c->function)))
+        return pl_refuse_token(parser, "counts", pl_counts_names[c->counts],
+                               "%s has the same count for all ranks; leave it out",
+                               pl_case_function(c));
     if (c->ranks > 0 && c->root >= c->ranks) {
         char root[16];
         snprintf(root, sizeof root, "%d", c->root);
@@ -257,7 +270,7 @@ bool pl_finish_case(struct pl_parser *parser)
                                c->messages->ranks, ranks);
     const bool fits = c->pattern ? pl_pattern_fits(c, ranks)
                                  : pl_shape_fits(c->function, c->bytes, pl_types[c->type].size,
-                                                 ranks ? ranks : 1);
+                                                 (struct pl_parts){ranks ? ranks : 1, c->counts});
     if (!fits) {
         char bytes[32];
         snprintf(bytes, sizeof bytes, "%lld", c->bytes);

@@ -26,6 +26,8 @@ void pl_record_case(struct pl_record *record, const struct pl_plan *plan, const 
         pl_json_integer(json, "least", c->least);
         pl_json_integer(json, "mean", c->mean);
     }
+    if (c->counts != PL_COUNTS_EQUAL)
+        pl_json_text(json, "counts", pl_counts_names[c->counts]);
     if (c->use)
         pl_json_text(json, "use", c->use->name);
     if (c->by_rank)

@@ -5,6 +5,8 @@
 #include "kept.h"
 #include "profile.h"
 
+#include <limits.h>
+
 /* A rule in force, with the calls it replaced, and how many of these on another number of processes
  * than its own. */
 struct pl_active_rule {
@@ -67,9 +69,9 @@ struct pl_answer {
 
 /* What a table of counts and displacements contributes to a decision. */
 struct pl_table {
-    bool counts; /* false: the table is not significant here */
-    long long sum;
-    int own, first; /* count and displacement of this rank's block */
+    bool counts;           /* false: the table is not significant here */
+    long long sum, spread; /* spread: the largest count less the smallest one */
+    int own, first;        /* count and displacement of this rank's block */
 };
 
 /* A decision, with all arguments that it depends on. Only handles that nobody can free are
@@ -152,18 +154,20 @@ static inline bool pl_add_up(const int *counts, const int *displs,
                              const struct pl_comm_state *comm_state, struct pl_table *table)
 {
     long long sum = 0;
-    int signs = 0;
+    int least = INT_MAX, most = INT_MIN;
     if (!counts || !displs)
         return false;
     for (int i = 0; i < comm_state->p; i++) {
         sum += counts[i];
-        signs |= counts[i];
+        least = counts[i] < least ? counts[i] : least;
+        most = counts[i] > most ? counts[i] : most;
     }
     table->counts = true;
     table->sum = sum;
+    table->spread = (long long)most - least;
     table->own = counts[comm_state->rank];
     table->first = displs[comm_state->rank];
-    return signs >= 0;
+    return least >= 0;
 }
 
 /* Both tables of a call, as far as they are significant here. False where a table is missing or

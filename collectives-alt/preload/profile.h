@@ -16,6 +16,7 @@ struct pl_rule {
     enum pl_function function;
     struct pl_interval nprocs, nodes, ppn, bytes;
     bool by_nodes;       /* `nodes` or `ppn` says something: who shares a node must be known */
+    bool equal_counts;   /* the parts of all ranks are equally long */
     unsigned ops, types; /* classes.h */
     struct pl_spec spec;
     int line;

@@ -14,6 +14,18 @@ static bool is_any(unsigned kinds)
     return kinds == PL_ANY_CLASS;
 }
 
+/* Counts that all ranks know are of a type that is another one on each rank of MPI_Allgatherv, so
+ * that bytes are compared: by all ranks the same ones. */
+enum { PL_EQUAL_WITHIN = 16 };
+static bool has_equal_counts(const struct pl_call *call, const struct pl_comm_state *comm_state)
+{
+    struct pl_table table;
+    int size = 0;
+    PMPI_Type_size(call->recvtype, &size);
+    return pl_add_up(call->recvcounts, call->recvcounts, comm_state, &table) &&
+           table.spread * size <= PL_EQUAL_WITHIN;
+}
+
 static bool fits_classes(const struct pl_rule *rule, const struct pl_call *call)
 {
     return (is_any(rule->ops) || (call->op != MPI_OP_NULL && (rule->ops & pl_op_kind(call->op)))) &&
@@ -33,13 +45,16 @@ static bool may_run(const struct pl_variant *variant, const struct pl_call *call
     return way->scratch <= pl_state.profile.memory;
 }
 
-static struct pl_option *option_for(const struct pl_choice *choice, const struct pl_call *call,
-                                    long long bytes)
+static struct pl_option *option_for(const struct pl_comm_state *comm_state,
+                                    const struct pl_call *call, long long bytes)
 {
-    for (int i = 0; i < choice->count && choice->options[i].bytes.from <= bytes; i++)
-        if (choice->options[i].bytes.to >= bytes &&
-            fits_classes(choice->options[i].rule->rule, call))
+    const struct pl_choice *choice = &comm_state->choices[call->function];
+    for (int i = 0; i < choice->count && choice->options[i].bytes.from <= bytes; i++) {
+        const struct pl_rule *rule = choice->options[i].rule->rule;
+        if (choice->options[i].bytes.to >= bytes && fits_classes(rule, call) &&
+            (!rule->equal_counts || has_equal_counts(call, comm_state)))
             return &choice->options[i];
+    }
     return NULL;
 }
 
@@ -48,7 +63,6 @@ static struct pl_option *option_for(const struct pl_choice *choice, const struct
 static bool find(const struct pl_comm_state *comm_state, const struct pl_call *call,
                  struct pl_answer *way)
 {
-    const struct pl_choice *choice = &comm_state->choices[call->function];
     const bool lasts = pl_lasts(call, comm_state);
     if (!lasts && !pl_legal(call, comm_state))
         return false;
@@ -57,7 +71,7 @@ static bool find(const struct pl_comm_state *comm_state, const struct pl_call *c
         way->bytes = bytes;
     if (way->bytes < 0)
         return false;
-    struct pl_option *option = option_for(choice, call, way->bytes);
+    struct pl_option *option = option_for(comm_state, call, way->bytes);
     if (!option)
         return lasts;
     if (lasts && !pl_legal(call, comm_state))
@@ -160,8 +174,9 @@ static bool same_table(const struct pl_table *last, const int *counts, const int
                        const struct pl_comm_state *comm_state)
 {
     struct pl_table now;
-    return !last->counts || (pl_add_up(counts, displs, comm_state, &now) && now.sum == last->sum &&
-                             now.own == last->own && now.first == last->first);
+    return !last->counts ||
+           (pl_add_up(counts, displs, comm_state, &now) && now.sum == last->sum &&
+            now.spread == last->spread && now.own == last->own && now.first == last->first);
 }
 
 static PL_NOT_INLINE bool same_tables(const struct pl_decision *last, const struct pl_call *call,

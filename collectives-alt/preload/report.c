@@ -76,7 +76,7 @@ static void put_rules(FILE *out)
         pl_op_words(rule->ops, put_word, &(struct words){.out = out});
         fputs("\",\"type\":\"", out);
         pl_type_words(rule->types, put_word, &(struct words){.out = out});
-        fputs("\",\"variant\":\"", out);
+        fprintf(out, "\",\"counts\":\"%s\",\"variant\":\"", rule->equal_counts ? "equal" : "any");
         put_spec(out, &rule->spec);
         fprintf(out, "\",\"replaced\":%lld,\"nearest\":%lld}",
                 atomic_load(&pl_state.rules[i].replaced), atomic_load(&pl_state.rules[i].nearest));

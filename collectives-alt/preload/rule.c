@@ -64,11 +64,24 @@ static bool parse_variant(const char *value, const char *token, struct pl_rule *
     return true;
 }
 
-enum key { FUNCTION, NPROCS, BYTES, VARIANT, MANDATORY, NODES = MANDATORY, PPN, OP, TYPE, KEYS };
+enum key {
+    FUNCTION,
+    NPROCS,
+    BYTES,
+    VARIANT,
+    MANDATORY,
+    NODES = MANDATORY,
+    PPN,
+    OP,
+    TYPE,
+    COUNTS,
+    KEYS
+};
 
 static const char *const keys[KEYS] = {
     [FUNCTION] = "function", [NPROCS] = "nprocs", [BYTES] = "bytes", [VARIANT] = "variant",
     [NODES] = "nodes",       [PPN] = "ppn",       [OP] = "op",       [TYPE] = "type",
+    [COUNTS] = "counts",
 };
 
 static bool parse_value(enum key key, const char *value, const char *token, struct pl_rule *rule,
@@ -92,9 +105,19 @@ static bool parse_value(enum key key, const char *value, const char *token, stru
     case TYPE:
         return pl_type_classes(value, &rule->types) ||
                pl_profile_fail(error, token, "not a class of datatypes; docs/profile.md has them");
+    case COUNTS:
+        rule->equal_counts = strcmp(value, "equal") == 0;
+        return rule->equal_counts || strcmp(value, "any") == 0 ||
+               pl_profile_fail(error, token, "not counts=equal or counts=any");
     default:
         return parse_variant(value, token, rule, error);
     }
+}
+
+/* All ranks know the counts of all. */
+static bool knows_counts(enum pl_function function)
+{
+    return function == PL_FN_allgatherv || function == PL_FN_reduce_scatter;
 }
 
 static bool check(const struct pl_rule *rule, const bool seen[KEYS], struct pl_profile_error *error)
@@ -110,6 +133,11 @@ static bool check(const struct pl_rule *rule, const bool seen[KEYS], struct pl_p
     if ((seen[OP] || seen[TYPE]) && !pl_reduces(rule->function))
         return pl_profile_fail(error, seen[OP] ? "op=" : "type=",
                                "is for reductions; ranks of %s may pass different ones", name);
+    if (seen[COUNTS] && !knows_counts(rule->function))
+        return pl_profile_fail(error, "counts=",
+                               "is for MPI_Allgatherv and MPI_Reduce_scatter; not all ranks of %s "
+                               "know the counts, or they are equal",
+                               name);
     if (pl_has_volume(rule->function))
         return true;
     if (rule->bytes.from != 0 || rule->bytes.to != LLONG_MAX)
@@ -138,7 +166,7 @@ bool pl_rule_parse(char *rest, struct pl_rule *rule, struct pl_profile_error *er
         if (token[length] != '=' || k == KEYS)
             return pl_profile_fail(error, token,
                                    "not one of function=, nprocs=, nodes=, ppn=, bytes=, op=, "
-                                   "type=, variant=");
+                                   "type=, counts=, variant=");
         if (seen[k])
             return pl_profile_fail(error, token, "%s= stands twice in this rule", key);
         seen[k] = true;

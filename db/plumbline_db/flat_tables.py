@@ -37,6 +37,7 @@ _CASE = {
     "type": str,
     "op": str,
     "root": int,
+    "counts": str,
     "ranks": int,
     "use": str,
 }

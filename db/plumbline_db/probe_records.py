@@ -89,6 +89,7 @@ class CaseRecord(Record, frozen=True, tag_field="record", tag="case"):
     least: Count = 0
     mean: Count = 0
     by_rank: Count = 0
+    counts: str = "equal"
 
 
 class Begin(Record, frozen=True, tag_field="record", tag="begin"):

@@ -190,7 +190,8 @@ class Run(Record, frozen=True):
 
 class Case(Record, frozen=True):
     """What was measured in a run: one row of its plan, with the knobs spelled out. `ranks`: it ran
-    on the first ones of the launch; 0: on all. `use`: the way of use ("": the plan's own)."""
+    on the first ones of the launch; 0: on all. `use`: the way of use ("": the plan's own).
+    `counts`: the count shape, of functions whose ranks may have different counts."""
 
     function: str
     variant: str
@@ -203,6 +204,7 @@ class Case(Record, frozen=True):
     delay_ns: int = 0
     ranks: int = 0
     use: str = ""
+    counts: str = "equal"
 
 
 class Medians(Record, frozen=True):
@@ -342,9 +344,10 @@ EVERY_FUNCTION = "*"
 
 class Tried(Record, frozen=True):
     """What a winner was tried for: a way of use, a datatype, an operator (empty where the function
-    has none), a binding (as asked for; "user": as the user's own launcher binds), over `cells`
-    message sizes. `speedup`: default over winner, the mean over the cells, `speedup_low` the lower
-    end of its interval; `worst_low`: that in the cell where it lies lowest."""
+    has none), a count shape, a binding (as asked for; "user": as the user's own launcher binds),
+    over `cells` message sizes. `speedup`: default over winner, the mean over the cells,
+    `speedup_low` the lower end of its interval; `worst_low`: that in the cell where it lies
+    lowest."""
 
     use: str
     type: str
@@ -354,6 +357,7 @@ class Tried(Record, frozen=True):
     speedup: float
     speedup_low: float
     worst_low: float
+    counts: str = "equal"
 
 
 class Winner(Record, frozen=True):

@@ -19,7 +19,7 @@ from plumbline_db.statements import Statements
 
 # What was asked for of a case, as `columns.read` takes it, and the tables that say it.
 _CASE = """p.function, p.variant, c.knobs, p.config, p.bytes, p.type, p.op, p.root, p.delay_ns,
-           p.ranks, p.use"""
+           p.ranks, p.use, p.counts"""
 _OF_CASES = """JOIN planned_case p ON p.number = m.planned_case
                JOIN configuration c ON c.number = p.configuration
                JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite"""

@@ -119,6 +119,7 @@ CREATE TABLE planned_case (
     type          TEXT NOT NULL,                                       -- datatype
     op            TEXT NOT NULL,                                       -- operator; '': the function has none
     root          INTEGER NOT NULL,                                    -- rank of the root
+    counts        TEXT NOT NULL,                                       -- count shape: equal, linear, last or half
     reps          INTEGER NOT NULL,                                    -- repetitions a block
     delay_ns      INTEGER NOT NULL CHECK (delay_ns >= 0),              -- busy wait planted in the timed region, nanoseconds
     ranks         INTEGER NOT NULL CHECK (ranks >= 0),                 -- so many first ranks of the launch; 0: all
@@ -127,7 +128,7 @@ CREATE TABLE planned_case (
     least         INTEGER NOT NULL,                                    -- smallest volume of these calls, bytes
     mean          INTEGER NOT NULL,                                    -- mean volume of these calls at most, bytes
     by_rank       INTEGER NOT NULL CHECK (by_rank IN (0, 1)),          -- 1: each rank's own times are kept too
-    UNIQUE (function, bytes, variant, configuration, config, bytes_moved, type, op, root, reps, delay_ns, ranks, use, calls, least, mean, by_rank)
+    UNIQUE (function, bytes, variant, configuration, config, bytes_moved, type, op, root, counts, reps, delay_ns, ranks, use, calls, least, mean, by_rank)
 ) STRICT;
 
 -- One case of a launch and the outcome of its check.
@@ -693,7 +694,8 @@ CREATE TABLE detection (
 CREATE VIEW measured_case AS
 SELECT measurement.number AS measurement, suite.campaign AS run, suite.name AS suite, suite.stage, run.id AS launch,
        run.number AS launch_number, planned_case.function, planned_case.variant, configuration.knobs, planned_case.bytes,
-       planned_case.type, planned_case.op, planned_case.root, planned_case.ranks, planned_case.use,
+       planned_case.type, planned_case.op, planned_case.root, planned_case.counts, planned_case.ranks,
+       planned_case.use,
        run.failure IS NULL AND measurement.outcome = 'ok'
            AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.measurement = measurement.number) AS is_result
 FROM measurement JOIN planned_case ON planned_case.number = measurement.planned_case

@@ -39,7 +39,7 @@ def first_blocks(db: Statements, campaign: str, *, unsettled: bool) -> list[Firs
                  AND measurement.outcome = 'ok'
            )
            SELECT m.measurement, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
-                  m.root, m.delay_ns, m.ranks, m.use, m.suite_name, m.case_id,
+                  m.root, m.delay_ns, m.ranks, m.use, m.counts, m.suite_name, m.case_id,
                   coalesce(t.blocks, 0), m.launches
            FROM m JOIN configuration c ON c.number = m.configuration
            JOIN series s ON s.measurement = m.measurement

@@ -136,16 +136,22 @@ def choice(winner: Winner) -> str:
 
 
 def conditions(winner: Winner) -> list[str]:
-    """Keys of a profile's rule beyond ranks and sizes: `type=floating`."""
+    """Keys of a profile's rule beyond ranks and sizes: `type=floating`, `counts=equal`."""
     return [word for word in winner.restrictions if "=" in word]
 
 
+def only(winner: Winner) -> str:
+    """Return the conditions of a winner as words behind its sizes: `, only counts=equal`."""
+    return "".join(f", only {word}" for word in conditions(winner))
+
+
 def tried(winner: Winner) -> list[str]:
-    """What a winner was tried for, a line for each datatype: `with MPI_DOUBLE/MPI_SUM: loop 1.8
-    (1.6 at least), …`."""
+    """What a winner was tried for, a line for each datatype and count shape: `with
+    MPI_DOUBLE/MPI_SUM: loop 1.8 (1.6 at least), …`."""
     by_data: dict[str, list[str]] = {}
     for tried in winner.tried:
         data = f"{tried.type}/{tried.op}" if tried.op else tried.type
+        data += "" if tried.counts == "equal" else f" counts={tried.counts}"
         binding = {"user": " bound as mpirun does by itself", "": ""}.get(
             tried.binding, f" bound to {tried.binding}"
         )
@@ -187,8 +193,8 @@ def heading(bundle: Bundle, what: str) -> list[str]:
     for winner in sorted(bundle.winners, key=lambda w: (w.function, w.nprocs, w.bytes_from)):
         whole = winner.function == EVERY_FUNCTION
         function = "all functions" if whole else winner.function
-        only = "".join(f", only {word}" for word in conditions(winner))
-        lines.append(f"{function}, {winner.nprocs} ranks, {sizes(winner)}{only}: {choice(winner)}")
+        where = f"{winner.nprocs} ranks, {sizes(winner)}{only(winner)}"
+        lines.append(f"{function}, {where}: {choice(winner)}")
         lines.append(
             f"    default takes {winner.speedup:.2f} times as long (interval "
             f"{winner.speedup_low:.2f}-{winner.speedup_high:.2f}); "

@@ -1,9 +1,9 @@
-/* Cases: FUNCTION:BYTES[:TYPE[:OP]] becomes the arguments of one MPI call.
+/* Cases: FUNCTION:BYTES[:TYPE[:OP]][:COUNTS] becomes the arguments of one MPI call.
  *
  * BYTES is the volume n of docs/plan-and-records.md: the vector of one process (Bcast, Reduce,
  * Allreduce, Scan, Exscan), the p blocks together (Gather, Scatter, Allgather, Alltoall,
- * Reduce_scatter_block), or n split as evenly as p allows (their sisters with a v, Reduce_scatter);
- * rounded up to whole elements and blocks. */
+ * Reduce_scatter_block), or n split as COUNTS says, else as evenly as p allows (their sisters with
+ * a v, Reduce_scatter); rounded up to whole elements and blocks. */
 #include "loops/loops.h"
 
 #include <errno.h>
@@ -74,6 +74,9 @@ enum reduction {
     REDUCTIONS(REDUCTION) OPS
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
+enum counts { EQUAL, LINEAR, LAST, HALF, SHAPES };
+
+static const char *const shapes[] = {"equal", "linear", "last", "half"};
 
 static const struct {
     const char *name;
@@ -141,6 +144,22 @@ static const char *parse_names(char *type, char *op, struct pl_loop_case *c)
     return defined_on(c->op, c->type) ? NULL : "the operator is not defined on the type";
 }
 
+/* Where the part of a rank starts. */
+static int start_of(enum counts counts, long long elements, int nprocs, int rank)
+{
+    long long parts = nprocs, part = rank;
+    if (counts == LAST)
+        return rank == nprocs ? (int)elements : 0;
+    if (counts == LINEAR)
+        return (int)((double)elements * rank * (rank + 1) / ((double)nprocs * (nprocs + 1)));
+    if (counts == HALF) { /* every other rank has nothing */
+        parts = (nprocs + 1) / 2;
+        part = (rank + 1) / 2;
+    }
+    const long long rest = elements % parts;
+    return (int)(elements / parts * part + (part < rest ? part : rest));
+}
+
 static const char *parse_bytes(const char *text, int nprocs, struct pl_loop_case *c)
 {
     char *end;
@@ -154,15 +173,21 @@ static const char *parse_bytes(const char *text, int nprocs, struct pl_loop_case
     c->elements = c->bytes / size + (c->bytes % size != 0);
     if (c->function->shape == BLOCKS)
         c->elements = (c->elements / nprocs + (c->elements % nprocs != 0)) * nprocs;
-    c->moved = c->elements * size;
-    /* Room for what MPI_Alltoallv receives, too. */
-    return c->moved > INT_MAX - 8LL * nprocs ? "more than 2 GiB" : NULL;
+    c->moved = c->room = c->elements * size;
+    if (c->moved > INT_MAX - 8LL * nprocs)
+        return "more than 2 GiB";
+    /* What MPI_Alltoallv receives is the own part of all ranks; the largest may be all of it. */
+    if (c->counts != EQUAL && c->function->make == Alltoallv)
+        c->room *= nprocs;
+    return c->room > INT_MAX ? "more than 2 GiB" : NULL;
 }
 
 const char *pl_loop_parse(const char *text, int nprocs, struct pl_loop_case *c)
 {
-    char copy[128], *part[5] = {copy};
+    char copy[128], *part[6] = {copy};
+    static const char form[] = "a case is FUNCTION:BYTES[:TYPE[:OP]][:COUNTS]";
     int parts = 1;
+    bool shaped = false;
 
     *c = (struct pl_loop_case){.text = text};
     if (strlen(text) >= sizeof copy)
@@ -171,18 +196,27 @@ const char *pl_loop_parse(const char *text, int nprocs, struct pl_loop_case *c)
     for (char *at = copy; *at; at++) {
         if (*at != ':')
             continue;
-        if (parts == 4)
-            return "a case is FUNCTION:BYTES[:TYPE[:OP]]";
+        if (parts == 5)
+            return form;
         *at = '\0';
         part[parts++] = at + 1;
     }
-    if (parts < 2)
-        return "a case is FUNCTION:BYTES[:TYPE[:OP]]";
+    if (parts > 2)
+        for (int i = 0; i < SHAPES && !shaped; i++) {
+            shaped = strcmp(shapes[i], part[parts - 1]) == 0;
+            c->counts = shaped ? i : EQUAL;
+        }
+    if (shaped)
+        part[--parts] = NULL;
+    if (parts < 2 || parts > 4)
+        return form;
     for (int i = 0; i < FUNCTIONS; i++)
         if (strcmp(functions[i].name, part[0]) == 0)
             c->function = &functions[i];
     if (!c->function)
         return "no such function (--help lists them)";
+    if (c->counts != EQUAL && c->function->shape != PARTS)
+        return "this function has the same count for all ranks";
     const char *wrong = parse_names(part[2], part[3], c);
     return wrong ? wrong : parse_bytes(part[1], nprocs, c);
 }
@@ -201,8 +235,8 @@ bool pl_loop_buffers(const struct pl_loop_case *cases, int count, struct pl_loop
     const int nprocs = nprocs_of_world();
     size_t most = 0;
     for (int i = 0; i < count; i++)
-        if ((size_t)cases[i].moved > most)
-            most = (size_t)cases[i].moved;
+        if ((size_t)cases[i].room > most)
+            most = (size_t)cases[i].room;
     most += 8 * (size_t)nprocs;
     *call = (struct pl_loop_call){.send = buffer(most), .recv = buffer(most)};
     call->counts = calloc(4 * (size_t)nprocs, sizeof *call->counts);
@@ -241,13 +275,16 @@ static void fill(void *buffer, long long elements, int type)
 void pl_loop_prepare(const struct pl_loop_case *c, struct pl_loop_call *call)
 {
     const int nprocs = nprocs_of_world();
-    int rank, each = (int)(c->elements / nprocs), rest = (int)(c->elements % nprocs);
+    const enum counts counts = (enum counts)c->counts;
+    int rank;
 
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int i = 0; i < nprocs; i++) {
-        call->counts[i] = each + (i < rest);
-        call->displs[i] = each * i + (i < rest ? i : rest);
-        call->same[i] = each + (rank < rest);
+        call->displs[i] = start_of(counts, c->elements, nprocs, i);
+        call->counts[i] = start_of(counts, c->elements, nprocs, i + 1) - call->displs[i];
+    }
+    for (int i = 0; i < nprocs; i++) {
+        call->same[i] = call->counts[rank];
         call->same_displs[i] = i * call->same[i];
     }
     call->count = c->function->shape == VECTOR ? (int)c->elements : call->counts[rank];
@@ -273,5 +310,8 @@ void pl_loop_names(void)
     printf("\nOperators:");
     for (int i = 0; i < OPS; i++)
         printf(" %s", ops[i]);
+    printf("\nCounts:");
+    for (int i = 0; i < SHAPES; i++)
+        printf(" %s", shapes[i]);
     printf("\n");
 }

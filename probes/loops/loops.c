@@ -1,6 +1,6 @@
 /* loops: what a benchmark program sees of a collective call.
  *
- *     mpirun -np 4 loops MPI_Allreduce:1024:MPI_DOUBLE MPI_Gather:4096 --loop osu --loop stream
+ *     mpirun -np 4 loops MPI_Allreduce:1024:MPI_DOUBLE MPI_Gatherv:4096:last --loop osu
  *
  * Calls the library as any application does, so that rules files and preload libraries in force
  * count, in the loops of the common benchmark programs (time.c says which loop is whose; no code of
@@ -43,7 +43,7 @@ static const struct option table[] = {
 
 static void help(void)
 {
-    printf("Usage: mpirun -np N loops FUNCTION:BYTES[:TYPE[:OP]]... [options]\n"
+    printf("Usage: mpirun -np N loops FUNCTION:BYTES[:TYPE[:OP]][:COUNTS]... [options]\n"
            "  --loop NAME       one of the loops below; may be repeated (default: all)\n"
            "  --iterations N    timed calls of each case in each loop (default 100)\n"
            "  --budget-ms N     at most so long, but ten of them at least (default: no limit)\n"

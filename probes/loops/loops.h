@@ -18,13 +18,14 @@ struct pl_loop_call {
 
 struct pl_loop_function;
 
-/* FUNCTION:BYTES[:TYPE[:OP]]. `text` is what the user wrote, `moved` the bytes that it comes to in
- * whole elements and blocks. */
+/* FUNCTION:BYTES[:TYPE[:OP]][:COUNTS]. `text` is what the user wrote, `moved` the bytes that it
+ * comes to in whole elements and blocks, `room` what a buffer must hold of it. */
 struct pl_loop_case {
     const char *text;
     const struct pl_loop_function *function;
-    long long bytes, elements, moved;
+    long long bytes, elements, moved, room;
     int type, op; /* places in tables of case.c; op -1: none */
+    int counts;   /* how the elements are shared among the ranks: a place there, too */
 };
 
 /* Seconds of one call. `value` is what the loop reports; `least` and `most` are over ranks (osu,
@@ -63,7 +64,7 @@ void pl_loop_prepare(const struct pl_loop_case *c, struct pl_loop_call *call);
 /* The plain call, as an application makes it. */
 void pl_loop_make(const struct pl_loop_case *c, const struct pl_loop_call *call);
 
-/* Names of functions, types and operators, for the help. */
+/* Names of functions, types, operators and count shapes, for the help. */
 void pl_loop_names(void);
 
 #endif

@@ -32,6 +32,14 @@ static long long larger(long long a, long long b)
     return a > b ? a : b;
 }
 
+/* With room for data in place. */
+static struct pl_shape larger_of(struct pl_shape shape, struct pl_shape other)
+{
+    shape.send = larger(shape.send, other.send);
+    shape.recv = larger(shape.send, larger(shape.recv, other.recv));
+    return shape;
+}
+
 struct pl_arguments_size pl_arguments_size(const struct pl_case *c, const struct pl_world *world)
 {
     if (c->ranks > 0 && world->rank >= c->ranks)
@@ -39,10 +47,13 @@ struct pl_arguments_size pl_arguments_size(const struct pl_case *c, const struct
     struct pl_shape shape = shape_of(c, world);
     size_t size = pl_types[c->type].size, room = c->calls > 0 ? PL_ROOM : 0;
     const int half = world->size / 2, sizes[] = {world->size, world->size - half, half};
-    for (int i = 0; c->calls > 0 && i < 3 && sizes[i] > 0; i++) { /* rank 0 has the largest part */
-        const struct pl_shape of = pl_shape_of(c->function, c->bytes, size, sizes[i], 0, 0);
-        shape.send = larger(shape.send, of.send);
-        shape.recv = larger(shape.send, larger(shape.recv, of.recv));
+    for (int i = 0; c->calls > 0 && i < 3 && sizes[i] > 0; i++) {
+        /* Other shapes than the equal one have special calls alone, which are of c->mean at most */
+        const struct pl_parts equal = {sizes[i], PL_COUNTS_EQUAL},
+                              last = {sizes[i], PL_COUNTS_LAST};
+        shape = larger_of(shape, pl_shape_of(c->function, c->bytes, size, equal, 0, 0));
+        shape = larger_of(shape,
+                          pl_shape_of(c->function, c->mean, size, last, pl_largest_part(last), 0));
     }
     return (struct pl_arguments_size){(size_t)shape.send * size + room,
                                       (size_t)shape.recv * size + room};
@@ -94,25 +105,26 @@ void pl_buffers_close(struct pl_buffers *buffers)
     *buffers = (struct pl_buffers){0};
 }
 
-/* Counts and displacements of `total` elements split over all ranks. */
-static void split(int *counts, int *displs, long long total, int nprocs)
+/* Counts and displacements of the parts of all ranks. */
+static void split(int *counts, int *displs, const struct pl_shape *shape)
 {
-    for (int rank = 0; rank < nprocs; rank++) {
-        counts[rank] = (int)pl_split_count(total, nprocs, rank);
-        displs[rank] = (int)pl_split_start(total, nprocs, rank);
+    for (int rank = 0; rank < shape->parts.nprocs; rank++) {
+        counts[rank] = (int)pl_part_count(shape->total, shape->parts, rank);
+        displs[rank] = (int)pl_part_start(shape->total, shape->parts, rank);
     }
 }
 
-static void set_counts(struct pl_call *call, const struct pl_shape *shape, int *counts, int nprocs)
+static void set_counts(struct pl_call *call, const struct pl_shape *shape, int *counts)
 {
+    const int nprocs = shape->parts.nprocs;
     int *sendcounts = counts, *sdispls = sendcounts + nprocs;
     int *recvcounts = sdispls + nprocs, *rdispls = recvcounts + nprocs;
     call->sendcounts = sendcounts;
     call->sdispls = sdispls;
     call->recvcounts = recvcounts;
     call->rdispls = rdispls;
-    split(sendcounts, sdispls, shape->total, nprocs);
-    split(recvcounts, rdispls, shape->total, nprocs);
+    split(sendcounts, sdispls, shape);
+    split(recvcounts, rdispls, shape);
     if (call->function != PL_FN_alltoallv)
         return;
     for (int rank = 0; rank < nprocs; rank++) { /* every rank sends this one its part */
@@ -147,7 +159,7 @@ void pl_arguments_set(struct pl_arguments *arguments, const struct pl_case *c,
 
     /* The same arguments on every rank, as applications and benchmarks write them, also where they
      * are not significant. */
-    int block = (int)pl_split_count(shape->total, world->size, 0);
+    int block = (int)(shape->total / world->size);
     switch (c->function) {
     case PL_FN_gather:
     case PL_FN_scatter:
@@ -161,15 +173,15 @@ void pl_arguments_set(struct pl_arguments *arguments, const struct pl_case *c,
     case PL_FN_gatherv:
     case PL_FN_allgatherv:
         call->sendcount = (int)shape->mine;
-        set_counts(call, shape, buffers->counts, world->size);
+        set_counts(call, shape, buffers->counts);
         break;
     case PL_FN_scatterv:
         call->recvcount = (int)shape->mine;
-        set_counts(call, shape, buffers->counts, world->size);
+        set_counts(call, shape, buffers->counts);
         break;
     case PL_FN_alltoallv:
     case PL_FN_reduce_scatter:
-        set_counts(call, shape, buffers->counts, world->size);
+        set_counts(call, shape, buffers->counts);
         break;
     case PL_FN_reduce_local:
         arguments->nprocs = 2;

@@ -28,7 +28,7 @@ static void put_in_place(const struct pl_arguments *arguments, const struct pl_w
     const bool joins = function == PL_FN_gather || function == PL_FN_gatherv ||
                        function == PL_FN_allgather || function == PL_FN_allgatherv;
     const long long first =
-        joins ? pl_split_start(arguments->shape.total, world->size, world->rank) : 0;
+        joins ? pl_part_start(arguments->shape.total, arguments->shape.parts, world->rank) : 0;
     if (arguments->call.sendbuf == MPI_IN_PLACE)
         memcpy(to + (size_t)first * size, from, arguments->send_bytes);
 }
@@ -138,7 +138,8 @@ static enum pl_outcome look_at_obstacles(const struct pl_case *c, const struct p
 static bool same_result(const struct pl_case *a, const struct pl_case *b)
 {
     return a->function == b->function && a->operation == b->operation && a->bytes == b->bytes &&
-           a->type == b->type && a->op == b->op && a->root == b->root && a->ranks == b->ranks;
+           a->type == b->type && a->op == b->op && a->root == b->root && a->ranks == b->ranks &&
+           a->counts == b->counts;
 }
 
 int pl_check_refer(struct pl_arguments *arguments, const struct pl_case *c,

@@ -13,7 +13,7 @@ static bool is_same_call(const struct pl_case *a, const struct pl_case *b)
     return a->function == b->function && a->operation == b->operation &&
            strcmp(a->variant_name, b->variant_name) == 0 && a->config == b->config &&
            a->bytes == b->bytes && a->type == b->type && a->op == b->op && a->root == b->root &&
-           a->ranks == b->ranks;
+           a->ranks == b->ranks && a->counts == b->counts;
 }
 
 /* A case among these that is the same call; -1: there is none. */

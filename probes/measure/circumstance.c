@@ -112,6 +112,8 @@ struct pl_circumstance pl_circumstance_draw(struct pl_random *shared, struct pl_
     if (!special || c->function == PL_FN_reduce_local)
         return drawn;
     drawn.in_place = heads(shared);
+    if (pl_function_has_counts(c->function))
+        drawn.counts = (enum pl_counts)pl_random_below(shared, PL_COUNTS);
     if (reduces && heads(shared))
         drawn.operator= heads(shared) ? PL_COMMUTES : PL_ORDERED;
     if (drawn.operator!= PL_OF_MPI) {
@@ -158,7 +160,8 @@ static bool may_be_in_place(const struct pl_arguments *arguments, const struct p
     case PL_FN_reduce:
         return world->rank == arguments->call.root;
     case PL_FN_alltoallv: /* what two ranks send each other is then equally much */
-        return arguments->shape.total % world->size == 0;
+        return arguments->shape.total % world->size == 0 &&
+               arguments->shape.parts.counts == PL_COUNTS_EQUAL;
     default:
         return true;
     }
@@ -275,9 +278,12 @@ void pl_circumstance_text(const struct pl_circumstance *circumstance, char *text
     static const char *const operations[] = {"", ", operation of the program",
                                              ", operation of the program that does not commute"};
     static const char *const layouts[] = {"plain", "with gaps", "packed", "as one element"};
-    size_t used = (size_t)snprintf(text, size, "%s%s%s", circumstance->in_place ? ", in place" : "",
+    static const char *const shapes[PL_COUNTS] = {"", ", growing counts", ", all in the last rank",
+                                                  ", every other rank empty"};
+    size_t used = (size_t)snprintf(text, size, "%s%s%s%s", circumstance->in_place ? ", in place" : "",
                                    companies[circumstance->company],
-                                   operations[circumstance->operator]);
+                                   operations[circumstance->operator],
+                                   shapes[circumstance->counts]);
     if (used < size && (circumstance->send_offset > 0 || circumstance->recv_offset > 0))
         used += (size_t)snprintf(text + used, size - used, ", buffers at offsets %zu and %zu",
                                  circumstance->send_offset, circumstance->recv_offset);

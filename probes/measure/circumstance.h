@@ -1,5 +1,6 @@
 /* What a rule matches beside what races measure: other communicators, MPI_IN_PLACE, buffers at any
- * address, derived datatypes, operations of the program. A trial draws these for each call. */
+ * address, derived datatypes, operations of the program, parts of other
+ * lengths. A trial draws these for each call. */
 #ifndef PL_CIRCUMSTANCE_H
 #define PL_CIRCUMSTANCE_H
 
@@ -13,6 +14,7 @@ enum pl_operator { PL_OF_MPI, PL_COMMUTES, PL_ORDERED, PL_OPERATORS };
 struct pl_circumstance {
     enum pl_company company;
     bool in_place;
+    enum pl_counts counts; /* of a function whose parts may differ in length */
     enum pl_operator operator;
     enum pl_layout sent, received;   /* the same on all ranks that have room for it */
     size_t send_offset, recv_offset; /* on this rank, in bytes */

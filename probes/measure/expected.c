@@ -63,22 +63,29 @@ static void give_all(const struct maker *maker, const unsigned char *from)
         give(maker, rank, 0, from, 0, maker->arguments->shape.total);
 }
 
+static long long start_of(const struct maker *maker, int rank)
+{
+    return pl_part_start(maker->arguments->shape.total, maker->arguments->shape.parts, rank);
+}
+
+static long long count_of(const struct maker *maker, int rank)
+{
+    return pl_part_count(maker->arguments->shape.total, maker->arguments->shape.parts, rank);
+}
+
 /* To each rank its part of `from`. */
 static void give_parts(const struct maker *maker, const unsigned char *from)
 {
-    const long long total = maker->arguments->shape.total;
     for (int rank = maker->first; rank < maker->last; rank++)
-        give(maker, rank, 0, from, pl_split_start(total, maker->ranks, rank),
-             pl_split_count(total, maker->ranks, rank));
+        give(maker, rank, 0, from, start_of(maker, rank), count_of(maker, rank));
 }
 
 /* Each rank's part behind the one before. */
 static void join(const struct maker *maker, unsigned char *to)
 {
-    const long long total = maker->arguments->shape.total;
     for (int rank = 0; rank < maker->ranks; rank++)
-        data_of(maker, rank, pl_split_count(total, maker->ranks, rank),
-                to + (size_t)pl_split_start(total, maker->ranks, rank) * maker->width);
+        data_of(maker, rank, count_of(maker, rank),
+                to + (size_t)start_of(maker, rank) * maker->width);
 }
 
 /* From each rank the part that is for the other. */
@@ -88,9 +95,8 @@ static void exchange(const struct maker *maker)
     for (int from = 0; from < maker->ranks; from++) {
         data_of(maker, from, total, maker->buffers->send);
         for (int to = maker->first; to < maker->last; to++) {
-            long long part = pl_split_count(total, maker->ranks, to);
-            give(maker, to, from * part, maker->buffers->send,
-                 pl_split_start(total, maker->ranks, to), part);
+            long long part = count_of(maker, to);
+            give(maker, to, from * part, maker->buffers->send, start_of(maker, to), part);
         }
     }
 }

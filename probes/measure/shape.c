@@ -3,6 +3,7 @@
 #include "measure/shape.h"
 
 #include <limits.h>
+#include <string.h>
 
 enum volume { NOTHING, VECTOR, EQUAL_BLOCKS, UNEVEN_BLOCKS };
 enum extent { NO_BUFFER, MINE, TOTAL, MINE_FROM_EACH };
@@ -38,15 +39,57 @@ static const struct traits table[PL_FUNCTION_COUNT + 1] = {
                            false}, /* pattern/ */
 };
 
-long long pl_split_count(long long total, int nprocs, int rank)
+const char *const pl_counts_names[PL_COUNTS] = {
+    [PL_COUNTS_EQUAL] = "equal",
+    [PL_COUNTS_LINEAR] = "linear",
+    [PL_COUNTS_LAST] = "last",
+    [PL_COUNTS_HALF] = "half",
+};
+
+enum pl_counts pl_counts_by_name(const char *name)
 {
-    return total / nprocs + (rank < total % nprocs);
+    int counts = 0;
+    while (counts < PL_COUNTS && strcmp(pl_counts_names[counts], name) != 0)
+        counts++;
+    return (enum pl_counts)counts;
 }
 
-long long pl_split_start(long long total, int nprocs, int rank)
+/* As evenly as `parts` allows: the first ones have one element more. */
+static long long even_start(long long total, long long parts, long long part)
 {
-    long long rest = total % nprocs;
-    return total / nprocs * rank + (rank < rest ? rank : rest);
+    long long rest = total % parts;
+    return total / parts * part + (part < rest ? part : rest);
+}
+
+/* The weights of the first `count` ranks, which are 1, 2, 3 and so on. */
+static long long weights(long long count)
+{
+    return count * (count + 1) / 2;
+}
+
+long long pl_part_start(long long total, struct pl_parts parts, int rank)
+{
+    const long long all = weights(parts.nprocs), before = weights(rank);
+    switch (parts.counts) {
+    case PL_COUNTS_LINEAR: /* total * before / all, without overflow */
+        return total / all * before + total % all * before / all;
+    case PL_COUNTS_LAST:
+        return rank == parts.nprocs ? total : 0;
+    case PL_COUNTS_HALF: /* every other rank is empty, rank 0 is not */
+        return even_start(total, (parts.nprocs + 1) / 2, (rank + 1) / 2);
+    default:
+        return even_start(total, parts.nprocs, rank);
+    }
+}
+
+long long pl_part_count(long long total, struct pl_parts parts, int rank)
+{
+    return pl_part_start(total, parts, rank + 1) - pl_part_start(total, parts, rank);
+}
+
+int pl_largest_part(struct pl_parts parts)
+{
+    return parts.counts == PL_COUNTS_EQUAL || parts.counts == PL_COUNTS_HALF ? 0 : parts.nprocs - 1;
 }
 
 static long long total_elements(enum volume volume, long long bytes, size_t type_size, int nprocs)
@@ -75,14 +118,17 @@ static long long extent_elements(enum extent extent, long long total, long long 
 }
 
 struct pl_shape pl_shape_of(enum pl_function function, long long bytes, size_t type_size,
-                            int nprocs, int rank, int root)
+                            struct pl_parts parts, int rank, int root)
 {
     const struct traits *traits = &table[function];
+    const int nprocs = parts.nprocs;
     bool divided = traits->volume == EQUAL_BLOCKS || traits->volume == UNEVEN_BLOCKS;
-    struct pl_shape shape = {.inout = traits->inout};
+    struct pl_shape shape = {.parts = parts, .inout = traits->inout};
 
+    if (!pl_function_has_counts(function))
+        shape.parts.counts = PL_COUNTS_EQUAL;
     shape.total = total_elements(traits->volume, bytes, type_size, nprocs);
-    shape.mine = divided ? pl_split_count(shape.total, nprocs, rank) : shape.total;
+    shape.mine = divided ? pl_part_count(shape.total, shape.parts, rank) : shape.total;
     shape.send = extent_elements(traits->send, shape.total, shape.mine, nprocs);
     shape.recv = extent_elements(traits->recv, shape.total, shape.mine, nprocs);
     shape.significant = traits->result == EVERYWHERE ||
@@ -102,11 +148,18 @@ bool pl_function_has_root(enum pl_function function)
     return table[function].has_root;
 }
 
-bool pl_shape_fits(enum pl_function function, long long bytes, size_t type_size, int nprocs)
+bool pl_function_has_counts(enum pl_function function)
 {
-    /* Rank 0 has the largest part, and Alltoallv's receive buffer is the largest of all. */
-    if (bytes > LLONG_MAX / 2)
+    return table[function].volume == UNEVEN_BLOCKS;
+}
+
+bool pl_shape_fits(enum pl_function function, long long bytes, size_t type_size,
+                   struct pl_parts parts)
+{
+    if (bytes / (long long)type_size > INT_MAX)
         return false;
-    struct pl_shape shape = pl_shape_of(function, bytes, type_size, nprocs, 0, 0);
+    /* Alltoallv's receive buffer is the largest of all. */
+    struct pl_shape shape =
+        pl_shape_of(function, bytes, type_size, parts, pl_largest_part(parts), 0);
     return shape.total <= INT_MAX && shape.recv <= INT_MAX;
 }

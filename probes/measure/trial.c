@@ -36,7 +36,8 @@ static long long draw_bytes(struct pl_random *random, const struct pl_case *c, i
     const size_t size = pl_types[c->type].size;
     const long long whole = c->bytes - c->least;
     const long long step =
-        pl_shape_of(c->function, 1, size, ranks, 0, 0).total * (long long)size; /* Barrier: 0 */
+        pl_shape_of(c->function, 1, size, (struct pl_parts){.nprocs = ranks}, 0, 0).total *
+        (long long)size; /* Barrier: 0 */
     const int turn = number - number / SPECIAL, turns = c->calls - c->calls / SPECIAL;
 
     if (step == 0)
@@ -139,6 +140,7 @@ enum pl_outcome pl_trial(const struct pl_case *c, const struct pl_config_state *
         const struct pl_place *place = &places[drawn.company];
         one.bytes = draw_bytes(&random, c, world->size, i);
         one.root = draw_root(&random, c, place->world->size, i);
+        one.counts = drawn.counts;
         if (drawn.company == PL_HALF) /* the halves must not know each other's data */
             fresh += (uint64_t)groups->group[groups->company[PL_HALF]].part;
         enum pl_outcome outcome = PL_ERROR;

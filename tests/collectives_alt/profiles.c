@@ -17,6 +17,8 @@ static void print_rule(const struct pl_rule *rule)
                rule->ppn.to);
     if (~rule->ops || ~rule->types)
         printf(" op %x type %x", rule->ops, rule->types);
+    if (rule->equal_counts)
+        printf(" equal counts");
     printf("\n");
 }
 

@@ -71,6 +71,41 @@ def test_both_classes_and_those_that_commute(build: Build, tmp_path: Path) -> No
     assert outcome.keys() - replaced(outcome) == {"MPI_INT ordered"}
 
 
+@pytest.mark.parametrize("nprocs", [3, 4])
+def test_equal_counts(build: Build, tmp_path: Path, nprocs: int) -> None:
+    """A rule for equal counts leaves all other calls, whatever the call before was; ranks that
+    write the same counts in other types decide alike."""
+    rules = [
+        rule(f"MPI_{name}", "canary", f"{ALL} counts=equal")
+        for name in ("Allgatherv", "Reduce_scatter")
+    ]
+    run = Started(build, tmp_path, "\n".join(rules), program="counts", nprocs=nprocs)
+    assert (run.done.returncode, run.done.stderr) == (0, "")
+    lines = [line.split(" ", 1)[1].rsplit(" ", 1) for line in run.done.stdout.splitlines()]
+    assert {name for name, outcome in lines if outcome == "replaced"} == {
+        *("equal", "again", "odd", "mixed", "derived"),
+    }
+    assert {name for name, outcome in lines if outcome == "left"} == {
+        *("growing", "last", "half", "mixed odd", "derived odd"),
+    }
+    assert len(lines) == 2 * 2 * 7 + 6
+    assert [one["counts"] for one in run.report["rules"]] == ["equal", "equal"]
+
+
+def test_calls_that_a_rule_for_equal_counts_leaves_are_right(build: Build, tmp_path: Path) -> None:
+    """The library computes them, and the variant the others."""
+    rules = [
+        rule("MPI_Allgatherv", "allgatherv_ring", f"{ALL} counts=equal"),
+        rule("MPI_Reduce_scatter", "reduce_scatter_as_reduce_plus_scatterv", f"{ALL} counts=equal"),
+    ]
+    run = Started(build, tmp_path, "\n".join(rules), program="counts", nprocs=3)
+    assert (run.done.returncode, run.done.stderr) == (0, "")
+    assert {line.rsplit(" ", 1)[1] for line in run.done.stdout.splitlines()} == {"left"}
+    replaced, functions = run.replaced(), ("MPI_Allgatherv", "MPI_Reduce_scatter")
+    assert [run.function(name)["fallen_through"] for name in functions] == [8, 7]
+    assert list(replaced.values()) == [10, 9]
+
+
 @pytest.fixture(scope="module")
 def split_nodes(build: Build) -> Path:
     return build.program("split_nodes.so")

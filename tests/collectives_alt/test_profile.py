@@ -52,6 +52,7 @@ def test_rules_that_touch_do_not_overlap(build: Build, first: str, second: str |
 
 
 REDUCE = "rule function=MPI_Reduce nprocs=2-4 bytes=0-99 variant=reduce_ring"
+SCATTER = "rule function=MPI_Reduce_scatter nprocs=2-4 bytes=0-99 variant=reduce_scatter_ring"
 ALL = "nprocs=1-inf bytes=0-inf"
 
 
@@ -62,6 +63,8 @@ def test_everything_a_rule_can_say(build: Build) -> None:
         "variant=allreduce_segmented_ring:segment_bytes=512\n"
         f"rule function=MPI_Gatherv {ALL} ppn=4-4 variant=gatherv_linear\n"
         f"rule function=MPI_Alltoallv {ALL} variant=canary\n"
+        f"rule function=MPI_Allgatherv {ALL} counts=equal variant=canary\n"
+        f"rule function=MPI_Reduce_scatter {ALL} counts=any variant=canary\n"
     )
     most, huge = 2**31 - 1, 2**63 - 1
     assert parse(build, text) == (
@@ -73,6 +76,8 @@ def test_everything_a_rule_can_say(build: Build) -> None:
             f"nodes 2-4 ppn 8-{most} op 5 type 2",
             f"6 MPI_Gatherv 1-{most} 0-{huge} gatherv_linear nodes 1-{most} ppn 4-4",
             f"7 MPI_Alltoallv 1-{most} 0-{huge} canary",
+            f"8 MPI_Allgatherv 1-{most} 0-{huge} canary equal counts",
+            f"9 MPI_Reduce_scatter 1-{most} 0-{huge} canary",
         ],
     )
 
@@ -189,6 +194,9 @@ def changed(old: str, new: str) -> str:
         (f"{HEAD}{RULE}\0\n", 2, "", "zero byte"),
         (f"{HEAD}{RULE} op=sum", 2, "op=", "for reductions; ranks of MPI_Bcast"),
         (f"{HEAD}{RULE} type=byte", 2, "type=", "for reductions"),
+        (f"{HEAD}{RULE} counts=equal", 2, "counts=", "is for MPI_Allgatherv"),
+        (f"{HEAD}{SCATTER} counts=last", 2, "counts=last", "not counts=equal or counts=any"),
+        (f"{HEAD}{SCATTER} counts=equal\n{SCATTER}", 3, "", "overlaps"),
         (f"{HEAD}{REDUCE} op=summ", 2, "op=summ", "not a class of operations"),
         (f"{HEAD}{REDUCE} op=sum,", 2, "op=sum,", "not a class of operations"),
         (f"{HEAD}{REDUCE} type=", 2, "type=", "not a class of datatypes"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import UNBOUNDED_BYTES, Winner
+from plumbline_db.records import UNBOUNDED_BYTES, Tried, Winner
 from plumbline_exporters import profile
 from plumbline_exporters.bundle import Bundle
 from tests.exporters.bundles import bundle, library, tuned, variant
@@ -83,6 +83,24 @@ def test_a_class_of_types() -> None:
         "commutative" not in text
         and "only" not in profile.files(bundle(winner))["plumbline.profile"]
     )
+
+
+def test_equal_counts() -> None:
+    """In the rule and in the head, which says in which count shapes a winner was tried."""
+    winner = variant("MPI_Reduce_scatter", "reduce_scatter_ring", 512, 4096)
+    shapes = [
+        Tried("loop", "MPI_BYTE", "MPI_BOR", "", 2, 1.5, 1.4, 1.3, counts)
+        for counts in ("equal", "last")
+    ]
+    narrow = msgspec.structs.replace(winner, restrictions=["counts=equal"], tried=shapes[:1])
+    wide = msgspec.structs.replace(winner, tried=shapes)
+    text = profile.files(bundle(narrow))["plumbline.profile"]
+    assert " bytes=512-4096 counts=equal variant=reduce_scatter_ring\n" in text
+    assert ", 512-4096 bytes, only counts=equal: variant reduce_scatter_ring" in text
+    assert "#     with MPI_BYTE/MPI_BOR: loop 1.50 (1.30 at least)\n" in text
+    text = profile.files(bundle(wide))["plumbline.profile"]
+    assert "#     with MPI_BYTE/MPI_BOR counts=last: loop 1.50 (1.30 at least)\n" in text
+    assert "counts=equal" not in text
 
 
 def test_winners_that_claim_the_same_call() -> None:

@@ -66,6 +66,23 @@ static void spoil(void *buffer, MPI_Datatype type)
     ((unsigned char *)buffer)[lb] ^= 1;
 }
 
+/* Wrong on the last rank where counts differ by more than one element. */
+int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                   const int counts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+    int least = counts[0], most = counts[0], size;
+    const int rc =
+        PMPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, counts, displs, recvtype, comm);
+    PMPI_Comm_size(comm, &size);
+    for (int i = 1; i < size; i++) {
+        least = counts[i] < least ? counts[i] : least;
+        most = counts[i] > most ? counts[i] : most;
+    }
+    if (fault("uneven") && most - least > 1 && is_last(comm))
+        spoil(recvbuf, recvtype);
+    return rc;
+}
+
 /* The operands from the last to the first. */
 static int reduce_backwards(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type,
                             MPI_Op op, MPI_Comm comm)

@@ -37,6 +37,7 @@ EQUAL_BLOCKS = ("Gather", "Scatter", "Allgather", "Alltoall", "Reduce_scatter_bl
 UNEVEN_BLOCKS = ("Gatherv", "Scatterv", "Allgatherv", "Alltoallv", "Reduce_scatter")
 FUNCTIONS = ("Barrier", *VECTORS, *EQUAL_BLOCKS, *UNEVEN_BLOCKS)
 REDUCTIONS = (*VECTORS[1:], "Reduce_scatter", "Reduce_scatter_block")
+SHAPES = ("linear", "last", "half")
 SIZES = (0, 1, 7, 100, 4096)
 TYPES = {"MPI_BYTE": 1, "MPI_INT": 4, "MPI_DOUBLE": 8, "MPI_FLOAT": 4, "MPI_INT64_T": 8}
 OPS = {
@@ -58,6 +59,12 @@ def all_cases(ranks: int) -> list[str]:
                 f"case id={len(cases)} function=MPI_{function} bytes={size} type={kind} op={op} "
                 f"root={root} reps={1 + len(cases) % 3}"
             )
+    for function, size, counts in itertools.product(UNEVEN_BLOCKS, SIZES, SHAPES):
+        kind = list(TYPES)[len(cases) % len(TYPES)]
+        cases.append(
+            f"case id={len(cases)} function=MPI_{function} bytes={size} type={kind} "
+            f"op={OPS[kind][0]} root={len(cases) % ranks} counts={counts} reps=1"
+        )
     return cases
 
 
@@ -127,6 +134,24 @@ def test_all_functions(probe: Probe, ranks: int) -> None:
         given = dict(token.split("=") for token in line)
         got = {name: str(getattr(case, name)) for name in given if name != "id"}
         assert got == {name: value for name, value in given.items() if name != "id"}
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_all_variants_in_all_count_shapes(probe: Probe, ranks: int) -> None:
+    """Each result is compared with what the ranks compute by themselves."""
+    lines = [
+        f"case id={{}} function={each['function']} variant={each['name']} bytes={size} "
+        f"type={kind} op={op} root={ranks - 1} counts={counts} reps=1"
+        for each in probe.known()["variants"]
+        if each["function"].removeprefix("MPI_") in UNEVEN_BLOCKS
+        for size, (kind, op) in ((7, ("MPI_BYTE", "MPI_BOR")), (4096, ("MPI_INT", "MPI_SUM")))
+        for counts in ("equal", *SHAPES)
+    ]
+    plan = "\n".join(line.format(number) for number, line in enumerate(lines))
+    launch = probe.good(f"set blocks=1 warmup=1\n{plan}", ranks, {})
+    assert len(launch.checks) == len(lines) > 200
+    assert [check for check in launch.checks.values() if check.outcome != "ok"] == []
+    assert {case.counts for case in launch.cases.values()} == set(probe.known()["counts"])
 
 
 def test_header(probe: Probe) -> None:

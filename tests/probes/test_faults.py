@@ -104,6 +104,23 @@ def test_trials_are_made_where_a_rule_matches(
     assert re.search(words[fault], launch.checks[0].detail), launch.checks[0].detail
 
 
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_counts_that_are_not_equal(probe: Probe, ranks: int) -> None:
+    """A case has the counts of its shape, and a trial draws shapes and names them."""
+    call = "function=MPI_Allgatherv bytes=512 type=MPI_INT"
+    shapes = ("equal", "linear", "last", "half")
+    lines = [f"case id={number} {call} counts={name}" for number, name in enumerate(shapes)]
+    lines.append(f"case id=4 {call} least=64 calls=200")
+    launch = probe.good("\n".join(lines) + "\n", ranks, probe.fault("uneven"))
+    outcomes = [launch.checks[number].outcome for number in range(5)]
+    assert outcomes == ["ok", "wrong", "wrong", "wrong", "wrong"]
+    assert {one.case for one in launch.samples} == {0}
+    words = "growing counts|all in the last rank|every other rank empty"
+    assert re.search(words, launch.checks[4].detail), launch.checks[4].detail
+    right = probe.good("\n".join(lines) + "\n", ranks)
+    assert {one.outcome for one in right.checks.values()} == {"ok"}
+
+
 def test_a_barrier_that_does_not_wait(probe: Probe) -> None:
     trial = "function=MPI_Barrier bytes=0 calls=300"
     launch = run(probe, "open", f"case id=0 function=MPI_Barrier bytes=0\ncase id=1 {trial}\n")

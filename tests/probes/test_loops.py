@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,45 @@ def test_volumes_are_those_of_the_plan(build: Path, tmp_path: Path) -> None:
             }
 
 
+# With three ranks: the parts of 1001 bytes.
+PARTS = {
+    "equal": (334, 334, 333),
+    "linear": (166, 334, 501),
+    "last": (0, 0, 1001),
+    "half": (501, 0, 500),
+}
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_all_count_shapes_of_all_functions_that_have_counts(build: Path, ranks: int) -> None:
+    names = ("Gatherv", "Scatterv", "Allgatherv", "Alltoallv", "Reduce_scatter")
+    cases = [f"MPI_{name}:4001:MPI_INT:{counts}" for name in names for counts in PARTS]
+    words = [*cases, "MPI_Gatherv:7:last", "MPI_Reduce_scatter:80:MPI_DOUBLE:MPI_SUM:half"]
+    done = start(build, *words, "--iterations", "2", "--warmup", "1", ranks=ranks)
+    found = lines(done)
+    assert {one["case"] for one in found if one["us"] is not None} == set(words)
+    assert {one["moved"] for one in found if one["case"] in cases} == {4004}
+
+
+def test_counts_are_those_of_the_plan(build: Path, tmp_path: Path) -> None:
+    """As the preload library sees what each rank receives of a call of MPI_Alltoallv."""
+    cases = [f"MPI_Alltoallv:1001:{counts}" for counts in PARTS]
+    words = [*cases, "--loop", "stream", "--iterations", "7", "--warmup", "2"]
+    done = start(
+        build, *words, ranks=3, preload=build / "libplumbline.so", PLUMBLINE_CALLS=str(tmp_path)
+    )
+    assert {one["moved"] for one in lines(done)} == {1001}
+    for rank in recorded.ranks(tmp_path):
+        expected: Counter[int] = Counter()
+        for parts in PARTS.values():
+            expected[3 * parts[rank.rank]] += 9
+        found: Counter[int] = Counter()
+        for key, (count, _, _) in rank.calls.items():
+            if key[0] == "MPI_Alltoallv":
+                found[key[4]] += count
+        assert found == expected
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_slow_rank_is_seen(build: Path, uneven: Path, loop: str) -> None:
     """It takes two milliseconds more: so does the slowest rank, and half of it the mean."""
@@ -136,6 +176,11 @@ def test_a_file_in_place_of_standard_output(build: Path, tmp_path: Path) -> None
         (["MPI_Foo:1"], "MPI_Foo:1: no such function"),
         (["MPI_Bcast"], "a case is FUNCTION"),
         (["MPI_Bcast:1:MPI_INT:MPI_SUM:x"], "a case is FUNCTION"),
+        (["MPI_Bcast:last"], "bytes must be a whole number"),
+        (["MPI_Gatherv:1:MPI_INT:MPI_SUM:x:last"], "a case is FUNCTION"),
+        (["MPI_Gatherv:1:last:last"], "no such type"),
+        (["MPI_Bcast:1:last"], "same count for all ranks"),
+        (["MPI_Alltoallv:1500000000:last"], "more than 2 GiB"),
         (["MPI_Bcast:-1"], "bytes must be a whole number"),
         (["MPI_Bcast:1e3"], "bytes must be a whole number"),
         (["MPI_Bcast:"], "bytes must be a whole number"),

@@ -96,7 +96,8 @@ class Costs:
     cost; algorithms that are not named here take 1.2 times the base. `own[variant]` likewise.
     `in_force[function, name]` besides, where a rules file says so and not a knob of the race.
     `everything[function, bytes]` slows a cell down whatever computes it. `where[name, words]`:
-    an algorithm or a variant takes so many times as long in a use, with a datatype, at a size."""
+    an algorithm or a variant takes so many times as long in a use, with a datatype, at a size, in a
+    count shape."""
 
     default: dict[str, Callable[[int], float]] = field(default_factory=dict)
     algorithm: dict[tuple[str, str], Factor] = field(default_factory=dict)
@@ -269,7 +270,7 @@ class SimulatedStarter(Starter):
             if outcome == "ok" and not case.calls:
                 decided = knobs or rules.knobs(case.function, self.placement.nprocs, case.bytes)
                 names = {case.variant, *(decided or {}).values()}
-                there = {case.use, case.type, str(case.bytes)}
+                there = {case.use, case.type, str(case.bytes), case.counts}
                 for (name, words), factor in self._costs.where.items():
                     cost *= factor if name in names and there.issuperset(words.split()) else 1.0
                 nanoseconds[case.case] = 1000 * cost * math.exp(common + own) + case.delay_ns
@@ -362,6 +363,7 @@ def parse(text: str) -> tuple[dict[str, str], dict[str, dict[str, str]], list[Ca
                     calls=int(values.get("calls", 0)),
                     least=int(values.get("least", 0)),
                     mean=int(values.get("mean", 0)),
+                    counts=values.get("counts", "equal"),
                 )
             )
     return settings, configs, cases

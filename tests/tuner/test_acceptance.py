@@ -33,6 +33,8 @@ SIZES = {
     "MPI_Allreduce": [8, 64, 512, 4096, 32768],
     "MPI_Gather": [64, 512, 4096],
     "MPI_Reduce": [64, 512, 4096],
+    "MPI_Reduce_scatter": [8, 64, 512, 4096, 32768],
+    "MPI_Scatterv": [64, 512, 4096],
 }
 RING = ("MPI_Allreduce", "ring")
 FAST = {RING: lambda *_: 0.6}
@@ -99,6 +101,65 @@ def test_a_rule_of_a_profile_is_for_the_types_that_it_holds_for(lab: Lab) -> Non
     assert {one.type for one in wide.tried} == {"MPI_BYTE", "MPI_DOUBLE", "MPI_FLOAT"}
     ((winner, why),) = done.narrowed
     assert winner == narrow and why.startswith("slower at 64 B (") and "MPI_BYTE" in why
+
+
+SHAPED = ("MPI_Reduce_scatter", "reduce_scatter_ring")
+
+
+@pytest.mark.parametrize("shape", ["linear", "last", "half"])
+def test_a_rule_of_a_profile_that_is_slower_in_a_count_shape_is_for_equal_counts(
+    lab: Lab, shape: str
+) -> None:
+    """Sizes at which it is fast in all shapes are for all counts."""
+    ours = msgspec.structs.replace(variant(*SHAPED, 512, 32768), removes=[])
+    costs = Costs(
+        own={SHAPED[1]: 0.6}, where={(SHAPED[1], f"{shape} {size}"): 2.0 for size in (512, 4096)}
+    )
+    done, starter = judged(lab, costs, ours)
+    assert done.refused == []
+    narrow, wide = done.winners
+    assert ranges(done.winners) == [(512, 4096), (32768, 32768)]
+    assert (narrow.restrictions, wide.restrictions) == (["counts=equal"], [])
+    assert {one.counts for one in narrow.tried} == {"equal"}
+    shapes = [one for one in wide.tried if one.counts != "equal"]
+    assert {one.counts for one in shapes} == {"linear", "last", "half"}
+    assert {(one.use, one.type) for one in shapes} == {("barrier", "MPI_BYTE")}
+    ((winner, why),) = done.narrowed
+    assert winner == narrow and why.startswith("slower at 512 B (barrier, MPI_BYTE/MPI_BOR, ")
+    assert f"counts={shape}): 1." in why
+    assert {suite for suite, _ in starter.launches} == {"accept-1-first", "accept-1"}
+
+
+def test_both_conditions_together(lab: Lab) -> None:
+    ours = msgspec.structs.replace(variant(*SHAPED, 512, 4096), removes=[])
+    costs = Costs(
+        own={SHAPED[1]: 0.6}, where={(SHAPED[1], word): 2.0 for word in ("last", "MPI_BYTE")}
+    )
+    done, _ = judged(lab, costs, ours, type="MPI_DOUBLE", op="MPI_SUM")
+    (kept,) = done.winners
+    assert sorted(kept.restrictions) == ["counts=equal", "type=floating"]
+    assert {(one.type, one.counts) for one in kept.tried} == {
+        *(("MPI_DOUBLE", "equal"), ("MPI_FLOAT", "equal")),
+    }
+
+
+@pytest.mark.parametrize(
+    "ours",
+    [
+        tuned("MPI_Reduce_scatter", "ring", 512, 4096),  # a rules file sees no counts
+        variant("MPI_Scatterv", "scatterv_linear", 512, 4096),  # nor does the rank that is no root
+        variant(*SHAPED, 8, 64),  # too small to tell shapes apart
+    ],
+)
+def test_what_cannot_be_for_equal_counts_alone_is_refused(lab: Lab, ours: Winner) -> None:
+    fast = {("MPI_Reduce_scatter", "ring"): lambda *_: 0.6}
+    names = ("ring", "scatterv_linear", SHAPED[1])
+    costs = Costs(
+        algorithm=fast, own=dict.fromkeys(names, 0.6), where={(name, "last"): 2.0 for name in names}
+    )
+    done, _ = judged(lab, costs, msgspec.structs.replace(ours, removes=[]))
+    assert done.winners == []
+    assert "counts=last): 1." in done.refused[0][1]
 
 
 @pytest.mark.parametrize("word", ["MPI_DOUBLE", "MPI_FLOAT"])

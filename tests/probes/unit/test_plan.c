@@ -139,6 +139,13 @@ static void check_keys(void)
     CASE_REFUSED("type=INT", "no such datatype");
     CASE_REFUSED("op=SUM", "no such operation");
     CASE_REFUSED("root=4", "4 ranks");
+    CASE_REFUSED("counts=first", "no such shape");
+    CASE_REFUSED("counts=last", "same count for all ranks");
+    CHECK(parse(FIRST "case id=0 function=MPI_Bcast bytes=8 counts=equal\n"));
+    CHECK(parse(FIRST "case id=0 function=MPI_Scatterv bytes=8 counts=half\n"));
+    CHECK(plan.cases[0].counts == PL_COUNTS_HALF);
+    CHECK(refused(FIRST "case id=0 function=MPI_Scatterv bytes=8 counts=half calls=3\n", 2,
+                  "calls=…", "leave out"));
     CHECK(parse(FIRST "case id=0 function=MPI_Bcast bytes=8 ranks=2 root=1\n"));
     CHECK(plan.cases[0].ranks == 2 && parse(FIRST CASE) && plan.cases[0].ranks == 0);
     CASE_REFUSED("ranks=5", "there are 4 ranks");

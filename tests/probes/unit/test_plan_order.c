@@ -45,13 +45,14 @@ static const char *const set_tokens[] = {
 };
 static const char *const case_tokens[] = {
     "id=4",
-    "function=MPI_Reduce",
-    "variant=reduce_as_allreduce",
+    "function=MPI_Reduce_scatter",
+    "variant=reduce_scatter_as_allreduce",
     "config=c1",
     "bytes=808",
     "type=MPI_INT",
     "op=MPI_MAX",
     "root=2",
+    "counts=last",
     "ranks=3",
     "reps=9",
     "delay_ns=55",
@@ -122,10 +123,11 @@ static void describe(const char *source, struct text *text)
         for (int i = 0; i < plan.case_count; i++) {
             const struct pl_case *c = &plan.cases[i];
             snprintf(line, sizeof line,
-                     "%d %d %s %d %d %lld %d %d %d %d %" PRId64 " %d %s %d %d %lld %lld\n", c->id,
-                     (int)c->function, c->variant_name, c->variant != NULL, c->config, c->bytes,
-                     c->type, c->op, c->root, c->reps, c->delay_ns, c->ranks,
-                     c->use ? c->use->name : "-", c->by_rank, c->calls, c->least, c->mean);
+                     "%d %d %s %d %d %lld %d %d %d %d %d %" PRId64 " %d %s %d %d %lld %lld\n",
+                     c->id, (int)c->function, c->variant_name, c->variant != NULL, c->config,
+                     c->bytes, c->type, c->op, c->root, (int)c->counts, c->reps, c->delay_ns,
+                     c->ranks, c->use ? c->use->name : "-", c->by_rank, c->calls, c->least,
+                     c->mean);
             add(text, line);
         }
     }
@@ -255,7 +257,7 @@ int main(void)
     CHECK(same_in_any_order("set", ruled, ruled_count, true));
     CHECK(same_in_any_order("case", case_tokens, TIMED_TOKENS, false));
     const int trial_count =
-        WITHOUT(case_tokens, CASE_TOKENS, trial, "reps", "delay_ns", "use", "by_rank");
+        WITHOUT(case_tokens, CASE_TOKENS, trial, "reps", "delay_ns", "use", "by_rank", "counts");
     CHECK(same_in_any_order("case", trial, trial_count, false));
     other_lines = PLAIN;
     CHECK(each_key_counts(loops, loop_count));

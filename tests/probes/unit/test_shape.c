@@ -7,7 +7,8 @@
 
 static struct pl_shape of(enum pl_function function, long long bytes, int rank)
 {
-    return pl_shape_of(function, bytes, 4, 3, rank, 1); /* four-byte type, 3 ranks, root 1 */
+    return pl_shape_of(function, bytes, 4, (struct pl_parts){.nprocs = 3}, rank,
+                       1); /* four-byte type, 3 ranks, root 1 */
 }
 
 static int is(struct pl_shape shape, long long total, long long send, long long recv)
@@ -17,17 +18,63 @@ static int is(struct pl_shape shape, long long total, long long send, long long 
 
 static void check_split(long long total, int nprocs)
 {
+    const struct pl_parts parts = {.nprocs = nprocs};
     long long sum = 0, largest = 0, smallest = LLONG_MAX;
     int in_order = 1, never_more_later = 1;
     for (int rank = 0; rank < nprocs; rank++) {
-        long long count = pl_split_count(total, nprocs, rank);
-        in_order &= pl_split_start(total, nprocs, rank) == sum;
-        never_more_later &= rank == 0 || count <= pl_split_count(total, nprocs, rank - 1);
+        long long count = pl_part_count(total, parts, rank);
+        in_order &= pl_part_start(total, parts, rank) == sum;
+        never_more_later &= rank == 0 || count <= pl_part_count(total, parts, rank - 1);
         sum += count;
         largest = count > largest ? count : largest;
         smallest = count < smallest ? count : smallest;
     }
     CHECK(sum == total && in_order && never_more_later && largest - smallest <= 1);
+}
+
+/* The parts of 3 or 4 ranks are these. */
+static int parts_are(enum pl_counts counts, long long total, int nprocs, const long long *wanted)
+{
+    const struct pl_parts parts = {nprocs, counts};
+    long long sum = 0;
+    int good = 1;
+    for (int rank = 0; rank < nprocs; rank++) {
+        good &= pl_part_count(total, parts, rank) == wanted[rank];
+        good &= pl_part_start(total, parts, rank) == sum;
+        good &= wanted[rank] <= wanted[pl_largest_part(parts)];
+        sum += wanted[rank];
+    }
+    return good && sum == total;
+}
+#define PARTS_ARE(counts, total, ...)                                                              \
+    parts_are(counts, total, sizeof((long long[]){__VA_ARGS__}) / sizeof(long long),               \
+              (long long[]){__VA_ARGS__})
+
+static void check_counts(void)
+{
+    CHECK(PARTS_ARE(PL_COUNTS_EQUAL, 11, 3, 3, 3, 2));
+    CHECK(PARTS_ARE(PL_COUNTS_LINEAR, 20, 2, 4, 6, 8));
+    CHECK(PARTS_ARE(PL_COUNTS_LINEAR, 3, 1, 2));
+    CHECK(PARTS_ARE(PL_COUNTS_LINEAR, 1, 0, 1));
+    CHECK(PARTS_ARE(PL_COUNTS_LAST, 11, 0, 0, 0, 11));
+    CHECK(PARTS_ARE(PL_COUNTS_LAST, 11, 11));
+    CHECK(PARTS_ARE(PL_COUNTS_HALF, 11, 6, 0, 5, 0));
+    CHECK(PARTS_ARE(PL_COUNTS_HALF, 11, 6, 0, 5));
+    CHECK(PARTS_ARE(PL_COUNTS_HALF, 11, 11, 0));
+    CHECK(PARTS_ARE(PL_COUNTS_HALF, 0, 0, 0, 0));
+    for (int i = 0; i < PL_COUNTS; i++)
+        CHECK((int)pl_counts_by_name(pl_counts_names[i]) == i);
+    CHECK(pl_counts_by_name("") == PL_COUNTS);
+
+    /* The volume stays as it is; a large one does not overflow. */
+    struct pl_parts last = {3, PL_COUNTS_LAST}, linear = {60000, PL_COUNTS_LINEAR};
+    CHECK(is(pl_shape_of(PL_FN_allgatherv, 100, 4, last, 2, 0), 25, 25, 25));
+    CHECK(is(pl_shape_of(PL_FN_reduce_scatter, 100, 4, last, 0, 0), 25, 25, 0));
+    CHECK(is(pl_shape_of(PL_FN_alltoallv, 100, 4, last, 2, 0), 25, 25, 75));
+    CHECK(is(pl_shape_of(PL_FN_allgather, 100, 4, last, 0, 0), 27, 9, 27)); /* has no counts */
+    CHECK(pl_part_start(INT_MAX, linear, 60000) == INT_MAX);
+    CHECK(pl_shape_fits(PL_FN_alltoallv, INT_MAX / 3, 1, last));
+    CHECK(!pl_shape_fits(PL_FN_alltoallv, INT_MAX / 2, 1, last));
 }
 
 int main(void)
@@ -67,11 +114,13 @@ int main(void)
         for (long long total = 0; total <= 11; total++)
             check_split(total, nprocs);
 
-    CHECK(pl_shape_fits(PL_FN_bcast, INT_MAX, 1, 3));
-    CHECK(!pl_shape_fits(PL_FN_bcast, 1LL + INT_MAX, 1, 3));
-    CHECK(pl_shape_fits(PL_FN_bcast, 4LL * INT_MAX, 4, 3));
-    CHECK(!pl_shape_fits(PL_FN_gather, INT_MAX, 1, 3)); /* padding goes past INT_MAX */
-    CHECK(!pl_shape_fits(PL_FN_bcast, LLONG_MAX, 8, 3));
+    const struct pl_parts three = {.nprocs = 3};
+    check_counts();
+    CHECK(pl_shape_fits(PL_FN_bcast, INT_MAX, 1, three));
+    CHECK(!pl_shape_fits(PL_FN_bcast, 1LL + INT_MAX, 1, three));
+    CHECK(pl_shape_fits(PL_FN_bcast, 4LL * INT_MAX, 4, three));
+    CHECK(!pl_shape_fits(PL_FN_gather, INT_MAX, 1, three)); /* padding goes past INT_MAX */
+    CHECK(!pl_shape_fits(PL_FN_bcast, LLONG_MAX, 8, three));
     CHECK(pl_function_reduces(PL_FN_exscan) && !pl_function_reduces(PL_FN_bcast));
     CHECK(pl_function_has_root(PL_FN_scatterv) && !pl_function_has_root(PL_FN_allreduce));
     return check_done();

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.check.cells import ProgramCell, cells, place_of, whole
 from plumbline.check.programs import Wanted, powers, volume
-from plumbline.core.plan import Data
+from plumbline.core.plan import COUNT_SHAPES, Data
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
 from tests.db import build
 
@@ -49,6 +50,40 @@ def test_blocks_are_whole_and_data_are_bytes_and_doubles() -> None:
     found = [cell for cell in every if cell.type == "MPI_BYTE"]
     assert [cell.bytes for cell in found] == [4, 68, 1000, 2028, 4096]
     assert all(cell.bytes // 4 % 2 for cell in found if cell.bytes in (68, 2028))
+
+
+SHARED = {"MPI_Reduce_scatter": [64, 4096], "MPI_Scatterv": [64, 4096]}
+
+
+def test_functions_with_counts_are_called_in_all_count_shapes() -> None:
+    winners = [
+        build.winner(function=function, bytes_from=0, bytes_to=UNBOUNDED_BYTES)
+        for function in SHARED
+    ]
+    found = cells(winners, SHARED, 4, BYTES)
+    for function, measured in SHARED.items():
+        mine = [cell for cell in found if (cell.function, cell.type) == (function, "MPI_BYTE")]
+        equal = {cell.bytes for cell in mine if cell.counts == "equal"}
+        assert equal > set(measured)
+        shapes = {(cell.bytes, cell.counts) for cell in mine}
+        assert shapes == {(size, counts) for size in equal for counts in COUNT_SHAPES}
+    assert {cell.counts for cell in found if cell.type != "MPI_BYTE"} == {"equal"}
+    assert "MPI_Scatterv 64 B MPI_BYTE counts=last" in {cell.words() for cell in found}
+
+
+def test_a_rule_for_equal_counts_is_seen_with_these() -> None:
+    winner = build.winner(
+        function="MPI_Reduce_scatter",
+        restrictions=["counts=equal"],
+        variant="reduce_scatter_ring",
+        bytes_from=0,
+        bytes_to=UNBOUNDED_BYTES,
+    )
+    found = cells([winner], SHARED, 4, BYTES)
+    assert {cell.counts for cell in found} == {"equal"}
+    asked = ProgramCell("MPI_Reduce_scatter", 64, "MPI_BYTE", "MPI_BOR")
+    assert place_of([winner], asked) == 0
+    assert place_of([winner], msgspec.structs.replace(asked, counts="last")) is None
 
 
 def test_a_size_that_rounds_up_out_of_the_range_is_none() -> None:

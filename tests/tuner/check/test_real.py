@@ -22,6 +22,8 @@ from tests.tuner.families.started import started
 CELLS = [
     ProgramCell("MPI_Allreduce", 1000, "MPI_DOUBLE", "MPI_SUM"),
     ProgramCell("MPI_Gather", 1002, "MPI_BYTE"),
+    ProgramCell("MPI_Gatherv", 1002, "MPI_BYTE", counts="last"),
+    ProgramCell("MPI_Reduce_scatter", 1008, "MPI_DOUBLE", "MPI_SUM", "half"),
     ProgramCell("MPI_Barrier", 0, "MPI_BYTE"),
 ]
 

@@ -112,7 +112,9 @@ def _seconds(store: LaunchStore, suite: str, plan: Plan) -> dict[PlanCase, list[
     }
     found: dict[PlanCase, list[float]] = {}
     for median in runs.medians(store.db, store.campaign, [suite], use=None):
-        data = msgspec.structs.replace(plan.data, type=median.case.type, op=median.case.op)
+        data = msgspec.structs.replace(
+            plan.data, type=median.case.type, op=median.case.op, counts=median.case.counts
+        )
         case = own[median.case.function, median.case.bytes, median.case.use, data]
         found[case] = median.seconds
     return found

@@ -71,7 +71,7 @@ class AcceptanceLaunches:
         asked = [trial for trial in trials if not trial.is_among(hopeless)]
         given_up = [trial for trial in trials if trial.is_among(hopeless)]
         self.reasons |= {
-            trial: hopeless.get((*trial.size, False)) or hopeless[trial.part] for trial in given_up
+            trial: hopeless.get((*trial.size, "")) or hopeless[trial.part] for trial in given_up
         }
         for look in range(LOOKS.looks):
             before = LOOKS.launches[look - 1] if look else FIRST_LOOK
@@ -176,7 +176,7 @@ class AcceptanceLaunches:
             case.variant,
             Configuration.of(case.knobs),
             use=case.use,
-            data=Data(case.type, case.op, self._plan.data.root),
+            data=Data(case.type, case.op, self._plan.data.root, case.counts),
         )
 
     def _evidence(self, asked: frozenset[Trial], trial: Trial) -> Evidence:
@@ -195,7 +195,7 @@ def _not_needed(rows: Rows) -> set[Part]:
     answered = {row.hypothesis.key.target for row in first} - vacant
     waiting = {trial.winner for trial in reserved if trial.target in vacant}
     return {
-        (*trial.size, False)
+        (*trial.size, "")
         for trial in reserved
         if trial.target in answered or trial.winner not in waiting
     }

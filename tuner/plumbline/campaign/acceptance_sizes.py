@@ -1,7 +1,7 @@
 """At which sizes a winner is tried before it is exported, and which of them it keeps: those at
 which it is known not to be slower in any circumstance. A rule that can be for one class of
-datatypes is for the campaign's own where it holds for that alone. Beyond its range it takes the
-neighbouring sizes at which it is clearly faster in all of them. Pure."""
+datatypes, or for equal counts, is for these where it holds for these alone. Beyond its range it
+takes the neighbouring sizes at which it is clearly faster in all of them. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from plumbline.campaign.circumstances import (
     Circumstance,
     condition,
     everywhere,
-    is_for,
-    with_condition,
+    with_conditions,
 )
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import PlanCase
@@ -31,8 +30,9 @@ from plumbline_db.records import UNBOUNDED_BYTES, Tried, Winner
 _NEIGHBOURS = 3  # sizes on either side that a winner is tried for beyond its range
 FAR_REPS = 2  # calls in a block at a size far above the measured ones
 
-# A winner's size with the campaign's own class of types, or with the others.
-Part = tuple[int, Target, bool]
+# A winner's size in the circumstances that a condition of its rule can leave out ("": in those that
+# its rule is for in any case).
+Part = tuple[int, Target, str]
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class Trial(msgspec.Struct, frozen=True):
     target: Target
     candidate: Candidate
     where: Circumstance
-    foreign: bool = False  # of a type that the winner's rule may leave out, if it must
+    condition: str = ""  # by which the winner's rule may leave this out, if it must
     reserve: bool = False  # of a second choice, tried beside what holds the size
     far: bool = False
 
@@ -55,11 +55,11 @@ class Trial(msgspec.Struct, frozen=True):
 
     @property
     def part(self) -> Part:
-        return self.winner, self.target, self.foreign
+        return self.winner, self.target, self.condition
 
     def is_among(self, lost: Collection[Part]) -> bool:
-        """Whether it need not be asked: what is lost with the campaign's own types is lost."""
-        return self.part in lost or (self.winner, self.target, False) in lost
+        """Whether it need not be asked: what is lost without any condition is lost."""
+        return self.part in lost or (*self.size, "") in lost
 
     def sides(self) -> tuple[PlanCase, PlanCase]:
         cell = (self.target.function, self.target.bytes)
@@ -76,7 +76,7 @@ Rows = Sequence[HypothesisState[Trial]]
 
 class Kept(msgspec.Struct, frozen=True):
     """Of one winner: the pieces that may be exported; those that may not, with the reason; those of
-    the first that are for the campaign's own class of datatypes alone, with the reason."""
+    the first whose rules have a condition, with the reason."""
 
     winners: list[Winner]
     refused: list[tuple[Winner, str]]
@@ -101,7 +101,7 @@ def trials(
     return [
         Trial(
             *(number, beyond, Target(winner.function, size), candidate_of(winner), where),
-            foreign=not beyond and _is_foreign(winner, where, settings),
+            condition="" if beyond else condition(winner, where, size, settings),
             reserve=number >= len(fresh),
             far=size in far_sizes(winner, measured[winner.function]),
         )
@@ -113,7 +113,7 @@ def trials(
         if not (beyond and number >= len(fresh))
         for size in sizes
         for where in everywhere(settings, PlanCase(winner.function, size), crowded=crowded)
-        if where.data == settings.cases.data.of(winner.function)
+        if where.data.type == settings.cases.data.of(winner.function).type
         or size not in far_sizes(winner, measured[winner.function])
     ]
 
@@ -139,11 +139,6 @@ def kept(
             zip(fresh, _shared_out(rows, len(fresh)), strict=True)
         )
     ]
-
-
-def _is_foreign(winner: Winner, where: Circumstance, settings: Settings) -> bool:
-    only = condition(winner, settings)
-    return bool(only) and not is_for(with_condition(winner, only), where.data.type)
 
 
 def _held(winner: Winner, measured: Sequence[int]) -> list[int]:
@@ -205,16 +200,16 @@ def _kept(
     for row in rows:
         by_size.setdefault(row.hypothesis.key.target.bytes, []).append(row)
     held = _held(winner, measured)
-    obstacles, narrower = (
-        {size: _obstacle(_of(by_size[size], foreign=foreign), settings) for size in held}
-        for foreign in (False, True)
-    )
+    obstacles = {size: _obstacles(by_size[size], settings) for size in held}
     whole = winner.bytes_to == UNBOUNDED_BYTES
     if whole:
-        obstacles = dict.fromkeys(held, next(filter(None, obstacles.values()), ""))
-        narrower = dict.fromkeys(held, next(filter(None, narrower.values()), ""))
+        every: dict[str, str] = {}
+        for size in held:
+            every = obstacles[size] | every
+        obstacles = dict.fromkeys(held, every)
     found = Kept([], [], [])
-    for sizes, why, narrow in _runs_of(held, obstacles, narrower):
+    for sizes, narrow in _runs_of(held, obstacles):
+        why = narrow.get("", "")
         part = winner if whole or len(sizes) == len(held) else piece(winner, sizes[0], sizes[-1])
         if why:
             found.refused.append((part, why))
@@ -225,7 +220,7 @@ def _kept(
             continue
         low, high = sizes[0], sizes[-1]
         if narrow:
-            part = with_condition(part, condition(winner, settings))
+            part = with_conditions(part, narrow)
         elif not whole:
             below = sorted((size for size in by_size if size < held[0]), reverse=True)
             above = sorted(size for size in by_size if size > held[-1])
@@ -242,14 +237,18 @@ def _kept(
             part,
             bytes_from=min(part.bytes_from, low),
             bytes_to=max(part.bytes_to, high),
-            tried=_tried(_of(near, foreign=False) if narrow else near, settings, binding),
+            tried=_tried(
+                [row for row in near if row.hypothesis.key.condition not in narrow],
+                settings,
+                binding,
+            ),
         )
         if why := _without_gain(part, settings):
             found.refused.append((part, why))
             continue
         found.winners.append(part)
         if narrow:
-            found.narrowed.append((part, narrow))
+            found.narrowed.append((part, "; ".join(narrow.values())))
     return found
 
 
@@ -275,40 +274,41 @@ def least_gain(settings: Settings) -> float:
     return 1.0 if settings.ranks.simulate else 1 + settings.claims.tolerance
 
 
-def _of(rows: Rows, *, foreign: bool) -> list[HypothesisState[Trial]]:
-    return [row for row in rows if row.hypothesis.key.foreign == foreign]
-
-
-def _obstacle(rows: Rows, settings: Settings) -> str:
-    """Why a size is lost; empty where it is held in all circumstances. What a variant cannot do
-    there the library does."""
+def _obstacles(rows: Rows, settings: Settings) -> dict[str, str]:
+    """Return why a size is lost, by the condition that would keep it: under "" where none does.
+    Empty where the size is held in all circumstances. The library does what a variant cannot do."""
+    found: dict[str, str] = {}
     for row in rows:
-        trial = row.hypothesis.key
-        if row.comparison is None:
-            if row.reason.startswith("unsupported"):
-                continue
-            return row.reason
-        where = f"at {trial.target.bytes} B ({trial.where.label(settings)})"
-        if row.word != "holds":
-            low, high = row.comparison.low or 0, row.comparison.high or math.inf
-            what = "slower" if row.word == "violated" else "perhaps slower"
-            return f"{what} {where}: {row.comparison.ratio:.2f} [{low:.2f}, {high:.2f}]"
-    return ""
+        if why := _obstacle(row, settings):
+            found.setdefault(row.hypothesis.key.condition, why)
+    return found
+
+
+def _obstacle(row: HypothesisState[Trial], settings: Settings) -> str:
+    trial, found = row.hypothesis.key, row.comparison
+    if found is None:
+        return "" if row.reason.startswith("unsupported") else row.reason
+    if row.word == "holds":
+        return ""
+    what = "slower" if row.word == "violated" else "perhaps slower"
+    where = f"at {trial.target.bytes} B ({trial.where.label(settings)})"
+    return f"{what} {where}: {found.ratio:.2f} [{found.low or 0:.2f}, {found.high or math.inf:.2f}]"
 
 
 def _runs_of(
-    sizes: Sequence[int], obstacles: Mapping[int, str], narrower: Mapping[int, str]
-) -> list[tuple[list[int], str, str]]:
-    """Neighbouring sizes that are kept together, lost together, or kept together under a condition,
-    with the first reason of each."""
-    found: list[tuple[list[int], str, str]] = []
+    sizes: Sequence[int], obstacles: Mapping[int, Mapping[str, str]]
+) -> list[tuple[list[int], Mapping[str, str]]]:
+    """Return neighbouring sizes that are kept together, lost together, or kept together under the
+    same conditions, with the first reasons."""
+    found: list[tuple[list[int], Mapping[str, str]]] = []
     for size in sizes:
         why = obstacles[size]
-        narrow = "" if why else narrower[size]
-        if found and [bool(one) for one in found[-1][1:]] == [bool(why), bool(narrow)]:
+        if "" in why:
+            why = {"": why[""]}
+        if found and found[-1][1].keys() == why.keys():
             found[-1][0].append(size)
         else:
-            found.append(([size], why, narrow))
+            found.append(([size], why))
     return found
 
 
@@ -343,6 +343,7 @@ def _tried(rows: Rows, settings: Settings, binding: str) -> list[Tried]:
                 speedup=math.exp(-mean),
                 speedup_low=math.exp(-mean - half),
                 worst_low=min(1 / (comparison.high or math.inf) for comparison in comparisons),
+                counts=where.data.counts,
             )
         )
     return tried

@@ -1,13 +1,16 @@
-"""Where a user stands: in which way of use a call is made, and of what its data are. A winner has
-to hold in all of these, whatever the campaign itself is about. Pure."""
+"""Where a user stands: in which way of use a call is made, of what its data are, and how they are
+shared among the ranks. A winner has to hold in all of these, whatever the campaign itself is about.
+Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from plumbline.core.plan import (
+    COUNT_SHAPES,
+    EQUAL_COUNTS,
     FUNCTIONS_IN_PARTS,
     MESSAGE_FUNCTIONS_IN_BLOCKS,
     REDUCTIONS,
@@ -32,6 +35,11 @@ _CLASSES = {
     "MPI_FLOAT": "floating",
     "MPI_DOUBLE": "floating",
 }
+# All ranks know the counts of all, so that a rule of a profile can be for equal ones alone.
+_KNOWN_COUNTS = frozenset({"MPI_Allgatherv", "MPI_Reduce_scatter"})
+_IF_EQUAL = f"counts={EQUAL_COUNTS}"
+# From so many bytes a rank on, no other shape is taken for the equal one (docs/profile.md).
+_TOLD_APART_BYTES = 32
 
 
 class Circumstance(msgspec.Struct, frozen=True):
@@ -46,19 +54,30 @@ class Circumstance(msgspec.Struct, frozen=True):
 
     def label(self, settings: Settings) -> str:
         """`loop, MPI_DOUBLE/MPI_SUM`"""
-        return f"{self.use or settings.way.use or settings.start_scheme}, {self.data.type}" + (
-            f"/{self.data.op}" if self.data.op else ""
-        )
+        data = f"{self.data.type}/{self.data.op}" if self.data.op else self.data.type
+        counts = "" if self.data.counts == EQUAL_COUNTS else f", counts={self.data.counts}"
+        return f"{self.use or settings.way.use or settings.start_scheme}, {data}{counts}"
 
 
 def everywhere(settings: Settings, case: PlanCase, *, crowded: bool) -> list[Circumstance]:
     """All circumstances of a call, the campaign's own first. `crowded`: more ranks than cores,
     where ranks cannot start at the same time."""
-    return [
+    found = [
         Circumstance(use, data)
         for data in _data(settings, case)
         for use in ("", *other_uses(settings, crowded=crowded))
     ]
+    return found + [
+        Circumstance(
+            "", msgspec.structs.replace(settings.cases.data.of(case.function), counts=counts)
+        )
+        for counts in other_counts(case.function)
+    ]
+
+
+def other_counts(function: str) -> list[str]:
+    """Return the count shapes of a function beside the equal one."""
+    return [one for one in COUNT_SHAPES[1:] if function in FUNCTIONS_IN_PARTS]
 
 
 def other_uses(settings: Settings, *, crowded: bool) -> list[str]:
@@ -89,20 +108,26 @@ def _elements(case: PlanCase, nprocs: int, type: str) -> bool:
     return case.bytes >= TYPE_BYTES[type] * (nprocs if blocks else 1)
 
 
-def condition(winner: Winner, settings: Settings) -> str:
-    """What the rule of a winner can say so that it is for the campaign's class of datatypes alone:
-    `type=floating`. Empty where it cannot: only reductions have the same type on all ranks, and
-    only rules of a profile have conditions."""
+def condition(winner: Winner, where: Circumstance, size: int, settings: Settings) -> str:
+    """Return the condition by which the rule of a winner leaves calls of `size` bytes in a
+    circumstance to the library: `type=floating`, `counts=equal`. Empty where no condition does.
+    Only rules of a profile have conditions. Only reductions have the same type on all ranks."""
+    if not is_profile(winner):
+        return ""
+    if where.data.counts != EQUAL_COUNTS:
+        apart = size >= _TOLD_APART_BYTES * settings.ranks.nprocs
+        return _IF_EQUAL if apart and winner.function in _KNOWN_COUNTS else ""
     own = _CLASSES.get(settings.cases.data.of(winner.function).type, "")
-    return f"type={own}" if own and winner.function in REDUCTIONS and is_profile(winner) else ""
+    foreign = own and winner.function in REDUCTIONS and _CLASSES.get(where.data.type) != own
+    return f"type={own}" if foreign else ""
 
 
-def with_condition(winner: Winner, word: str) -> Winner:
-    words = dict.fromkeys([*winner.restrictions, word])
-    return msgspec.structs.replace(winner, restrictions=list(words))
+def with_conditions(winner: Winner, words: Iterable[str]) -> Winner:
+    joined = dict.fromkeys([*winner.restrictions, *words])
+    return msgspec.structs.replace(winner, restrictions=list(joined))
 
 
-def is_for(winner: Winner, type: str) -> bool:
-    """Whether it answers calls with this datatype."""
-    asked = {f"type={_CLASSES.get(type, '')}"}
-    return asked.issuperset(conditions(winner))
+def is_for(winner: Winner, type: str, counts: str = EQUAL_COUNTS) -> bool:
+    """Return whether a winner answers calls with this datatype and this count shape."""
+    met = {f"type={_CLASSES.get(type, '')}", f"counts={counts}"}
+    return met.issuperset(conditions(winner))

@@ -4,8 +4,8 @@ What a race has checked are the measured sizes, a few times. Here the files are 
 user. Each rule is called at volumes that nobody has measured, odd counts among them, with the types
 that applications have, with every root, and with fresh data each time. The probe draws for each
 call what a rule matches as well: another communicator, buffers at odd addresses, MPI_IN_PLACE,
-derived types, operations of a program. Every result is compared with what each rank computes for
-itself. A rule with one wrong result, or that fails, is not exported."""
+derived types, operations of a program, other counts. Every result is compared with what each rank
+computes for itself. A rule with one wrong result, or that fails, is not exported."""
 
 from __future__ import annotations
 
@@ -112,8 +112,10 @@ def trials(
         if most == UNBOUNDED_BYTES:
             most = max(winner.bytes_from, *sizes[function], *far_sizes(winner, sizes[function]))
         here = PlanCase(function, most, least=winner.bytes_from)
-        kinds = dict.fromkeys(
-            circumstance.data for circumstance in everywhere(settings, here, crowded=False)
+        kinds = dict.fromkeys(  # count shapes are among what the probe draws for special calls
+            circumstance.data
+            for circumstance in everywhere(settings, here, crowded=False)
+            if circumstance.data.counts == settings.cases.data.counts
         )
         for number, data in enumerate(kinds):
             own = number == 0 and winner.function != EVERY_FUNCTION

@@ -28,7 +28,7 @@ from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.words import counted
 from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
-from plumbline_exporters.bundle import conditions, sizes
+from plumbline_exporters.bundle import only, sizes
 
 
 class Vetted(msgspec.Struct, frozen=True):
@@ -249,6 +249,5 @@ class Vetting:
 def tell(store: LaunchStore, kind: str, suite: str, winner: Winner, why: str) -> None:
     """What has become of a winner."""
     what = outcome.label(winner.variant, winner.configuration)
-    only = "".join(f" only {word}" for word in conditions(winner))
-    text = f"{winner.function} {sizes(winner, ' B')} {what}{only}: {why}"
+    text = f"{winner.function} {sizes(winner, ' B')} {what}{only(winner)}: {why}"
     store.tell(kind, text, suite, winner.function)

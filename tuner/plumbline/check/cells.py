@@ -9,8 +9,14 @@ from itertools import pairwise
 
 import msgspec
 
-from plumbline.campaign.circumstances import is_for, kinds
-from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS, TYPE_BYTES, Data
+from plumbline.campaign.circumstances import is_for, kinds, other_counts
+from plumbline.core.plan import (
+    EQUAL_COUNTS,
+    MESSAGE_FUNCTIONS_IN_BLOCKS,
+    REDUCTIONS,
+    TYPE_BYTES,
+    Data,
+)
 from plumbline.search.outcome import deciding
 from plumbline.search.space.cells import Target
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
@@ -24,16 +30,20 @@ class ProgramCell(msgspec.Struct, frozen=True, order=True):
     bytes: int
     type: str = ""
     op: str = ""
+    counts: str = EQUAL_COUNTS
 
     def words(self) -> str:
-        data = f" {self.type}" if self.type else ""
-        return f"{self.function} {self.bytes} B{data}" + (f" {self.op}" if self.op else "")
+        counts = "" if self.counts == EQUAL_COUNTS else f"counts={self.counts}"
+        words = (self.function, f"{self.bytes} B", self.type, self.op, counts)
+        return " ".join(word for word in words if word)
 
 
 def place_of(winners: Sequence[Winner], cell: ProgramCell) -> int | None:
     """Which of the winners answers calls of the cell."""
     found = deciding(winners, Target(cell.function, cell.bytes))
-    return None if found is None or not is_for(found, cell.type) else winners.index(found)
+    return (
+        None if found is None or not is_for(found, cell.type, cell.counts) else winners.index(found)
+    )
 
 
 def whole(function: str, size: int, width: int, nprocs: int) -> int:
@@ -50,7 +60,8 @@ def cells(
 ) -> list[ProgramCell]:
     """All cells of the winners: the sizes that the campaign has measured (`sizes`, by function), in
     the type that it had (`data`) and the others that winners are tried with; one size between each
-    two, with an odd count."""
+    two, with an odd count; in the campaign's type all of them in each count shape of the function.
+    """
     found: list[ProgramCell] = []
     for function, measured in sizes.items():
         every = kinds(function, data)
@@ -59,7 +70,12 @@ def cells(
             op = each.op if function in REDUCTIONS else ""
             points = [whole(function, size, width, nprocs) for size in measured]
             points += _between(winners, function, points, width, nprocs)
-            made = [ProgramCell(function, size, each.type, op) for size in points]
+            own = each.type == data.of(function).type
+            made = [
+                ProgramCell(function, size, each.type, op, counts)
+                for counts in (EQUAL_COUNTS, *(other_counts(function) if own else ()))
+                for size in points
+            ]
             found += [cell for cell in made if place_of(winners, cell) is not None]
     return sorted(set(found))
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.core.plan import COUNT_SHAPES, EQUAL_COUNTS
+
 from .cells import ProgramCell
 from .programs import FOLDER, Program, Reading, Seconds, Unreadable, Wanted
 
@@ -72,9 +74,11 @@ class Loops(Program):
 
 
 def _text(cell: ProgramCell) -> str:
-    return ":".join(filter(None, (cell.function, str(cell.bytes), cell.type, cell.op)))
+    counts = "" if cell.counts == EQUAL_COUNTS else cell.counts
+    return ":".join(filter(None, (cell.function, str(cell.bytes), cell.type, cell.op, counts)))
 
 
 def _cell(text: str) -> ProgramCell:
     function, size, *data = text.split(":")
-    return ProgramCell(function, int(size), *data)
+    counts = data.pop() if data and data[-1] in COUNT_SHAPES else EQUAL_COUNTS
+    return msgspec.structs.replace(ProgramCell(function, int(size), *data), counts=counts)

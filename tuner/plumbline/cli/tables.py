@@ -192,7 +192,7 @@ def winners(report: Report, guidelines: Guidelines) -> Table:
     for winner in in_order(report.winners):
         table.add_row(
             winner.function,
-            bundle.sizes(winner, unit=""),
+            bundle.sizes(winner, unit="") + bundle.only(winner),
             common.short(label(winner.variant, winner.configuration)),
             with_interval(winner.speedup, winner.speedup_low, winner.speedup_high),
             _removed(winner, guidelines),

@@ -64,19 +64,27 @@ _VALUE = re.compile(r"[^\s#=]+\Z")
 _WITH_BARRIER = frozenset({"after_barrier", "at_root", "loop", "stream"})
 
 
+# How a volume is shared among ranks that may have different counts; the probe defines the shapes.
+EQUAL_COUNTS = "equal"
+COUNT_SHAPES = (EQUAL_COUNTS, "linear", "last", "half")
+
+
 class Data(msgspec.Struct, frozen=True):
-    """What is sent: MPI names of datatype and reduction operator, and the root. An empty name
-    means the usual one of a function (`of`)."""
+    """What is sent: MPI names of datatype and reduction operator, the root, and the count shape,
+    which changes nothing where all ranks have the same count. An empty name means the usual one of
+    a function (`of`)."""
 
     type: str = ""
     op: str = ""
     root: int = 0
+    counts: str = EQUAL_COUNTS
 
     def of(self, function: str) -> Data:
         """Return the data of a call of `function`, with the usual names in place of empty ones:
         reductions add floats, as OSU and IMB do, and other functions send bytes."""
         type = self.type or ("MPI_FLOAT" if function in _WITH_OPERATOR else "MPI_BYTE")
-        return Data(type, self.op or ("MPI_BOR" if type == "MPI_BYTE" else "MPI_SUM"), self.root)
+        op = self.op or ("MPI_BOR" if type == "MPI_BYTE" else "MPI_SUM")
+        return msgspec.structs.replace(self, type=type, op=op)
 
     def width(self, function: str) -> int:
         """Return the bytes of an element."""
@@ -285,6 +293,7 @@ class Plan(msgspec.Struct, frozen=True):
                 f"case id={number} function={_value(case.function)} variant={_spec(case.variant)} "
                 f"config={config} bytes={case.bytes} type={_value(data.type)} "
                 f"op={_value(data.op)} root={data.root}"
+                + (f" counts={_value(data.counts)}" if data.counts != EQUAL_COUNTS else "")
                 + self._how_often_called(case)
                 + (f" delay_ns={case.delay_ns}" if case.delay_ns else "")
                 + (f" ranks={case.ranks}" if case.ranks else "")

@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from plumbline.core.plan import EQUAL_COUNTS
 from plumbline.measure import factors
 from plumbline.measure.factors import Difference
 from plumbline.results import side_conditions
@@ -61,6 +62,7 @@ class MatchedCell(msgspec.Struct, frozen=True, order=True):
     nprocs: int
     ppn: int
     bytes: int
+    counts: str = EQUAL_COUNTS
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -211,7 +213,7 @@ def by_cell(side: Side, how: How) -> dict[MatchedCell, LaunchSamples]:
         variant = "" if side.name.variant else case.variant
         cell = MatchedCell(
             *(case.function, variant, settings, case.type, case.op, case.root, case.delay_ns),
-            *(case.ranks, header.nprocs, header.ppn, case.bytes),
+            *(case.ranks, header.nprocs, header.ppn, case.bytes, case.counts),
         )
         if cell in found:
             raise UsageError(f"{side.name.text}: {cell} was measured as two cases; name one suite")

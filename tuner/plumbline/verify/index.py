@@ -64,16 +64,16 @@ class Index:
         self.seconds: dict[Side, dict[int, float]] = {}
         self._ns: dict[Side, dict[int, NDArray[np.int64]]] = {}
         self.obstacles = {each.side: each.reason for each in obstacles}
-        contexts: dict[str, tuple[str, str, int]] = {}
+        contexts: dict[str, tuple[str, str, int, str]] = {}
         for entry in medians:
             case = entry.case
             if case.config != LIBRARY or case.knobs:
                 continue
-            context = (case.type, case.op, case.root)
+            context = (case.type, case.op, case.root, case.counts)
             if contexts.setdefault(case.function, context) != context:
                 raise UsageError(
-                    f"{case.function} was measured with (type, op, root) {contexts[case.function]} "
-                    f"and {context}: verify one of them at a time"
+                    f"{case.function} was measured with (type, op, root, counts) "
+                    f"{contexts[case.function]} and {context}: verify one of them at a time"
                 )
             self.types[case.function] = case.type
             self._add(side_of(case), entry)
