@@ -21,7 +21,7 @@ from plumbline.results import report
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
 from plumbline.system.processor_time import Others
-from plumbline_db import runs, winners
+from plumbline_db import runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite, Winner
 from tests.db import build
@@ -129,13 +129,13 @@ def test_what_load_has_cost_is_counted(lab: Lab) -> None:
     launches = runs.surroundings(lab.db, lab.campaign.id)
     assert other_work.disturbed(launches) == {"before", "before-repeated"}
     undecided = {"verdict": "undecided", "ratio": 1.2}
-    verdicts = [
+    table = [
         build.verdict("after", suites=["before"], **undecided),
         build.verdict("after", suites=["later"], **undecided),
         build.verdict("after", suites=["before"], verdict="undecided", ratio=None),
         build.verdict("after", suites=["before"], verdict="holds"),
     ]
-    text = other_work.cost(launches, ["before-repeated"], verdicts)
+    text = other_work.cost(launches, ["before-repeated"], table)
     assert text == ("repeating 3 launches took 2 s, and 1 cell measured beside it stayed undecided")
     assert other_work.cost(launches, [], []) == ""
 
@@ -159,6 +159,29 @@ def test_a_quiet_campaign_says_nothing_of_load(db: Database, tmp_path: Path) -> 
     found = report.read(db, done.id)
     assert found.conditions.cost_of_load == ""
     assert not any("--wait-for-quiet" in line for line in digest.summary(found))
+
+
+@pytest.mark.parametrize(
+    "others", [lambda _: BUSY, lambda number: BUSY if number // 10 % 2 else QUIET]
+)
+def test_load_costs_a_campaign_less_than_as_much_again(
+    fresh_lab: Callable[[], AbstractContextManager[Lab]],
+    tmp_path: Path,
+    others: Callable[[int], float],
+) -> None:
+    """In launches and in what they measure, with the same winners and verdicts in the end."""
+
+    def done(machine: Shared) -> tuple[int, int, list[str]]:
+        with fresh_lab() as lab:
+            found = whole.campaign(lab.db, machine, SETTINGS, tmp_path, other_work=OtherWork())
+            ran = runs.listing(lab.db, found.id)
+            cases = sum(run.plan.count("\ncase ") for run in ran)
+            words = [one.verdict for one in verdicts.get(lab.db, found.id, "after")]
+            return len(ran), cases, words
+
+    quiet, loaded = done(Shared(lambda _: QUIET, SLOW)), done(Shared(others, SLOW))
+    assert loaded[0] < 2 * quiet[0] and loaded[1] < 2 * quiet[1]
+    assert loaded[2] == quiet[2]
 
 
 @pytest.mark.parametrize("after", [1, 5, 11, 20, 40])

@@ -120,10 +120,12 @@ def _one(
     from plumbline_db import runs
     from plumbline_db.connection import Database
 
+    if wait and task.settings.ranks.place is not None:
+        raise UsageError(
+            "--wait-for-quiet looks at this host, and these ranks run elsewhere: leave it out"
+        )
     toolchain = find_toolchain(task.mpi_prefix, settings=task.settings, beside=database.parent)
     settings = task.settings.on(toolchain.launcher.processing_units())
-    if wait and settings.ranks.place is not None:
-        raise UsageError("--wait-for-quiet looks at this host, and these ranks run elsewhere")
     site = set_by_site(toolchain)
     if site:
         raise PlumblineError(f"{'; '.join(site)}: {OUT}")
