@@ -136,7 +136,9 @@ def test_what_load_has_cost_is_counted(lab: Lab) -> None:
         build.verdict("after", suites=["before"], verdict="holds"),
     ]
     text = other_work.cost(launches, ["before-repeated"], table)
-    assert text == ("repeating 3 launches took 2 s, and 1 cell measured beside it stayed undecided")
+    assert text == (
+        "repeating 3 launches took 2 s, and 1 cell measured beside other programs stayed undecided"
+    )
     assert other_work.cost(launches, [], []) == ""
 
 

@@ -88,7 +88,7 @@ class LaunchStore:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the last launch ran beside nothing else, as far as it is known."""
+        """Return whether the last launch ran beside nothing else, as far as its record shows."""
         return self.other_work is None or self.other_work.is_quiet
 
     def filled(self, suite: Suite, plan: Plan) -> Plan:
@@ -249,7 +249,7 @@ class LaunchStore:
 
 
 def _of(suite: Suite, run: Run) -> Run:
-    """The same launch as one of another suite."""
+    """Return a launch as one of another suite."""
     id = runs.run_id(run.campaign, suite.name, run.sequence)
     return msgspec.structs.replace(run, id=id, suite=suite.name)
 

@@ -1,8 +1,7 @@
-"""Other work beside the launches of a campaign: which launches it disturbs, and which of these are
-repeated.
+"""Other work beside the launches of a campaign: disturbed launches, and those that are repeated.
 
-What a launch ran beside is part of its stored record. So a campaign that is run again from its
-start decides as it did before. Starts no launches."""
+The load beside a launch is part of its stored record. So a campaign that is run again from its
+start decides as it did before. This module starts no launches."""
 
 from __future__ import annotations
 
@@ -29,8 +28,9 @@ _SAY_SECONDS = 10.0
 
 
 class OtherWork:
-    """What the launches of one campaign have shown so far. `is_quiet`: the last one ran beside
-    nothing else. `wait_seconds`: so long, in all, launches may wait for a quiet machine."""
+    """The other work that launches of one campaign have shown so far. `is_quiet`: the last launch
+    ran beside nothing else. `wait_seconds`: launches may wait so long, in all, for a quiet machine.
+    """
 
     def __init__(
         self,
@@ -77,8 +77,7 @@ class OtherWork:
         return timed and conditions.foreign(load, footer.wall_ns / 1e9).high
 
     def learn(self, load: tuple[Load, float] | None, *, repeated: bool) -> None:
-        """Note the load beside a launch that counts; `repeated`: an earlier one was given up for
-        it."""
+        """Note the load beside a launch that counts; `repeated`: this launch is a repetition."""
         self.is_quiet = load is None or not conditions.foreign(*load).high
         if self.is_quiet:
             self._in_vain = 0
@@ -115,7 +114,7 @@ def cost(
     if again:
         said.append(f"repeating {counted(len(again), 'launch')} took {sum(again):.0f} s")
     if undecided:
-        said.append(f"{counted(undecided, 'cell')} measured beside it stayed undecided")
+        said.append(f"{counted(undecided, 'cell')} measured beside other programs stayed undecided")
     return ", and ".join(said)
 
 

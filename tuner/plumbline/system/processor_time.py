@@ -1,5 +1,5 @@
-"""Processor time on this host: how much of it others take now, and which programs they are, as far
-as the kernel shows them to this user."""
+"""Processor time that other programs take on this host, and their names, as far as the kernel shows
+them to this user."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Process = tuple[int, int]  # its id and when it began, as ids are used again
 
 class Reading(msgspec.Struct, frozen=True):
     """Seconds of processor time since the host and its processes began. `busy_seconds` None: the
-    kernel does not tell. `own_seconds`: of this process and of those that it has waited for."""
+    kernel does not show it. `own_seconds`: of this process and of its children that have ended."""
 
     at_seconds: float
     busy_seconds: float | None
@@ -31,8 +31,8 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class Others(msgspec.Struct, frozen=True):
-    """What others took between two readings, in processors, the hypervisor included; and the
-    programs that took most of it, each with its part."""
+    """Processor time of others between two readings, in processors, with that of the hypervisor; and
+    the programs that took most of it, each with its part."""
 
     processors: float
     programs: list[tuple[str, float]] = []
@@ -48,8 +48,8 @@ class Others(msgspec.Struct, frozen=True):
 
 
 def others(before: Reading, after: Reading, named: Callable[[int], str]) -> Others | None:
-    """Return what others took between two readings; None where the kernel does not tell. `named`
-    describes a process by its id."""
+    """Return the processor time of others between two readings; None where the kernel does not show
+    it. `named` describes a process by its id."""
     wall = after.at_seconds - before.at_seconds
     if before.busy_seconds is None or after.busy_seconds is None or wall <= 0:
         return None
