@@ -23,7 +23,6 @@ from plumbline_db.runs import Surroundings
 IN_VAIN = 3
 
 WAIT_SECONDS = 600.0  # the longest wait of a campaign, all waits together
-_LOOK_SECONDS = 1.0  # a tick of the kernel is 10 ms
 _SAY_SECONDS = 10.0
 
 
@@ -36,14 +35,14 @@ class OtherWork:
         self,
         wait_seconds: float = 0.0,
         *,
-        look: Callable[[], Others | None] | None = None,
+        look: Callable[[], Others | None] = processor_time.look,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`look` takes a moment, and returns what others took in it."""
         self.is_quiet = True
         self._in_vain = 0
         self._wait_seconds = self._left = wait_seconds
-        self._look = look or _look
+        self._look = look
         self._clock = clock
 
     def wait(self, say: Callable[[str], None]) -> None:
@@ -116,9 +115,3 @@ def cost(
     if undecided:
         said.append(f"{counted(undecided, 'cell')} measured beside other programs stayed undecided")
     return ", and ".join(said)
-
-
-def _look() -> Others | None:
-    before = processor_time.read()
-    time.sleep(_LOOK_SECONDS)
-    return processor_time.others(before, processor_time.read(), processor_time.named)

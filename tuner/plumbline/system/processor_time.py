@@ -31,8 +31,8 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class Others(msgspec.Struct, frozen=True):
-    """Processor time of others between two readings, in processors, with that of the hypervisor; and
-    the programs that took most of it, each with its part."""
+    """Processor time of others between two readings, in processors, with that of the hypervisor;
+    and the programs that took most of it, each with its part."""
 
     processors: float
     programs: list[tuple[str, float]] = []
@@ -45,6 +45,14 @@ class Others(msgspec.Struct, frozen=True):
             named.append("programs that this user cannot see, or the hypervisor")
         words = f"{self.processors:.1f} processors are busy with other work"
         return f"{words}: {', '.join(named)}" if named else words
+
+
+def look(seconds: float = 1.0) -> Others | None:
+    """Return the processor time of others during the next `seconds`; None where the kernel does not
+    show it."""
+    before = read()
+    time.sleep(seconds)
+    return others(before, read(), named)
 
 
 def others(before: Reading, after: Reading, named: Callable[[int], str]) -> Others | None:
