@@ -24,8 +24,14 @@ class Shared(SimulatedStarter):
         *,
         stop_after: int | None = None,
         launch_noise: float = 0.25,
+        case_noise: float = 0.01,
     ) -> None:
-        super().__init__(costs or Costs(), stop_after=stop_after, launch_noise=launch_noise)
+        super().__init__(
+            costs or Costs(),
+            stop_after=stop_after,
+            launch_noise=launch_noise,
+            case_noise=case_noise,
+        )
         self._others = others
 
     def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:

@@ -178,12 +178,29 @@ def test_load_costs_a_campaign_less_than_as_much_again(
             found = whole.campaign(lab.db, machine, SETTINGS, tmp_path, other_work=OtherWork())
             ran = runs.listing(lab.db, found.id)
             cases = sum(run.plan.count("\ncase ") for run in ran)
-            words = [one.verdict for one in verdicts.get(lab.db, found.id, "after")]
+            words: list[str] = [one.verdict for one in verdicts.get(lab.db, found.id, "after")]
             return len(ran), cases, words
 
     quiet, loaded = done(Shared(lambda _: QUIET, SLOW)), done(Shared(others, SLOW))
     assert loaded[0] < 2 * quiet[0] and loaded[1] < 2 * quiet[1]
     assert loaded[2] == quiet[2]
+
+
+def test_a_large_gain_is_found_though_load_leaves_everything_undecided(
+    db: Database, tmp_path: Path
+) -> None:
+    costs = Costs(
+        default={"MPI_Allreduce": lambda _: 1.5},
+        algorithm={("MPI_Allreduce", "recursive_doubling"): lambda *_: 0.6},
+    )
+    settings = SETTINGS.but(guidelines=["GL12"], launches=6, launches_max=8)
+    machine = Shared(lambda _: BUSY, costs, case_noise=0.25)
+    done = whole.campaign(db, machine, settings, tmp_path, other_work=OtherWork())
+    table = [one for one in verdicts.get(db, done.id, "before") if one.guideline == "GL12"]
+    assert {one.verdict for one in table} == {"undecided"}
+    (found,) = winners.get(db, done.id)
+    assert "recursive_doubling" in found.configuration.values() and found.speedup > 2
+    assert found.removes == []  # nothing was violated for certain
 
 
 @pytest.mark.parametrize("after", [1, 5, 11, 20, 40])
