@@ -76,6 +76,9 @@ NOT_KNOWN: Final = "not known"
 BESIDE = "default"
 """`arm` of launches of the library as it is, in turn with what their suite is about."""
 
+REPEATED = "repeated"
+"""Last word of the `arm` of launches that were repeated because they ran beside other work."""
+
 EXPLAINING = "explain"
 """`stage` of launches that somebody has asked for afterwards: they are none of the campaign's."""
 
@@ -129,6 +132,14 @@ class Suite(Record, frozen=True):
     def beside(self) -> Suite:
         """The launches of the library as it is that take turns with these."""
         return msgspec.structs.replace(self, arm=BESIDE)
+
+    def repeated(self) -> Suite:
+        """The launches of this suite that were repeated: kept, and used for no decision."""
+        return self.of(REPEATED)
+
+    @property
+    def was_repeated(self) -> bool:
+        return self.arm.rpartition("-")[2] == REPEATED
 
     def of(self, arm: str) -> Suite:
         """One of its candidates; of a candidate, a part of its launches."""

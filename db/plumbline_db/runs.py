@@ -375,6 +375,19 @@ class Surroundings(NamedTuple):
     seconds: float
 
 
+def load(db: Statements, run_id: str) -> tuple[Load, float] | None:
+    """Return the load record of a finished launch, and the seconds that it covers; None where the
+    launch has none."""
+    found = db.row(
+        "SELECT number, footer FROM run WHERE id = :id AND failure IS NULL AND footer IS NOT NULL",
+        {"id": run_id},
+    )
+    record = None if found is None else trust.load_of(db, found[0])
+    if found is None or record is None:
+        return None
+    return record, msgspec.json.decode(found[1], type=Footer).wall_ns / 1e9
+
+
 def surroundings(
     db: Statements, campaign: str, suites: Sequence[str] | None = None
 ) -> list[Surroundings]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from plumbline.launch.starter import Starter
 from plumbline.measure.launches import LaunchStore, Progress
+from plumbline.measure.other_work import OtherWork
 from plumbline_db import events, runs, searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Event, Run, Search
@@ -17,8 +18,13 @@ class Lab:
     db: Database
     campaign: Campaign
 
-    def store(self, starter: Starter, progress: Progress | None = None) -> LaunchStore:
-        return LaunchStore(self.db, self.campaign.id, starter, progress)
+    def store(
+        self,
+        starter: Starter,
+        progress: Progress | None = None,
+        other_work: OtherWork | None = None,
+    ) -> LaunchStore:
+        return LaunchStore(self.db, self.campaign.id, starter, progress, other_work)
 
     def runs(self, suites: Sequence[str] | None = None) -> list[Run]:
         return runs.listing(self.db, self.campaign.id, suites)

@@ -70,7 +70,7 @@ def launch(number: int, busy: float, own: float, stolen: float = 0.0) -> Surroun
 
 
 def test_launches_beside_other_work_are_counted() -> None:
-    quiet = [launch(i, 4.0, 3.9) for i in range(10)]
+    quiet = [launch(i, 4.0, 3.95) for i in range(10)]
     assert conditions.of_launches(quiet) == []
     (found,) = conditions.of_launches([*quiet, launch(11, 4.0, 2.0), launch(12, 4.0, 1.0)])
     assert found.text.startswith("2 of 12 launches ran beside other work: 1.2 processors on")

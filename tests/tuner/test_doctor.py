@@ -15,6 +15,7 @@ from plumbline.results import doctor
 from plumbline.results.doctor import Finding, examine
 from plumbline.settings import ranks, site_rules, starting
 from plumbline.settings.toolchain import Toolchain
+from plumbline.system.processor_time import Others
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Factor, ProbeRecord
 from plumbline_db.records import Run
@@ -51,7 +52,7 @@ def healthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(starting, "starter", lambda *_: starter)
     monkeypatch.setattr(doctor, "processing_units", lambda: 8)
     monkeypatch.setattr(ranks, "processing_units", lambda: 8)
-    monkeypatch.setattr(doctor.os, "getloadavg", lambda: (0.1, 0.1, 0.1))
+    monkeypatch.setattr(doctor.processor_time, "look", lambda: Others(0.1))
     for name in simulated.OpenMpi().settings_in(dict(doctor.os.environ)):
         monkeypatch.delenv(name)
     return Machine(toolchain, tmp_path / "state" / "plumbline.db", monkeypatch.setattr)
@@ -164,10 +165,11 @@ def test_a_launch_that_fails(healthy: Machine, starter: SimulatedStarter, text: 
 def test_a_crowded_and_busy_machine(healthy: Machine) -> None:
     healthy.change(doctor, "processing_units", lambda: 1)
     healthy.change(ranks, "processing_units", lambda: 1)
-    healthy.change(doctor.os, "getloadavg", lambda: (3.0, 0.1, 0.1))
+    loop = Others(1.9, [("sh (process 12, user anna)", 1.9)])
+    healthy.change(doctor.processor_time, "look", lambda: loop)
     texts = [one.text for one in healthy.found()["machine"] if one.state == "warns"]
     assert any("1 processing unit for 2 ranks by default: oversubscribed" in one for one in texts)
-    assert any("load 3.0" in one for one in texts)
+    assert any("1.9 processors" in one and "sh (process 12, user anna)" in one for one in texts)
 
 
 def test_settings_that_applications_see_and_campaigns_do_not(

@@ -9,11 +9,13 @@ import pytest
 from plumbline.campaign import reach
 from plumbline.measure import tables
 from plumbline.measure.launches import Series
+from plumbline.measure.other_work import OtherWork
 from plumbline.settings.campaign_file import load
 from plumbline.verify.index import Side
 from plumbline_db import runs, table_samples
 from plumbline_db.records import Suite, Winner
 from tests.exporters.bundles import tuned, variant
+from tests.tuner.beside_work import BUSY, QUIET, Shared
 from tests.tuner.lab import Lab
 from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
 from tests.tuner.test_tables import FEW
@@ -70,6 +72,46 @@ def test_what_all_looks_left_undecided_stands(lab: Lab) -> None:
     assert second.planned == []
     stand = [msgspec.structs.replace(one, stage="round-2") for one in first.verdicts()]
     assert second.verdicts() == stand
+
+
+@pytest.mark.parametrize(
+    ("first_others", "second_others", "again"),
+    [(BUSY, QUIET, True), (BUSY, BUSY, False), (QUIET, QUIET, False)],
+)
+def test_what_load_left_undecided_is_measured_again_when_it_has_ended(
+    lab: Lab, first_others: float, second_others: float, again: bool
+) -> None:
+    """Once: what is undecided on a quiet machine as well stands."""
+    store = lab.store(
+        Shared(
+            lambda _: others.pop(0) if len(others) > 1 else others[0],
+            Costs(default={"MPI_Allreduce": lambda _: 1.19}),
+            launch_noise=0.01,
+        ),
+        other_work=OtherWork(),
+    )
+
+    def table(turn: int, earlier: tables.ViolationTable | None) -> tables.ViolationTable:
+        suite = Suite("confirm", turn)
+        found = tables.ViolationTable(
+            *(store, f"round-{turn}", FEW, SETTINGS, suite),
+            earlier=earlier,
+            changed=lambda _: False,
+        )
+        plan = tables.plan(SETTINGS, found.planned)
+        Series(store, suite, plan, {}).advance(12 if found.planned else 0)
+        found.decide()
+        return found
+
+    others = [first_others]
+    first = table(1, None)
+    undecided = {one.bytes for one in first.verdicts() if one.verdict == "undecided"}
+    assert undecided
+    others = [second_others]
+    Series(store, Suite("search"), tables.plan(SETTINGS, first.planned), {}).advance()
+    second = table(2, first)
+    assert {case.bytes for case in second.planned} >= undecided if again else not second.planned
+    assert table(3, second).planned == []
 
 
 def test_what_is_undecided_before_the_last_look_is_measured_again(lab: Lab) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from plumbline.campaign import loop
 from plumbline.launch.starter import Starter
 from plumbline.measure.launches import LaunchStore
+from plumbline.measure.other_work import OtherWork
 from plumbline.settings import Settings, identity, starting
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db.connection import Database
@@ -15,12 +16,17 @@ from tests.tuner import simulated
 
 
 def campaign(
-    db: Database, starter: Starter, settings: Settings, folder: Path, there: Toolchain | None = None
+    db: Database,
+    starter: Starter,
+    settings: Settings,
+    folder: Path,
+    there: Toolchain | None = None,
+    other_work: OtherWork | None = None,
 ) -> Campaign:
     """At its end; on the simulated library where no other is named. Its files lie in `folder`."""
     toolchain = there or simulated.toolchain()
     begun = identity.begin(db, toolchain, settings, new=False)
-    store = LaunchStore(db, begun.id, starter)
+    store = LaunchStore(db, begun.id, starter, None, other_work)
     return loop.Loop(store, toolchain, begun, settings, folder).run()
 
 

@@ -33,6 +33,7 @@ SETTINGS = [
     ("-n 4 --nodes 2", "several nodes need a table"),
     ("-n 4 --bind thread", "Invalid enum value 'thread'"),
     ("-n 4 --map-by slot", "Invalid enum value 'slot'"),
+    ("--wait-for-quiet --simulate ompi -n 4", "these ranks run elsewhere: leave it out"),
 ]
 NOTHING = (
     "{} names no cell of {}: there is nothing to repeat without data; its smallest size here is {}"

@@ -75,6 +75,28 @@ def test_more_launches_are_surer_and_errors_are_honest() -> None:
     assert one is not None and four is not None and four.error < one.error
 
 
+def test_a_launch_beside_other_work_drops_nobody_alone() -> None:
+    """It counts, and weighs less: with quiet launches beside it, the candidate is dropped."""
+    effort = Effort()
+    slower = [[1e6] * 6, [1.3e6] * 6]
+
+    def lead(disturbed: bool, more: int) -> Lead:
+        found = Evidence(exact=False, spread=0.02)
+        for run in range(1 + more):
+            cases = zip(("default", "bcast_tree"), slower, strict=True)
+            one = [LaunchSamples(case(name), [run], [np.array(ns)]) for name, ns in cases]
+            found.add(one, blocks=6, disturbed=disturbed and run == 0)
+        known = found.lead(CELL, OURS)
+        assert known is not None
+        return known
+
+    deviations = effort.deviations(4)
+    assert lead(disturbed=False, more=0).surely_above(0, deviations)
+    assert not lead(disturbed=True, more=0).surely_above(0, deviations)
+    assert lead(disturbed=True, more=2).surely_above(0, deviations)
+    assert lead(disturbed=True, more=2).error > lead(disturbed=False, more=2).error
+
+
 def test_equal_candidates_are_hardly_ever_dropped() -> None:
     """At any of the looks of a race, as the effort spends its error."""
     effort = Effort()

@@ -117,6 +117,23 @@ def test_a_cell_is_searched_once(rounds: Rounds) -> None:
     assert rounds.fresh(later) == []
 
 
+def test_a_cell_that_may_well_be_violated_is_searched_too(rounds: Rounds) -> None:
+    """Beside other work the largest violations stayed undecided, and nothing searched them."""
+
+    def undecided(size: int, ratio: float | None, **more: object) -> Verdict:
+        verdict = violated("MPI_Bcast", size)
+        return msgspec.structs.replace(verdict, verdict="undecided", ratio=ratio, **more)
+
+    table = [
+        undecided(64, 1.3),
+        undecided(256, 1.07),  # not much above what is allowed
+        undecided(1024, None),
+        undecided(4096, 1.3, lhs="bcast_as_split:pieces=2"),  # no call that can be replaced
+    ]
+    assert rounds.fresh(table) == [Target("MPI_Bcast", 64)]
+    assert rounds.fresh(table[1:]) == []
+
+
 def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rounds) -> None:
     table = [violated("MPI_Bcast", 64), violated("MPI_Gather", 64, "monotony")]
     race(rounds, table)
@@ -257,7 +274,8 @@ def test_all_cells_are_searched_where_that_is_asked_for(lab: Lab) -> None:
 
 
 def test_what_holds_is_not_searched(rounds: Rounds) -> None:
-    table = [build.verdict("before", verdict=word) for word in ("holds", "undecided")]
+    near = {"verdict": "undecided", "ratio": 1.04}
+    table = [build.verdict("before", verdict="holds"), build.verdict("before", **near)]
     assert rounds.fresh(table) == rounds.stuck(table) == []
 
 

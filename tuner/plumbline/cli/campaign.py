@@ -31,6 +31,7 @@ SEARCHING = (*Searching.__struct_fields__, "output", "check")
 )
 @options.campaign_file
 @options.keys("guidelines", "functions", "profile", "use", "sync", "launches", "launches_max")
+@options.wait_for_quiet
 @options.new
 def command(program: Program, output: Path | None, check: bool, **asked: Any) -> int:
     """Measure, verify, search, confirm, export: the whole loop.

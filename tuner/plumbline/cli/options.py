@@ -412,6 +412,11 @@ exported = option(
     help="Folder of the exported files.",
 )
 new = option("--new", is_flag=True, help="Start afresh, though this was asked for before.")
+wait_for_quiet = option(
+    "--wait-for-quiet",
+    is_flag=True,
+    help="Wait, ten minutes at most, while other programs take processor time.",
+)
 no_proof = option("--no-proof", is_flag=True, help="Do not spend a second on the canaries.")
 unsafe = option("--unsafe", is_flag=True, help="Also what some legal programs cannot bear.")
 listing = option("--list", "listing", is_flag=True, help="List what there is, and do no more.")

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from plumbline.system.words import counted
-from plumbline_db.errors import PlumblineError, typed
+from plumbline_db.errors import PlumblineError, UsageError, typed
 
 from . import common, progress, pruning
 from .base import Program
@@ -64,6 +64,7 @@ def run(
     *,
     new: bool,
     output: Path | None = None,
+    wait_for_quiet: bool = False,
     **asked: Any,
 ) -> Ran:
     """Runs or continues the campaigns that are asked for, one after the other. Where there are
@@ -75,7 +76,7 @@ def run(
     given = {name: value for name, value in asked.items() if value is not None}
     tasks = files.tasks(campaign_file, given, program.mpi)
     if len(tasks) == 1:
-        id = _one(tasks[0], new=new, database=database, output=output)
+        id = _one(tasks[0], new=new, database=database, output=output, wait=wait_for_quiet)
         return Ran([id], prefixes=[tasks[0].mpi_prefix])
     ids: list[str] = []
     prefixes: list[Path | None] = []
@@ -89,7 +90,8 @@ def run(
     for number, task in enumerate(tasks):
         progress.say(f"{number + 1} of {len(tasks)}: {task.label}")
         try:
-            _one(task, new=new, database=database, output=output, begun=begun)
+            wait = wait_for_quiet
+            _one(task, new=new, database=database, output=output, wait=wait, begun=begun)
             prefixes.append(task.mpi_prefix)
         except PlumblineError as error:
             common.remark(f"{task.label}: {error}")
@@ -104,18 +106,24 @@ def _one(
     new: bool,
     database: Path,
     output: Path | None,
+    wait: bool = False,
     begun: Callable[[Database, str], None] | None = None,
 ) -> str:
     """Runs or continues one campaign; returns its id. Of several, each has its own folder in
-    `output`."""
+    `output`. `wait`: for a machine that others leave alone."""
     from plumbline.campaign import export_folder, going_on, loop
     from plumbline.launch import launcher_for
     from plumbline.measure.launches import LaunchStore
+    from plumbline.measure.other_work import WAIT_SECONDS, OtherWork
     from plumbline.settings import identity, starting
     from plumbline.settings.toolchain import OUT, find_toolchain, set_by_site
     from plumbline_db import runs
     from plumbline_db.connection import Database
 
+    if wait and task.settings.ranks.place is not None:
+        raise UsageError(
+            "--wait-for-quiet looks at this host, and these ranks run elsewhere: leave it out"
+        )
     toolchain = find_toolchain(task.mpi_prefix, settings=task.settings, beside=database.parent)
     settings = task.settings.on(toolchain.launcher.processing_units())
     site = set_by_site(toolchain)
@@ -161,7 +169,8 @@ def _one(
             )
         try:
             with _bar(settings) as bar:
-                store = LaunchStore(db, campaign.id, ranks, bar)
+                other_work = OtherWork(WAIT_SECONDS if wait else 0.0)
+                store = LaunchStore(db, campaign.id, ranks, bar, other_work)
                 loop.Loop(store, toolchain, campaign, settings, folder, earlier=going.earlier).run()
         except KeyboardInterrupt:
             kept = counted(len(runs.listing(db, campaign.id)), "launch")

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 )
 @options.all_rows
 @options.refine
-def command(program: Program, all_rows: bool, refine: bool, **asked: Any) -> int:
+def command(
+    program: Program, all_rows: bool, refine: bool, wait_for_quiet: bool, **asked: Any
+) -> int:
     """Measure the library as it is and print its violation table.
 
     A campaign that searches nothing. With --refine, sizes are added first where the library's call
@@ -37,7 +39,7 @@ def command(program: Program, all_rows: bool, refine: bool, **asked: Any) -> int
     """
     if refine:
         asked["sizes"] = _refined(program, **asked)
-    ran = running.run(program, rounds=0, **asked)
+    ran = running.run(program, rounds=0, wait_for_quiet=wait_for_quiet, **asked)
     found = running.show(program, ran, all_rows=all_rows)
     violated = any(verdict.verdict == "violated" for each in found for verdict in each.before)
     wrong = any(each.wrong for each in found)

@@ -16,10 +16,13 @@ from plumbline_db.probe_records import Footer, Header, Load, ProbeRecord
 from plumbline_db.runs import Surroundings
 
 # Processors that others, or the hypervisor, may keep busy while a launch runs. A host's processor
-# time comes in ticks of 10 ms: a launch must show more than some ticks.
-FOREIGN_PROCESSORS = 0.25
+# time comes in ticks of 10 ms: a launch must show more than some ticks. Of 1967 launches on two
+# cores beside an editor and a shell, one showed as much by itself.
+BUSY_PROCESSORS = 0.05
 STOLEN_PROCESSORS = 0.05
 LEAST_SECONDS = 0.05
+# The same for many launches together, whose ticks and starts add up.
+FOREIGN_PROCESSORS = 0.25
 
 
 class Weakness(msgspec.Struct, frozen=True):
@@ -32,13 +35,14 @@ class Weakness(msgspec.Struct, frozen=True):
 class Conditions(msgspec.Struct, frozen=True):
     """Of all launches of a result: the factors of the first one, and why some are missing; what
     varied and may; what weakens the result; of each table whether its launches depend on each
-    other."""
+    other; what other work has cost (other_work.py), "" where it has cost nothing."""
 
     factors: dict[str, str]
     missing: dict[str, str]
     varied: list[str]
     warnings: list[Weakness]
     dependence: dict[str, Dependence] = {}
+    cost_of_load: str = ""
 
 
 def summary(
@@ -46,6 +50,7 @@ def summary(
     build: Mapping[str, str],
     dependence: Mapping[str, Dependence] | None = None,
     settled: Sequence[Weakness] = (),
+    cost_of_load: str = "",
 ) -> Conditions:
     """`launches` may be of several suites; `build` is what the library says of its build;
     `dependence` is that of each table, by stage; `settled`: what is to be said of cases."""
@@ -58,7 +63,8 @@ def summary(
     known = {name: value for name, value in factors.facts(first).items() if name not in missing}
     differ = factors.differences(factors.named(launches), across_suites=True)
     varied = [difference.text() for difference in differ]
-    return Conditions(known, missing, varied, of_launches(launches) + weak, tables)
+    warnings = of_launches(launches) + weak
+    return Conditions(known, missing, varied, warnings, tables, cost_of_load)
 
 
 class Foreign(msgspec.Struct, frozen=True):
@@ -80,14 +86,16 @@ def foreign(load: Load, wall_seconds: float) -> Foreign:
         if host.busy_seconds is not None and host.own_seconds is not None
     ]
     stolen = [host.stolen_seconds for host in load.hosts if host.stolen_seconds is not None]
-    high = _is_high(max(busy, default=0.0), max(stolen, default=0.0), wall_seconds)
+    high = _is_high(max(busy, default=0.0), max(stolen, default=0.0), wall_seconds, BUSY_PROCESSORS)
     return Foreign(max(busy, default=None), max(stolen, default=None), wall_seconds, high)
 
 
-def _is_high(busy_seconds: float, stolen_seconds: float, wall_seconds: float) -> bool:
-    return busy_seconds > max(
-        LEAST_SECONDS, FOREIGN_PROCESSORS * wall_seconds
-    ) or stolen_seconds > max(LEAST_SECONDS, STOLEN_PROCESSORS * wall_seconds)
+def _is_high(
+    busy_seconds: float, stolen_seconds: float, wall_seconds: float, processors: float
+) -> bool:
+    return busy_seconds > max(LEAST_SECONDS, processors * wall_seconds) or stolen_seconds > max(
+        LEAST_SECONDS, STOLEN_PROCESSORS * wall_seconds
+    )
 
 
 def of_launches(launches: Sequence[Surroundings]) -> list[Weakness]:
@@ -125,12 +133,14 @@ def _load_warnings(loads: Sequence[Foreign], launches: int) -> list[Weakness]:
     wall = sum(foreign.wall_seconds for foreign in chosen)
     busy = sum(foreign.busy_seconds or 0.0 for foreign in chosen)
     stolen = sum(foreign.stolen_seconds or 0.0 for foreign in chosen)
-    if not _is_high(busy, stolen, wall):
+    shown = any(load.high for load in loads)
+    if not shown and not _is_high(busy, stolen, wall, FOREIGN_PROCESSORS):
         return []
     text = (
         f"{some} ran beside other work: {busy / wall:.1f} processors on average were busy with "
         f"something else, {stolen / wall:.2f} were taken by the hypervisor; wait until the machine "
-        "is quiet, or expect wide intervals and undecided cells"
+        "is quiet (campaign and verify do with --wait-for-quiet), or expect wide intervals and "
+        "undecided cells"
     )
     return [Weakness("load", text)]
 

@@ -19,6 +19,7 @@ from plumbline.launch.starter import Starter
 from plumbline.measure import blame, factors
 from plumbline.measure.aside import LIBRARY, Aside
 from plumbline.measure.filling import Filling
+from plumbline.measure.other_work import OtherWork
 from plumbline.settings.identity import now
 from plumbline.system.placement import Placement
 from plumbline_db import cost, events, runs, started
@@ -63,11 +64,18 @@ class LaunchOutcome(msgspec.Struct, frozen=True):
 class LaunchStore:
     """Starts launches for one campaign and keeps every one of them. `spent_seconds` is the wall
     time of the launches this process has asked for, stored or started: a decision that rests on it
-    comes out the same when a campaign is replayed."""
+    comes out the same when a campaign is replayed. With `other_work`, a launch that ran beside some
+    is repeated at once; launches of a scheduler, which wait in a queue, are not."""
 
     def __init__(
-        self, db: Database, campaign: str, starter: Starter, progress: Progress | None = None
+        self,
+        db: Database,
+        campaign: str,
+        starter: Starter,
+        progress: Progress | None = None,
+        other_work: OtherWork | None = None,
     ) -> None:
+        self.other_work = other_work
         self.db = db
         self.campaign = campaign
         self.starter = starter
@@ -77,6 +85,11 @@ class LaunchStore:
         self._asked: set[str] = set()
         self._filling = Filling()
         self._begun = False  # the first launch has been started
+
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether the last launch ran beside nothing else, as far as its record shows."""
+        return self.other_work is None or self.other_work.is_quiet
 
     def filled(self, suite: Suite, plan: Plan) -> Plan:
         """`plan` with more samples, where its launches would measure for less than a few times
@@ -125,13 +138,21 @@ class LaunchStore:
         suite. Raises PlumblineError when the stored launch had another plan, or when this one ran
         under other conditions than those it would be joined with."""
         text = plan.text()
+        watched = None if self.starter.jobs_stay else self.other_work
         done = self._stored(suite, sequence, text)
-        if done is None:
+        earlier = self._stored(suite.repeated(), sequence, text) if watched else None
+        while done is None:
             self._begin()
             run, records = self.starter.start(
                 self.campaign, suite.name, sequence, text, dict(environment), placement
             )
-            done = self._keep(suite, run, records)
+            if watched and earlier is None and watched.asks_again(plan, records):
+                earlier = self._keep(suite.repeated(), _of(suite.repeated(), run), records)
+                watched.wait(self.progress.step)
+            else:
+                done = self._keep(suite, run, records)
+        if watched:
+            watched.learn(runs.load(self.db, done.run.id), repeated=earlier is not None)
         self._learn(suite, plan, done.run)
         return done
 
@@ -163,6 +184,8 @@ class LaunchStore:
     def _begin(self) -> None:
         if not self._begun:
             self._begun = True
+            if self.other_work:
+                self.other_work.wait(self.progress.step)
             self.starter.start_by_choice()
 
     def _learn(self, suite: Suite, plan: Plan, run: Run) -> None:
@@ -223,6 +246,12 @@ class LaunchStore:
                     started_alike=started_alike,
                     may_differ=self.starter.may_differ,
                 )
+
+
+def _of(suite: Suite, run: Run) -> Run:
+    """Return a launch as one of another suite."""
+    id = runs.run_id(run.campaign, suite.name, run.sequence)
+    return msgspec.structs.replace(run, id=id, suite=suite.name)
 
 
 def _kind(suite: Suite) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Plan, PlanCase, least_bytes, measurable, part_bytes
-from plumbline.measure import factors
+from plumbline.measure import factors, other_work
 from plumbline.measure.experiment import Arm, looks, take_turns
 from plumbline.measure.launches import LaunchStore
 from plumbline.measure.settling import until_settled
@@ -114,8 +114,9 @@ class ViolationTable:
     """A table under way. The launches of its first look are in the database when `look` is called
     first, those of the others when it is called again; `decide` adds what is missing. `planned` are
     the cases that it needs. What an `earlier` table says stands where nothing that was compared has
-    changed since, also that all its looks have not decided a cell; these cells are not measured
-    again, and each part of the table is corrected for the number of its own tests."""
+    changed since, also that all its looks have not decided a cell, unless they were disturbed by
+    other work that has ended; these cells are not measured again, and each part of the table is
+    corrected for the number of its own tests."""
 
     def __init__(
         self,
@@ -144,12 +145,15 @@ class ViolationTable:
         self._samples: list[runs.LaunchSamples] = []
         self._medians: list[Medians] = []
         self._obstacles: list[Obstacle] = []
+        # Suites that ran beside other work.
+        self._disturbed: set[str] = set(earlier._disturbed) if earlier else set()
         before = earlier.cells() if earlier else []
         is_whole = earlier is not None and not earlier.open_cases()
         self._kept = [
             (msgspec.structs.replace(verdict, stage=stage), sides)
             for verdict, sides in before
-            if (is_whole or _is_final(verdict)) and not any(map(changed, sides))
+            if (_is_final(verdict) or (is_whole and not self._may_say_more(verdict)))
+            and not any(map(changed, sides))
         ]
         settled = {_key(verdict) for verdict, _ in self._kept}
         needed = set[Side]().union(
@@ -175,6 +179,10 @@ class ViolationTable:
             settled=settled,
         )
 
+    def _may_say_more(self, verdict: Verdict) -> bool:
+        """Return whether a cell was measured beside other work that has ended since."""
+        return self._store.is_quiet and not self._disturbed.isdisjoint(verdict.suites)
+
     def look(self) -> list[Verdict]:
         """The verdicts that all launches so far allow. Raises PlumblineError when these launches
         differ in a factor that must be equal."""
@@ -182,6 +190,7 @@ class ViolationTable:
         self._suites.append(suite)
         launches = runs.surroundings(self._store.db, self._store.campaign, self._suites)
         factors.require_joinable(factors.named(launches))
+        self._disturbed |= other_work.disturbed(launches)
         # Sizes far above those of the table are in its launches too, and are no cells of it.
         sides = {_side(case) for case in self.planned}
         every = runs.launch_samples(self._store.db, self._store.campaign, [suite])

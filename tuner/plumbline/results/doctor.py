@@ -22,7 +22,7 @@ from plumbline.measure import conditions
 from plumbline.settings import Settings, campaign_file, site_rules, starting
 from plumbline.settings.ranks import default_nprocs
 from plumbline.settings.toolchain import OUT, Toolchain, find_toolchain, set_by_site
-from plumbline.system import extras, process
+from plumbline.system import extras, process, processor_time
 from plumbline.system.machine import processing_units
 from plumbline.system.words import counted
 from plumbline_db import file_system
@@ -233,9 +233,9 @@ def _machine() -> Iterator[Finding]:
         yield Finding("machine", "warns", text + "; results hold for that, not for a rank a core")
     else:
         yield Finding("machine", "fine", counted(units, "processing unit"))
-    load = os.getloadavg()[0]
-    if load > 0.5 * units:
-        text = f"load {load:.1f}: other work disturbs measurements; wait, or expect undecided cells"
+    others = processor_time.look()
+    if others is not None and others.processors > conditions.FOREIGN_PROCESSORS:
+        text = f"{others.text()}; wait, or expect undecided cells"
         yield Finding("machine", "warns", text)
 
 

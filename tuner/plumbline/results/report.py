@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from plumbline.core import guidelines
+from plumbline.measure import other_work
 from plumbline.measure.conditions import Conditions, Weakness, of_refusals, of_starts, summary
 from plumbline.measure.launches import PUT_ASIDE
 from plumbline.measure.settling import Start, named
@@ -31,6 +32,7 @@ from plumbline_db import (
     searches,
     settling,
     started,
+    suites,
     table_samples,
     verdicts,
     winners,
@@ -171,6 +173,8 @@ def read(db: Database, campaign_id: str | None) -> Report:
     depends = spread.dependence(db, campaign, {"before": before, "after": after or []})
     tables = table_samples.suites([*before, *(after or [])])
     simulated = is_simulated(campaign)
+    launches = runs.surroundings(db, campaign.id)
+    repeated = [name for name, suite in suites.get(db, campaign.id).items() if suite.was_repeated]
     settled = _settled(db, campaign.id, sorted(tables), simulated=simulated)
     refused = [
         (_name(case), one.reason) for case, one in runs.refusals(db, campaign.id, sorted(tables))
@@ -188,10 +192,11 @@ def read(db: Database, campaign_id: str | None) -> Report:
         cost=cost.cost(db, campaign.id),
         spent=None if simulated else cost.spent(db, campaign.id),
         conditions=summary(
-            runs.surroundings(db, campaign.id),
+            launches,
             library.build,
             depends,
             of_refusals(refused) + settled,
+            other_work.cost(launches, repeated, after or before),
         ),
         saving=saving.of(db, campaign, after, kept),
         wrong=runs.wrong(db, campaign.id),

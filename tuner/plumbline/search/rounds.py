@@ -36,7 +36,7 @@ from .second_choice import InForce, Raced, SecondChoices
 from .space.candidates import DEFAULT, CandidateSpace
 from .space.cells import Target
 from .space.select import Selection, Trials
-from .wanted_cells import idle, near, violated
+from .wanted_cells import doubtful, idle, near, violated
 
 _RESCUE = 0.1  # of the budget
 # Mock-ups of these let ranks agree by a call of a few bytes.
@@ -89,8 +89,10 @@ class Rounds:
         )
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
-        """Cells with a violation that no round has searched; where all are to be tuned, all."""
-        found = set(violated(verdicts))
+        """Cells with a violation that no round has searched, and with what may well be one; where
+        all are to be tuned, all."""
+        verdicts = list(verdicts)
+        found = {*violated(verdicts), *doubtful(verdicts, self._settings.claims.tolerance)}
         if self._settings.search.all:
             found |= {
                 Target(name, size) for name, its_sizes in self._sizes.items() for size in its_sizes

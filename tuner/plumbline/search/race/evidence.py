@@ -27,6 +27,8 @@ Blocks = tuple[float, ...]
 # Spread of a log ratio between launches, where nothing is known: the larger ones that were measured
 # on a quiet machine.
 SPREAD = 0.05
+# The same of launches that ran beside other work: two busy loops on two cores.
+DISTURBED = 0.15
 # How many launches of a cell the spread that is known beforehand counts for.
 _WEIGHT = 4
 # A cold candidate is compared across launches.
@@ -101,9 +103,10 @@ class Evidence:
         self._cold: dict[Key, dict[int, float]] = {}
         self._there: dict[Target, dict[Candidate, None]] = {}
         self._between: dict[Target, float] = {}
+        self._disturbed: set[int] = set()  # launches
 
-    def add(self, found: Iterable[LaunchSamples], blocks: int) -> None:
-        """Samples of launches that took so many blocks."""
+    def add(self, found: Iterable[LaunchSamples], blocks: int, *, disturbed: bool = False) -> None:
+        """Samples of launches that took so many blocks; `disturbed`: beside other work."""
         for samples in found:
             case = samples.case
             if case.config == "plain" or case.variant == "library" or case.ranks:
@@ -116,6 +119,7 @@ class Evidence:
                 parts = np.array_split(np.log(np.maximum(ns, 1) * 1e-9), min(blocks, len(ns)))
                 times[run] = tuple(statistics.median(part.tolist()) for part in parts)
             self._between.clear()
+            self._disturbed |= set(samples.runs) if disturbed else set()
 
     def add_cold(self, target: Target, candidate: Candidate, run: int, log: float) -> None:
         self._there.setdefault(target, {})[candidate] = None
@@ -191,8 +195,10 @@ class Evidence:
             return Lead(middle, 0.0, len(values))
         inside = self._inside(target, candidate, other, logs)
         cold = COLD if self._is_cold(target, candidate, other) else 1.0
-        between = cold * self._spread_of(target)
-        return Lead(middle, math.sqrt((between**2 + inside**2) / len(values)), len(values))
+        quiet = self._spread_of(target)
+        spreads = [max(quiet, DISTURBED) if run in self._disturbed else quiet for run in logs]
+        between = sum((cold * spread) ** 2 for spread in spreads) / len(values)
+        return Lead(middle, math.sqrt((between + inside**2) / len(values)), len(values))
 
     def _over_default(self, target: Target, candidate: Candidate, other: Key) -> dict[int, float]:
         """By way of the default, as one side is cold."""

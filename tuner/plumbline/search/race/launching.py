@@ -248,7 +248,7 @@ class RaceLaunches:
                     self.fail(*cell, Flaw.of(check))
         found = runs.launch_samples(store.db, store.campaign, [suite.name])
         self._refuse_impossible(found, plan, running)
-        self.evidence.add(found, plan.blocks)
+        self.evidence.add(found, plan.blocks, disturbed=not self._store.is_quiet)
         self._launch = max((run for samples in found for run in samples.runs), default=self._launch)
         return plan
 
