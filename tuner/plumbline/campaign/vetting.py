@@ -140,6 +140,7 @@ class Vetting:
             environment,
             winners,
             self._reference_cases,
+            in_force=self._files.with_winners,
             earlier=self._confirmed,
             faster=[winner for winner in winners if self._acceptance.shows_gain(winner)],
         )
