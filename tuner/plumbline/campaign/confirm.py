@@ -60,15 +60,16 @@ def confirm(
     reference_cases: Sequence[PlanCase] = (),
     *,
     in_force: InForce,
+    has_time: Callable[[], bool] = lambda: True,
     earlier: Confirmation | None = None,
     faster: Sequence[Winner] = (),
 ) -> Confirmation:
     """`environment` puts the exported files in force, which change none of the `reference_cases`;
     `in_force` does so for some of the winners. `table`, of the same suite, is looked at as far as
-    there are pairs. No launches are added to see
-    the gain of winners that were confirmed beside others `earlier`, and of those that were seen to
-    be `faster` in launches that have both; nor for cells that no winner reaches, or none that was
-    not there then."""
+    there are pairs. Launches are added as long as it `has_time`, but not to see the gain of winners
+    that were confirmed beside others `earlier`, and of those that were seen to be `faster` in
+    launches that have both; nor for cells that no winner reaches, or none that was not there
+    then."""
     confirmed = earlier.winners if earlier else []
     built_on = reach.built_on(guidelines)
     of_table = [case for case in table.planned if case.variant == "default" and not case.ranks]
@@ -89,7 +90,7 @@ def confirm(
     _, *later = experiment.looks(tables.design_of(settings))
     for look in later:
         wanted = looks.open_cells()
-        if not wanted:
+        if not wanted or not has_time():
             break
         store.progress.step(
             f"not clear yet: {counted(len(wanted), 'cell')}; "
