@@ -320,7 +320,7 @@ class Loop:
     def end(self) -> Campaign:
         winners, current = self._fixed.last.winners, self._fixed.last.table
         searches = not self._settings.search.verifies_only
-        left = self._rounds.fresh(current) if searches else []
+        left = self._rounds.unsearched(current) if searches else []
         if left and not self._budget.left():
             self._store.tell(NO_TIME, self._budget.not_searched(left))
         if searches and (text := self._rounds.not_asked(winners, current)):

@@ -20,8 +20,8 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """Seconds in launches for all of it; not given: eight times the first table, at least 120."""
     variants: list[str] | None = None
     """Variants of ours that may be tried; not given: all."""
-    all: bool = False
-    """Also search what no violated guideline names."""
+    all: bool = True
+    """Also search what no violated guideline names, after the others, while time is left."""
     settings: bool | list[str] = False
     """Also search settings of the whole process; a list: those of these names."""
     unsafe: bool = False
