@@ -1,7 +1,7 @@
 """Campaigns on simulated machines that no rule of the search was chosen on, against brute force:
 every algorithm of the library and every variant of ours, with every value of its parameters, at
-each cell (docs/search-bench.md). Nothing is replayed: the campaign starts its own simulations.
-Prints a line for each machine, and asserts nothing."""
+each cell by itself (docs/search-bench.md). Nothing is replayed: the campaign starts its own
+simulations. Prints a line for each machine, and asserts nothing."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from .sweeps import PATTERNS, Here, Sweep, here
 from .truth import Cell, Truth, violated
 
 _SIZES = [777, 3001, 23456, 150000]
+_FAR = 1 << 22
 _FAT_TREE = {"nodes": 10, "nprocs": 30, "topology": "fat-tree", "shape": [5, 2, 2]}
 _RING = {
     "nodes": 7,
@@ -176,7 +177,7 @@ def judge(at: Here, truth: Truth, machine: str, done: Done) -> Row:
         if mine is None:
             missing.append((function, size))
             continue
-        best, other = min(_times(at, truth, (function, size), done.choices))
+        best, other = _best(at, truth, (function, size), done.choices)
         behind[function, size] = max(0.0, mine[0] / best - 1)
         chosen = done.choices[function, size]
         lines.append((mine[0] / best, f"{function} {size}: {_label(chosen)}, best {_label(other)}"))
@@ -199,6 +200,14 @@ def judge(at: Here, truth: Truth, machine: str, done: Done) -> Row:
         len(violated(table)),
         [f"{one.guideline} {one.function} {one.bytes}: {one.ratio:.3f}" for one in removable],
     )
+
+
+def _best(at: Here, truth: Truth, cell: Cell, choices: Choices) -> tuple[float, Candidate]:
+    """The fastest; an option of the library holds for all sizes, and must work at 4 MiB too."""
+    for seconds, one in sorted(_times(at, truth, cell, choices)):
+        if not one.is_knobs or truth.seconds(cell[0], _FAR, one, choices) is not None:
+            return seconds, one
+    raise AssertionError("the default has a time")
 
 
 def _times(at: Here, truth: Truth, cell: Cell, choices: Choices) -> list[tuple[float, Candidate]]:

@@ -277,7 +277,7 @@ def size_by_size(trials: Trials, cells: Collection[Target]) -> dict[Target, list
         default=0.0,
     )
     if alone > beside + len(cells) * math.log(_AS_FAST):
-        return dict(trials)
+        return {target: list(tried) for target, tried in trials.items()}
     return {
         target: [one for one in tried if one.variant != DEFAULT.variant]
         for target, tried in trials.items()
