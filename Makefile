@@ -48,7 +48,8 @@ PY_FOLDERS = tuner db exporters tests
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts test-install \
         test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages \
         screenshot fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
-        bench-detector bench-refinement bench-slowdowns bench-search bench-search-machine lock install clean distclean
+        bench-detector bench-refinement bench-slowdowns bench-brute \
+        bench-search bench-search-machine lock install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -167,6 +168,10 @@ bench-company: setup  ## whether simulated candidates take the same alone and to
 bench-search: setup build  ## the search on recorded sweeps, against others (docs/search-bench.md; some 15 minutes)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.search $(ARGS)
+
+bench-brute: setup build  ## campaigns on eight simulated machines, against everything there is (docs/search-bench.md; some 20 minutes at first)
+	@$(MAKE) --no-print-directory build MPICC=smpicc
+	$(BIN)/python -m tests.bench.search.brute $(ARGS)
 
 bench-power: setup  ## power of the final check, from recorded launches (docs/design/verification.md; two minutes)
 	$(BIN)/python -m tests.bench.power $(ARGS)

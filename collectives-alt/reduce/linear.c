@@ -1,22 +1,23 @@
 /* Reduce by the root alone: it receives a vector from everybody, in turn; while it adds one, the
- * next is on its way.
+ * next ones are on their way, `window` at a time with the one that it adds.
  *
- * Source: the linear algorithm of Open MPI (coll/basic); two receives are posted here.
- * Cost: (p-1) (a + n b + n g).
+ * Source: the linear algorithm of Open MPI (coll/basic), with a window of receives.
+ * Cost: (p-1) (a + n b + n g); with a wide window messages overlap, up to (p-1) (n b + n g) + a.
  * Restrictions: none; operands are taken from the last rank to the first, which keeps their order.
  * A commutative operation starts next to the root, which saves a copy.
  * Messages: one from every rank but the root, on the private communicator.
- * Scratch: two vectors at the root; three in place if the operation is not commutative. */
+ * Scratch: `window` vectors at the root; one more in place if the operation is not commutative. */
+#include "parameters.h"
 #include "vectors.h"
 
-enum { TAG = PL_OWN_TAG };
+enum { TAG = PL_OWN_TAG, WIDEST = 16 };
 
 struct sources {
     const struct pl_call *call;
     MPI_Comm peers;
-    int p, first;  /* whose operands come first */
-    void *room[2]; /* for what comes in, in turn */
-    MPI_Request request[2];
+    int p, first, window; /* whose operands come first */
+    void *room;           /* `window` vectors for what comes in, in turn */
+    MPI_Request *request;
 };
 
 static int source(const struct sources *s, int i)
@@ -27,16 +28,19 @@ static int source(const struct sources *s, int i)
 /* The first vector goes straight to recvbuf. */
 static void *place(const struct sources *s, int i)
 {
-    return i == 0 ? s->call->recvbuf : s->room[i % 2];
+    return i == 0
+               ? s->call->recvbuf
+               : pl_at(s->room, (long long)(i % s->window) * s->call->recvcount, s->call->recvtype);
 }
 
 static int post(struct sources *s, int i)
 {
-    s->request[i % 2] = MPI_REQUEST_NULL;
+    s->request[i % s->window] = MPI_REQUEST_NULL;
     if (i >= s->p || source(s, i) == s->call->root)
         return MPI_SUCCESS;
-    return pl_raise(s->call->comm, PL_MPI(Irecv)(place(s, i), s->call->recvcount, s->call->recvtype,
-                                                 source(s, i), TAG, s->peers, &s->request[i % 2]));
+    return pl_raise(s->call->comm,
+                    PL_MPI(Irecv)(place(s, i), s->call->recvcount, s->call->recvtype, source(s, i),
+                                  TAG, s->peers, &s->request[i % s->window]));
 }
 
 static int run_root(const struct pl_call *call, MPI_Comm peers, int p)
@@ -47,11 +51,14 @@ static int run_root(const struct pl_call *call, MPI_Comm peers, int p)
     const bool in_place = call->sendbuf == MPI_IN_PLACE;
     PL_TRY(PMPI_Op_commutative(call->op, &commutes));
     struct sources s = {.call = call, .peers = peers, .p = p, .first = p - 1};
+    s.window = call->values[0] < p ? call->values[0] : p;
+    if (n > INT_MAX / s.window)
+        s.window = INT_MAX / n;
     if (commutes)
         s.first = in_place ? call->root : (call->root + 1) % p;
-    s.room[0] = pl_scratch_elements(call->comm, PL_SLOT_SEND, n, type);
-    s.room[1] = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, type);
-    PL_NEED(call, s.room[0] && s.room[1]);
+    s.room = pl_scratch_elements(call->comm, PL_SLOT_RECV, s.window * n, type);
+    s.request = pl_requests(call->comm, s.window);
+    PL_NEED(call, s.room && s.request);
     const void *own = pl_operand(call);
     if (in_place && s.first != call->root) {
         void *copy = pl_scratch_elements(call->comm, PL_SLOT_WORK, n, type);
@@ -60,10 +67,11 @@ static int run_root(const struct pl_call *call, MPI_Comm peers, int p)
         own = copy;
     }
 
-    PL_TRY(post(&s, 0));
+    for (int i = 0; i < s.window - 1; i++)
+        PL_TRY(post(&s, i));
     for (int i = 0; i < p; i++) {
-        PL_TRY(post(&s, i + 1));
-        PL_TRY(pl_peer_wait(call, &s.request[i % 2]));
+        PL_TRY(post(&s, i + s.window - 1));
+        PL_TRY(pl_peer_wait(call, &s.request[i % s.window]));
         const bool mine = source(&s, i) == call->root;
         if (i > 0)
             PL_TRY(pl_combine(call, mine ? own : place(&s, i), call->recvbuf, n));
@@ -92,5 +100,11 @@ out:
 }
 
 PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_linear, run,
-            "the root receives all vectors in turn, the next while it adds one (Open MPI)",
-            .scratch_volumes = 4);
+            "the root receives all vectors in turn, others while it adds one (Open MPI)",
+            .scratch_volumes = WIDEST + 2,
+            .parameters = {{.name = "window",
+                            .least = 1,
+                            .most = WIDEST,
+                            .standard = 2,
+                            .tries = {2, 4, 8, WIDEST},
+                            .summary = "messages that are open at the root at a time"}});

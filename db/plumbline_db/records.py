@@ -376,9 +376,9 @@ class Winner(Record, frozen=True):
     and the largest size at which it was measured are `measured_from` and `measured_to` (both 0:
     unknown).
 
-    `speedup` is default over winner, cold, with the exported files in force, or, where cold launches
-    cannot show it, beside the default in the launches of acceptance; `search_speedup` as seen hot
-    in the race. `restrictions` are words of the search space ("commutative", …), and the
+    `speedup` is default over winner, cold, with the exported files in force, or, where cold
+    launches cannot show it, beside the default in the launches of acceptance; `search_speedup` as
+    seen hot in the race. `restrictions` are words of the search space ("commutative", …), and the
     condition of a profile's rule that it holds under ("type=floating")."""
 
     function: str

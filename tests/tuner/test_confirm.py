@@ -229,35 +229,6 @@ def test_a_knob_that_makes_other_sizes_of_its_function_slower_is_dropped() -> No
     assert reaching([knob, ours], small, BUILT_ON) == [knob]
 
 
-def test_what_nothing_reaches_is_the_files_doing() -> None:
-    """No cell may be slower than before: the preload library goes first, as it stands before every
-    call, then what is set for the library."""
-    knob = winner("MPI_Allreduce")
-    ours = winner("MPI_Bcast", variant="bcast_chain", configuration={})
-    cells = {
-        ("MPI_Allreduce", 16384): 0.5,
-        ("MPI_Bcast", 16384): 0.5,
-        ("MPI_Gather", 16384): 1.4,
-    }
-    kept, ((who, why),) = judged([knob, ours], cells)
-    assert (kept[0].function, who.function) == ("MPI_Allreduce", "MPI_Bcast")
-    assert why.startswith("MPI_Gather at 16384 B became slower: 1.4")
-    kept, _ = judged([knob], cells)
-    assert kept == []
-
-
-def test_no_right_result_where_nothing_reaches_is_the_files_doing_too() -> None:
-    knob = winner("MPI_Allreduce")
-    ours = winner("MPI_Bcast", variant="bcast_chain", configuration={})
-    cells = ratios({("MPI_Allreduce", 16384): 0.5, ("MPI_Bcast", 16384): 0.5})
-    lost = [Target("MPI_Gather", 16384)]
-    for winners, left in (([knob, ours], [knob]), ([knob], [])):
-        speeds = [speed(one, winners, cells, {}) for one in winners]
-        kept, dropped = judge_winners(winners, speeds, list(cells), {}, [], BUILT_ON, lost)
-        assert [one.function for one in kept] == [one.function for one in left]
-        assert "MPI_Gather at 16384 B gave no right result" in dropped[-1][1]
-
-
 def test_chance_alone_drops_few_winners() -> None:
     """Cells that do not differ: with the correction, hardly ever is one called slower."""
     wrongly = 0

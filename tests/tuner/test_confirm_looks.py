@@ -3,6 +3,7 @@ measured again."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from plumbline.campaign.proof import environment_of
 from plumbline.measure.tables import ViolationTable, design_of
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline_db.records import Suite
+from plumbline_db.records import Suite, Winner
 from plumbline_exporters import plumbline_sh
 from plumbline_exporters.registry import write
 from tests.exporters.bundles import bundle, tuned
@@ -49,7 +50,16 @@ def confirmed(
     store = lab.store(of)
     suite = Suite("confirm", turn)
     table = ViolationTable(store, f"round-{turn}", FEW, settings, suite, environment)
-    done = confirm(store, suite, table, FEW, settings, environment, [CHOSEN], earlier=earlier)
+
+    def in_force(winners: Sequence[Winner], _: str) -> dict[str, str]:
+        write(bundle(*winners, directory=str(folder)), ["env"])
+        return environment_of(folder / plumbline_sh.FILE_NAME, of.clean_environment())
+
+    done = confirm(
+        *(store, suite, table, FEW, settings, environment, [CHOSEN]),
+        in_force=in_force,
+        earlier=earlier,
+    )
     plans: dict[str, list[str]] = {}
     for run in lab.runs():
         plans.setdefault(run.suite, []).append(run.plan)

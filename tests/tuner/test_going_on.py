@@ -12,7 +12,7 @@ import pytest
 from plumbline.campaign import loop
 from plumbline.campaign.going_on import GoingOn, go_on
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.budget import NO_TIME, Budget
+from plumbline.search.budget import LIMIT, NO_TIME, Budget
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline_db import campaigns, events, runs, searches, suites, verdicts
@@ -94,10 +94,12 @@ def test_what_the_budget_leaves_over_is_said_with_what_it_would_take(
     def said(campaign: Campaign) -> list[str]:
         return [event.text for event in events.get(db, campaign.id) if event.kind == NO_TIME]
 
-    short = asked(db, tmp_path, machine(), planted.settings(budget_seconds=20.0))
+    short = asked(db, tmp_path, machine(), planted.settings(budget_seconds=40.0))
     (text,) = said(short)
     found = re.fullmatch(
-        r"(\d+) cells not searched, about \d+ s of launches; --budget (\d+) goes on from here", text
+        r"(\d+) cells not searched: MPI_.*; about \d+ s of launches; "
+        r"--budget (\d+) goes on from here",
+        text,
     )
     assert found is not None
     searched = len(searches.all_searches(db, short.id))
@@ -111,9 +113,9 @@ def test_what_the_budget_leaves_over_is_said_with_what_it_would_take(
 def test_interrupted_on_the_other_way_it_goes_on_there(
     tmp_path: Path, db: Database, from_the_start: list[tuple[str, int, str]], kept: int
 ) -> None:
-    """Fourteen seconds see the table and some of the search; the rest was decided upon without
-    more time, and stays under another name."""
-    first = asked(db, tmp_path, machine(), settings(budget_seconds=14.0))
+    """31 seconds see the table and some of the search; the rest was decided upon without more time,
+    and stays under another name."""
+    first = asked(db, tmp_path, machine(), settings(budget_seconds=31.0))
     done = own(db, first)
     assert any(one.suite.startswith("confirm") for one in done)
     wanted = settings(budget_seconds=1000.0)
@@ -152,28 +154,35 @@ def test_what_a_time_out_has_ended_is_launched_again(tmp_path: Path, db: Databas
 # --- the usual budget -----------------------------------------------------------------------------
 
 
-def test_the_usual_budget_grows_with_what_launches_cost(lab: Lab) -> None:
-    for place, least in (({}, 180.0), ({"simulate": "ompi"}, 900.0)):
+def test_the_usual_limit_follows_what_launches_cost(lab: Lab, db: Database) -> None:
+    """It is one for all launches: what is found by a search has to be confirmed within it."""
+    for place, least in (({}, 120.0), ({"simulate": "ompi"}, 900.0)):
         store = lab.store(SimulatedStarter(Costs()))
         budget = Budget(store, load(None, {"nprocs": 4} | place))
         store.spent_seconds = 10.0
         budget.measured()
-        store.spent_seconds = least - 1
+        store.spent_seconds = least - 16
+        assert budget.left()
+        store.spent_seconds = least - 15
+        assert not budget.left() and budget.is_open()
+        budget.confirmed(least - 25)
         assert budget.left()
         store.spent_seconds = least
-        assert not budget.left()
+        assert not budget.is_open()
     # Nine launches of a minute: a table of 540 s.
     budget = Budget(store, load(None, {"nprocs": 4}))
     store.spent_seconds = 540.0
+    assert budget.is_open()
     budget.measured()
-    assert budget.left() and budget.has_room(1000.0)
-    store.spent_seconds = 4 * 540.0
-    assert not budget.left()
-    budget.earned()
+    store.spent_seconds = 6.5 * 540.0 - 1
     assert budget.left()
+    store.spent_seconds = 6.5 * 540.0
+    assert not budget.left()
     named = Budget(store, load(None, {"nprocs": 4, "budget_seconds": 600.0}))
     named.measured()
-    assert not named.left()
+    assert not named.left() and not named.is_open()
+    (event,) = events.get(db, lab.campaign.id)
+    assert (event.kind, event.text.split(",")[0]) == (LIMIT, "4320 s")
 
 
 def test_dear_launches_do_not_keep_a_campaign_from_searching(tmp_path: Path, db: Database) -> None:

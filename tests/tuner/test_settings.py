@@ -166,7 +166,7 @@ def test_settings_of_the_process_are_searched_when_they_are_asked_for(tmp_path: 
 
 def test_what_makes_a_campaign_is_what_was_asked_for(tmp_path: Path) -> None:
     """Nothing of what is as it is by default, or changes no measurement."""
-    said = written(tmp_path, "nprocs = 4\nall = false\nvariants = []\nbudget_seconds = 7.0\n")
+    said = written(tmp_path, "nprocs = 4\nall = true\nvariants = []\nbudget_seconds = 7.0\n")
     assert identity.identifying(load(said, {"launches_max": 20})) == {
         "nprocs": 4,
         "launches_max": 20,
@@ -174,7 +174,7 @@ def test_what_makes_a_campaign_is_what_was_asked_for(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_not_a_violation_is_searched_where_it_is_asked_for() -> None:
-    plain, every = load(None, {"nprocs": 4}), load(None, {"nprocs": 4, "all": True})
-    assert not plain.search.all and every.search.all
-    assert load(None, {"nprocs": 4, "all": False}) == plain
+def test_what_is_not_a_violation_is_searched_unless_it_is_refused() -> None:
+    plain, few = load(None, {"nprocs": 4}), load(None, {"nprocs": 4, "all": False})
+    assert plain.search.all and not few.search.all
+    assert load(None, {"nprocs": 4, "all": True}) == plain

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.settings import toolchain as module
-from plumbline.settings.toolchain import find_toolchain, list_of
+from plumbline.settings.toolchain import VariantParameter, find_toolchain, list_of
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner import simulated
 from tests.tuner.families.installations import script, write
@@ -99,3 +99,12 @@ def test_every_part_that_is_missing_is_named(prefix: Path) -> None:
         PlumblineError, match=r"probe is missing: build the probes for openmpi-4\.1"
     ):
         find_toolchain(prefix / "mpi")
+
+
+@pytest.mark.parametrize(
+    ("nprocs", "tried"), [(2, [2]), (4, [2, 4]), (15, [2, 4, 8, 16]), (64, [2, 4, 8, 16])]
+)
+def test_a_window_may_hold_all_messages(nprocs: int, tried: list[int]) -> None:
+    """So does SMPI's own Reduce, which is the fastest on 15 ranks of a torus."""
+    window = VariantParameter("window", 1, 16, 2, [2, 4, 8, 16], "")
+    assert window.choices(1024, nprocs) == tried

@@ -23,7 +23,7 @@ from plumbline.system.toml import Document
 
 # Factors of four, so that blocks of 32 ranks are whole.
 _SIZES = [64, 1024, 4096, 16384, 65536]
-_PATTERNS = [f"GL{number}" for number in (3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 26)]
+PATTERNS = [f"GL{number}" for number in (3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 26)]
 _FEW = ["GL3", "GL4", "GL7", "GL8", "GL12"]
 # Machines that nothing in the search was chosen on, with sizes between the usual ones.
 _UNSEEN: dict[str, dict[str, Any]] = {
@@ -77,7 +77,7 @@ def _all() -> list[Sweep]:
         keys = {
             "simulate": {"library": selector},
             "nprocs": 32,
-            "guidelines": _PATTERNS,
+            "guidelines": PATTERNS,
             "sizes": _SIZES,
         }
         found.append(Sweep(f"{selector}-32", keys))
@@ -89,7 +89,7 @@ def _all() -> list[Sweep]:
             ranks = {key: machine[key] for key in ("nodes", "nprocs")}
             simulate = network | {key: machine[key] for key in machine.keys() - ranks.keys()}
             keys = ranks | {"simulate": simulate | {"library": selector}, "sizes": between}
-            found.append(Sweep(f"{selector}-{name}", keys | {"guidelines": _PATTERNS}))
+            found.append(Sweep(f"{selector}-{name}", keys | {"guidelines": PATTERNS}))
     for name, (library, nprocs) in _OTHERS.items():
         keys = {"nprocs": nprocs, "seed": 2} | sizes | patterns
         prefix = Path("build/mpis", library)

@@ -161,7 +161,7 @@ class Truth:
 
     def _regrets(self, function: str, sizes: Sequence[int], choices: Choices) -> list[Regret]:
         times: dict[int, dict[Candidate, list[float]]] = {}
-        self._ours_at_once(function, sizes, choices)
+        self.ours_at_once(function, sizes, choices)
         for size in sizes:
             known = {
                 one: self.seconds(function, size, one, choices)
@@ -192,7 +192,7 @@ class Truth:
             found.append(Regret(function, size, mine, best, math.expm1(statistics.mean(logs))))
         return found
 
-    def _ours_at_once(self, function: str, sizes: Sequence[int], choices: Choices) -> None:
+    def ours_at_once(self, function: str, sizes: Sequence[int], choices: Choices) -> None:
         """What the sweep lacks of our variants comes in one launch."""
         others = {cell: one for cell, one in choices.items() if cell[0] != function}
         own = {(function, one): DEFAULT for one in self._sizes[function]}

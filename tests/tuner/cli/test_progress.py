@@ -50,8 +50,12 @@ def test_a_step_has_the_time_per_cent_launches_and_what_is_left(
         bar.step("confirming")
     first, second, third = lines(capsys)
     assert re.fullmatch(TIME + "measuring the library as it is", first)
-    assert re.fullmatch(TIME + r"searching 3 cells \(20 %, 10 launches, up to 2:00 left\)", second)
-    assert re.fullmatch(TIME + r"confirming \(25 %, 10 launches, up to 1:30 left\)", third)
+    assert re.fullmatch(
+        TIME + r"searching 3 cells \(20 % of the time limit, 10 launches, up to 2:00 left\)", second
+    )
+    assert re.fullmatch(
+        TIME + r"confirming \(25 % of the time limit, 10 launches, up to 1:30 left\)", third
+    )
 
 
 def test_of_a_number_of_launches(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +96,7 @@ def test_a_long_step_says_every_minute_that_it_goes_on(capsys: pytest.CaptureFix
         launched(bar, clock, 45)
     said = lines(capsys)
     assert len(said) == 3
-    assert said[1].endswith("search-1 (4 %, 20 launches, up to 24:00 left)")
+    assert said[1].endswith("search-1 (4 % of the time limit, 20 launches, up to 24:00 left)")
 
 
 def test_the_bar_of_a_terminal_fits_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,4 +119,5 @@ def test_commands_say_it(starter: SimulatedStarter, tmp_path: Path, command: str
     assert first.endswith(" measuring the library as it is")
     assert len(steps) > (2 if command == "campaign" else 0)
     for line in steps:
-        assert re.search(r" \(\d+ %, \d+ launches, up to [\d:]+ left\)$", line), line
+        of = " of the time limit" if command == "campaign" else ""
+        assert re.search(rf" \(\d+ %{of}, \d+ launches, up to [\d:]+ left\)$", line), line

@@ -22,7 +22,7 @@ from plumbline_db.records import Winner
 from tests.tuner.search.test_candidates import candidate_space
 from tests.tuner.simulated import GUIDELINES
 
-SHORT = load(None, {"nprocs": 4, "blocks": 1, "reps": 2})
+SHORT = load(None, {"nprocs": 4, "blocks": 1, "reps": 2, "all": False})
 PLAN = tables.plan(SHORT, [])
 EVERY = msgspec.structs.replace(ONE_LAUNCH, alike=math.inf)  # nothing is passed over
 

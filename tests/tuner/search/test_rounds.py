@@ -259,18 +259,29 @@ def test_a_neighbour_races_along_and_has_a_winner_where_it_needs_one(lab: Lab) -
         assert bool(rounds.fresh([violated("MPI_Bcast", 64)])) != needed
 
 
-def test_all_cells_are_searched_where_that_is_asked_for(lab: Lab) -> None:
-    settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2, "all": True})
+def test_all_cells_are_searched_those_that_are_violated_first(lab: Lab) -> None:
+    settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2})
     store = lab.store(SimulatedStarter(Costs()))
     sizes = {"MPI_Gather": [64], "MPI_Bcast": [64, 4096]}
     rounds = rounds_for(store, sizes, settings)
-    every = [Target("MPI_Bcast", 64), Target("MPI_Bcast", 4096), Target("MPI_Gather", 64)]
-    assert rounds.fresh([violated("MPI_Bcast", 64)]) == every
-    race(rounds, [violated("MPI_Bcast", 64)])
-    assert rounds.fresh([violated("MPI_Bcast", 64)]) == []
+    table = [violated("MPI_Bcast", 64)]
+    assert rounds.fresh(table) == [Target("MPI_Bcast", 64)]
+    race(rounds, table)
+    others = [Target("MPI_Bcast", 4096), Target("MPI_Gather", 64)]
+    assert rounds.fresh(table) == rounds.unsearched(table) == others
+    race(rounds, table, 2)
+    assert rounds.fresh(table) == rounds.unsearched(table) == []
     found = {(one.function, one.bytes): one for one in lab.searches()}
     assert found["MPI_Gather", 64].opened_by == [] and found["MPI_Gather", 64].bound == ""
     assert found["MPI_Bcast", 64].opened_by == ["GL12@64"]
+
+
+def test_where_cases_are_cheap_all_cells_race_at_once(lab: Lab) -> None:
+    """They share the launches that a few cells need anyway."""
+    settings = load(None, {"simulate": "ompi", "nprocs": 4})
+    sizes = {"MPI_Gather": [64], "MPI_Bcast": [64, 4096]}
+    rounds = rounds_for(lab.store(SimulatedStarter(Costs())), sizes, settings)
+    assert len(rounds.fresh([violated("MPI_Bcast", 64)])) == 3
 
 
 def test_what_holds_is_not_searched(rounds: Rounds) -> None:

@@ -13,7 +13,8 @@ import msgspec
 
 from plumbline.campaign import reach
 from plumbline.campaign.acceptance_sizes import least_gain
-from plumbline.campaign.pairs import Pairs, target_of, untouched
+from plumbline.campaign.bisection import Bisection, InForce
+from plumbline.campaign.pairs import Pairs, slower_cells, target_of, told, untouched
 from plumbline.campaign.reach import BuiltOn, reaches, reaching
 from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.core.plan import PlanCase
@@ -31,7 +32,7 @@ from plumbline.verify.sequential import (
     HypothesisState,
     may_be_found,
 )
-from plumbline.verify.statistics import Comparison, paired_ratio, slower
+from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
 
 _FAR_REPS = 2  # calls in a block at a size far above the measured ones
@@ -59,14 +60,17 @@ def confirm(
     winners: Sequence[Winner],
     reference_cases: Sequence[PlanCase] = (),
     *,
+    in_force: InForce,
+    has_time: Callable[[], bool] = lambda: True,
     earlier: Confirmation | None = None,
     faster: Sequence[Winner] = (),
 ) -> Confirmation:
     """`environment` puts the exported files in force, which change none of the `reference_cases`;
-    `table`, of the same suite, is looked at as far as there are pairs. No launches are added to see
-    the gain of winners that were confirmed beside others `earlier`, and of those that were seen to
-    be `faster` in launches that have both; nor for cells that no winner reaches, or none that was
-    not there then."""
+    `in_force` does so for some of the winners. `table`, of the same suite, is looked at as far as
+    there are pairs. Launches are added as long as it `has_time`, but not to see the gain of winners
+    that were confirmed beside others `earlier`, and of those that were seen to be `faster` in
+    launches that have both; nor for cells that no winner reaches, or none that was not there
+    then."""
     confirmed = earlier.winners if earlier else []
     built_on = reach.built_on(guidelines)
     of_table = [case for case in table.planned if case.variant == "default" and not case.ranks]
@@ -87,7 +91,7 @@ def confirm(
     _, *later = experiment.looks(tables.design_of(settings))
     for look in later:
         wanted = looks.open_cells()
-        if not wanted:
+        if not wanted or not has_time():
             break
         store.progress.step(
             f"not clear yet: {counted(len(wanted), 'cell')}; "
@@ -112,14 +116,14 @@ def confirm(
         if not reaching(winners, cell, built_on)
     }
     if strange:
-        # All winners of a kind pay for it, so that it must be beyond doubt.
+        # Rules that are not about it pay for it, so that it must be beyond doubt.
         again = suite.part("once-more")
         sure = _seen_again(store, again, new_pairs(), settings, winners, left, strange)
         harm = {cell: comparison for cell, comparison in harm.items() if cell not in strange} | sure
     lost = set(pairs.lost)
     astray = {cell for cell in lost if not reaching(winners, cell, built_on)}
     if astray:
-        # A launch may fail by chance, and all winners of a kind pay for this too.
+        # A launch may fail by chance, and rules that are not about it pay for this too.
         store.progress.step(f"no result: {counted(len(astray), 'cell')}; measuring again")
         anew = new_pairs()
         seed = settings.sampling.seed + settings.sampling.launches_max
@@ -137,6 +141,9 @@ def confirm(
         faster=faster,
         least_gain=least_gain(settings),
     )
+    if not dropped:
+        bisection = Bisection(*(store, suite, settings, in_force, left, reference_cases))
+        kept, dropped = bisection.keep(kept, harm, lost, built_on)
     doubtful = {
         cell: why for cell, why in looks.doubtful().items() if cell not in harm and cell not in lost
     }
@@ -368,7 +375,7 @@ def judge_winners(
         if hurt:
             worst = max(hurt, key=lambda one: slower[one].ratio)
             dropped.append(
-                (winner, f"slower at {worst.bytes} B: {_text(slower[worst])} times the default")
+                (winner, f"slower at {worst.bytes} B: {told(slower[worst])} times the default")
             )
             continue
         if winner.function == EVERY_FUNCTION:
@@ -384,7 +391,7 @@ def judge_winners(
         accepted = any(is_part(winner, earlier) for earlier in faster)
         gain = _gain(winner, speed, accepted=accepted, confirmed=before)
         if gain is None:
-            dropped.append((winner, f"no gain is left cold: {_text(speed)} times the default"))
+            dropped.append((winner, f"no gain is left cold: {told(speed)} times the default"))
             continue
         cured = any((winner.function, name) in held for name in winner.removes)
         if not (cured or before) and gain.speedup < least_gain:
@@ -393,31 +400,12 @@ def judge_winners(
             continue
         removes = [name for name in winner.removes if (winner.function, name) not in violated]
         kept.append(msgspec.structs.replace(gain, removes=removes))
-    strange: dict[Target, Comparison] = {}
     for cell in sorted(slower):
-        if any(holds(winner, cell) for winner in winners):
-            continue
-        if not reaching(winners, cell, built_on):
-            strange[cell] = slower[cell]
-            continue
         blamed = reaching(kept, cell, built_on)
-        why = f"{cell.function} at {cell.bytes} B became slower: {_text(slower[cell])}"
-        kept = [winner for winner in kept if winner not in blamed]
-        dropped += [(winner, why) for winner in blamed]
-    astray = sorted(cell for cell in lost if not reaching(winners, cell, built_on))
-    if strange or astray:
-        # Nothing but the files as a whole: the preload library stands before every call, and a
-        # variable may change more than the function that it is for.
-        if astray:
-            text = f"{astray[0].function} at {astray[0].bytes} B gave no right result"
-        else:
-            worst = max(strange, key=lambda one: strange[one].ratio)
-            text = f"{worst.function} at {worst.bytes} B became slower: {_text(strange[worst])}"
-        ours = [winner for winner in kept if winner.variant != "default"]
-        what = "the preload library" if ours else "the files as a whole"
-        gone = ours or kept
-        kept = [winner for winner in kept if winner not in gone]
-        dropped += [(winner, f"{text}, and no winner reaches it but by {what}") for winner in gone]
+        if blamed and not any(holds(winner, cell) for winner in winners):
+            why = f"{cell.function} at {cell.bytes} B became slower: {told(slower[cell])}"
+            kept = [winner for winner in kept if winner not in blamed]
+            dropped += [(winner, why) for winner in blamed]
     return kept, dropped
 
 
@@ -449,16 +437,3 @@ def named(verdicts: Sequence[Verdict], word: str) -> set[tuple[str, str]]:
         for verdict in verdicts
         if verdict.verdict == word
     }
-
-
-def slower_cells(
-    ratios: Mapping[Target, Sequence[float]], settings: Settings
-) -> dict[Target, Comparison]:
-    """Cells that are slower than before by more than the tolerance, after correction for the number
-    of cells (Benjamini-Hochberg)."""
-    compare = tables.compare_of(settings)
-    return slower(ratios, 1 + settings.claims.tolerance, settings.claims.alpha, compare)
-
-
-def _text(comparison: Comparison) -> str:
-    return f"{comparison.ratio:.2f} [{comparison.low or 0:.2f}, {comparison.high or 0:.2f}]"

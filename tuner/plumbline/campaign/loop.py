@@ -23,7 +23,7 @@ from plumbline.launch.starter import Starter
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search import crossover, process, ranges
-from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW, Budget
+from plumbline.search.budget import NO_TIME, NOT_ASKED, Budget
 from plumbline.search.fixed_point import FixedPoint, violations
 from plumbline.search.order import Order
 from plumbline.search.rounds import Rounds
@@ -46,10 +46,6 @@ def check(toolchain: Toolchain, settings: Settings, ranks: Starter) -> None:
     process.tried(toolchain, settings, [])
     plan = tables.until_sure(settings, tables.cases(chosen(toolchain, settings), settings))
     ranks.require(msgspec.structs.replace(plan, name="check").text(), "these settings")
-
-
-# With fewer new cells, as a share of the violations at the start, a round has to fit the budget.
-_WORTH_A_ROUND = 0.1
 
 
 class Loop:
@@ -128,6 +124,7 @@ class Loop:
             self._files,
             self._rounds.seconds,
             self._replaced,
+            self._budget.is_open,
             crowded=campaign.oversubscribed,
         )
         self._only_in_loops: list[Verdict] = []
@@ -140,7 +137,6 @@ class Loop:
         self._opened = False  # the last search had cells
         self._may_set = settings.search.settings is not False
         self._searched = self._turn = 0  # searches, confirmations
-        self._round_seconds = 0.0  # what the last confirmation has taken
 
     def run(self) -> Campaign:
         self._tell_what_is_in_force()
@@ -152,7 +148,7 @@ class Loop:
             changed=self._changed,
             stands=not self._winners or self._fixed.stands(self._winners),
             opened=self._opened,
-            may_search=self._searched < self._settings.search.rounds,
+            may_search=self._settings.search.goes_on(self._searched),
             may_set=self._may_set,
         )
 
@@ -221,7 +217,7 @@ class Loop:
         table = tables.ViolationTable(
             store, "before", self._guidelines, settings, before, riders=uses.riders
         )
-        found = table.decide()
+        found = table.decide(self._budget.is_open)
         if self._settings.ranks.simulate is None:
             elsewhere = uses.look(store, "before", {}, found, table.ridden)
             found, self._only_in_loops = elsewhere.table, elsewhere.only
@@ -252,13 +248,6 @@ class Loop:
             if self._changed or not winners
             else self._rounds.stuck(self._table, self._table_before)
         )
-        few = len(fresh) < _WORTH_A_ROUND * len(violations(self._table_before))
-        if few and not self._budget.has_room(self._round_seconds):
-            if fresh:
-                self._store.tell(
-                    TOO_FEW, f"{counted(len(fresh), 'cell')} after {number - 1} rounds"
-                )
-            fresh, stuck = [], []
         if stuck:
             winners = self._rounds.second(
                 number, stuck, self._table, winners, self._files.with_winners
@@ -278,7 +267,6 @@ class Loop:
         self._searched += self._opened
         # What has won again, for another reason, changes nothing.
         if not reach.exported_alike(self._winners, winners):
-            self._budget.earned()
             self._changed, self._winners = True, winners
 
     def _of_the_process(self) -> None:
@@ -306,7 +294,7 @@ class Loop:
         vetted = self._vetting.turn(self._turn, self._winners, self._table, uses)
         self._winners, self._table, self._changed = vetted.winners, vetted.table, vetted.changed
         self._ridden[vetted.stage] = vetted.ridden
-        self._round_seconds = self._store.spent_seconds - begun
+        self._budget.confirmed(begun)
         if not self._changed:
             self._round(vetted.stage)
         elif not self._winners:
@@ -332,10 +320,11 @@ class Loop:
 
     def end(self) -> Campaign:
         winners, current = self._fixed.last.winners, self._fixed.last.table
-        left = self._rounds.fresh(current) if self._settings.search.rounds else []
+        searches = not self._settings.search.verifies_only
+        left = self._rounds.unsearched(current) if searches else []
         if left and not self._budget.left():
-            self._store.tell(NO_TIME, self._budget.not_searched(len(left)))
-        if self._settings.search.rounds and (text := self._rounds.not_asked(winners, current)):
+            self._store.tell(NO_TIME, self._budget.not_searched(left))
+        if searches and (text := self._rounds.not_asked(winners, current)):
             self._store.tell(NOT_ASKED, text)
         # What is undecided in the end is not removed.
         held = named(current, "holds")
@@ -359,7 +348,7 @@ class Loop:
             environment, ridden = self._files.environment(), self._ridden[self._fixed.last.stage]
             uses = self._other_uses(whole=False, winners=winners)
             after = uses.look(self._store, "after", environment, after, ridden).table
-        if winners or self._settings.search.rounds:  # a table that was only verified has no after
+        if winners or searches:  # a table that was only verified has no after
             verdicts.put(self._db, self._campaign.id, "after", after)
         winner_table.put(self._db, self._campaign.id, winners)
         campaigns.put(self._db, finished)

@@ -23,6 +23,7 @@ from plumbline.search.outcome import holds
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.cells import Target, index
 from plumbline.settings import Settings
+from plumbline.verify.statistics import Comparison, slower
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
 
@@ -165,3 +166,17 @@ def without_launch_factor(
 
 def target_of(case: PlanCase) -> Target:
     return Target(case.function, case.bytes)
+
+
+def slower_cells(
+    ratios: Mapping[Target, Sequence[float]], settings: Settings
+) -> dict[Target, Comparison]:
+    """Cells that are slower than before by more than the tolerance, after correction for the number
+    of cells (Benjamini-Hochberg)."""
+    compare = tables.compare_of(settings)
+    return slower(ratios, 1 + settings.claims.tolerance, settings.claims.alpha, compare)
+
+
+def told(comparison: Comparison) -> str:
+    """Return a ratio with its interval, for people."""
+    return f"{comparison.ratio:.2f} [{comparison.low or 0:.2f}, {comparison.high or 0:.2f}]"

@@ -46,8 +46,8 @@ class Vetted(msgspec.Struct, frozen=True):
 
 class Vetting:
     """Of one campaign. `seconds`: the second choices; `replaced`: the winners that are left, with
-    what takes the place of those that are lost. `environment`: what lets knobs be switched inside a
-    launch."""
+    what takes the place of those that are lost; `has_time`: whether launches may be added for what
+    is not clear. `environment`: what lets knobs be switched inside a launch."""
 
     def __init__(
         self,
@@ -62,6 +62,7 @@ class Vetting:
         files: Files,
         seconds: SecondChoices,
         replaced: Callable[[list[Winner], Sequence[Winner]], list[Winner]],
+        has_time: Callable[[], bool],
         *,
         crowded: bool,
     ) -> None:
@@ -72,6 +73,7 @@ class Vetting:
         self._files = files
         self._seconds = seconds
         self._replaced = replaced
+        self._has_time = has_time
         self._crowded = crowded
         self._real = settings.ranks.simulate is None
         self._acceptance = Acceptance(
@@ -141,6 +143,8 @@ class Vetting:
             environment,
             winners,
             self._reference_cases,
+            in_force=self._files.with_winners,
+            has_time=self._has_time,
             earlier=self._confirmed,
             faster=[winner for winner in winners if self._acceptance.shows_gain(winner)],
         )
@@ -148,7 +152,7 @@ class Vetting:
             return Vetted(self._replaced(done.winners, lost), done.verdicts, True)
         if lost := self._harmful(number, done.winners, environment):
             return Vetted(self._without(lost, done.winners), done.verdicts, True)
-        verdicts = table.decide()
+        verdicts = table.decide(self._has_time)
         return Vetted(done.winners, verdicts, False, stage, table.ridden)
 
     def _new_table(

@@ -267,6 +267,10 @@ _TYPES = {
 }
 
 
+# All others are as in the file.
+_WORDS = {"budget_seconds": "budget", "all": "all/--violated-only"}
+
+
 @functools.cache
 def _explained() -> dict[str, ExplainedSetting]:
     from plumbline.settings import explained
@@ -294,7 +298,7 @@ def key(name: str, **more: Any) -> Wrap:
         more["metavar"] = found.takes.replace(", ", "|")
     if name == "functions":
         more["type"] = Functions()
-    word = "budget" if name == "budget_seconds" else name  # all others are as in the file
+    word = _WORDS.get(name, name)
     return option(name, f"--{word.replace('_', '-')}", **({"help": f"{words}."} | more))
 
 

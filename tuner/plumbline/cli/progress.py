@@ -95,12 +95,13 @@ class Bar:
         )
 
     def _standing(self, *, percent: bool) -> list[str]:
-        """`23 %`, `41 launches`, `up to 3:10 left`; what is not known is left out, as behind a
-        budget, when winners are still to be confirmed."""
+        """`23 %` (of the limit, where there is one in seconds: the command may end earlier),
+        `41 launches`, `up to 3:10 left`; behind a limit the launches alone are told."""
         if not self._launches:
             return []
         known = 0 < self._done <= self._total
-        words = [f"{100 * self._done / self._total:.0f} %"] if known else []
+        of = " %" if self._counts else " % of the time limit"
+        words = [f"{100 * self._done / self._total:.0f}{of}"] if known else []
         words = [*(words if percent else []), counted(self._launches, "launch")]
         if known:
             # Between launches there is something to do as well.

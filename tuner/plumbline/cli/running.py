@@ -167,6 +167,14 @@ def _one(
                 f"{counted(toolchain.machine.processing_units, 'processing unit')}: "
                 f"oversubscribed, and marked as such{_held(ranks)}"
             )
+        if not settings.search.verifies_only:
+            more = (
+                "" if settings.search.budget_seconds is not None else ", more if launches are slow"
+            )
+            common.remark(
+                f"time limit: {settings.budget:g} s in launches for the whole campaign{more} "
+                "(--budget)"
+            )
         try:
             with _bar(settings) as bar:
                 other_work = OtherWork(WAIT_SECONDS if wait else 0.0)
@@ -185,7 +193,7 @@ def _one(
 
 def _bar(settings: Settings) -> progress.Bar:
     """Over the budget; without a search over the launches that a table has at most."""
-    if settings.search.rounds == 0:
+    if settings.search.verifies_only:
         return progress.Bar(in_all=settings.sampling.launches_max)
     return progress.Bar(settings.budget)
 

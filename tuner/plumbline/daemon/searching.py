@@ -17,7 +17,6 @@ from plumbline.libraries import gate
 from plumbline.libraries.space import Space
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings, identity
-from plumbline.settings.search import Searching
 from plumbline.settings.stored import settings_of, text_of
 from plumbline.settings.toolchain import OUT, Toolchain, set_by_site
 from plumbline_db import alarms, campaigns, exports, searches, winners
@@ -102,7 +101,7 @@ def limited(
         sizes=sorted(wanted),
         guidelines=[rules.monotony.id, *ids],
         profile=None,
-        rounds=settings.search.rounds or Searching().rounds,  # 0: it was only verified
+        rounds=settings.search.rounds or None,  # 0: it was only verified
         all=True,
         settings=False,
         budget_seconds=budget_seconds,

@@ -244,14 +244,14 @@ class ViolationTable:
         there = 1 < len(self._suites) == len(self._looks)
         return self._suites[-1] if there else ""
 
-    def decide(self) -> list[Verdict]:
+    def decide(self, has_time: Callable[[], bool] = lambda: True) -> list[Verdict]:
         """The final verdicts: launches are added for what is undecided, look by look, until nothing
-        is or the design ends."""
+        is, the design ends, or there is no time."""
         if not self._suites:
             self.look()
         for look in self._looks[len(self._suites) :]:
             wanted = self.open_cases()
-            if not wanted:
+            if not wanted or not has_time():
                 break
             self._store.progress.step(
                 f"{self._stage}: {counted(self.open_cells(), 'cell')} undecided after "

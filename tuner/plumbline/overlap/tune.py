@@ -188,7 +188,7 @@ class Loop:
             stands=True,
             opened=False,
             may_search=False,  # overlap has no algorithms to choose from, but settings
-            may_set=violated and self._settings.search.rounds > 0 and not self._searched,
+            may_set=violated and not self._settings.search.verifies_only and not self._searched,
         )
 
     def has_time(self) -> bool:

@@ -17,7 +17,7 @@ from plumbline.measure.settling import Start, named
 from plumbline.results import headline, saving, spread
 from plumbline.results.behind import Behind, behind, whole_functions
 from plumbline.results.saving import Saving
-from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW
+from plumbline.search.budget import NO_TIME, NOT_ASKED
 from plumbline.search.outcome import deciding, label
 from plumbline.search.space.cells import Target
 from plumbline.settings.cases import EVERY
@@ -143,10 +143,6 @@ class Report(msgspec.Struct, frozen=True):
             return f"not searched: its left side ({side}) is not a call that can be replaced here"
         if search is None and self.saving and not self.saving.calls_for(verdict):
             return "not searched: the application spends no time worth speaking of there"
-        if search is None and any(event.kind == TOO_FEW for event in self.events):
-            return (
-                "not searched: so few new cells are not worth another round (--budget asks for it)"
-            )
         if search is None and any(event.kind == NO_TIME for event in self.events):
             return "not searched: the budget was used up (--budget asks for more)"
         if search is None:

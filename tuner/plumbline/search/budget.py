@@ -3,41 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 from plumbline.measure.launches import LaunchStore
+from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 
-# Kinds of events: so few cells that they are not worth a round; cells that nothing is left for.
-TOO_FEW, NO_TIME = "round not opened", "budget used up"
+# Kinds of events: how long it may take; cells that nothing is left for.
+LIMIT, NO_TIME = "time limit", "budget used up"
 NOT_ASKED = "not searched"  # cells without a violation, which --all searches
 
-_TABLES = 4  # times what the first table has cost, where nobody named a budget
-_MOST = 4  # times what the usual budget is at first
+_TABLES = 8  # times what the first table has cost, where nobody named a budget
+_CONFIRMED = 1.5  # times what it has cost: what comes after the first search, at least
 
 
 class _Limit:
-    """`until_seconds`: no search is opened later. The usual budget is at first several times what
-    the table of the library as it is has cost, so that it suits launches of any length; it grows by
-    half each time that a search has found something, up to _MOST times. One that is asked for stays
-    as it is."""
+    """`until_seconds`: no launch begins later that can be left out. The usual one is several times
+    what the table of the library as it is has cost, so that it suits launches of any length. One
+    that is asked for stays as it is."""
 
     def __init__(self, settings: Settings) -> None:
-        self.until_seconds = self._first = settings.budget
         self._usual = settings.search.budget_seconds is None
+        self._least = settings.budget
+        self.until_seconds = math.inf if self._usual else settings.budget
 
     def measured(self, table_seconds: float) -> None:
         if self._usual:
-            self._first = max(self._first, _TABLES * table_seconds)
-            self.until_seconds = self._first
-
-    def has_room(self, until: float) -> bool:
-        return until <= self._first
-
-    def earned(self) -> None:
-        if self._usual:
-            self.until_seconds = min(_MOST * self._first, self.until_seconds + self._first / 2)
+            self.until_seconds = max(self._least, _TABLES * table_seconds)
 
 
 class Budget:
@@ -56,20 +50,34 @@ class Budget:
         self._limit = _Limit(settings)
         self._earlier = None if earlier is None else _Limit(earlier)
         self._parted = parted
+        self._stated = settings.budget
         self._cells, self._seconds = 0, 0.0  # of searches so far
+        self._kept = 0.0  # seconds that are kept for the launches after a search
 
     def measured(self) -> None:
         """The table of the library as it is has come to its end."""
         for limit in self._limits():
             limit.measured(self._store.spent_seconds)
+        self._kept = _CONFIRMED * self._store.spent_seconds
+        limit_seconds = self._limit.until_seconds
+        if limit_seconds > self._stated:
+            text = f"{limit_seconds:.0f} s, as launches take long here (--budget)"
+            self._store.tell(LIMIT, text)
+            self._store.progress.step(f"{LIMIT}: {text}")
         self._expect()
 
-    def left(self) -> bool:
-        return self._says(lambda one: self._store.spent_seconds < one.until_seconds)
+    def confirmed(self, begun: float) -> None:
+        """Winners were confirmed since launches had taken `begun` seconds, and the next ones will
+        take as long."""
+        self._kept = self._store.spent_seconds - begun
 
-    def has_room(self, seconds: float) -> bool:
-        """Whether so much more comes to its end within what the budget was at first."""
-        return self._says(lambda one: one.has_room(self._store.spent_seconds + seconds))
+    def left(self) -> bool:
+        """Whether a search may begin: what it finds has to be confirmed within the limit."""
+        return self._says(lambda one: self._store.spent_seconds + self._kept < one.until_seconds)
+
+    def is_open(self) -> bool:
+        """Whether launches may be added that make clearer what is known."""
+        return self._says(lambda one: self._store.spent_seconds < one.until_seconds)
 
     def part(self, share: float) -> Callable[[], bool]:
         """Whether a share of it is left, counted from now."""
@@ -77,12 +85,6 @@ class Budget:
         return lambda: self._says(
             lambda one: self._store.spent_seconds - begun < share * one.until_seconds
         )
-
-    def earned(self) -> None:
-        """A search has found something."""
-        for limit in self._limits():
-            limit.earned()
-        self._expect()
 
     def _expect(self) -> None:
         self._store.progress.expect(self._limit.until_seconds - self._store.spent_seconds)
@@ -92,14 +94,16 @@ class Budget:
         self._cells += cells
         self._seconds += self._store.spent_seconds - begun
 
-    def not_searched(self, cells: int) -> str:
+    def not_searched(self, cells: Sequence[Target]) -> str:
         """What is left, and what it would take, as far as searches have shown what a cell takes."""
-        said = f"{counted(cells, 'cell')} not searched"
+        functions = Counter(cell.function for cell in cells)
+        where = ", ".join(f"{name} ({count})" for name, count in sorted(functions.items()))
+        said = f"{counted(len(cells), 'cell')} not searched: {where}"
         if not self._cells:
             return f"{said}; --budget asks for it"
-        seconds = cells * self._seconds / self._cells
-        until = math.ceil(self._store.spent_seconds + seconds)
-        return f"{said}, about {seconds:.0f} s of launches; --budget {until} goes on from here"
+        seconds = len(cells) * self._seconds / self._cells + self._kept
+        until = math.ceil(self._store.spent_seconds + seconds + self._kept)
+        return f"{said}; about {seconds:.0f} s of launches; --budget {until} goes on from here"
 
     def _limits(self) -> list[_Limit]:
         return [self._limit] if self._earlier is None else [self._limit, self._earlier]

@@ -64,6 +64,7 @@ class Rounds:
     ) -> None:
         # A case of a large simulated machine takes as long as a launch of a small one.
         at_once = settings.ranks.simulate is not None and settings.ranks.nprocs < MANY
+        self._at_once = at_once
         self._grid = crossover.SizeGrid(
             settings.ranks.nprocs, settings.cases.data, switches, at_once=at_once
         )
@@ -90,14 +91,28 @@ class Rounds:
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violation that no round has searched, and with what may well be one; where
-        all are to be tuned, all."""
+        all are to be tuned, the others when none of these is left, or with them where cases are
+        cheap and share dear launches."""
+        found = self._left(self._wanted(verdicts))
+        if self._settings.search.all and (self._at_once or not found):
+            found = self._left(self._every())
+        return worth(found, self._weights)
+
+    def unsearched(self, verdicts: Iterable[Verdict]) -> list[Target]:
+        """What there is to search yet, if there is time."""
+        more = self._every() if self._settings.search.all else []
+        return worth(self._left([*self._wanted(verdicts), *more]), self._weights)
+
+    def _wanted(self, verdicts: Iterable[Verdict]) -> set[Target]:
         verdicts = list(verdicts)
-        found = {*violated(verdicts), *doubtful(verdicts, self._settings.claims.tolerance)}
-        if self._settings.search.all:
-            found |= {
-                Target(name, size) for name, its_sizes in self._sizes.items() for size in its_sizes
-            }
-        return worth(sorted(self._there(found - self._searched)), self._weights)
+        return {*violated(verdicts), *doubtful(verdicts, self._settings.claims.tolerance)}
+
+    def _every(self) -> list[Target]:
+        return [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
+
+    def _left(self, cells: Iterable[Target]) -> list[Target]:
+        """Those that no round has searched, and where the library's own call can be measured."""
+        return sorted(self._there(set(cells) - self._searched))
 
     def rescue(self, number: int) -> None:
         """Once for each cell where the library's own call ends launches: what of the library works
@@ -126,9 +141,8 @@ class Rounds:
     def not_asked(self, winners: Sequence[Winner], table: Iterable[Verdict]) -> str:
         """Which measured cells no search was opened for, and what is known to be faster there than
         what answers them; '' where there are none."""
-        every = [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
-        out = {*self._searched, *violated(table)}
-        left = [cell for cell in self._there(every) if cell not in out]
+        out = set(violated(table))
+        left = [cell for cell in self._left(self._every()) if cell not in out]
         if not left or not self._searched or self._settings.search.all:
             return ""
         return outcome.not_asked(left, self._along, winners)

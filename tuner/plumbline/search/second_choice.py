@@ -6,6 +6,7 @@ its place: the launches are the same, and a turn of launches less is needed."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
@@ -24,6 +25,7 @@ InForce = Callable[[Sequence[Winner], str], Mapping[str, str]]
 Select = Callable[[CandidateSpace, Trials, Mapping[Target, Sequence[str]]], list[Winner]]
 
 _RIVALS = 2  # candidates of a second choice
+_AS_FAST = 1.03  # so far apart, on average, choices for all cells of a function are as good
 
 
 class Raced(msgspec.Struct, frozen=True):
@@ -177,11 +179,12 @@ class SecondChoices:
         """What may take the place of a winner in these cells: where it holds for all sizes of its
         function, what was tried at any."""
         whole = _is_whole(raced, winner)
-        return {
+        found = {
             target: self.left(target, trials)
             for target, trials in raced.trials.items()
             if target in cells or (whole and target.function == winner.function)
         }
+        return size_by_size(found, cells) if whole else found
 
     def _of_reserves(self, lost: Sequence[Winner], standing: Sequence[Winner]) -> list[Winner]:
         """The pieces of reserves in cells of `lost` winners that nothing answers."""
@@ -243,6 +246,42 @@ def _is_whole(raced: Raced, winner: Winner) -> bool:
     """Whether it holds for all sizes of its function."""
     one_for_all = raced.candidate_space.one_for_all_sizes(winner.function)
     return one_for_all and winner.variant == DEFAULT.variant
+
+
+def size_by_size(trials: Trials, cells: Collection[Target]) -> dict[Target, list[Trial]]:
+    """What may take the place of an option that had to hold for all sizes, and was slower at one of
+    them: variants of ours alone, each where it is the best, if they are as fast in these `cells` as
+    they would be beside another such option, which may fail at the same sizes."""
+
+    def ratio(trial: Trial) -> float:
+        return trial.ratio if trial.state == "measured" and trial.ratio is not None else math.inf
+
+    ours = {
+        cell: min(
+            [1.0, *(ratio(one) for one in trials.get(cell, ()) if one.variant != DEFAULT.variant)]
+        )
+        for cell in cells
+    }
+    options: dict[Candidate, dict[Target, float]] = {}
+    for target, tried in trials.items():
+        for one in tried:
+            if one.variant == DEFAULT.variant:
+                options.setdefault(candidate_of(one), {})[target] = ratio(one)
+    alone = sum(math.log(ours[cell]) for cell in cells)
+    beside = min(
+        (
+            sum(math.log(min(ours[cell], found[cell])) for cell in cells)
+            for found in options.values()
+            if found.keys() == trials.keys() and max(found.values()) < math.inf
+        ),
+        default=0.0,
+    )
+    if alone > beside + len(cells) * math.log(_AS_FAST):
+        return {target: list(tried) for target, tried in trials.items()}
+    return {
+        target: [one for one in tried if one.variant != DEFAULT.variant]
+        for target, tried in trials.items()
+    }
 
 
 def _taken_for_shown(trial: Trial) -> Trial:

@@ -14,18 +14,26 @@ from plumbline.system.limits import MOST
 class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is searched, and how long."""
 
-    rounds: int = 4
-    """How often violations open searches; 0: verify only."""
+    rounds: int | None = None
+    """How often searches are opened; not given: until nothing is left; 0: verify only."""
     budget_seconds: Unmeasured[float | None] = None
-    """Seconds in launches after which no search begins; not given: four times the first table."""
+    """Seconds in launches for all of it; not given: eight times the first table, at least 120."""
     variants: list[str] | None = None
     """Variants of ours that may be tried; not given: all."""
-    all: bool = False
-    """Also search what no violated guideline names."""
+    all: bool = True
+    """Also search what no violated guideline names, after the others, while time is left."""
     settings: bool | list[str] = False
     """Also search settings of the whole process; a list: those of these names."""
     unsafe: bool = False
     """Also use what is wrong for some legal programs."""
+
+    @property
+    def verifies_only(self) -> bool:
+        return self.rounds == 0
+
+    def goes_on(self, searched: int) -> bool:
+        """Whether another search may begin after so many."""
+        return self.rounds is None or searched < self.rounds
 
     @property
     def named_settings(self) -> list[str] | None:
@@ -49,9 +57,9 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         )
 
     def problems(self) -> Iterator[str]:
-        if self.rounds < 0:
+        if (self.rounds or 0) < 0:
             yield "rounds must not be negative"
-        if self.rounds > MOST:
+        if (self.rounds or 0) > MOST:
             yield f"rounds must be at most {MOST}"
         if not 0 <= (self.budget_seconds or 0) < math.inf:
             yield "budget_seconds must be a number of seconds, not negative"

@@ -56,7 +56,8 @@ class Pattern(msgspec.Struct, frozen=True):
         return next((each for each in self.operations if each.name == wanted), None)
 
 
-OF_RANKS = ("radix", "fan_out", "window")  # parameters that count ranks
+OF_RANKS = ("radix", "fan_out")  # parameters that count ranks
+_WINDOW = "window"  # messages that are open at a time
 
 
 class VariantParameter(msgspec.Struct, frozen=True):
@@ -71,13 +72,17 @@ class VariantParameter(msgspec.Struct, frozen=True):
 
     def choices(self, size: int, nprocs: int) -> list[int]:
         """The standard value and those of `tries`, without what makes no difference for `size`
-        bytes on `nprocs` ranks: a segment as long as the message, more of OF_RANKS than ranks."""
+        bytes on `nprocs` ranks: a segment as long as the message, more of OF_RANKS than ranks. The
+        first window that lets all messages be open at once is kept: libraries have that too."""
+        values = sorted({self.standard, *self.tries})
         most = self.most
         if self.name.endswith("_bytes"):
             most = size - 1
         elif self.name in OF_RANKS:
             most = nprocs
-        return [value for value in sorted({self.standard, *self.tries}) if value <= most]
+        elif self.name == _WINDOW:
+            most = next((value for value in values if value >= nprocs - 1), most)
+        return [value for value in values if value <= most]
 
 
 class Variant(msgspec.Struct, frozen=True):

@@ -1,11 +1,12 @@
 """Cold candidates that are not worth a launch of their own: what is known says that they are far
 behind. Known is what they took before, with other winners in force, or what a variant of ours takes
-that sends the same messages, and was measured beside everything else. Pure."""
+that sends the same messages, and was measured beside everything else. Such a prediction counts only
+where candidate and variant were seen to take the same here, at one size at least. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -16,6 +17,8 @@ from plumbline.search.space.cells import Target
 from .evidence import Evidence
 
 Entries = Mapping[Target, Sequence[Candidate]]
+
+_SAME = 0.05  # so far apart may a candidate and its prediction be, to be the same
 
 
 class EntryRule(msgspec.Struct, frozen=True):
@@ -78,12 +81,15 @@ def passed_over(
             cells.setdefault((target.function, one), []).append(target)
     found: dict[tuple[str, Candidate], str] = {}
     for (function, candidate), targets in cells.items():
+        seen = [one for one in (evidence, rule.before) if one is not None]
+        confirmed = _is_confirmed(candidate_space, seen, function, candidate)
         known = {
             target: behind
             for target in targets
             if (
                 behind := _behind(
-                    candidate_space, evidence, rule, target, candidate, entries[target]
+                    *(candidate_space, evidence, rule, target, candidate, entries[target]),
+                    confirmed=confirmed,
                 )
             )
         }
@@ -111,6 +117,8 @@ def _behind(
     target: Target,
     candidate: Candidate,
     racing: Sequence[Candidate],
+    *,
+    confirmed: bool,
 ) -> _Behind | None:
     called = candidate_space.called(candidate_space.calls(target.function, candidate), {})
     if rule.before is not None and rule.changed.isdisjoint(called):
@@ -119,12 +127,40 @@ def _behind(
             within, source = math.log1p(rule.tolerance), "it took"
             return _Behind(logs[candidate] - _best(logs, racing), logs[candidate], within, source)
     logs = _logs(evidence, target)
-    equivalents = candidate_space.equivalents(target.function, candidate)
-    of_equivalents = [log for candidate, log in logs.items() if _name(candidate) in equivalents]
-    if not of_equivalents:
+    equivalent = _of_equivalent(candidate_space, target.function, candidate, logs)
+    if equivalent is None or not confirmed:
         return None
-    equivalent, source = min(of_equivalents), "a variant of ours with the same messages takes"
+    source = "a variant of ours with the same messages takes"
     return _Behind(equivalent - _best(logs, racing), equivalent, math.log(rule.alike), source)
+
+
+def _is_confirmed(
+    candidate_space: CandidateSpace,
+    seen: Iterable[Evidence],
+    function: str,
+    candidate: Candidate,
+) -> bool:
+    """Return whether the candidate was measured at some size of the function beside a variant that
+    sends the same messages, and took the same wherever it was."""
+    found = []
+    for evidence in seen:
+        for target in evidence.targets(function):
+            logs = _logs(evidence, target)
+            predicted = _of_equivalent(candidate_space, function, candidate, logs)
+            if candidate in logs and predicted is not None:
+                found.append(abs(logs[candidate] - predicted))
+    return bool(found) and max(found) <= math.log1p(_SAME)
+
+
+def _of_equivalent(
+    candidate_space: CandidateSpace,
+    function: str,
+    candidate: Candidate,
+    logs: Mapping[Candidate, float],
+) -> float | None:
+    """Return what the fastest known variant with its messages takes."""
+    equivalents = candidate_space.equivalents(function, candidate)
+    return min((log for other, log in logs.items() if _name(other) in equivalents), default=None)
 
 
 def _name(candidate: Candidate) -> str:

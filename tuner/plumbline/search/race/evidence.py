@@ -159,6 +159,10 @@ class Evidence:
             return None
         return math.exp(statistics.median(statistics.median(time) for time in times.values()))
 
+    def targets(self, function: str) -> list[Target]:
+        """The cells of a function that something is known of."""
+        return [target for target in self._there if target.function == function]
+
     def candidates(self, target: Target) -> list[Candidate]:
         """Those that can be compared with the default there, sorted."""
         known = self._there.get(target, {})

@@ -1,0 +1,132 @@
+"""Which rule of the exported files makes a call slower, or keeps it from a right result, that no
+rule is about. Half of the rules are in force in a launch, then half of those that do it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import msgspec
+
+from plumbline.campaign.pairs import Pairs, slower_cells, target_of, told, untouched
+from plumbline.campaign.reach import BuiltOn, reaching
+from plumbline.core.plan import PlanCase
+from plumbline.measure.launches import LaunchStore
+from plumbline.search.space.cells import Target
+from plumbline.settings import Settings
+from plumbline.verify.statistics import Comparison
+from plumbline_db.records import Suite, Winner
+
+# Puts winners in force for the launches of a suite; returns what that adds to the environment.
+InForce = Callable[[Sequence[Winner], str], Mapping[str, str]]
+
+ERRATIC = "erratic call"  # a kind of event
+
+
+class _Blame(msgspec.Struct, frozen=True):
+    """`winners` do the harm, with the reason `how` that is known; none: it was not seen again."""
+
+    winners: list[Winner] = []
+    how: str = ""
+
+
+class Bisection:
+    """Launches of `suite` with some of the winners in force, in turn with those of the library as
+    it is; `left` are the calls of the table."""
+
+    def __init__(
+        self,
+        store: LaunchStore,
+        suite: Suite,
+        settings: Settings,
+        in_force: InForce,
+        left: Sequence[PlanCase],
+        reference_cases: Sequence[PlanCase],
+    ) -> None:
+        self._store = store
+        self._suite = suite
+        self._settings = settings
+        self._in_force = in_force
+        self._left = left
+        self._reference_cases = reference_cases
+        self._steps = 0
+
+    def keep(
+        self,
+        winners: list[Winner],
+        slower: Mapping[Target, Comparison],
+        lost: Collection[Target],
+        built_on: BuiltOn,
+    ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
+        """Keep all winners but the one that makes a cell `slower`, or lets it be `lost`, which none
+        of them reaches: the preload library stands before every call, and a variable may change
+        more than the function that it is for. The worst cell of a turn is looked into; the next
+        turn measures the others again."""
+        astray = [cell for cell in lost if not reaching(winners, cell, built_on)]
+        strange = [cell for cell in slower if not reaching(winners, cell, built_on)]
+        if not winners or not (astray or strange):
+            return winners, []
+        if astray:
+            cell = min(astray)
+            text = f"{cell.function} at {cell.bytes} B gave no right result"
+        else:
+            cell = max(strange, key=lambda one: (slower[one].ratio, one))
+            text = f"{cell.function} at {cell.bytes} B became slower: {told(slower[cell])}"
+        found = self._blame(winners, cell)
+        if not found.winners:
+            self._in_force(winners, self._suite.name)
+            self._store.tell(
+                ERRATIC,
+                f"{text}; it was not with half of the rules in force, nor with all of them once "
+                "more: no winner was dropped",
+                function=cell.function,
+            )
+        kept = [winner for winner in winners if winner not in found.winners]
+        why = f"{text}, and no winner reaches it: {found.how}"
+        return kept, [(winner, why) for winner in found.winners]
+
+    def _blame(self, winners: Sequence[Winner], cell: Target) -> _Blame:
+        """Return the one winner that does the harm alone and without which there is none; where no
+        single one does, all that can (variants of ours, as the preload library stands before
+        every call; else all), if the harm shows with all of them in force once more."""
+
+        def shows(some: Sequence[Winner]) -> bool:
+            return self._shows(some, cell)
+
+        one = guilty(winners, shows)
+        if one is not None and len(winners) == 1:
+            return _Blame([one], "by the files as a whole")
+        if one is not None and not shows([winner for winner in winners if winner is not one]):
+            return _Blame([one], "by this one in force alone, and not by the others without it")
+        if not shows(winners):
+            return _Blame()
+        ours = [winner for winner in winners if winner.variant != "default"]
+        what = "the preload library" if ours else "the files as a whole"
+        return _Blame(ours or list(winners), f"by {what}, and no single rule does it")
+
+    def _shows(self, winners: Sequence[Winner], cell: Target) -> bool:
+        self._steps += 1
+        part = self._suite.part(f"part-{self._steps}")
+        settings, store = self._settings, self._store
+        store.progress.step(
+            f"{cell.function} at {cell.bytes} B: looking for the rule, {len(winners)} in force"
+        )
+        environment = self._in_force(winners, part.name)
+        pairs = Pairs(store, settings, environment, winners, self._reference_cases)
+        own = [case for case in self._left if target_of(case) == cell]
+        cases = list(dict.fromkeys([*own, *untouched(self._left, winners)]))
+        sampling = settings.sampling
+        seed = sampling.seed + sampling.launches_max + 1000 * self._steps
+        pairs.add(part, sampling.launches, cases, seed=seed)
+        found = slower_cells(pairs.ratios, settings).get(cell)
+        return cell in pairs.lost or (found is not None and (found.low is None or found.low > 1))
+
+
+def guilty(winners: Sequence[Winner], shows: Callable[[Sequence[Winner]], bool]) -> Winner | None:
+    """Return the one with which alone in force the harm `shows`; None: no single one does it. Asks
+    as often as their number can be halved, and once more."""
+    suspects, seen = list(winners), False
+    while len(suspects) > 1:
+        half = suspects[: len(suspects) // 2]
+        seen = shows(half)
+        suspects = half if seen else suspects[len(half) :]
+    return suspects[0] if suspects and (seen or shows(suspects)) else None
