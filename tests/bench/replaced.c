@@ -3,8 +3,8 @@
  * the replacements below.
  *
  * Usage: replaced bytes batches calls function. A batch is `calls` calls each way and ends with a
- * barrier. Rank 0 prints a line: the name of the function, the median of a call by hand, the median of what the
- * replaced call of the same batch takes more, both in nanoseconds. */
+ * barrier. Rank 0 prints a line: the name of the function, the median of a call by hand, the median
+ * of what the replaced call of the same batch takes more, both in nanoseconds. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
