@@ -24,8 +24,8 @@ static int run(const struct pl_call *call)
     else if (all != call->recvbuf)
         PL_TRY(pl_pack(block.buf, block.count, block.type, (char *)all + counts[p + rank],
                        block.bytes, call->comm));
-    PL_TRY(PL_MPI(Allgatherv)(own, block.bytes, MPI_BYTE, all, counts, counts + p, MPI_BYTE,
-                              call->comm));
+    PL_TRY(pl_inner_Allgatherv(own, block.bytes, MPI_BYTE, all, counts, counts + p, MPI_BYTE,
+                               call->comm, call));
     PL_TRY(pl_deliver(call, all, p * block.bytes, p));
 out:
     return rc;

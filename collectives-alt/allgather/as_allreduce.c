@@ -26,7 +26,7 @@ static int run(const struct pl_call *call)
         if (mine != block.buf)
             PL_TRY(pl_pack(block.buf, block.count, block.type, mine, block.bytes, call->comm));
     }
-    PL_TRY(PL_MPI(Allreduce)(MPI_IN_PLACE, all, bytes, MPI_BYTE, MPI_BOR, call->comm));
+    PL_TRY(pl_inner_Allreduce(MPI_IN_PLACE, all, bytes, MPI_BYTE, MPI_BOR, call->comm, call));
     PL_TRY(pl_deliver(call, all, bytes, p));
 out:
     return rc;

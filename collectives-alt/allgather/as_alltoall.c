@@ -23,7 +23,8 @@ static int run(const struct pl_call *call)
 
     void *all;
     PL_TRY(pl_landing(call, p * block.bytes, PL_SLOT_RECV, &all));
-    PL_TRY(PL_MPI(Alltoall)(copies, block.bytes, MPI_BYTE, all, block.bytes, MPI_BYTE, call->comm));
+    PL_TRY(pl_inner_Alltoall(copies, block.bytes, MPI_BYTE, all, block.bytes, MPI_BYTE, call->comm,
+                             call));
     PL_TRY(pl_deliver(call, all, p * block.bytes, p));
 out:
     return rc;

@@ -18,8 +18,9 @@ static int run(const struct pl_call *call)
     PL_TRY(pl_landing(call, p * block.bytes, PL_SLOT_RECV, &all));
     if (rank == 0 && own == all)
         own = MPI_IN_PLACE;
-    PL_TRY(PL_MPI(Gather)(own, block.bytes, MPI_BYTE, all, block.bytes, MPI_BYTE, 0, call->comm));
-    PL_TRY(PL_MPI(Bcast)(all, p * block.bytes, MPI_BYTE, 0, call->comm));
+    PL_TRY(pl_inner_Gather(own, block.bytes, MPI_BYTE, all, block.bytes, MPI_BYTE, 0, call->comm,
+                           call));
+    PL_TRY(pl_inner_Bcast(all, p * block.bytes, MPI_BYTE, 0, call->comm, call));
     PL_TRY(pl_deliver(call, all, p * block.bytes, p));
 out:
     return rc;

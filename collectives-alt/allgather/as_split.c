@@ -25,8 +25,8 @@ static int run(const struct pl_call *call)
     PL_TRY(pl_parts(call->comm, &side, p, false, PL_SLOT_WORK, parts));
     for (int j = 0; j < pieces; j++) {
         const struct pl_piece piece = pl_piece(block.bytes, pieces, j);
-        PL_TRY(PL_MPI(Allgather)((const char *)own + piece.first, piece.count, MPI_BYTE, rows,
-                                 piece.count, MPI_BYTE, call->comm));
+        PL_TRY(pl_inner_Allgather((const char *)own + piece.first, piece.count, MPI_BYTE, rows,
+                                  piece.count, MPI_BYTE, call->comm, call));
         pl_rows_empty(rows, parts, p, piece.first, piece.count);
     }
     PL_TRY(pl_parts_unpack(call->comm, &side, p, parts));

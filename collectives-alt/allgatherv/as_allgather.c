@@ -43,8 +43,8 @@ static int run(const struct pl_call *call)
         const int first = j * rounds.width;
         if (!in_places || !in_place)
             pl_slice_to(&own, first, rounds.width, mine);
-        PL_TRY(PL_MPI(Allgather)(MPI_IN_PLACE, rounds.width, MPI_BYTE, rows, rounds.width, MPI_BYTE,
-                                 call->comm));
+        PL_TRY(pl_inner_Allgather(MPI_IN_PLACE, rounds.width, MPI_BYTE, rows, rounds.width,
+                                  MPI_BYTE, call->comm, call));
         if (!in_places)
             pl_rows_empty(rows, parts, p, first, rounds.width);
     }

@@ -28,8 +28,8 @@ static int run(const struct pl_call *call)
     }
     const int *counts = pl_tables(call, p, pl_same_block, count, 0);
     PL_NEED(call, counts);
-    PL_TRY(PL_MPI(Alltoallv)(own, counts, counts + p, type, call->recvbuf, call->recvcounts,
-                             call->rdispls, call->recvtype, call->comm));
+    PL_TRY(pl_inner_Alltoallv(own, counts, counts + p, type, call->recvbuf, call->recvcounts,
+                              call->rdispls, call->recvtype, call->comm, call));
 out:
     return rc;
 }

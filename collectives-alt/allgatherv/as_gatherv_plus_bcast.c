@@ -36,9 +36,9 @@ static int run(const struct pl_call *call)
         const struct pl_block block = pl_own_block(call, rank);
         PL_TRY(pl_block_bytes(&block, PL_SLOT_SEND, call->comm, &own));
     }
-    PL_TRY(PL_MPI(Gatherv)(own, counts[rank], MPI_BYTE, parts[0].at, counts, first, MPI_BYTE, 0,
-                           call->comm));
-    PL_TRY(PL_MPI(Bcast)(parts[0].at, n, MPI_BYTE, 0, call->comm));
+    PL_TRY(pl_inner_Gatherv(own, counts[rank], MPI_BYTE, parts[0].at, counts, first, MPI_BYTE, 0,
+                            call->comm, call));
+    PL_TRY(pl_inner_Bcast(parts[0].at, n, MPI_BYTE, 0, call->comm, call));
     PL_TRY(pl_parts_unpack(call->comm, &side, p, parts));
 out:
     return rc;

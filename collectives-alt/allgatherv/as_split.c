@@ -52,8 +52,8 @@ static int run(const struct pl_call *call)
             first[i] = (int)(parts[i].at - base) + piece.first;
         }
         const int mine = pl_piece(parts[rank].bytes, pieces, j).first;
-        PL_TRY(PL_MPI(Allgatherv)(in_place ? MPI_IN_PLACE : (const char *)own + mine, counts[rank],
-                                  MPI_BYTE, base, counts, first, MPI_BYTE, call->comm));
+        PL_TRY(pl_inner_Allgatherv(in_place ? MPI_IN_PLACE : (const char *)own + mine, counts[rank],
+                                   MPI_BYTE, base, counts, first, MPI_BYTE, call->comm, call));
     }
     PL_TRY(pl_parts_unpack(call->comm, &side, p, parts));
 out:

@@ -22,8 +22,8 @@ static int run(const struct pl_call *call)
     void *all = pad ? pl_scratch_elements(call->comm, PL_SLOT_AUX, padded, type) : call->recvbuf;
     PL_NEED(call, mine && (!pad || all));
 
-    PL_TRY(PL_MPI(Reduce_scatter_block)(operands, mine, block, type, call->op, call->comm));
-    PL_TRY(PL_MPI(Allgather)(mine, block, type, all, block, type, call->comm));
+    PL_TRY(pl_inner_Reduce_scatter_block(operands, mine, block, type, call->op, call->comm, call));
+    PL_TRY(pl_inner_Allgather(mine, block, type, all, block, type, call->comm, call));
     if (pad)
         PL_TRY(pl_copy(all, call->recvbuf, n, type, call->comm));
 out:

@@ -24,9 +24,10 @@ static int run(const struct pl_call *call)
         mine = pl_scratch_elements(call->comm, PL_SLOT_RECV, counts[rank], type);
         PL_NEED(call, mine);
     }
-    PL_TRY(PL_MPI(Reduce_scatter)(pl_operand(call), mine, counts, type, call->op, call->comm));
-    PL_TRY(PL_MPI(Allgatherv)(in_place ? mine : MPI_IN_PLACE, counts[rank], type, call->recvbuf,
-                              counts, first, type, call->comm));
+    PL_TRY(
+        pl_inner_Reduce_scatter(pl_operand(call), mine, counts, type, call->op, call->comm, call));
+    PL_TRY(pl_inner_Allgatherv(in_place ? mine : MPI_IN_PLACE, counts[rank], type, call->recvbuf,
+                               counts, first, type, call->comm, call));
 out:
     return rc;
 }

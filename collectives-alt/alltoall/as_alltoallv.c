@@ -27,8 +27,8 @@ static int run(const struct pl_call *call)
         PL_TRY(
             pl_pack(call->recvbuf, p * call->recvcount, call->recvtype, in_blocks, n, call->comm));
     }
-    PL_TRY(PL_MPI(Alltoallv)(out_blocks, counts, first, MPI_BYTE, in_blocks, counts, first,
-                             MPI_BYTE, call->comm));
+    PL_TRY(pl_inner_Alltoallv(out_blocks, counts, first, MPI_BYTE, in_blocks, counts, first,
+                              MPI_BYTE, call->comm, call));
     PL_TRY(pl_deliver(call, in_blocks, n, p));
 out:
     return rc;

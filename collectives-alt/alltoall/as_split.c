@@ -30,8 +30,8 @@ static int run(const struct pl_call *call)
     for (int j = 0; j < pieces; j++) {
         const struct pl_piece piece = pl_piece(block, pieces, j);
         pl_rows_fill(out_rows, from, p, piece.first, piece.count);
-        PL_TRY(PL_MPI(Alltoall)(out_rows, piece.count, MPI_BYTE, in_rows, piece.count, MPI_BYTE,
-                                call->comm));
+        PL_TRY(pl_inner_Alltoall(out_rows, piece.count, MPI_BYTE, in_rows, piece.count, MPI_BYTE,
+                                 call->comm, call));
         pl_rows_empty(in_rows, to, p, piece.first, piece.count);
     }
     PL_TRY(pl_parts_unpack(call->comm, &target, p, to));

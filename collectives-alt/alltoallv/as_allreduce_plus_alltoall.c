@@ -36,7 +36,7 @@ static int run(const struct pl_call *call)
     const struct pl_side source = pl_send_side(call), target = pl_recv_side(call);
     const long long out_most = longest(&source, p), in_most = longest(&target, p);
     long long here = out_most > in_most ? out_most : in_most, most = 0;
-    PL_TRY(PL_MPI(Allreduce)(&here, &most, 1, MPI_LONG_LONG, MPI_MAX, call->comm));
+    PL_TRY(pl_inner_Allreduce(&here, &most, 1, MPI_LONG_LONG, MPI_MAX, call->comm, call));
     if (most > INT_MAX - p)
         return pl_call_mpi(call);
 
@@ -55,8 +55,8 @@ static int run(const struct pl_call *call)
     do { /* one round for nothing at all */
         const int rest = (int)most - first, now = rest < width ? rest : width;
         pl_rows_fill(out_rows, from, p, first, now);
-        PL_TRY(
-            PL_MPI(Alltoall)(out_rows, now, MPI_BYTE, out_rows + all, now, MPI_BYTE, call->comm));
+        PL_TRY(pl_inner_Alltoall(out_rows, now, MPI_BYTE, out_rows + all, now, MPI_BYTE, call->comm,
+                                 call));
         pl_rows_empty(out_rows + all, to, p, first, now);
         first += now;
     } while (first < most);

@@ -16,8 +16,8 @@ static int run(const struct pl_call *call)
         all = pl_scratch(call->comm, PL_SLOT_RECV, (size_t)p);
         PL_NEED(call, all);
     }
-    PL_TRY(PL_MPI(Gather)(&here, 1, MPI_BYTE, all, 1, MPI_BYTE, 0, call->comm));
-    PL_TRY(PL_MPI(Bcast)(&here, 1, MPI_BYTE, 0, call->comm));
+    PL_TRY(pl_inner_Gather(&here, 1, MPI_BYTE, all, 1, MPI_BYTE, 0, call->comm, call));
+    PL_TRY(pl_inner_Bcast(&here, 1, MPI_BYTE, 0, call->comm, call));
 out:
     return rc;
 }

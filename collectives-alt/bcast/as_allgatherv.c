@@ -19,8 +19,8 @@ static int run(const struct pl_call *call)
     PL_NEED(call, counts && (all || n == 0));
     if (root && !dense)
         PL_TRY(pl_pack(call->recvbuf, call->recvcount, call->recvtype, all, n, call->comm));
-    PL_TRY(PL_MPI(Allgatherv)(MPI_IN_PLACE, 0, MPI_BYTE, all, counts, counts + p, MPI_BYTE,
-                              call->comm));
+    PL_TRY(pl_inner_Allgatherv(MPI_IN_PLACE, 0, MPI_BYTE, all, counts, counts + p, MPI_BYTE,
+                               call->comm, call));
     if (!root && !dense)
         PL_TRY(pl_unpack(all, n, call->recvbuf, call->recvcount, call->recvtype, call->comm));
 out:

@@ -26,8 +26,10 @@ static int run(const struct pl_call *call)
     }
 
     void *mine = root ? MPI_IN_PLACE : (n > 0 ? all + (size_t)rank * (size_t)block : all);
-    PL_TRY(PL_MPI(Scatter)(all, block, MPI_BYTE, mine, block, MPI_BYTE, call->root, call->comm));
-    PL_TRY(PL_MPI(Allgather)(MPI_IN_PLACE, block, MPI_BYTE, all, block, MPI_BYTE, call->comm));
+    PL_TRY(pl_inner_Scatter(all, block, MPI_BYTE, mine, block, MPI_BYTE, call->root, call->comm,
+                            call));
+    PL_TRY(
+        pl_inner_Allgather(MPI_IN_PLACE, block, MPI_BYTE, all, block, MPI_BYTE, call->comm, call));
     if (!root && !in_place)
         PL_TRY(pl_unpack(all, n, call->recvbuf, call->recvcount, call->recvtype, call->comm));
 out:

@@ -18,7 +18,8 @@ static int run(const struct pl_call *call)
         PL_TRY(pl_pack(call->recvbuf, call->recvcount, call->recvtype, all, n, call->comm));
     for (int j = 0; j < pieces; j++) {
         const struct pl_piece piece = pl_piece(n, pieces, j);
-        PL_TRY(PL_MPI(Bcast)(all + piece.first, piece.count, MPI_BYTE, call->root, call->comm));
+        PL_TRY(
+            pl_inner_Bcast(all + piece.first, piece.count, MPI_BYTE, call->root, call->comm, call));
     }
     if (!dense && rank != call->root)
         PL_TRY(pl_unpack(all, n, call->recvbuf, call->recvcount, call->recvtype, call->comm));

@@ -72,8 +72,8 @@ const int *pl_tables_filled(const struct pl_call *call, int p, pl_fill *write, i
     if (!kept || !counts)
         return NULL;
     write(counts, counts + p, p, x, y);
-    kept->fill = write;
-    kept->x = x;
-    kept->y = y;
+    kept->now->fill = write;
+    kept->now->x = x;
+    kept->now->y = y;
     return counts;
 }

@@ -2,6 +2,8 @@
 #include "next.h"
 #include "variant.h"
 
+const struct pl_call pl_no_call = {.function = PL_FUNCTION_COUNT};
+
 int pl_call_pmpi(const struct pl_call *c)
 {
 #define PL_THROUGH(name) PMPI_##name

@@ -48,6 +48,7 @@ static struct pl_kept *make_kept(MPI_Comm comm)
     if (!kept)
         return NULL;
     kept->private_comm = MPI_COMM_NULL;
+    kept->now = kept->levels;
     if (PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS ||
         PMPI_Comm_size(comm, &kept->p) != MPI_SUCCESS ||
         PMPI_Comm_rank(comm, &kept->rank) != MPI_SUCCESS ||

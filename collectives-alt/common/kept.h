@@ -12,18 +12,24 @@ struct pl_nodes;
 /* Writes tables of an inner call, which depend on p, x and y alone (tools.h). */
 typedef void pl_fill(int *counts, int *first, int p, int x, int y);
 
+/* The blocks of the calls of one depth. */
+struct pl_blocks {
+    void *block[PL_SCRATCH_SLOTS];
+    size_t size[PL_SCRATCH_SLOTS];
+    /* blocks.c: the contents of PL_SLOT_TABLES */
+    pl_fill *fill;
+    int x, y;
+};
+
 struct pl_kept {
     int p, rank;
     bool inter;
     /* scratch.c */
-    void *block[PL_SCRATCH_SLOTS];
-    size_t size[PL_SCRATCH_SLOTS];
+    struct pl_blocks levels[PL_DEPTH];
+    struct pl_blocks *now;          /* of these: that of the call under way */
     struct pl_kept *before, *after; /* in the order of calls; NULL without blocks */
     atomic_bool in_call;
-    size_t held; /* the sum of size */
-    /* blocks.c: the contents of PL_SLOT_TABLES */
-    pl_fill *fill;
-    int x, y;
+    size_t held; /* the sum of size, in all levels */
     /* private.c */
     MPI_Comm private_comm;
     bool left; /* it gets none */
@@ -93,6 +99,9 @@ static inline void pl_scratch_end(struct pl_kept *kept)
     if (pl_scratch_state.threads)
         atomic_store_explicit(&kept->in_call, false, memory_order_release);
 }
+
+/* Behind a call inside one that uses the blocks `around` it, and whether that `takes_memory`. */
+void pl_scratch_leave(struct pl_kept *kept, struct pl_blocks *around, bool takes_memory);
 
 /* Around what makes a communicator out of comm, with its outcome. In libplumbline.so no error gets
  * to the application: pl_loud returns PL_LEFT for one. */

@@ -43,8 +43,8 @@ int pl_rooted_alltoallv(const struct pl_call *call)
         PL_NEED(call, all.counts);
     }
     const struct side *from = gathers ? &own : &all, *to = gathers ? &all : &own;
-    PL_TRY(PL_MPI(Alltoallv)(from->buf, from->counts, from->places, from->type, (void *)to->buf,
-                             to->counts, to->places, to->type, call->comm));
+    PL_TRY(pl_inner_Alltoallv(from->buf, from->counts, from->places, from->type, (void *)to->buf,
+                              to->counts, to->places, to->type, call->comm, call));
 out:
     return rc;
 }

@@ -52,20 +52,23 @@ static void put_first(struct pl_kept *kept)
     pl_scratch_state.head.after = kept;
 }
 
-static void free_block(struct pl_kept *kept, int slot)
+static void free_block(struct pl_kept *kept, struct pl_blocks *of, int slot)
 {
-    free(kept->block[slot]);
-    pl_scratch_state.held -= kept->size[slot];
-    kept->held -= kept->size[slot];
-    kept->block[slot] = NULL;
-    kept->size[slot] = 0;
+    free(of->block[slot]);
+    pl_scratch_state.held -= of->size[slot];
+    kept->held -= of->size[slot];
+    of->block[slot] = NULL;
+    of->size[slot] = 0;
 }
 
-static void give_back(struct pl_kept *kept)
+/* From a level on: lower ones are those of calls around the one under way. */
+static void give_back(struct pl_kept *kept, struct pl_blocks *first)
 {
-    for (int slot = 0; slot < PL_SCRATCH_SLOTS; slot++)
-        free_block(kept, slot);
-    take_out(kept);
+    for (struct pl_blocks *of = first; of < kept->levels + PL_DEPTH; of++)
+        for (int slot = 0; slot < PL_SCRATCH_SLOTS; slot++)
+            free_block(kept, of, slot);
+    if (first == kept->levels)
+        take_out(kept);
 }
 
 static bool fits(size_t more)
@@ -81,7 +84,7 @@ static void make_room(const struct pl_kept *kept, size_t bytes)
          other != &pl_scratch_state.head && !fits(bytes);) {
         struct pl_kept *next = other->before;
         if (other != kept && !atomic_load_explicit(&other->in_call, memory_order_acquire))
-            give_back(other);
+            give_back(other, other->levels);
         other = next;
     }
 }
@@ -91,36 +94,50 @@ static PL_NOT_INLINE void *grow(MPI_Comm comm, int slot, size_t bytes)
     struct pl_kept *kept = pl_kept_on(comm);
     if (!kept)
         return NULL;
-    if (kept->block[slot] && kept->size[slot] >= bytes)
-        return kept->block[slot];
+    struct pl_blocks *now = kept->now;
+    if (now->block[slot] && now->size[slot] >= bytes)
+        return now->block[slot];
     const size_t size = bytes / ALIGNMENT * ALIGNMENT + ALIGNMENT;
     lock();
-    free_block(kept, slot);
+    free_block(kept, now, slot);
     make_room(kept, size);
-    kept->block[slot] = size > bytes ? aligned_alloc(ALIGNMENT, size) : NULL;
-    kept->size[slot] = kept->block[slot] ? size : 0;
-    kept->held += kept->size[slot];
-    pl_scratch_state.held += kept->size[slot];
+    now->block[slot] = size > bytes ? aligned_alloc(ALIGNMENT, size) : NULL;
+    now->size[slot] = now->block[slot] ? size : 0;
+    kept->held += now->size[slot];
+    pl_scratch_state.held += now->size[slot];
     put_first(kept);
     unlock();
-    return kept->block[slot];
+    return now->block[slot];
 }
 
 void *pl_scratch(MPI_Comm comm, int slot, size_t bytes)
 {
     const struct pl_kept *kept = pl_seen_on(comm);
-    return kept && kept->block[slot] && kept->size[slot] >= bytes ? kept->block[slot]
-                                                                  : grow(comm, slot, bytes);
+    const struct pl_blocks *now = kept ? kept->now : NULL;
+    return now && now->block[slot] && now->size[slot] >= bytes ? now->block[slot]
+                                                               : grow(comm, slot, bytes);
 }
 
 void pl_scratch_make_room(struct pl_kept *kept, size_t bound)
 {
     lock();
-    atomic_store_explicit(&kept->in_call, true, memory_order_relaxed);
+    atomic_store_explicit(&kept->in_call, pl_scratch_state.threads, memory_order_relaxed);
     if (kept->held > pl_scratch_state.most - bound)
-        give_back(kept);
+        give_back(kept, kept->now);
     if (kept->after)
         put_first(kept);
+    unlock();
+}
+
+/* Blocks of the calls around this one could not be given back, and more may be kept than may be. */
+void pl_scratch_leave(struct pl_kept *kept, struct pl_blocks *around, bool takes_memory)
+{
+    lock();
+    if (kept->held > pl_scratch_state.most)
+        give_back(kept, kept->now);
+    kept->now = around;
+    if (around == kept->levels && !takes_memory)
+        atomic_store_explicit(&kept->in_call, false, memory_order_relaxed);
     unlock();
 }
 
@@ -138,7 +155,7 @@ size_t pl_scratch_kept(MPI_Comm comm)
 void pl_kept_free_scratch(struct pl_kept *kept)
 {
     lock();
-    give_back(kept);
+    give_back(kept, kept->levels);
     unlock();
 }
 

@@ -1,7 +1,8 @@
 /* The arguments of collectives, by shape (collectives.def):
  * PL_P_SHAPE(Count, Displ, more): the parameters of the C function, with what comes behind them;
  * PL_G_SHAPE(more): these as arguments;
- * PL_C_SHAPE: arguments out of a call `c`. */
+ * PL_C_SHAPE: arguments out of a call `c`;
+ * PL_F_SHAPE: statements that put the parameters into a struct pl_call `call`, but for comm. */
 #ifndef PL_SHAPES_H
 #define PL_SHAPES_H
 
@@ -65,6 +66,28 @@
     (PL_P_OPERANDS(const Count counts[]), MPI_Comm comm __VA_ARGS__)
 #define PL_G_REDUCE_SCATTER(...) (sendbuf, recvbuf, counts, type, op, comm __VA_ARGS__)
 #define PL_C_REDUCE_SCATTER c->sendbuf, c->recvbuf, c->recvcounts, c->recvtype, c->op, c->comm
+
+#define PL_F_IN_SENDS call.sendbuf = sendbuf, call.sendcount = sendcount, call.sendtype = sendtype
+#define PL_F_IN_SENDSV                                                                                     \
+    call.sendbuf = sendbuf, call.sendcounts = sendcounts, call.sdispls = sdispls,                  \
+    call.sendtype = sendtype
+#define PL_F_IN_RECEIVES call.recvbuf = recvbuf, call.recvcount = recvcount, call.recvtype = recvtype
+#define PL_F_IN_RECEIVESV                                                                                  \
+    call.recvbuf = recvbuf, call.recvcounts = recvcounts, call.rdispls = rdispls,                  \
+    call.recvtype = recvtype
+#define PL_F_IN_REDUCES call.sendbuf = sendbuf, call.recvbuf = recvbuf, call.recvtype = type, call.op = op
+#define PL_F_BARRIER
+#define PL_F_BCAST                                                                               \
+    call.recvbuf = buffer, call.recvcount = count, call.recvtype = type, call.root = root;
+#define PL_F_ROOTED PL_F_IN_SENDS, PL_F_IN_RECEIVES, call.root = root;
+#define PL_F_GATHERV PL_F_IN_SENDS, PL_F_IN_RECEIVESV, call.root = root;
+#define PL_F_SCATTERV PL_F_IN_SENDSV, PL_F_IN_RECEIVES, call.root = root;
+#define PL_F_BLOCKS PL_F_IN_SENDS, PL_F_IN_RECEIVES;
+#define PL_F_ALLGATHERV PL_F_IN_SENDS, PL_F_IN_RECEIVESV;
+#define PL_F_ALLTOALLV PL_F_IN_SENDSV, PL_F_IN_RECEIVESV;
+#define PL_F_REDUCE PL_F_IN_REDUCES, call.recvcount = count, call.root = root;
+#define PL_F_REDUCED PL_F_IN_REDUCES, call.recvcount = count;
+#define PL_F_REDUCE_SCATTER PL_F_IN_REDUCES, call.recvcounts = counts;
 /* clang-format on */
 
 #endif

@@ -35,7 +35,7 @@ int pl_split_elements(const struct pl_call *call)
         part.recvbuf = pl_at(call->recvbuf, piece.first, call->recvtype);
         if (call->sendbuf != MPI_IN_PLACE)
             part.sendbuf = pl_at(call->sendbuf, piece.first, call->recvtype);
-        PL_TRY(pl_call_mpi(&part));
+        PL_TRY(pl_inner_part(&part, call));
     }
 out:
     return rc;

@@ -9,6 +9,7 @@
 #ifndef PL_TOOLS_H
 #define PL_TOOLS_H
 
+#include "inner.h"
 #include "kept.h"
 
 #include <string.h>
@@ -52,8 +53,9 @@ const int *pl_tables_filled(const struct pl_call *call, int p, pl_fill *write, i
 static inline const int *pl_tables(const struct pl_call *call, int p, pl_fill *write, int x, int y)
 {
     struct pl_kept *kept = call->kept ? call->kept : pl_kept_on(call->comm);
-    if (kept && kept->block[PL_SLOT_TABLES] && kept->fill == write && kept->x == x && kept->y == y)
-        return kept->block[PL_SLOT_TABLES];
+    const struct pl_blocks *now = kept ? kept->now : NULL;
+    if (now && now->block[PL_SLOT_TABLES] && now->fill == write && now->x == x && now->y == y)
+        return now->block[PL_SLOT_TABLES];
     return pl_tables_filled(call, p, write, x, y);
 }
 

@@ -1,8 +1,8 @@
 /* What a variant is: one way to compute one MPI function.
  *
- * The same sources are compiled twice. In the probe's static library PL_MPI(X) is MPI_X, so that a
- * mock-up made of other functions feels whatever is in force there (a preload profile too); in
- * libplumbline.so it is PMPI_X, so that a replacement never calls itself. */
+ * The same sources are compiled twice: for libplumbline.so, where PL_MPI(X) is PMPI_X, and for the
+ * probe's static library, where it is MPI_X. The collectives that a mock-up is made of go by the
+ * rules in both (inner.h). */
 #ifndef PL_VARIANT_H
 #define PL_VARIANT_H
 
@@ -64,7 +64,15 @@ struct pl_call {
     struct pl_kept *kept;
     const int *values;    /* of the running variant's parameters, in the order of its table */
     const void *messages; /* of a replay, which is no collective (probes/measure/replay.h) */
+    const struct pl_call *outer; /* the call whose variant makes this one (inner.h) */
+    size_t scratch;              /* in libplumbline.so: the bound of the running variant */
 };
+
+/* What a call begins as. A copy of it is made faster than zeros in the place of unnamed fields. */
+extern const struct pl_call pl_no_call;
+
+/* Calls that may be around each other, each with memory of its own on the communicator. */
+enum { PL_DEPTH = 4 };
 
 /* Communication volume n of a call in bytes, as the guidelines count it (seed 000, section 2). Uses
  * only arguments that are significant on this rank, and gives the same number on every rank.

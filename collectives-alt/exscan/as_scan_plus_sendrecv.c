@@ -23,7 +23,7 @@ static int run(const struct pl_call *call)
     const int previous = rank > 0 ? rank - 1 : MPI_PROC_NULL;
     void *prefix = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, type);
     PL_NEED(call, prefix);
-    PL_TRY(PL_MPI(Scan)(pl_operand(call), prefix, n, type, call->op, call->comm));
+    PL_TRY(pl_inner_Scan(pl_operand(call), prefix, n, type, call->op, call->comm, call));
     PL_TRY(pl_peer_sendrecv(call, prefix, n, type, next, TAG, call->recvbuf, n, type, previous, TAG,
                             peers));
 out:

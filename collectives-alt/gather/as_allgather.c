@@ -20,8 +20,8 @@ static int run(const struct pl_call *call)
     if (rank != call->root) {
         void *all = pl_scratch(call->comm, PL_SLOT_RECV, (size_t)block.bytes * (size_t)p);
         PL_NEED(call, all);
-        return PL_MPI(Allgather)(own, block.bytes, MPI_BYTE, all, block.bytes, MPI_BYTE,
-                                 call->comm);
+        return pl_inner_Allgather(own, block.bytes, MPI_BYTE, all, block.bytes, MPI_BYTE,
+                                  call->comm, call);
     }
 
     if (call->sendbuf == MPI_IN_PLACE && own == block.buf && block.bytes > 0) {
@@ -31,7 +31,8 @@ static int run(const struct pl_call *call)
     }
     void *all;
     PL_TRY(pl_landing(call, p * block.bytes, PL_SLOT_RECV, &all));
-    PL_TRY(PL_MPI(Allgather)(own, block.bytes, MPI_BYTE, all, block.bytes, MPI_BYTE, call->comm));
+    PL_TRY(pl_inner_Allgather(own, block.bytes, MPI_BYTE, all, block.bytes, MPI_BYTE, call->comm,
+                              call));
     PL_TRY(pl_deliver(call, all, p * block.bytes, p));
 out:
     return rc;

@@ -27,8 +27,8 @@ static int run(const struct pl_call *call)
         if (call->sendbuf == MPI_IN_PLACE && all == call->recvbuf)
             own = MPI_IN_PLACE;
     }
-    PL_TRY(PL_MPI(Gatherv)(own, block.bytes, MPI_BYTE, all, counts, first, MPI_BYTE, call->root,
-                           call->comm));
+    PL_TRY(pl_inner_Gatherv(own, block.bytes, MPI_BYTE, all, counts, first, MPI_BYTE, call->root,
+                            call->comm, call));
     if (root)
         PL_TRY(pl_deliver(call, all, p * block.bytes, p));
 out:

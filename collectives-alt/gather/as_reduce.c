@@ -26,7 +26,7 @@ static int run(const struct pl_call *call)
     void *all = NULL;
     if (rank == call->root)
         PL_TRY(pl_landing(call, bytes, PL_SLOT_RECV, &all));
-    PL_TRY(PL_MPI(Reduce)(vector, all, bytes, MPI_BYTE, MPI_BOR, call->root, call->comm));
+    PL_TRY(pl_inner_Reduce(vector, all, bytes, MPI_BYTE, MPI_BOR, call->root, call->comm, call));
     if (rank == call->root)
         PL_TRY(pl_deliver(call, all, bytes, p));
 out:

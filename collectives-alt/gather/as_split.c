@@ -30,8 +30,8 @@ static int run(const struct pl_call *call)
     }
     for (int j = 0; j < pieces; j++) {
         const struct pl_piece piece = pl_piece(block.bytes, pieces, j);
-        PL_TRY(PL_MPI(Gather)((const char *)own + piece.first, piece.count, MPI_BYTE, rows,
-                              piece.count, MPI_BYTE, call->root, call->comm));
+        PL_TRY(pl_inner_Gather((const char *)own + piece.first, piece.count, MPI_BYTE, rows,
+                               piece.count, MPI_BYTE, call->root, call->comm, call));
         if (root)
             pl_rows_empty(rows, parts, p, piece.first, piece.count);
     }

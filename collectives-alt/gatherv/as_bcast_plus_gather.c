@@ -21,7 +21,7 @@ static int run(const struct pl_call *call)
     struct pl_equal_rounds rounds = {0, 0};
     if (root)
         rounds = pl_equal_rounds_of(&side, p);
-    PL_TRY(PL_MPI(Bcast)(&rounds, 2, MPI_INT, call->root, call->comm));
+    PL_TRY(pl_inner_Bcast(&rounds, 2, MPI_INT, call->root, call->comm, call));
     if (rounds.width < 0)
         return pl_call_mpi(call);
 
@@ -47,8 +47,8 @@ static int run(const struct pl_call *call)
     }
     for (int j = 0; j < rounds.count; j++) {
         const int first = j * rounds.width;
-        PL_TRY(PL_MPI(Gather)(pl_slice(&own, first, rounds.width, pad), rounds.width, MPI_BYTE,
-                              rows, rounds.width, MPI_BYTE, call->root, call->comm));
+        PL_TRY(pl_inner_Gather(pl_slice(&own, first, rounds.width, pad), rounds.width, MPI_BYTE,
+                               rows, rounds.width, MPI_BYTE, call->root, call->comm, call));
         if (root)
             pl_rows_empty(rows, parts, p, first, rounds.width);
     }

@@ -1,6 +1,7 @@
 /* The end of MPI. MPI_Finalize first frees MPI_COMM_SELF, and of the attributes there the one first
  * that was set last. So callbacks of the application still find all as it was when this one comes;
  * behind it MPI goes, and calls that others make there are the library's. */
+#include "inner.h"
 #include "preload.h"
 
 static int end(MPI_Comm comm, int key, void *value, void *extra)
@@ -9,6 +10,7 @@ static int end(MPI_Comm comm, int key, void *value, void *extra)
     (void)key;
     (void)value;
     (void)extra;
+    pl_ruled = 0;
     for (int f = 0; f < PL_FUNCTION_COUNT; f++)
         atomic_store_explicit(&pl_state.functions[f].first, NULL, memory_order_release);
     pl_accept_no_more();

@@ -36,29 +36,6 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
     return pl_next.Intercomm_merge(intercomm, high, newintracomm);
 }
 
-/* The fields of a call, by its shape (shapes.h). */
-#define SENDS call.sendbuf = sendbuf, call.sendcount = sendcount, call.sendtype = sendtype
-#define SENDSV                                                                                     \
-    call.sendbuf = sendbuf, call.sendcounts = sendcounts, call.sdispls = sdispls,                  \
-    call.sendtype = sendtype
-#define RECEIVES call.recvbuf = recvbuf, call.recvcount = recvcount, call.recvtype = recvtype
-#define RECEIVESV                                                                                  \
-    call.recvbuf = recvbuf, call.recvcounts = recvcounts, call.rdispls = rdispls,                  \
-    call.recvtype = recvtype
-#define REDUCES call.sendbuf = sendbuf, call.recvbuf = recvbuf, call.recvtype = type, call.op = op
-#define FIELDS_BARRIER
-#define FIELDS_BCAST                                                                               \
-    call.recvbuf = buffer, call.recvcount = count, call.recvtype = type, call.root = root;
-#define FIELDS_ROOTED SENDS, RECEIVES, call.root = root;
-#define FIELDS_GATHERV SENDS, RECEIVESV, call.root = root;
-#define FIELDS_SCATTERV SENDSV, RECEIVES, call.root = root;
-#define FIELDS_BLOCKS SENDS, RECEIVES;
-#define FIELDS_ALLGATHERV SENDS, RECEIVESV;
-#define FIELDS_ALLTOALLV SENDSV, RECEIVESV;
-#define FIELDS_REDUCE REDUCES, call.recvcount = count, call.root = root;
-#define FIELDS_REDUCED REDUCES, call.recvcount = count;
-#define FIELDS_REDUCE_SCATTER REDUCES, call.recvcounts = counts;
-
 /* MPI_Name, which goes to the library at once where no rule can match. */
 #define ENTRY(symbol, Name, SHAPE)                                                                 \
     EXPORT int MPI_##Name PL_P_##SHAPE(int, int, )                                                 \
@@ -70,7 +47,7 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
             return pl_next.Name PL_G_##SHAPE();                                                    \
         struct pl_call call = pl_no_call;                                                          \
         call.function = PL_FN_##symbol;                                                            \
-        FIELDS_##SHAPE call.comm = comm;                                                           \
+        PL_F_##SHAPE call.comm = comm;                                                             \
         return pl_replace(&call, comm_state);                                                      \
     }
 

@@ -1,6 +1,7 @@
 /* Puts a profile in force: reads it once, checks that it is for this library, groups its rules by
  * function, in the order of their bytes. A profile that cannot be used is reported once, by rank 0,
  * and changes nothing. */
+#include "inner.h"
 #include "preload.h"
 
 #include <errno.h>
@@ -151,6 +152,7 @@ static void activate(void)
             if (profile->rules[i].function == (enum pl_function)f)
                 (next++)->rule = &profile->rules[i];
         pl_state.functions[f].count = (int)(next - first);
+        pl_ruled |= (unsigned)(next > first) << f;
         qsort(first, (size_t)(next - first), sizeof *first, by_bytes);
         atomic_store_explicit(&pl_state.functions[f].first, next > first ? first : no_rule(),
                               memory_order_release);

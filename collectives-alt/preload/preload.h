@@ -7,11 +7,11 @@
 
 #include <limits.h>
 
-/* A rule in force, with the calls it replaced, and how many of these on another number of processes
- * than its own. */
+/* A rule in force, with the calls it replaced, how many of these on another number of processes
+ * than its own, and the calls inside replacements that it replaced. */
 struct pl_active_rule {
     const struct pl_rule *rule;
-    atomic_llong replaced, nearest;
+    atomic_llong replaced, nearest, inner;
 };
 
 /* `first` is NULL where no rule is for the function, and at the end (end.c). Until the profile is
@@ -132,9 +132,6 @@ static inline bool pl_has_rules(enum pl_function function)
     pl_count(pl_state.threads, &state->calls, 1);
     return atomic_load_explicit(&state->first, memory_order_acquire) != NULL;
 }
-
-/* What a call begins as. A copy of it is made faster than zeros in the place of unnamed fields. */
-extern const struct pl_call pl_no_call;
 
 /* The call with what the rules say, or the library's own; recorded where that is asked for. */
 int pl_replace(struct pl_call *call, struct pl_comm_state *comm_state);

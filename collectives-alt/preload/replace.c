@@ -4,9 +4,8 @@
  * (inter-communicators, arguments that are not legal, more than fits an int) goes to the library
  * untouched, which knows how to complain; by way of tools that are preloaded behind this one. */
 #include "classes.h"
+#include "inner.h"
 #include "preload.h"
-
-const struct pl_call pl_no_call = {.function = PL_FUNCTION_COUNT};
 
 /* True where every kind is good, which need not be looked up. */
 static bool is_any(unsigned kinds)
@@ -106,6 +105,12 @@ static int find_comm_state(const struct pl_call *call, struct pl_comm_state **co
     return pl_comm_state_of(call->comm, call->function, comm_state);
 }
 
+/* The library's own call. Tools see the calls of the application alone. */
+static int pass(const struct pl_call *call)
+{
+    return call->outer ? pl_call_pmpi(call) : pl_call_next(call);
+}
+
 static inline void count(const struct pl_option *option, const struct pl_call *call)
 {
     struct pl_function_state *state = &pl_state.functions[call->function];
@@ -122,7 +127,43 @@ static PL_NOT_INLINE int leave(struct pl_option *option, const struct pl_call *c
 {
     option->left = true;
     pl_count(pl_state.threads, &pl_state.functions[call->function].crowded, 1);
-    return pl_call_next(call);
+    return pass(call);
+}
+
+/* How deep an inner call is that may be replaced; 0: it may not. A function is replaced inside
+ * itself only where it passes less, so that calls cannot go in circles; what all of them keep has
+ * one bound. Equal on all ranks. */
+static int depth_of(const struct pl_call *call, const struct pl_answer *way)
+{
+    size_t room = pl_state.profile.memory;
+    int depth = 0;
+    for (const struct pl_call *outer = call->outer; outer; outer = outer->outer) {
+        if (outer->function == call->function && way->bytes >= pl_volume(outer))
+            return 0;
+        room -= outer->scratch;
+        depth++;
+    }
+    return depth < PL_DEPTH && way->scratch <= room ? depth : 0;
+}
+
+/* A call inside a replacement. It uses other blocks than those around it; their messages do not
+ * meet, though all are on one private communicator: a variant has received its own when it makes
+ * an inner call. */
+static PL_NOT_INLINE int run_inner(struct pl_option *option, struct pl_call *call,
+                                   const struct pl_comm_state *comm_state, bool lasts, int depth)
+{
+    struct pl_kept *const kept = comm_state->kept;
+    struct pl_blocks *const around = kept->levels + depth - 1;
+    kept->now = around + 1;
+    if (call->scratch > 0)
+        pl_scratch_begin(kept, call->scratch);
+    const int rc =
+        lasts ? option->spec->variant->run(call) : pl_run(option->spec, call, comm_state);
+    pl_scratch_leave(kept, around, call->outer->scratch > 0);
+    if (rc == PL_LEFT)
+        return leave(option, call);
+    pl_count(pl_state.threads, &option->rule->inner, 1);
+    return rc;
 }
 
 /* No predefined datatype that lasts is an empty signature. An error handler of the application may
@@ -135,11 +176,18 @@ static inline __attribute__((always_inline)) int run(const struct pl_answer *way
     struct pl_option *const option = way->option;
     const struct pl_spec *const spec = option->spec;
     const bool takes_memory = way->scratch > 0;
-    call->values = spec->values;
-    call->volume = way->bytes;
-    call->kept = comm_state->kept;
     if (option->left)
         return leave(option, call);
+    const int depth = call->outer ? depth_of(call, way) : 0;
+    if (call->outer && depth == 0)
+        return pass(call);
+    call->values = spec->values;
+    call->volume = way->bytes;
+    call->scratch = way->scratch;
+    call->kept = comm_state->kept;
+    if (call->outer)
+        return run_inner(option, call, comm_state, lasts, depth);
+    call->kept->now = call->kept->levels;
     if (takes_memory)
         pl_scratch_begin(call->kept, way->scratch);
     const int rc = lasts ? spec->variant->run(call) : pl_run(spec, call, comm_state);
@@ -220,16 +268,16 @@ static PL_NOT_INLINE int choose(struct pl_call *call, struct pl_comm_state *comm
     const bool known = decision->made && is_for(decision, call, comm_state);
     if (!known) {
         if (tables && !pl_table_of(call, comm_state, &out, &in))
-            return pl_call_next(call);
+            return pass(call);
         if (!find(comm_state, call, &way))
-            return way.option ? run(&way, call, comm_state, false) : pl_call_next(call);
+            return way.option ? run(&way, call, comm_state, false) : pass(call);
         *decision =
             (struct pl_decision){.made = true, .call = *call, .out = out, .in = in, .way = way};
         decision->clash = pl_clash(call, comm_state);
     }
     if (!pl_state.recording)
         choice->last = decision;
-    return decision->way.option ? run(&decision->way, call, comm_state, true) : pl_call_next(call);
+    return decision->way.option ? run(&decision->way, call, comm_state, true) : pass(call);
 }
 
 int pl_decide(struct pl_call *call, struct pl_comm_state *comm_state)
@@ -240,12 +288,18 @@ int pl_decide(struct pl_call *call, struct pl_comm_state *comm_state)
             return rc;
     }
     return comm_state && comm_state->choices[call->function].count > 0 ? choose(call, comm_state)
-                                                                       : pl_call_next(call);
+                                                                       : pass(call);
 }
 
 static PL_NOT_INLINE int begin(struct pl_call *call, struct pl_comm_state *comm_state)
 {
-    return pl_state.recording ? pl_record(call, comm_state) : pl_decide(call, comm_state);
+    return pl_state.recording && !call->outer ? pl_record(call, comm_state)
+                                              : pl_decide(call, comm_state);
+}
+
+int PL_COMPOSE(struct pl_call *call)
+{
+    return pl_replace(call, pl_last_comm_state(call->comm));
 }
 
 int pl_replace(struct pl_call *call, struct pl_comm_state *comm_state)
@@ -253,5 +307,5 @@ int pl_replace(struct pl_call *call, struct pl_comm_state *comm_state)
     struct pl_decision *last = comm_state ? comm_state->choices[call->function].last : NULL;
     if (!last || !is_for(last, call, comm_state))
         return begin(call, comm_state);
-    return last->way.option ? run(&last->way, call, comm_state, true) : pl_call_next(call);
+    return last->way.option ? run(&last->way, call, comm_state, true) : pass(call);
 }

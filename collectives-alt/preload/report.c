@@ -78,8 +78,9 @@ static void put_rules(FILE *out)
         pl_type_words(rule->types, put_word, &(struct words){.out = out});
         fprintf(out, "\",\"counts\":\"%s\",\"variant\":\"", rule->equal_counts ? "equal" : "any");
         put_spec(out, &rule->spec);
-        fprintf(out, "\",\"replaced\":%lld,\"nearest\":%lld}",
-                atomic_load(&pl_state.rules[i].replaced), atomic_load(&pl_state.rules[i].nearest));
+        fprintf(out, "\",\"replaced\":%lld,\"nearest\":%lld,\"inner\":%lld}",
+                atomic_load(&pl_state.rules[i].replaced), atomic_load(&pl_state.rules[i].nearest),
+                atomic_load(&pl_state.rules[i].inner));
     }
 }
 

@@ -21,9 +21,9 @@ static int run(const struct pl_call *call)
     }
     if (copy_operands)
         PL_TRY(pl_copy(call->recvbuf, scratch, n, call->recvtype, call->comm));
-    PL_TRY(PL_MPI(Allreduce)(copy_operands ? scratch : call->sendbuf,
-                             root ? call->recvbuf : scratch, n, call->recvtype, call->op,
-                             call->comm));
+    PL_TRY(pl_inner_Allreduce(copy_operands ? scratch : call->sendbuf,
+                              root ? call->recvbuf : scratch, n, call->recvtype, call->op,
+                              call->comm, call));
 out:
     return rc;
 }

@@ -24,8 +24,8 @@ static int run(const struct pl_call *call)
         operands = copy;
     }
     /* No result elsewhere: any address will do. */
-    PL_TRY(PL_MPI(Reduce_scatter)(operands, rank == call->root ? call->recvbuf : (void *)counts,
-                                  counts, call->recvtype, call->op, call->comm));
+    PL_TRY(pl_inner_Reduce_scatter(operands, rank == call->root ? call->recvbuf : (void *)counts,
+                                   counts, call->recvtype, call->op, call->comm, call));
 out:
     return rc;
 }

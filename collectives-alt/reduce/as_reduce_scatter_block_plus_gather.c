@@ -24,8 +24,8 @@ static int run(const struct pl_call *call)
         all = pl_scratch_elements(call->comm, PL_SLOT_AUX, padded, type);
     PL_NEED(call, mine && (!root || !pad || all));
 
-    PL_TRY(PL_MPI(Reduce_scatter_block)(operands, mine, block, type, call->op, call->comm));
-    PL_TRY(PL_MPI(Gather)(mine, block, type, all, block, type, call->root, call->comm));
+    PL_TRY(pl_inner_Reduce_scatter_block(operands, mine, block, type, call->op, call->comm, call));
+    PL_TRY(pl_inner_Gather(mine, block, type, all, block, type, call->root, call->comm, call));
     if (root && pad)
         PL_TRY(pl_copy(all, call->recvbuf, n, type, call->comm));
 out:

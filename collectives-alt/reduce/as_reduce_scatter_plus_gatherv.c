@@ -26,9 +26,10 @@ static int run(const struct pl_call *call)
         mine = pl_scratch_elements(call->comm, PL_SLOT_RECV, counts[rank], type);
         PL_NEED(call, mine);
     }
-    PL_TRY(PL_MPI(Reduce_scatter)(pl_operand(call), mine, counts, type, call->op, call->comm));
-    PL_TRY(PL_MPI(Gatherv)(root && !in_place ? MPI_IN_PLACE : mine, counts[rank], type,
-                           call->recvbuf, counts, first, type, call->root, call->comm));
+    PL_TRY(
+        pl_inner_Reduce_scatter(pl_operand(call), mine, counts, type, call->op, call->comm, call));
+    PL_TRY(pl_inner_Gatherv(root && !in_place ? MPI_IN_PLACE : mine, counts[rank], type,
+                            call->recvbuf, counts, first, type, call->root, call->comm, call));
 out:
     return rc;
 }

@@ -15,7 +15,7 @@ static int run(const struct pl_call *call)
     const int n = pl_first(call->recvcounts, p), first = pl_first(call->recvcounts, rank);
     void *all = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, type);
     PL_NEED(call, all);
-    PL_TRY(PL_MPI(Allreduce)(pl_operand(call), all, n, type, call->op, call->comm));
+    PL_TRY(pl_inner_Allreduce(pl_operand(call), all, n, type, call->op, call->comm, call));
     PL_TRY(
         pl_copy(pl_at(all, first, type), call->recvbuf, call->recvcounts[rank], type, call->comm));
 out:

@@ -23,9 +23,9 @@ static int run(const struct pl_call *call)
         for (int i = 1; i < p; i++)
             first[i] = first[i - 1] + call->recvcounts[i - 1];
     }
-    PL_TRY(PL_MPI(Reduce)(pl_operand(call), all, n, type, call->op, 0, call->comm));
-    PL_TRY(PL_MPI(Scatterv)(all, call->recvcounts, first, type, call->recvbuf,
-                            call->recvcounts[rank], type, 0, call->comm));
+    PL_TRY(pl_inner_Reduce(pl_operand(call), all, n, type, call->op, 0, call->comm, call));
+    PL_TRY(pl_inner_Scatterv(all, call->recvcounts, first, type, call->recvbuf,
+                             call->recvcounts[rank], type, 0, call->comm, call));
 out:
     return rc;
 }

@@ -42,8 +42,8 @@ static int run(const struct pl_call *call)
         longest = call->recvcounts[i] > longest ? call->recvcounts[i] : longest;
     const struct pl_equal_rounds rounds = pl_equal_rounds(n, longest, p);
     if (rounds.count == 1 && p * rounds.width == n)
-        return PL_MPI(Reduce_scatter_block)(call->sendbuf, call->recvbuf, rounds.width, type,
-                                            call->op, call->comm);
+        return pl_inner_Reduce_scatter_block(call->sendbuf, call->recvbuf, rounds.width, type,
+                                             call->op, call->comm, call);
 
     void *rows = pl_scratch_elements(call->comm, PL_SLOT_SEND, p * rounds.width, type);
     void *result = pl_scratch_elements(call->comm, PL_SLOT_RECV, rounds.count * rounds.width, type);
@@ -51,8 +51,8 @@ static int run(const struct pl_call *call)
     for (int j = 0; j < rounds.count; j++) {
         const int first = j * rounds.width;
         PL_TRY(take(call, p, first, rounds.width, rows));
-        PL_TRY(PL_MPI(Reduce_scatter_block)(rows, pl_at(result, first, type), rounds.width, type,
-                                            call->op, call->comm));
+        PL_TRY(pl_inner_Reduce_scatter_block(rows, pl_at(result, first, type), rounds.width, type,
+                                             call->op, call->comm, call));
     }
     PL_TRY(pl_copy(result, call->recvbuf, mine, type, call->comm));
 out:

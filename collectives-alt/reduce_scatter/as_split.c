@@ -46,8 +46,8 @@ static int run(const struct pl_call *call)
 
     for (int j = 0; j < pieces; j++) {
         PL_TRY(take(call, p, pieces, j, rows, share));
-        PL_TRY(PL_MPI(Reduce_scatter)(rows, pl_at(result, pl_piece(mine, pieces, j).first, type),
-                                      share, type, call->op, call->comm));
+        PL_TRY(pl_inner_Reduce_scatter(rows, pl_at(result, pl_piece(mine, pieces, j).first, type),
+                                       share, type, call->op, call->comm, call));
     }
     if (in_place)
         PL_TRY(pl_copy(result, call->recvbuf, mine, type, call->comm));

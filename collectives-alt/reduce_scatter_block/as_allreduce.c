@@ -16,7 +16,7 @@ static int run(const struct pl_call *call)
     const int block = call->recvcount;
     void *all = pl_scratch_elements(call->comm, PL_SLOT_RECV, p * block, type);
     PL_NEED(call, all);
-    PL_TRY(PL_MPI(Allreduce)(pl_operand(call), all, p * block, type, call->op, call->comm));
+    PL_TRY(pl_inner_Allreduce(pl_operand(call), all, p * block, type, call->op, call->comm, call));
     PL_TRY(
         pl_copy(pl_at(all, (long long)rank * block, type), call->recvbuf, block, type, call->comm));
 out:

@@ -18,8 +18,8 @@ static int run(const struct pl_call *call)
         all = pl_scratch_elements(call->comm, PL_SLOT_RECV, p * block, type);
         PL_NEED(call, all);
     }
-    PL_TRY(PL_MPI(Reduce)(pl_operand(call), all, p * block, type, call->op, 0, call->comm));
-    PL_TRY(PL_MPI(Scatter)(all, block, type, call->recvbuf, block, type, 0, call->comm));
+    PL_TRY(pl_inner_Reduce(pl_operand(call), all, p * block, type, call->op, 0, call->comm, call));
+    PL_TRY(pl_inner_Scatter(all, block, type, call->recvbuf, block, type, 0, call->comm, call));
 out:
     return rc;
 }

@@ -13,8 +13,8 @@ static int run(const struct pl_call *call)
     PL_TRY(pl_ranks(call->comm, &p, &rank));
     const int *counts = pl_tables(call, p, pl_equal_blocks, call->recvcount, 0);
     PL_NEED(call, counts);
-    PL_TRY(PL_MPI(Reduce_scatter)(call->sendbuf, call->recvbuf, counts, call->recvtype, call->op,
-                                  call->comm));
+    PL_TRY(pl_inner_Reduce_scatter(call->sendbuf, call->recvbuf, counts, call->recvtype, call->op,
+                                   call->comm, call));
 out:
     return rc;
 }

@@ -25,8 +25,8 @@ static int run(const struct pl_call *call)
             PL_TRY(pl_copy(pl_at(operands, (long long)i * block + piece.first, type),
                            pl_at(rows, (long long)i * piece.count, type), piece.count, type,
                            call->comm));
-        PL_TRY(PL_MPI(Reduce_scatter_block)(rows, pl_at(call->recvbuf, piece.first, type),
-                                            piece.count, type, call->op, call->comm));
+        PL_TRY(pl_inner_Reduce_scatter_block(rows, pl_at(call->recvbuf, piece.first, type),
+                                             piece.count, type, call->op, call->comm, call));
     }
 out:
     return rc;

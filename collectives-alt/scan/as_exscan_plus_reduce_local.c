@@ -15,7 +15,8 @@ static int run(const struct pl_call *call)
     const int n = call->recvcount;
     void *prefix = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, call->recvtype);
     PL_NEED(call, prefix);
-    PL_TRY(PL_MPI(Exscan)(pl_operand(call), prefix, n, call->recvtype, call->op, call->comm));
+    PL_TRY(
+        pl_inner_Exscan(pl_operand(call), prefix, n, call->recvtype, call->op, call->comm, call));
     if (call->sendbuf != MPI_IN_PLACE)
         PL_TRY(pl_copy(call->sendbuf, call->recvbuf, n, call->recvtype, call->comm));
     /* Rank 0 has no prefix. */

@@ -18,7 +18,7 @@ static int run(const struct pl_call *call)
     PL_NEED(call, all || n == 0);
     if (root && !send_in_place && n > 0)
         PL_TRY(pl_pack(call->sendbuf, p * call->sendcount, call->sendtype, all, n, call->comm));
-    PL_TRY(PL_MPI(Bcast)(all, n, MPI_BYTE, call->root, call->comm));
+    PL_TRY(pl_inner_Bcast(all, n, MPI_BYTE, call->root, call->comm, call));
     if (call->recvbuf != MPI_IN_PLACE && n > 0)
         PL_TRY(pl_unpack(all + (size_t)rank * (size_t)block, block, call->recvbuf, call->recvcount,
                          call->recvtype, call->comm));

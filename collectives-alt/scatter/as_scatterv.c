@@ -27,8 +27,8 @@ static int run(const struct pl_call *call)
         PL_NEED(call, counts);
         first = counts + p;
     }
-    PL_TRY(PL_MPI(Scatterv)(all, counts, first, MPI_BYTE, mine, block, MPI_BYTE, call->root,
-                            call->comm));
+    PL_TRY(pl_inner_Scatterv(all, counts, first, MPI_BYTE, mine, block, MPI_BYTE, call->root,
+                             call->comm, call));
     if (packed)
         PL_TRY(pl_unpack(mine, block, call->recvbuf, call->recvcount, call->recvtype, call->comm));
 out:

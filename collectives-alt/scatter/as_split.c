@@ -33,9 +33,9 @@ static int run(const struct pl_call *call)
         const struct pl_piece piece = pl_piece(block, pieces, j);
         if (root)
             pl_rows_fill(rows, parts, p, piece.first, piece.count);
-        PL_TRY(PL_MPI(Scatter)(rows, piece.count, MPI_BYTE,
-                               in_place ? MPI_IN_PLACE : mine + piece.first, piece.count, MPI_BYTE,
-                               call->root, call->comm));
+        PL_TRY(pl_inner_Scatter(rows, piece.count, MPI_BYTE,
+                                in_place ? MPI_IN_PLACE : mine + piece.first, piece.count, MPI_BYTE,
+                                call->root, call->comm, call));
     }
     if (packed)
         PL_TRY(pl_unpack(mine, block, call->recvbuf, call->recvcount, call->recvtype, call->comm));

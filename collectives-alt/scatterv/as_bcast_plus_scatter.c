@@ -23,7 +23,7 @@ static int run(const struct pl_call *call)
     struct pl_equal_rounds rounds = {0, 0};
     if (root)
         rounds = pl_equal_rounds_of(&side, p);
-    PL_TRY(PL_MPI(Bcast)(&rounds, 2, MPI_INT, call->root, call->comm));
+    PL_TRY(pl_inner_Bcast(&rounds, 2, MPI_INT, call->root, call->comm, call));
     if (rounds.width < 0)
         return pl_call_mpi(call);
 
@@ -54,8 +54,8 @@ static int run(const struct pl_call *call)
         if (root)
             pl_rows_fill(rows, parts, p, first, rounds.width);
         void *landing = here == rounds.width && here > 0 ? mine + first : pad;
-        PL_TRY(PL_MPI(Scatter)(rows, rounds.width, MPI_BYTE, in_place ? MPI_IN_PLACE : landing,
-                               rounds.width, MPI_BYTE, call->root, call->comm));
+        PL_TRY(pl_inner_Scatter(rows, rounds.width, MPI_BYTE, in_place ? MPI_IN_PLACE : landing,
+                                rounds.width, MPI_BYTE, call->root, call->comm, call));
         if (landing == pad && here > 0)
             memcpy(mine + first, pad, (size_t)here);
     }

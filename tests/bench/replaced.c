@@ -2,9 +2,9 @@
  * side by side in one run, as streams of calls on two ranks under libplumbline.so, whose rules name
  * the replacements below.
  *
- * Usage: replaced bytes batches calls. A batch is `calls` calls each way and ends with a barrier.
- * Rank 0 prints a line a function: its name, the median of a call by hand, the median of what the
- * replaced call of the same batch takes more, both in nanoseconds. */
+ * Usage: replaced bytes batches calls function. A batch is `calls` calls each way and ends with a
+ * barrier. Rank 0 prints a line: the name of the function, the median of a call by hand, the median
+ * of what the replaced call of the same batch takes more, both in nanoseconds. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,8 +149,8 @@ int main(int argc, char **argv)
     MPI_Comm_size(comm, &p);
     MPI_Comm_rank(comm, &rank);
     PMPI_Comm_dup(comm, &peers);
-    n = argc > 3 ? atoi(argv[1]) : 0;
-    const int batches = argc > 3 ? atoi(argv[2]) : 0, calls = argc > 3 ? atoi(argv[3]) : 0;
+    n = argc > 4 ? atoi(argv[1]) : 0;
+    const int batches = argc > 4 ? atoi(argv[2]) : 0, calls = argc > 4 ? atoi(argv[3]) : 0;
     if (p > RANKS || n < 0 || n > MOST || batches < 1 || batches > MOST_BATCHES || calls < 1)
         MPI_Abort(comm, 2);
     for (int i = 0; i < p; i++) {
@@ -159,7 +159,8 @@ int main(int argc, char **argv)
     }
     rootward[0] = n;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        compare(&rows[i], batches, calls);
+        if (strcmp(argv[4], rows[i].name) == 0)
+            compare(&rows[i], batches, calls);
     PMPI_Comm_free(&peers);
     MPI_Finalize();
     return 0;

@@ -1,7 +1,8 @@
 """What a replaced call costs over its replacement, written by hand with all arrays prepared.
 
-Both run side by side in one program (replaced.c), so other load changes both. Instructions are
-counted by callgrind on one rank, without those of the inner calls that both ways make."""
+Both run side by side in one program (replaced.c), so other load changes both. Each function has a
+run of its own, as inner calls go by the rules too. Instructions are counted by callgrind on one
+rank, without those of the inner calls that both ways make."""
 
 from __future__ import annotations
 
@@ -50,29 +51,26 @@ class Program:
     """The compiled program, and the environment in which the rules are active."""
 
     def __init__(self, toolchain: Toolchain, folder: Path) -> None:
-        self.path, profile = folder / "replaced", folder / "profile"
+        self.path, self.folder = folder / "replaced", folder
         mpicc = str(toolchain.installation.mpicc)
         subprocess.run([mpicc, "-O2", HERE / "replaced.c", "-o", self.path], check=True)
-        rules = (
-            f"rule function=MPI_{function} variant={variant} nprocs=2-2 bytes=0-inf"
-            for function, variant in REPLACEMENTS.items()
-        )
-        profile.write_text("\n".join(["plumbline-profile 1", *rules]) + "\n")
+        for function, variant in REPLACEMENTS.items():
+            rule = f"rule function=MPI_{function} variant={variant} nprocs=2-2 bytes=0-inf"
+            (folder / function).write_text(f"plumbline-profile 1\n{rule}\n")
         self.own = dict(os.environ) | toolchain.family.environment(toolchain.installation)
-        variables = {"LD_PRELOAD": toolchain.preload, "PLUMBLINE_PROFILE": profile}
-        self.exports = [
-            word for name, value in variables.items() for word in ("-x", f"{name}={value}")
-        ]
+        self.preload = toolchain.preload
         self.mpirun = [str(toolchain.installation.mpirun), "--oversubscribe"]
 
-    def run(self, size: int, batches: int, calls: int, tool: list[str]) -> dict[str, list[float]]:
-        """Run two ranks, rank 0 under `tool`; return the numbers by function."""
-        words = [str(self.path), str(size), str(batches), str(calls)]
-        rank = ["-np", "1", *self.exports]
+    def run(
+        self, function: str, size: int, batches: int, calls: int, tool: list[str]
+    ) -> list[float]:
+        """Run two ranks, rank 0 under `tool`; return the numbers of the function."""
+        words = [str(self.path), str(size), str(batches), str(calls), function]
+        variables = f"LD_PRELOAD={self.preload}", f"PLUMBLINE_PROFILE={self.folder / function}"
+        rank = ["-np", "1", *(word for variable in variables for word in ("-x", variable))]
         command = [*self.mpirun, *rank, *tool, *words, ":", *rank, *words]
         done = subprocess.run(command, check=True, capture_output=True, text=True, env=self.own)
-        rows = (line.split() for line in done.stdout.splitlines())
-        return {row[0]: [float(word) for word in row[1:]] for row in rows}
+        return [float(word) for word in done.stdout.split()[1:]]
 
 
 def instructions(path: Path) -> int:
@@ -122,12 +120,12 @@ def counted(program: Program, folder: Path) -> dict[str, tuple[float, float]]:
         "--dump-after=measured", "--dump-line=no", "--compress-strings=no", "--compress-pos=no",
     ]  # fmt: skip
     tool = [valgrind, *options, f"--callgrind-out-file={output}"]
-    functions = list(program.run(64, 1, COUNTED_CALLS, tool))
-    totals = [
-        instructions(Path(f"{output}.{number}")) / COUNTED_CALLS
-        for number in range(1, 2 * len(functions) + 1)
-    ]
-    return {name: (totals[2 * i], totals[2 * i + 1]) for i, name in enumerate(functions)}
+    found = {}
+    for function in REPLACEMENTS:
+        program.run(function, 64, 1, COUNTED_CALLS, tool)
+        ways = (instructions(Path(f"{output}.{number}")) / COUNTED_CALLS for number in (1, 2))
+        found[function] = next(ways), next(ways)
+    return found
 
 
 def replaced(toolchain: Toolchain) -> Iterator[Figure]:
@@ -135,13 +133,15 @@ def replaced(toolchain: Toolchain) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program = Program(toolchain, folder)
-        runs = {size: program.run(size, BATCHES, CALLS, []) for size in SIZES}
+        runs = {
+            function: {size: program.run(function, size, BATCHES, CALLS, []) for size in SIZES}
+            for function in REPLACEMENTS
+        }
         steps = counted(program, folder)
     for function, variant in REPLACEMENTS.items():
-        more = [run[function][1] for run in runs.values()]
+        more = [taken for _, taken in runs[function].values()]
         of = ", ".join(
-            f"{size} B {m:+.0f} on {run[function][0]:.0f}"
-            for (size, run), m in zip(runs.items(), more, strict=True)
+            f"{size} B {taken:+.0f} on {hand:.0f}" for size, (hand, taken) in runs[function].items()
         )
         yield Figure(
             f"replaced {function}", statistics.median(more), "ns a call", f"{variant}: {of}"

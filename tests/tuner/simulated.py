@@ -308,15 +308,40 @@ class SimulatedStarter(Starter):
         variant, size = case.variant, case.bytes
         if variant == "default" and not knobs:
             variant = rules.variant(case.function, size)
-            if variant == "canary":
-                return 0.0, "error"
+        return self._called(case.function, size, variant, knobs, rules, frozenset())
+
+    def _called(
+        self,
+        function: str,
+        size: int,
+        variant: str,
+        knobs: Mapping[str, str],
+        rules: Rules,
+        around: frozenset[str],
+    ) -> tuple[float, str]:
+        """One call inside calls of the functions `around` it. Replacements compose, but for a
+        function inside itself."""
+        if variant == "canary":
+            return 0.0, "error"
         if variant in ("default", "library"):
-            return self._library(case.function, size, knobs, rules)
-        slow = self._costs.everything.get((case.function, size), 1.0)
+            return self._library(function, size, knobs, rules)
+        slow = self._costs.everything.get((function, size), 1.0)
         if variant in self._parts:
-            parts = [self._library(part, size, {}, rules) for part in self._parts[variant]]
-            return slow * (0.1 + sum(cost for cost, _ in parts)), "ok"
-        base = self._costs.own.get(variant, 1.3) * LATENCY[case.function]
+            around |= {function}
+            parts = [
+                self._called(
+                    part,
+                    size,
+                    "default" if part in around else rules.variant(part, size),
+                    {},
+                    rules,
+                    around,
+                )
+                for part in self._parts[variant]
+            ]
+            outcome = "error" if "error" in [said for _, said in parts] else "ok"
+            return slow * (0.1 + sum(cost for cost, _ in parts)), outcome
+        base = self._costs.own.get(variant, 1.3) * LATENCY[function]
         return slow * base * (1 + size / 2000), "ok"
 
     def _library(

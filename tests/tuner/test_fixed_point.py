@@ -1,4 +1,4 @@
-"""The loop comes to an end, and nothing is worse on its way: on random guidelines, with a simulated
+"""The loop comes to an end, and no cell is slower then: on random guidelines, with a simulated
 library in which cures break other guidelines, and what wins a race may be slow when it is exported.
 
 What is true is computed from the costs, not from what a campaign has measured."""
@@ -89,7 +89,7 @@ class Done:
         ]
 
     def counts(self) -> list[int]:
-        """Violations of the rounds that stand, in order, from before to after."""
+        """Violations of the rounds, in order, from before to after."""
         found = verdicts.stages(self._db, self.campaign.id)
         rounds = sorted(
             (one for one in found if one.startswith("round-")), key=lambda one: int(one[6:])
@@ -205,9 +205,9 @@ def test_any_guidelines_come_to_an_end(tmp_path: Path, db: Database, seed: int) 
     guidelines, costs = (fragile_world if seed < 12 else any_world)(seed)
     ours = {} if seed % 2 else {"variants": []}
     done = Done(db, tmp_path / "out", costs, guidelines, exact(**ours))
-    counts = done.counts()
-    assert counts == sorted(counts, reverse=True), counts
     assert done.slower() == {}
+    # Without variants of ours no mock-up reaches what a faster function opens.
+    assert "variants" in ours or done.counts()[-1] <= done.counts()[0]
     # Each turn but the last searches cells for the first or second time, or drops a winner.
     cells = len(done._cells)
     assert done.turns() <= 4 * cells
@@ -215,7 +215,7 @@ def test_any_guidelines_come_to_an_end(tmp_path: Path, db: Database, seed: int) 
 
 @pytest.mark.parametrize("seed", [2, 8, 11])
 def test_an_interrupted_campaign_takes_the_same_turns(tmp_path: Path, seed: int) -> None:
-    """Through rounds that do not stand and winners that are undone."""
+    """Through rounds that have more violations than the one before."""
     guidelines, costs = fragile_world(seed)
     settings = exact(**({} if seed % 2 else {"variants": []}))
 
@@ -251,18 +251,50 @@ def incurable(limit: float = 0.3) -> Costs:
     )
 
 
-def test_what_raises_the_number_of_violations_is_undone(tmp_path: Path, db: Database) -> None:
+def test_a_gain_stays_whatever_violations_it_opens(tmp_path: Path, db: Database) -> None:
+    """Nothing cures what the faster Bcast makes violated; without variants of ours it remains, and
+    no call is slower."""
     rules = chosen("GL7", "GL10", "GL11", "GL12")
-    settings = exact(variants=[])
-    done = Done(db, tmp_path / "out", incurable(), rules, settings)
-    before = done.violated("before")
+    done = Done(db, tmp_path / "out", incurable(), rules, exact(variants=[]))
+    before, after = done.violated("before"), done.violated("after")
     assert {function for _, function, _ in before} == {"MPI_Bcast"}
-    assert done.violated("after") == before
-    (said,) = done.events("more violations")
-    assert said.startswith("round-1: ") and said.endswith(f"after {len(before)} in before")
-    (why,) = done.events("winner dropped")
-    assert "it raises more violations than it removes" in why
-    assert not list((tmp_path / "out").glob("ompi-rules.conf"))
+    assert len(after) > len(before) and before.isdisjoint(after)
+    assert [one.function for one in winners_of(db, done)] == ["MPI_Bcast"]
+    assert done.slower() == {} and not done.events("winner dropped")
+
+
+def test_what_a_gain_opens_is_reached_by_mock_ups_that_call_it(
+    tmp_path: Path, db: Database
+) -> None:
+    """With variants of ours each function gets the mock-up that calls the faster Bcast."""
+    rules = chosen("GL7", "GL10", "GL11", "GL12")
+    done = Done(db, tmp_path / "out", incurable(), rules, exact())
+    assert {name for name, *_ in done.violated("before")} == {"GL10", "GL2"}
+    # What takes 0.3 at 4096 B is faster than smaller ones, and than a part of a larger one.
+    assert {name for name, *_ in done.violated("after")} == {"GL1", "GL2"}
+    assert "scatter_as_bcast" in {one.variant for one in winners_of(db, done)}
+
+
+def test_mock_ups_are_made_of_winners_of_ours(tmp_path: Path, db: Database) -> None:
+    """Allreduce is best as Reduce and Bcast, which is so as Reduce is best as a ring of ours: no
+    other way leads there, as the library's own Reduce is slow."""
+    costs = Costs(
+        default={
+            "MPI_Reduce": lambda _: 6.0,
+            "MPI_Allreduce": lambda _: 3.0,
+            "MPI_Reduce_scatter": lambda _: 9.0,
+            "MPI_Reduce_scatter_block": lambda _: 9.0,
+        },
+        algorithm={which: lambda *_: 9.0 for which in ALGORITHMS if which[0] != "MPI_Bcast"},
+        own={"reduce_ring": 0.5},
+    )
+    rules = chosen("GL8", "GL12")
+    done = Done(db, tmp_path / "out", costs, rules, exact())
+    assert done.violated("before") and not done.violated("after")
+    assert {(one.function, one.variant) for one in winners_of(db, done)} == {
+        ("MPI_Reduce", "reduce_ring"),
+        ("MPI_Allreduce", "allreduce_as_reduce_plus_bcast"),
+    }
 
 
 @pytest.mark.parametrize("refused", [[], [variant("MPI_Gather", "gather_linear", 64, 64)]])
@@ -320,28 +352,19 @@ def test_what_a_winner_breaks_at_another_size_needs_no_turn_of_its_own(
     assert done.violated("after") == set() and done.turns() == 1
 
 
-def test_settings_of_the_process_are_searched_beside_what_stands(
+def test_settings_of_the_process_are_searched_beside_what_has_won(
     tmp_path: Path, db: Database
 ) -> None:
-    """Not beside winners that are undone afterwards."""
     rules = chosen("GL7", "GL10", "GL11", "GL12")
     settings = exact(variants=[], settings=["btl_vader_eager_limit"])
     done = Done(db, tmp_path / "out", incurable(), rules, settings)
-    assert len(done.events("winner dropped")) == 1
     tried = [
         one.environment
         for one in runs.listing(db, done.campaign.id)
         if one.suite.startswith("process-1")
     ]
     assert len(tried) > 1
-    assert not any("OMPI_MCA_coll_tuned_dynamic_rules_filename" in one for one in tried)
-
-
-def test_a_milder_cure_of_the_same_cell_stays(tmp_path: Path, db: Database) -> None:
-    rules = chosen("GL7", "GL10", "GL11", "GL12")
-    done = Done(db, tmp_path / "out", incurable(1.0), rules, exact(variants=[]))
-    assert done.violated("before") and not done.violated("after")
-    assert not done.events("more violations")
+    assert all("OMPI_MCA_coll_tuned_dynamic_rules_filename" in one for one in tried)
 
 
 def test_a_cell_gets_its_second_choice(tmp_path: Path, db: Database) -> None:
@@ -433,5 +456,5 @@ def test_no_cell_is_slower_in_three_campaigns_in_a_row(
     noise = {"launch_noise": 0.25, "case_noise": 0.01, "sample_noise": 0.02}
     done = Done(db, tmp_path / "out", costs, guidelines, settings, **noise)
     counts = done.counts()
-    assert counts[-1] < counts[0] and counts == sorted(counts, reverse=True)
+    assert counts[-1] < counts[0]
     assert done.slower() == {}

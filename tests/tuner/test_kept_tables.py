@@ -159,8 +159,36 @@ def test_a_table_rests_on_the_launches_that_its_verdicts_name(lab: Lab) -> None:
     ],
 )
 def test_what_a_winner_reaches(winner: Winner, side: Side, reached: bool) -> None:
-    assert reach.side_changes([winner], side, BUILT_ON) is reached
-    assert not reach.side_changes([], side, BUILT_ON)
+    assert reach.side_changes([winner], side, BUILT_ON, [winner]) is reached
+    assert not reach.side_changes([], side, BUILT_ON, [winner])
+
+
+@pytest.mark.parametrize(
+    ("mockup", "calls_on", "reached"),
+    [
+        ("scatter_as_bcast", "bcast_as_scatter_plus_allgather", True),  # by way of Allgather
+        ("scatter_as_bcast", "bcast_chain", False),
+        ("scatter_binomial", "bcast_as_scatter_plus_allgather", False),
+        ("scatter_as_nobody_knows", "bcast_chain", True),
+    ],
+)
+def test_a_winner_reaches_what_is_made_of_its_function(
+    mockup: str, calls_on: str, reached: bool
+) -> None:
+    """A mock-up that stands in for a call, and the mock-up inside it."""
+    new = variant("MPI_Allgather", "allgather_ring", 64, 4096)
+    around = [
+        variant("MPI_Scatter", mockup, 64, 64),
+        variant("MPI_Bcast", calls_on, 1, 64),
+        new,
+    ]
+    side = Side("MPI_Scatter", "default", 64)
+    assert reach.side_changes([new], side, {}, around) is reached
+    assert not reach.side_changes([new], side, {}, [new])
+    assert not reach.side_changes([new], Side("MPI_Scatter", "default", 4096), {}, around)
+    if mockup == "scatter_as_bcast":
+        by_name = Side("MPI_Scatter", mockup, 4096)
+        assert reach.side_changes([new], by_name, {}, around) is reached
 
 
 def test_a_right_side_is_in_force_where_a_winner_is_that_variant() -> None:

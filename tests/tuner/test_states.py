@@ -9,20 +9,16 @@ import pytest
 
 from plumbline.campaign.states import Standing, Step, after
 
-NOTHING = Standing(
-    winners=False, changed=False, stands=True, opened=False, may_search=True, may_set=False
-)
+NOTHING = Standing(winners=False, changed=False, opened=False, may_search=True, may_set=False)
 
 
 def every() -> Iterator[tuple[Step, Standing, bool, Step]]:
-    """Each step, standing and answer of the clock, with what comes next. Without winners the
-    library as it is stands."""
+    """Each step, standing and answer of the clock, with what comes next."""
     for done in set(Step) - {Step.END}:
-        for values in itertools.product([False, True], repeat=6):
+        for values in itertools.product([False, True], repeat=5):
             now = Standing(*values)
-            if now.winners or now.stands:
-                for time in (False, True):
-                    yield done, now, time, after(done, now, lambda time=time: time)
+            for time in (False, True):
+                yield done, now, time, after(done, now, lambda time=time: time)
 
 
 def test_what_a_step_needs_is_there() -> None:
@@ -31,23 +27,21 @@ def test_what_a_step_needs_is_there() -> None:
         if step is Step.SEARCH:
             assert now.may_search and time and done is not Step.SETTINGS
         if step is Step.SETTINGS:
-            assert now.may_set and time and now.stands and not now.changed
+            assert now.may_set and time and not now.changed
         if step is Step.CONFIRM:
             assert now.winners and now.changed
-        if step is Step.UNDO:
-            assert now.winners and not now.stands
 
 
 def test_what_changed_is_confirmed_before_the_end() -> None:
-    for done, now, _, step in every():
-        if step is Step.END and done is not Step.UNDO:
-            assert now.stands and not (now.changed and now.winners)
+    for _, now, _, step in every():
+        if step is Step.END:
+            assert not (now.changed and now.winners)
 
 
 def test_without_time_only_what_changed_is_measured() -> None:
     for _, now, time, step in every():
         if not time:
-            assert step in (Step.CONFIRM, Step.UNDO, Step.END)
+            assert step in (Step.CONFIRM, Step.END)
             assert step is not Step.CONFIRM or now.changed
 
 
@@ -60,9 +54,8 @@ def test_without_time_only_what_changed_is_measured() -> None:
         (Step.SEARCH, {"opened": True}, Step.SEARCH),  # nothing was better: the next cells
         (Step.SEARCH, {"opened": True, "winners": True, "changed": True}, Step.CONFIRM),
         (Step.SEARCH, {"may_set": True}, Step.SETTINGS),
-        (Step.CONFIRM, {"winners": True, "may_search": False, "stands": False}, Step.UNDO),
-        (Step.UNDO, {"winners": True}, Step.END),
-        (Step.UNDO, {"winners": True, "changed": True, "may_search": False}, Step.CONFIRM),
+        (Step.CONFIRM, {"winners": True, "may_search": False}, Step.END),
+        (Step.CONFIRM, {"winners": True, "changed": True, "may_search": False}, Step.CONFIRM),
     ],
 )
 def test_steps_by_hand(done: Step, now: dict[str, bool], wanted: Step) -> None:
@@ -76,11 +69,7 @@ def test_time_is_asked_for_only_where_it_matters() -> None:
     def nobody() -> bool:
         raise AssertionError
 
-    changed = Standing(
-        winners=True, changed=True, stands=False, opened=True, may_search=True, may_set=True
-    )
+    changed = Standing(winners=True, changed=True, opened=True, may_search=True, may_set=True)
     assert after(Step.SEARCH, changed, nobody) is Step.CONFIRM
-    spent = Standing(
-        winners=True, changed=False, stands=True, opened=False, may_search=False, may_set=False
-    )
+    spent = Standing(winners=True, changed=False, opened=False, may_search=False, may_set=False)
     assert after(Step.CONFIRM, spent, nobody) is Step.END

@@ -13,7 +13,7 @@ from plumbline.core.guidelines import Guidelines, load
 from plumbline.search.breaking import Neighbours, broken
 from plumbline.search.order import Order
 from plumbline.search.space.cells import Target
-from plumbline_db.records import Verdict, Winner
+from plumbline_db.records import Verdict
 from tests.db import build
 
 RULES = load()
@@ -139,20 +139,3 @@ def test_what_a_winner_breaks_is_known_before_it_is_measured() -> None:
     assert found.broken([one, two], {three: 0.5}) == {two: "GL1@256"}
     assert found.broken([one], {three: 0.5, two: 0.5}) == {one: "GL1@128"}
     assert found.broken([one, two], {three: 0.9, two: 0.9}) == {}
-
-
-def test_a_new_violation_is_owed_to_who_made_its_right_side_faster() -> None:
-    def winner(function: str, low: int, high: int) -> Winner:
-        return build.winner(function=function, bytes_from=low, bytes_to=high)
-
-    order = Order(graph({("MPI_A", "MPI_B")}))
-    own, other, far = winner("MPI_A", 1, 99), winner("MPI_B", 1, 99), winner("MPI_B", 100, 999)
-    pattern = violated("MPI_A", "MPI_B")
-    assert order.raised_by(pattern, [own, other, far]) == [other]
-    assert order.raised_by(pattern, [own, far]) == [far]
-    assert order.raised_by(pattern, [own]) == []
-    above = violated("MPI_A", "MPI_A", kind="monotony", other_bytes=128)
-    larger = winner("MPI_A", 100, 999)
-    assert order.raised_by(above, [own, larger, other]) == [larger]
-    halves = violated("MPI_A", "MPI_A", 128, kind="split", rhs=RULES.split.variant("MPI_A", 2))
-    assert order.raised_by(halves, [own, larger, other]) == [own]

@@ -147,23 +147,19 @@ def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rou
     assert rounds.stuck(table) == rounds.fresh(table) == []
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "races"), [(128, 1024, True), (8, 32, True), (32, 128, False)]
-)
-def test_a_mockup_waits_only_where_one_of_ours_answers_its_calls(
-    lab: Lab, low: int, high: int, races: bool
-) -> None:
-    """A variant of Reduce in force, at volumes that a mock-up of Gather at 64 B on 4 ranks does not
-    call it with, or at one of these."""
+def test_ours_are_in_force_in_races_of_what_is_made_of_them(lab: Lab) -> None:
+    """In the first race of a cell and in the second: a mock-up composes as it will as a rule."""
     table = [
         build.verdict("before", function="MPI_Gather", bytes=64, kind="pattern", rhs=GATHER_MOCKUP)
     ]
     rounds = rounds_of(lab, SimulatedStarter(Costs()))
-    race(rounds, table)
-    standing = [winner(low, high, "reduce_ring", function="MPI_Reduce")]
-    rounds.second(2, rounds.stuck(table), table, standing, lambda *_: {})
+    standing = [winner(8, 4096, "reduce_ring", function="MPI_Reduce")]
+    asked, in_force = asking()
+    rounds.first(1, table, {}, standing, in_force, refine=lambda: False)
+    rounds.second(2, rounds.stuck(table), table, standing, in_force)
+    assert asked == [(standing, "search-1"), (standing, "search-2-in-force")]
     *_, again = lab.searches()
-    assert (GATHER_MOCKUP in {trial.variant for trial in again.trials}) == races
+    assert GATHER_MOCKUP in {trial.variant for trial in again.trials}
 
 
 def test_second_choices_race_with_the_files_of_the_first(lab: Lab) -> None:

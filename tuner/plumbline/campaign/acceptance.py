@@ -20,6 +20,7 @@ from plumbline.core.plan import Plan
 from plumbline.launch.known import calls
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.fixed_point import is_part
+from plumbline.search.order import levels
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings import Settings
 from plumbline.system.placement import Placement
@@ -79,31 +80,29 @@ class Acceptance:
         winners: Sequence[Winner],
         reserves_of: Callable[[Sequence[Winner]], list[Winner]] = lambda _: [],
     ) -> Accepted:
-        """Tries some that were not accepted before: knobs, and ours that send nothing by calls that
-        these are about; then the other ours, with the accepted knobs in force. `reserves_of`: what
-        may take their places, which is tried in the same launches."""
+        """Tries some that were not accepted before, in the order in which they are made of each
+        other: those whose calls others answer wait for these, and are tried with them in force.
+        `reserves_of`: what may take their places, which is tried in the same launches."""
         fresh = [
             winner
             for winner in winners
             if self.fits(winner) and not any(_is_known(winner, known) for known in self._known)
         ]
-        standing = [winner for winner in winners if winner.variant == LIBRARY]
-        waiting = [winner for winner in fresh if _calls_any(winner, standing)]
-        wait = any(winner.variant == LIBRARY for winner in fresh)
-        if wait:
-            fresh = [winner for winner in fresh if winner not in waiting]
+        standing = [winner for winner in winners if winner not in fresh]
         if not fresh:
             return Accepted(None, list(winners))
+        every = fresh
+        fresh = _first(fresh)
         self._turns += 1
         suite = Suite("accept", self._turns)
         environment = dict(self._environment)
-        if waiting and not wait:
+        if any(_calls_any(winner, standing) for winner in fresh):
             environment |= self._in_force(standing, suite.name)
         launches = AcceptanceLaunches(self._store, self._plan, environment, self._placement)
         reserves = [
             reserve
             for reserve in reserves_of(fresh)
-            if self.fits(reserve) and (not standing or not _calls_any(reserve, [*fresh, *standing]))
+            if self.fits(reserve) and not _calls_any(reserve, [*every, *standing])
         ]
         asked = trials(
             fresh, winners, self._settings, self._sizes, crowded=self._crowded, reserves=reserves
@@ -140,10 +139,23 @@ def _is_known(winner: Winner, known: Winner) -> bool:
     return is_part(winner, known) and set(conditions(known)) <= set(conditions(winner))
 
 
-def _calls_any(winner: Winner, knobs: Sequence[Winner]) -> bool:
-    """Whether a variant of ours makes calls that some of the `knobs` are about."""
-    if winner.variant == LIBRARY or not knobs:
+def _calls_any(winner: Winner, others: Sequence[Winner]) -> bool:
+    """Whether a variant of ours makes calls that some of the `others` are about."""
+    if winner.variant == LIBRARY or not others:
         return False
-    about = {knob.function for knob in knobs}
+    about = {other.function for other in others}
     made = calls(winner.function, winner.variant)
     return made is None or EVERY_FUNCTION in about or not about.isdisjoint(made)
+
+
+def _first(winners: Sequence[Winner]) -> list[Winner]:
+    """Those of the functions that wait for no others, or for each other alone."""
+    waits: dict[str, set[str]] = {winner.function: set() for winner in winners}
+    for winner in winners:
+        waits[winner.function] |= {
+            other.function
+            for other in winners
+            if other.function != winner.function and _calls_any(winner, [other])
+        }
+    first = levels(waits)[0]
+    return [winner for winner in winners if winner.function in first]

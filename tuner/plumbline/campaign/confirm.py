@@ -189,7 +189,11 @@ def _settled(earlier: Confirmation, winners: Sequence[Winner], built_on: BuiltOn
     changed = reach.changed(earlier.in_force, winners)
     if changed is None:
         return set()
-    return {cell for cell in earlier.not_slower if not reaching(changed, cell, built_on)}
+    return {
+        cell
+        for cell in earlier.not_slower
+        if not reach.cell_changes(changed, cell, built_on, winners)
+    }
 
 
 class _Looks:

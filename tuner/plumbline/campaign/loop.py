@@ -3,7 +3,7 @@
 A campaign is a deterministic function of its settings and of its launches, and every launch is
 stored before the next one starts. So there is no other state to save: an interrupted campaign is
 run from the start, takes the launches it finds, and goes on where they end.
-It ends, and the number of violations never rises on its way: docs/design/search.md says why."""
+It ends, and no winner makes a cell slower: docs/design/search.md says why."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import circumstances, reach, states, vetting
+from plumbline.campaign import circumstances, reach, states
 from plumbline.campaign.confirm import named
 from plumbline.campaign.exported import Files
 from plumbline.campaign.other_uses import OtherUses
@@ -24,7 +24,7 @@ from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search import crossover, process, ranges
 from plumbline.search.budget import NO_TIME, NOT_ASKED, Budget
-from plumbline.search.fixed_point import FixedPoint, violations
+from plumbline.search.fixed_point import FixedPoint
 from plumbline.search.order import Order
 from plumbline.search.rounds import Rounds
 from plumbline.search.space import plausible
@@ -34,7 +34,6 @@ from plumbline.settings import Settings, site_rules
 from plumbline.settings.identity import chosen, now, require_sync
 from plumbline.settings.stored import text_of
 from plumbline.settings.toolchain import Toolchain, variants_tried
-from plumbline.system.words import counted
 from plumbline_db import campaigns, verdicts
 from plumbline_db import winners as winner_table
 from plumbline_db.records import Campaign, Suite, Verdict, Winner
@@ -131,7 +130,7 @@ class Loop:
         self._ridden: dict[str, str] = {}  # by stage, the suite of its table in other uses
         self._table_before: list[Verdict] = []
         self._table: list[Verdict] = []  # the last that was measured
-        self._fixed = FixedPoint([], self._order)
+        self._fixed = FixedPoint([])
         self._winners: list[Winner] = []
         self._changed = False  # the table was measured with other winners
         self._opened = False  # the last search had cells
@@ -146,7 +145,6 @@ class Loop:
         return Standing(
             winners=bool(self._winners),
             changed=self._changed,
-            stands=not self._winners or self._fixed.stands(self._winners),
             opened=self._opened,
             may_search=self._settings.search.goes_on(self._searched),
             may_set=self._may_set,
@@ -162,10 +160,8 @@ class Loop:
             self._search()
         elif step is Step.SETTINGS:
             self._of_the_process()
-        elif step is Step.CONFIRM:
-            self._confirm()
         else:
-            self._undo()
+            self._confirm()
 
     def _tell_what_is_in_force(self) -> None:
         environment = os.environ | self._toolchain.installation.environment
@@ -180,29 +176,6 @@ class Loop:
                 f"{self._site.path}, by {self._site.where}, is in force in the library as it is; "
                 "candidates are tried without it, and an exported file takes its place",
             )
-
-    def _round(self, stage: str) -> None:
-        """Keeps the table of a round that stands."""
-        before = self._fixed.last
-        if self._fixed.enter(stage, self._winners, self._table):
-            verdicts.put(self._db, self._campaign.id, stage, self._table)
-        else:
-            count = counted(len(violations(self._table)), "violation")
-            text = f"{stage}: {count}, after {len(violations(before.table))} in {before.stage}"
-            self._store.tell("more violations", text)
-
-    def _undo(self) -> None:
-        """Takes back winners that raised violations which no search has removed."""
-        fixed = self._fixed
-        culprits = fixed.culprits(self._winners, self._table)
-        for culprit in culprits:
-            why = "it raises more violations than it removes"
-            vetting.tell(self._store, "winner dropped", "undone", culprit, why)
-        self._rounds.seconds.refuse(culprits)
-        self._winners = ranges.measured(fixed.without(culprits, self._winners), self._sizes)
-        self._changed = not fixed.stands(self._winners)
-        if not self._changed:
-            self._table = fixed.last.table
 
     def _before(self) -> None:
         settings, store = self._settings, self._store
@@ -223,7 +196,7 @@ class Loop:
             found, self._only_in_loops = elsewhere.table, elsewhere.only
         verdicts.put(self._db, self._campaign.id, "before", found)
         self._table_before = self._table = found
-        self._fixed = FixedPoint(found, self._order)
+        self._fixed = FixedPoint(found)
         self._budget.measured()
 
     def _other_uses(self, *, whole: bool, winners: Sequence[Winner] = ()) -> OtherUses:
@@ -296,7 +269,8 @@ class Loop:
         self._ridden[vetted.stage] = vetted.ridden
         self._budget.confirmed(begun)
         if not self._changed:
-            self._round(vetted.stage)
+            self._fixed.enter(vetted.stage, self._winners, self._table)
+            verdicts.put(self._db, self._campaign.id, vetted.stage, self._table)
         elif not self._winners:
             # All are lost: the table was measured with what is in force no more.
             self._table, self._changed = self._fixed.last.table, False

@@ -37,7 +37,8 @@ def reaching(winners: Sequence[Winner], cell: Target, built_on: BuiltOn) -> list
 def reaches(winner: Winner, cell: Target, built_on: BuiltOn) -> bool:
     """Whether a winner can change what happens in a cell: its own, or, for a knob, another size of
     its function (a variable that is set may turn off what the library does without it) or a cell of
-    a function that the library may build on the tuned one. A variant of ours reaches no other."""
+    a function that the library may build on the tuned one. A variant of ours reaches no other by
+    itself (`cell_changes` knows mock-ups that call what it stands in for)."""
     if holds(winner, cell):
         return True
     if winner.variant != "default":
@@ -84,18 +85,52 @@ def is_in_force(winners: Sequence[Winner], left: Side, right: Side) -> bool:
     return same and winner is not None and winner.variant == right.variant
 
 
-def side_changes(winners: Sequence[Winner], side: Side, built_on: BuiltOn) -> bool:
-    """Whether a side of a table takes another time when these come, go or change. A mock-up calls
-    functions at sizes of its own."""
+def side_changes(
+    changed: Sequence[Winner], side: Side, built_on: BuiltOn, in_force: Sequence[Winner]
+) -> bool:
+    """Whether a side of a table takes another time when these come, go or change, beside what is
+    `in_force`. A mock-up calls functions at sizes of its own."""
     if side.variant == LIBRARY and not side.ranks:
-        return bool(reaching(winners, Target(side.function, side.bytes), built_on))
+        return cell_changes(changed, Target(side.function, side.bytes), built_on, in_force)
     called = (side.function,) if side.ranks else calls(side.function, side.variant)
-    return (
-        bool(winners)
-        if called is None
-        else any(
-            winner.function == name or winner.function in built_on.get(name, ())
-            for winner in winners
-            for name in called
-        )
+    return _are_about(changed, called, built_on, in_force)
+
+
+def cell_changes(
+    changed: Sequence[Winner], cell: Target, built_on: BuiltOn, in_force: Sequence[Winner]
+) -> bool:
+    """The same for the library's own call, and for the mock-up that is in force in its place, whose
+    calls are replaced in turn."""
+    if reaching(changed, cell, built_on):
+        return True
+    answer = deciding(in_force, cell)
+    if answer is None or answer.variant == LIBRARY:
+        return False
+    return _are_about(changed, calls(answer.function, answer.variant), built_on, in_force)
+
+
+def _are_about(
+    changed: Sequence[Winner],
+    called: Collection[str] | None,
+    built_on: BuiltOn,
+    in_force: Sequence[Winner],
+) -> bool:
+    """Whether some are about functions that are `called` (None: nobody says which), or that these
+    are made of."""
+    names, further = set[str](), set(called or ())
+    while further and called is not None:
+        names |= further
+        made = [
+            calls(winner.function, winner.variant)
+            for winner in in_force
+            if winner.function in further and winner.variant != LIBRARY
+        ]
+        called = None if None in made else called
+        further = {name for those in made for name in those or ()} - names
+    if called is None:
+        return bool(changed)
+    return any(
+        winner.function == name or winner.function in built_on.get(name, ())
+        for winner in changed
+        for name in names
     )

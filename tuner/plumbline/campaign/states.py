@@ -1,8 +1,7 @@
 """What a campaign does next: its steps, the one function that leads from one to the next, and the
 loop that takes them.
 
-Why this comes to an end, and why the number of violations never rises on the way:
-docs/design/search.md."""
+Why this comes to an end: docs/design/search.md."""
 
 from __future__ import annotations
 
@@ -18,26 +17,22 @@ from plumbline_db.records import Campaign
 class Step(Enum):
     """`BEFORE`: the table of the library as it is. `SEARCH`: cells that the last table asks for.
     `SETTINGS`: those of the process as a whole. `CONFIRM`: winners are tried, exported, and the
-    table is measured with them. `UNDO`: winners that raised violations are taken back. `END`: the
-    last round that stands is kept."""
+    table is measured with them. `END`: the last round is kept."""
 
     BEFORE = "before"
     SEARCH = "search"
     SETTINGS = "settings"
     CONFIRM = "confirm"
-    UNDO = "undo"
     END = "end"
 
 
 class Standing(msgspec.Struct, frozen=True):
     """Where a campaign stands after a step. `winners`: it has some. `changed`: the table was
-    measured with other ones. `stands`: they are those of the last round that stands (none: the
-    library as it is). `opened`: the last search opened cells. `may_search`: rounds are left.
+    measured with other ones. `opened`: the last search opened cells. `may_search`: rounds are left.
     `may_set`: settings of the process are to be tried yet."""
 
     winners: bool
     changed: bool
-    stands: bool
     opened: bool
     may_search: bool
     may_set: bool
@@ -46,20 +41,16 @@ class Standing(msgspec.Struct, frozen=True):
 def after(done: Step, now: Standing, has_time: Callable[[], bool]) -> Step:
     """The next step. `has_time` is asked only where the answer matters: a campaign with a larger
     budget takes up what is stored up to the first answer that is another one."""
-    if done is Step.UNDO and not now.changed and not (now.may_set and has_time()):
-        return Step.END
     unconfirmed = now.changed and now.winners
     opened = done is Step.SEARCH and now.opened
     if opened and unconfirmed:
         return Step.CONFIRM
-    begins = opened or done in (Step.BEFORE, Step.CONFIRM, Step.UNDO)
+    begins = opened or done in (Step.BEFORE, Step.CONFIRM)
     if begins and now.may_search and has_time():
         return Step.SEARCH
-    if now.stands and not now.changed and now.may_set and has_time():
+    if not now.changed and now.may_set and has_time():
         return Step.SETTINGS
-    if unconfirmed:
-        return Step.CONFIRM
-    return Step.END if now.stands else Step.UNDO
+    return Step.CONFIRM if unconfirmed else Step.END
 
 
 class Steps(Protocol):

@@ -171,7 +171,7 @@ class Vetting:
             *(self._store, stage, self._guidelines, self._settings, suite, environment),
             riders=uses.riders,
             earlier=None if changed is None else self._table,
-            changed=lambda side: reach.side_changes(changed or [], side, built_on),
+            changed=lambda side: reach.side_changes(changed or [], side, built_on, winners),
             in_force=partial(reach.is_in_force, winners),
         )
 

@@ -185,7 +185,6 @@ class Loop:
         return Standing(
             winners=bool(self._winners),
             changed=bool(self._winners) and not self._confirmed,
-            stands=True,
             opened=False,
             may_search=False,  # overlap has no algorithms to choose from, but settings
             may_set=violated and not self._settings.search.verifies_only and not self._searched,

@@ -1,18 +1,15 @@
-"""What depends on what: guideline → function → guideline. In which order cells are searched, and
-whose winners a new violation is owed to.
+"""What depends on what: guideline → function → guideline. In which order cells are searched.
 
 A pattern f ⪯ g + h depends on g and h: when they become faster, its bound moves, and it may break.
-So right-hand sides are searched first. Pure: names, verdicts and winners."""
+So right-hand sides are searched first. Pure: names and verdicts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from plumbline.core.guidelines import Guidelines
-from plumbline.core.variant_spec import variant_name
-from plumbline_db.records import Verdict, Winner
+from plumbline_db.records import Verdict
 
-from .outcome import deciding
 from .space.cells import Target
 
 
@@ -22,20 +19,13 @@ class Order:
     def __init__(self, guidelines: Guidelines) -> None:
         self._uses = {pattern.id: pattern.uses for pattern in guidelines.patterns}
         self._split = guidelines.split
-        self._parts = {
-            variant_name(pattern.variant): set(pattern.uses) for pattern in guidelines.patterns
-        }
-
-    def made_of(self, function: str, mockup: str) -> set[str]:
-        """The functions that a mock-up of `function` calls; parts of a split call that itself."""
-        return self._parts.get(mockup, {function})
 
     def layers(self, targets: Sequence[Target], verdicts: Iterable[Verdict]) -> list[list[Target]]:
         """`targets` in the order of work; functions that wait for each other are searched
         together."""
         return [
             [target for target in targets if target.function in together]
-            for together in _levels(self.waits(targets, verdicts))
+            for together in levels(self.waits(targets, verdicts))
         ]
 
     def waits(self, targets: Sequence[Target], verdicts: Iterable[Verdict]) -> dict[str, set[str]]:
@@ -51,24 +41,6 @@ class Order:
                 } - {verdict.function}
         return waits
 
-    def raised_by(self, violation: Verdict, winners: Sequence[Winner]) -> list[Winner]:
-        """The winners that may have made the right side of `violation` faster than the left: those
-        at its size where there are some, else those at other sizes of the functions it is made
-        of."""
-        if violation.kind == "pattern":
-            functions = set(self._uses.get(violation.guideline, ()))
-            size = violation.bytes
-        else:
-            functions = {violation.function}
-            size = self.other_size(violation)
-        there = [winner for winner in winners if winner.function in functions]
-        at_size = {
-            id(one)
-            for name in functions
-            if (one := deciding(winners, Target(name, size))) is not None
-        }
-        return [winner for winner in there if id(winner) in at_size] or there
-
     def other_size(self, violation: Verdict) -> int:
         """Of the calls that the right side is made of, of the same function."""
         for pieces in self._split.pieces:
@@ -77,7 +49,7 @@ class Order:
         return violation.other_bytes
 
 
-def _levels(waits: Mapping[str, set[str]]) -> list[set[str]]:
+def levels(waits: Mapping[str, set[str]]) -> list[set[str]]:
     """Names by level: each waits for those of earlier levels alone, or for some that wait for it
     in turn."""
     reach: dict[str, set[str]] = {}

@@ -33,14 +33,12 @@ from .race.race import Race
 from .races import Races
 from .rescue import rescue
 from .second_choice import InForce, Raced, SecondChoices
-from .space.candidates import DEFAULT, CandidateSpace
+from .space.candidates import CandidateSpace
 from .space.cells import Target
 from .space.select import Selection, Trials
 from .wanted_cells import doubtful, idle, near, violated
 
 _RESCUE = 0.1  # of the budget
-# Mock-ups of these let ranks agree by a call of a few bytes.
-_AGREEING = {"MPI_Alltoallv", "MPI_Barrier", "MPI_Gatherv", "MPI_Scatterv"}
 
 
 class Rounds:
@@ -172,10 +170,10 @@ class Rounds:
         *,
         refine: Callable[[], bool],
     ) -> list[Winner]:
-        """Races the fresh cells, right-hand sides first: each layer with the library's knobs that
-        have won earlier, and those that are `standing`, in force. (Of ours not: where one stands in
-        for a call, nothing inside it is replaced.) Where launches are dear, all race at once, and
-        those again that a knob has won for which they should have waited. Where one choice must
+        """Races the fresh cells, right-hand sides first: each layer with what has won earlier, and
+        what is `standing`, in force: mock-ups are made of these then, as they are where they stand
+        in for a call. Where launches are dear, all race at once, and those again which should have
+        waited for what has won. Where one choice must
         hold for all sizes, all sizes race; sizes whose monotony a winner can break race along.
         Where launches are dear, what winners break at other sizes races too, before anybody
         confirms them."""
@@ -239,11 +237,8 @@ class Rounds:
         others = [
             winner
             for winner in [*standing, *found]
-            if winner.variant == DEFAULT.variant
-            and (
-                winner.function == EVERY_FUNCTION
-                or not any(outcome.holds(winner, target) for target in raced)
-            )
+            if winner.function == EVERY_FUNCTION
+            or not any(outcome.holds(winner, target) for target in raced)
         ]
         if others:
             around |= in_force(others, suite.name)
@@ -273,27 +268,14 @@ class Rounds:
     ) -> list[Winner]:
         """Races our variants against the present state of `targets`, which are stuck, with the
         `standing` winners in force; returns the winners with `standing` ones cut back where a new
-        one takes over. Mock-ups that make calls which one of ours stands in for do not race: when
-        they stand in for a call themselves, nothing inside them is replaced."""
+        one takes over."""
         self._again |= set(targets)
-        ours = [winner for winner in standing if winner.variant != DEFAULT.variant]
         candidate_space = self._candidate_space.without_knobs()
         suite = Suite("search", number, "in-force")
         race = self._races.begin(candidate_space, suite, in_force(standing, suite.name), standing)
         self._store.progress.step(
             f"searching {counted(len(targets), 'cell')} with the files in force"
         )
-        barred = {
-            target: {
-                name
-                for name in candidate_space.mockups(target.function)
-                if any(
-                    self._answer(ours, called, target)
-                    for called in self._order.made_of(target.function, name)
-                )
-            }
-            for target in targets
-        }
         new = self._run(
             race,
             candidate_space,
@@ -302,7 +284,6 @@ class Rounds:
             targets,
             verdicts,
             in_force=standing,
-            barred=barred,
             refine=True,
         )
         # What stands and has won again stays what it is: accepted, and confirmed.
@@ -314,23 +295,6 @@ class Rounds:
             )
         ]
         return ranges.measured(ranges.cut_back(standing, new), self._sizes) + new
-
-    def _answer(self, winners: Sequence[Winner], called: str, target: Target) -> bool:
-        """Return whether some of these answer calls of the function `called` that a mock-up of
-        `target` makes: of the whole message, padded where its parts are equal; of a piece of it,
-        where it calls its own function; of the few numbers by which ranks of an irregular function
-        agree on the lengths."""
-        p, size = self._settings.ranks.nprocs, target.bytes
-        volumes = {size, -(-size // p) * p}
-        if called == target.function:
-            volumes |= {size // pieces for pieces in range(2, p + 1)}
-        if target.function in _AGREEING:
-            volumes |= {1, 4, 8, p}
-        return any(
-            outcome.holds(winner, Target(called, volume))
-            for winner in winners
-            for volume in volumes
-        )
 
     def _select(
         self,
@@ -386,7 +350,6 @@ class Rounds:
         *,
         in_force: Sequence[Winner],
         close: Neighbours | None = None,
-        barred: Mapping[Target, Collection[str]] | None = None,
         refine: bool,
     ) -> list[Winner]:
         opened_by: dict[Target, list[str]] = {target: [] for target in targets}
@@ -397,8 +360,8 @@ class Rounds:
         beside = [cell for cell in close.of(targets) if cell in entered] if close else []
         bound = bounds(verdicts)
         without = idle(candidate_space, [*targets, *beside], entered, verdicts)
-        for more in (self.seconds.refused, barred or {}):
-            without = {cell: {*names, *more.get(cell, ())} for cell, names in without.items()}
+        refused = self.seconds.refused
+        without = {cell: {*names, *refused.get(cell, ())} for cell, names in without.items()}
         along: list[Target] = []
         if race.knows_more:
             along = self._there(near(verdicts, self._sizes, {*self._searched, *entered}))
@@ -450,11 +413,18 @@ class Rounds:
 
 
 def _moved(
-    cells: Iterable[Target], waits: Mapping[str, Collection[str]], winners: Iterable[Winner]
+    cells: Iterable[Target], waits: Mapping[str, Collection[str]], winners: Sequence[Winner]
 ) -> list[Target]:
-    """Those whose mock-ups are made of what a knob has won."""
-    tuned = {winner.function for winner in winners if winner.variant == DEFAULT.variant}
-    return [cell for cell in cells if not tuned.isdisjoint(waits[cell.function])]
+    """Those whose mock-ups are made of calls that have a winner."""
+    return [
+        cell
+        for cell in cells
+        if any(
+            outcome.holds(winner, Target(name, cell.bytes))
+            for name in waits[cell.function]
+            for winner in winners
+        )
+    ]
 
 
 def _cell(verdict: Verdict) -> tuple[str, str, int]:
