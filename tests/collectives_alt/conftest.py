@@ -26,7 +26,7 @@ def under_mpich() -> Build:
     wrapper = MPICH / "bin" / "mpicc"
     if not wrapper.exists():
         pytest.skip("no MPICH in build/mpis: `make setup-mpis` fetches it")
-    programs = ("variants", "elements", "refused", "crowd", "farewell", "jobs")
+    programs = ("variants", "counts", "elements", "refused", "crowd", "farewell", "jobs")
     return make(*programs, mpicc=str(wrapper))
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.collectives_alt.programs import Build, mpirun
-from tests.collectives_alt.started import Started, forced, rule, turns
+from tests.collectives_alt.programs import Build, mpiexec, mpirun
+from tests.collectives_alt.started import Started, forced, profile_text, rule, turns
 
 pytestmark = pytest.mark.mpi
 
@@ -71,17 +71,14 @@ def test_both_classes_and_those_that_commute(build: Build, tmp_path: Path) -> No
     assert outcome.keys() - replaced(outcome) == {"MPI_INT ordered"}
 
 
-@pytest.mark.parametrize("nprocs", [3, 4])
-def test_equal_counts(build: Build, tmp_path: Path, nprocs: int) -> None:
-    """A rule for equal counts leaves all other calls, whatever the call before was; ranks that
-    write the same counts in other types decide alike."""
-    rules = [
-        rule(f"MPI_{name}", "canary", f"{ALL} counts=equal")
-        for name in ("Allgatherv", "Reduce_scatter")
-    ]
-    run = Started(build, tmp_path, "\n".join(rules), program="counts", nprocs=nprocs)
-    assert (run.done.returncode, run.done.stderr) == (0, "")
-    lines = [line.split(" ", 1)[1].rsplit(" ", 1) for line in run.done.stdout.splitlines()]
+IF_EQUAL = "\n".join(
+    rule(f"MPI_{name}", "canary", f"{ALL} counts=equal")
+    for name in ("Allgatherv", "Reduce_scatter")
+)
+
+
+def require_equal_counts_alone(stdout: str) -> None:
+    lines = [line.split(" ", 1)[1].rsplit(" ", 1) for line in stdout.splitlines()]
     assert {name for name, outcome in lines if outcome == "replaced"} == {
         *("equal", "again", "odd", "mixed", "derived"),
     }
@@ -89,7 +86,25 @@ def test_equal_counts(build: Build, tmp_path: Path, nprocs: int) -> None:
         *("growing", "last", "half", "mixed odd", "derived odd"),
     }
     assert len(lines) == 2 * 2 * 7 + 6
+
+
+@pytest.mark.parametrize("nprocs", [3, 4])
+def test_equal_counts(build: Build, tmp_path: Path, nprocs: int) -> None:
+    """A rule for equal counts leaves all other calls, whatever the call before was; ranks that
+    write the same counts in other types decide alike."""
+    run = Started(build, tmp_path, IF_EQUAL, program="counts", nprocs=nprocs)
+    assert (run.done.returncode, run.done.stderr) == (0, "")
+    require_equal_counts_alone(run.done.stdout)
     assert [one["counts"] for one in run.report["rules"]] == ["equal", "equal"]
+
+
+def test_equal_counts_under_mpich(under_mpich: Build, tmp_path: Path) -> None:
+    path = tmp_path / "site.profile"
+    path.write_text(profile_text(IF_EQUAL))
+    env = {"LD_PRELOAD": str(under_mpich.preload), "PLUMBLINE_PROFILE": str(path)}
+    done = mpiexec(3, under_mpich.program("counts"), env=env, timeout=60)
+    assert done.returncode == 0, done.stderr
+    require_equal_counts_alone(done.stdout)
 
 
 def test_calls_that_a_rule_for_equal_counts_leaves_are_right(build: Build, tmp_path: Path) -> None:
