@@ -21,7 +21,7 @@ from plumbline.results import report
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
 from plumbline.system.processor_time import Others
-from plumbline_db import runs, verdicts, winners
+from plumbline_db import runs, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite, Winner
 from tests.db import build
@@ -184,6 +184,29 @@ def test_load_costs_a_campaign_less_than_as_much_again(
     quiet, loaded = done(Shared(lambda _: QUIET, SLOW)), done(Shared(others, SLOW))
     assert loaded[0] < 2 * quiet[0] and loaded[1] < 2 * quiet[1]
     assert loaded[2] == quiet[2]
+
+
+@pytest.mark.parametrize(("others", "launches"), [(QUIET, 2), (BUSY, 4)])
+def test_what_is_slower_in_another_use_is_given_up_later_beside_other_work(
+    db: Database, tmp_path: Path, others: float, launches: int
+) -> None:
+    """Two launches beside other work count for one."""
+    doubling = "recursive_doubling"
+    costs = Costs(
+        default={"MPI_Allreduce": lambda _: 3.0},
+        algorithm={("MPI_Allreduce", doubling): lambda *_: 0.6},
+        where={(doubling, "stream"): 8.0},
+    )
+    settings = SETTINGS.but(guidelines=["GL12"], launches=6, launches_max=8)
+    machine = Shared(lambda _: others, costs)
+    done = whole.campaign(db, machine, settings, tmp_path, other_work=OtherWork())
+    details = [
+        trial.detail
+        for search in searches.all_searches(db, done.id)
+        for trial in search.trials
+        if doubling in trial.knobs.values() and trial.state == "slower"
+    ]
+    assert details and all(f"in {launches} launches" in detail for detail in details)
 
 
 def test_a_large_gain_is_found_though_load_leaves_everything_undecided(

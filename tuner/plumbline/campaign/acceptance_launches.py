@@ -67,7 +67,8 @@ class AcceptanceLaunches:
         )
         rows = [row for (row,) in family.cells]
         self._add(suite.part("first"), 0, FIRST_LOOK, trials, _FIRST_BLOCKS)
-        hopeless = _hopeless(trials, self.logs, settings)
+        # Launches beside other work do not give anything up so early.
+        hopeless = _hopeless(trials, self.logs, settings) if self._store.is_quiet else {}
         asked = [trial for trial in trials if not trial.is_among(hopeless)]
         given_up = [trial for trial in trials if trial.is_among(hopeless)]
         self.reasons |= {

@@ -32,6 +32,7 @@ class Elsewhere:
     def __init__(self, uses: Sequence[str]) -> None:
         self._uses = uses
         self._logs: dict[Key, dict[str, dict[int, float]]] = {}  # by use and launch
+        self._disturbed: set[int] = set()  # launches beside other work: two count for one
 
     def cases(self, front: Mapping[Target, Collection[Candidate]]) -> list[PlanCase]:
         """Those of candidates that have not been seen often enough, each beside the default."""
@@ -48,12 +49,16 @@ class Elsewhere:
         asked = [
             candidate
             for candidate in candidates
-            if len(self._logs.get((target, candidate), {}).get(use, ())) < LAUNCHES
+            if not self._enough(self._logs.get((target, candidate), {}).get(use, {}))
         ]
         return [DEFAULT, *asked] if asked else []
 
-    def learn(self, found: Iterable[LaunchSamples]) -> None:
-        """`found`: samples of launches, of all ways of use."""
+    def _enough(self, logs: Mapping[int, float]) -> bool:
+        """Return whether so many launches suffice to give up what is slower in all of them."""
+        return sum(0.5 if run in self._disturbed else 1.0 for run in logs) >= LAUNCHES
+
+    def learn(self, found: Iterable[LaunchSamples], *, disturbed: bool = False) -> None:
+        """`found`: samples of launches, of all ways of use; `disturbed`: beside other work."""
         times: dict[tuple[Target, str], dict[Candidate, LaunchSamples]] = {}
         for samples in found:
             case = samples.case
@@ -61,6 +66,7 @@ class Elsewhere:
                 cell = Target(case.function, case.bytes), case.use
                 candidate = Candidate(case.variant, Configuration.of(case.knobs))
                 times.setdefault(cell, {})[candidate] = samples
+                self._disturbed |= set(samples.runs) if disturbed else set()
         for (target, use), by_candidate in times.items():
             default = by_candidate.pop(DEFAULT, None)
             theirs = {} if default is None else dict(zip(default.runs, default.ns, strict=True))
@@ -79,5 +85,5 @@ class Elsewhere:
             f"{counted(len(logs), 'launch')}"
             for key, by_use in self._logs.items()
             for use, logs in by_use.items()
-            if len(logs) >= LAUNCHES and (least := min(logs.values())) > MUCH
+            if self._enough(logs) and (least := min(logs.values())) > MUCH
         }

@@ -118,6 +118,11 @@ class RaceLaunches:
             if run in default
         ]
 
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether the last launch ran beside nothing else."""
+        return self._store.is_quiet
+
     def is_hot(self, target: Target, candidate: Candidate) -> bool:
         """Whether it shares launches."""
         return not self._candidate_space.is_cold(target.function, candidate)

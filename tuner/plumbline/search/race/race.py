@@ -211,7 +211,8 @@ class Race:
 
     def _leave_out(self) -> None:
         """What is much slower in another way of use."""
-        self._elsewhere.learn(self._launches.last_samples())
+        last = self._launches.last_samples()
+        self._elsewhere.learn(last, disturbed=not self._launches.is_quiet)
         for (cell, candidate), why in self._elsewhere.slower().items():
             self._launches.fail(cell, candidate, Flaw("slower", why))
 
