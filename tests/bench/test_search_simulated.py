@@ -69,15 +69,16 @@ def test_a_mock_up_depends_on_its_parts_and_is_simulated_once(at: Here, answers:
     assert [one.name.startswith(LATER) for one in kept.launches] == [False] * 3 + [True]
 
 
-def test_nothing_is_replaced_inside_a_replacement(at: Here, answers: Exact) -> None:
-    """The Allgather inside a mock-up that answers Gather is the library's own."""
+def test_replacements_compose(at: Here, answers: Exact) -> None:
+    """The Allgather inside a mock-up that answers Gather is that of the rules."""
     cells = dict.fromkeys(at.cells(), DEFAULT)
     cells["MPI_Gather", 64] = Candidate("gather_as_allgather")
     cells["MPI_Allgather", 64] = Candidate("allgather_ring")
     around = chosen(at, cells)
     (deployed,) = answers.of([GATHER], around)
+    (by_name,) = answers.of([MOCKUP], around)
     (alone,) = answers.of([MOCKUP], AS_IT_IS)
-    assert deployed.seconds() == alone.seconds()
+    assert deployed.seconds() == by_name.seconds() != alone.seconds()
     environment = at.bench.family.in_environment({})
     profile = answers._store.path.with_suffix(".profile")
     profile.write_text("\n".join(["plumbline-profile 1", *around.lines]) + "\n")

@@ -362,3 +362,25 @@ def test_variants_whose_calls_knobs_are_about_wait_for_these(
     known = suites.get(lab.db, lab.campaign.id)
     environments = {f"accept-{known[run.suite].round}": run.environment for run in lab.runs()}
     assert environments == expected
+
+
+def test_ours_are_tried_with_ours_that_they_call_in_force(lab: Lab) -> None:
+    """Reduce as Allreduce waits for the Allreduce of ours; Gather calls nobody."""
+    names = ("allreduce_ring", "reduce_as_allreduce", "gather_binomial")
+    starter = SimulatedStarter(Costs(own=dict.fromkeys(names, 0.5)), launch_noise=0.02)
+    asked: list[tuple[set[str], str]] = []
+
+    def in_force(standing: Sequence[Winner], name: str) -> dict[str, str]:
+        asked.append(({winner.function for winner in standing}, name))
+        return {}
+
+    acceptance = acceptance_of(lab.store(starter), {}, in_force)
+    functions = ("MPI_Allreduce", "MPI_Reduce", "MPI_Gather")
+    wanted = [variant(*one, 64, 512) for one in zip(functions, names, strict=True)]
+    done = acceptance.judge(wanted)
+    assert (done.suite, asked) == (Suite("accept", 1), [])
+    done = acceptance.judge(done.winners)
+    assert (done.suite, asked) == (
+        Suite("accept", 2),
+        [({"MPI_Allreduce", "MPI_Gather"}, "accept-2")],
+    )

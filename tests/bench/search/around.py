@@ -57,10 +57,6 @@ class Around(msgspec.Struct, frozen=True):
             DEFAULT.variant,
         )
 
-    def inside(self) -> Around:
-        """As a variant sees it that stands in for a call: nothing is replaced inside."""
-        return msgspec.structs.replace(self, rules=[], lines=[])
-
     def refusal(self, function: str, size: int) -> Literal["", "error", "failed"]:
         """What becomes of a call that a canary answers."""
         if self.variant(function, size) == REFUSING_VARIANT:

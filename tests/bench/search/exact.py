@@ -54,28 +54,24 @@ class Exact:
                 self._learn(one)
 
     def of(self, cases: Sequence[PlanCase], around: Around) -> list[Answer]:
-        inside = around.inside()
-        resolved: list[tuple[PlanCase, Around]] = []
+        resolved = []
         for case in cases:
-            plain = PlanCase(case.function, case.bytes, case.variant, ranks=case.ranks)
-            instead = around.variant(case.function, case.bytes)
-            if case.variant == DEFAULT.variant != instead and not case.ranks:
-                resolved.append((PlanCase(case.function, case.bytes, instead), inside))
-            else:
-                resolved.append((plain, around))
-        for at in (around, inside):
-            missing = [
-                case
-                for case, here in resolved
-                if here is at and case.variant != REFUSING_VARIANT and self._find(case, at) is None
-            ]
-            if missing:
-                self._simulate(list(dict.fromkeys(missing)), at)
+            variant = case.variant
+            if variant == DEFAULT.variant and not case.ranks:
+                variant = around.variant(case.function, case.bytes)
+            resolved.append(PlanCase(case.function, case.bytes, variant, ranks=case.ranks))
+        missing = [
+            case
+            for case in resolved
+            if case.variant != REFUSING_VARIANT and self._find(case, around) is None
+        ]
+        if missing:
+            self._simulate(list(dict.fromkeys(missing)), around)
         return [
             Answer("error", "the canary refuses")
             if case.variant == REFUSING_VARIANT
-            else _answer(self._find(case, here))
-            for case, here in resolved
+            else _answer(self._find(case, around))
+            for case in resolved
         ]
 
     def _find(self, case: PlanCase, around: Around) -> Timed | None:

@@ -59,8 +59,6 @@ class Noisy:
             if refusal := around.refusal(function, size):
                 return Answer(refusal, "the canary refuses")
             variant = around.variant(function, size)
-            if variant != DEFAULT.variant:
-                around = around.inside()
             candidate = (
                 self._here.named(function, size, around.knobs(function, size))
                 if variant == DEFAULT.variant

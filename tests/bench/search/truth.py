@@ -142,7 +142,7 @@ class Truth:
         None where it has no times."""
         others = {cell: one for cell, one in choices.items() if cell[0] != function}
         own = {(function, one): DEFAULT for one in self._sizes[function]}
-        around = chosen(self._here, others | own).inside()
+        around = chosen(self._here, others | own)
         case = candidate.case(function, size)
         if self._here.sweep.simulated and candidate.is_knobs:
             options = around.options | candidate.configuration.as_dict()
@@ -202,7 +202,7 @@ class Truth:
             for one in self._here.space(function, size)
             if not one.is_knobs
         ]
-        self._answers.of(cases, chosen(self._here, others | own).inside())
+        self._answers.of(cases, chosen(self._here, others | own))
 
     def _best(
         self,
