@@ -337,7 +337,7 @@ def test_what_is_wrong_where_nobody_measured_is_not_exported(play: Play) -> None
     assert {(one.function, one.variant) for one in found.wrong} == {("MPI_Allreduce", "default")}
     assert report.document(found)["wrong"][0]["detail"] == "simulated"
     dropped = [one.text for one in found.events if one.kind == "winner dropped"]
-    assert any("wrong result (MPI_BYTE/MPI_BOR): simulated" in text for text in dropped)
+    assert any("wrong result (MPI_FLOAT/MPI_SUM): simulated" in text for text in dropped)
     tables = text_tables.of(found, load_guidelines(), all_rows=False)
     assert "Wrong results" in [str(one.title) for one in tables if isinstance(one, Table)]
 

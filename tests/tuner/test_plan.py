@@ -21,6 +21,7 @@ from plumbline.core.plan import (
     RoundTrips,
     StoppingRule,
     measurable,
+    rounding,
 )
 from plumbline_db.errors import UsageError
 from tests.tuner import simulated
@@ -171,9 +172,11 @@ def test_words_that_cannot_stand_in_a_plan(word: str) -> None:
 
 @given(FUNCTIONS, SIZES, st.integers(2, 9), st.sampled_from(sorted(TYPE_BYTES)))
 def test_measurable(function: str, sizes: list[int], nprocs: int, type_: str) -> None:
-    """Distinct cells, in order, out of the sizes that were asked for, none below one element (one
-    block where blocks are equal); every size asked for has its cell."""
-    found = measurable(function, sizes, nprocs, Data(type=type_))
+    """Distinct cells, in order, out of the sizes that were asked for, those of reductions in whole
+    elements, none below one element (one block where blocks are equal); every size has its cell."""
+    data = Data(type=type_)
+    found = measurable(function, sizes, nprocs, data)
+    sizes = [data.whole(function, size) for size in sizes]
     unit = TYPE_BYTES[type_] * (nprocs if function in MESSAGE_FUNCTIONS_IN_BLOCKS else 1)
     padded = [-(-size // unit) for size in found]
     assert found == sorted(found)
@@ -185,6 +188,38 @@ def test_measurable(function: str, sizes: list[int], nprocs: int, type_: str) ->
             assert -(-size // unit) in padded
     # A size that is moved as it stands is preferred to one that is padded to it.
     assert all(size % unit == 0 for size in found if -(-size // unit) * unit in sizes)
+
+
+def test_reductions_add_floats_and_the_others_send_bytes() -> None:
+    """As OSU and IMB do; a type that is named is that of every function."""
+    reduced = Data("MPI_FLOAT", "MPI_SUM", 2)
+    assert Data(root=2).of("MPI_Allreduce") == Data(root=2).of("MPI_Ireduce") == reduced
+    assert Data().of("MPI_Reduce_local") == Data("MPI_FLOAT", "MPI_SUM")
+    assert Data().of("MPI_Gather").type == "MPI_BYTE"
+    assert Data("MPI_BYTE").of("MPI_Scan") == Data("MPI_BYTE", "MPI_BOR")
+    assert Data(op="MPI_MAX").of("MPI_Scan") == Data("MPI_FLOAT", "MPI_MAX")
+    assert {Data("MPI_DOUBLE").of(name).type for name in ("MPI_Scan", "MPI_Bcast")} == {
+        "MPI_DOUBLE"
+    }
+    plan = Plan("r", 7, (PlanCase("MPI_Allreduce", 8), PlanCase("MPI_Bcast", 8)))
+    first, second = plan.text().splitlines()[2:]
+    assert "type=MPI_FLOAT op=MPI_SUM" in first and "type=MPI_BYTE op=MPI_BOR" in second
+
+
+def test_sizes_of_reductions_are_multiples_of_the_element() -> None:
+    assert measurable("MPI_Allreduce", [1, 2, 5, 8, 13], 4, Data()) == [4, 8, 16]
+    assert measurable("MPI_Bcast", [1, 2, 5, 8, 13], 4, Data()) == [1, 2, 5, 8, 13]
+    assert measurable("MPI_Allreduce", [5, 13], 4, Data("MPI_BYTE")) == [5, 13]
+    assert measurable("MPI_Reduce_scatter", [5, 13], 4, Data("MPI_DOUBLE")) == [8, 16]
+
+
+def test_what_is_rounded_is_told_once() -> None:
+    asked = {"MPI_Scan": [8, 5], "MPI_Allreduce": [5, 13], "MPI_Bcast": [7]}
+    assert rounding(asked, Data()) == (
+        "sizes of reductions are multiples of the element (MPI_FLOAT): rounded up 5 B to 8 B, "
+        "13 B to 16 B for MPI_Allreduce, MPI_Scan; --type MPI_BYTE measures every size"
+    )
+    assert rounding(asked, Data("MPI_BYTE")) == rounding({"MPI_Scan": [8]}, Data()) == ""
 
 
 def test_a_barrier_has_one_cell() -> None:

@@ -31,12 +31,12 @@ def test_every_left_side_and_the_right_sides_of_patterns() -> None:
     assert found == [
         PlanCase("MPI_Gather", 64),
         PlanCase("MPI_Gather", 16384),
-        PlanCase("MPI_Allreduce", 1),
+        PlanCase("MPI_Allreduce", 4),
         PlanCase("MPI_Allreduce", 64),
         PlanCase("MPI_Allreduce", 16384),
         PlanCase("MPI_Gather", 64, "gather_as_allgather"),
         PlanCase("MPI_Gather", 16384, "gather_as_allgather"),
-        PlanCase("MPI_Allreduce", 1, "allreduce_as_reduce_plus_bcast"),
+        PlanCase("MPI_Allreduce", 4, "allreduce_as_reduce_plus_bcast"),
         PlanCase("MPI_Allreduce", 64, "allreduce_as_reduce_plus_bcast"),
         PlanCase("MPI_Allreduce", 16384, "allreduce_as_reduce_plus_bcast"),
     ]

@@ -44,13 +44,13 @@ def test_a_rule_is_tried_over_its_range_with_the_types_of_applications() -> None
     found = trials(RING, SETTINGS, SIZES)
     assert {(one.function, one.least, one.bytes) for one in found} == {("MPI_Allreduce", 64, 512)}
     assert [one.data for one in found] == [
-        Data("MPI_BYTE", "MPI_BOR"),
-        Data("MPI_DOUBLE", "MPI_SUM"),
         Data("MPI_FLOAT", "MPI_SUM"),
+        Data("MPI_DOUBLE", "MPI_SUM"),
+        Data("MPI_BYTE", "MPI_BOR"),
     ]
     assert found[0].calls == CALLS > found[1].calls > 100
     (every, *_) = trials(tuned("MPI_Allreduce", "ring", 0, 3000), SETTINGS, SIZES)
-    assert every.calls - every.calls // 8 >= 3001  # the others are of any count
+    assert every.calls - every.calls // 8 >= 751  # the others are of any count
 
 
 def test_rules_without_an_end_and_large_ones_have_bounds() -> None:

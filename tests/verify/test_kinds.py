@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.core.guidelines import Pattern, load
-from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, part_bytes
+from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, Data, part_bytes
 from plumbline.verify import kinds, monotony, pattern, rank, split
 from plumbline.verify.index import Index, Obstacle, Side
 from plumbline_db.errors import UsageError
@@ -135,7 +135,7 @@ def test_each_rank_keeps_its_counts(size: int, nprocs: int, ranks: int, function
     """As the probe splits a volume (probes/measure/shape.c): equal blocks, padded; else as evenly
     as can be, the first ranks take one more."""
     ranks = min(ranks, nprocs)
-    part = part_bytes(function, size, nprocs, ranks, "MPI_INT")
+    part = part_bytes(function, size, nprocs, ranks, Data("MPI_INT"))
 
     def counts(volume: int, over: int) -> list[int]:
         elements = -(-volume // 4)

@@ -16,7 +16,7 @@ from plumbline.results import profiling
 from plumbline.settings import identity
 from plumbline.system import paths
 from plumbline.system.machine import processing_units
-from plumbline_db import campaigns, connection, exports, winners
+from plumbline_db import campaigns, connection, exports, runs, winners
 from plumbline_db.connection import Database
 from plumbline_exporters.registry import exporters
 from tests.tuner import planted
@@ -146,6 +146,27 @@ def test_a_guideline_of_another_function_is_told(starter: SimulatedStarter, tmp_
         "what `guidelines` name"
     ]
     assert "as well" not in plumbline("verify", "--guidelines", "GL12,GL7", *words).err
+
+
+def test_sizes_that_are_rounded_up_are_told_once(starter: SimulatedStarter, tmp_path: Path) -> None:
+    """Elements of reductions are whole; a size that nobody has asked for is no news."""
+    path = tmp_path / "a.db"
+    words = ["verify", "--nprocs", "4", "--guidelines", "GL12,GL3", "--db", path]
+    said = plumbline(*words, "--sizes", "1022,16384", "--all")
+    told = [line for line in said.err.splitlines() if "rounded up" in line]
+    assert told == [
+        "plumbline: sizes of reductions are multiples of the element (MPI_FLOAT): rounded up "
+        "1022 B to 1024 B for MPI_Allreduce; --type MPI_BYTE measures every size"
+    ]
+    with Database.open(path) as db:
+        (campaign,) = campaigns.every(db)
+        cases = [median.case for median in runs.medians(db, campaign.id, ["before"])]
+    measured = {(case.function, case.bytes, case.type) for case in cases}
+    assert ("MPI_Allreduce", 1024, "MPI_FLOAT") in measured
+    assert ("MPI_Gather", 1022, "MPI_BYTE") in measured
+    assert "rounded" not in plumbline(*words).err
+    bytes_ = ["--type", "MPI_BYTE", "--op", "MPI_BOR"]
+    assert "rounded" not in plumbline(*words, "--sizes", "1022,16384", *bytes_).err
 
 
 # --- results ------------------------------------------------------------------------------------

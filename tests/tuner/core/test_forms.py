@@ -28,7 +28,7 @@ def test_they_have_the_volumes_of_their_function() -> None:
     for form in ("MPI_Igather", "MPI_Gather_init"):
         assert least_bytes(form, 4, Data()) == 4
         assert measurable(form, [1, 5, 8], 4, Data()) == [8]
-        assert part_bytes(form, 16, 4, 2, "MPI_BYTE") == 8
+        assert part_bytes(form, 16, 4, 2, Data("MPI_BYTE")) == 8
     for form in ("MPI_Ibarrier", "MPI_Barrier_init"):
         assert measurable(form, [1, 2], 4, Data()) == [0]
     assert {"MPI_Iallreduce", "MPI_Scan_init"} < REDUCTIONS

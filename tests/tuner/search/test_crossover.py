@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plumbline.core.plan import Data
 from plumbline.libraries.space import Space
 from plumbline.search import crossover
 from plumbline.search.crossover import MOST_LOOKS, SizeGrid
@@ -40,7 +41,7 @@ def test_asked_about_are_sizes_between_that_the_library_can_tell_apart(
     one: int, other: int, function: str
 ) -> None:
     low, high = sorted((one, other))
-    grid = SizeGrid(NPROCS, "MPI_DOUBLE")
+    grid = SizeGrid(NPROCS, Data("MPI_DOUBLE"))
     unit = grid.unit(function)
     assert unit == (8 if function == ALLREDUCE else 32)
     found = grid.between(function, low, high)
@@ -54,7 +55,7 @@ def test_asked_about_are_sizes_between_that_the_library_can_tell_apart(
 @given(SIZE, SIZE)
 def test_a_gap_of_any_width_is_closed_by_a_few_questions(one: int, other: int) -> None:
     low, high = sorted((one, other))
-    grid = SizeGrid(NPROCS, "MPI_BYTE")
+    grid = SizeGrid(NPROCS, Data("MPI_BYTE"))
     asked = 0
     steps = 2 * math.log2(max(2.0, high))
     while found := grid.between(ALLREDUCE, low, high):
@@ -64,7 +65,7 @@ def test_a_gap_of_any_width_is_closed_by_a_few_questions(one: int, other: int) -
 
 
 def test_all_steps_at_once_where_launches_are_dear() -> None:
-    grid = SizeGrid(NPROCS, "MPI_BYTE", at_once=True)
+    grid = SizeGrid(NPROCS, Data("MPI_BYTE"), at_once=True)
     edges = [64, *grid.between(ALLREDUCE, 64, 1024), 1024]
     assert edges == [64, 91, 128, 181, 256, 362, 512, 724, 1024]
     assert not any(grid.between(ALLREDUCE, *gap) for gap in pairwise(edges))
@@ -86,7 +87,7 @@ def test_all_steps_at_once_where_launches_are_dear() -> None:
 def test_where_messages_go_another_way_both_sides_are_asked_about(
     function: str, low: int, high: int, expected: list[int]
 ) -> None:
-    assert SizeGrid(NPROCS, "MPI_BYTE", [32767]).between(function, low, high) == expected
+    assert SizeGrid(NPROCS, Data("MPI_BYTE"), [32767]).between(function, low, high) == expected
 
 
 def test_switches_are_as_the_library_reports_them() -> None:
@@ -149,7 +150,7 @@ class Exact:
         }
 
     def winners(self, switches: Sequence[int] = ()) -> list[Winner]:
-        grid = SizeGrid(NPROCS, "MPI_BYTE", switches)
+        grid = SizeGrid(NPROCS, Data("MPI_BYTE"), switches)
         selection = Selection(MENU, {ALLREDUCE: self.table}, NPROCS, NPROCS, tolerance=0.05)
         choose = partial(selection.choose, self.trials, self.opened)
         between = crossover.search(choose, self._measure, grid, lambda: True)

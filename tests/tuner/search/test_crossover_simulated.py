@@ -76,8 +76,8 @@ def test_where_sends_begin_to_wait_is_found_to_the_byte(simulated: Toolchain) ->
     switches = crossover.switches(simulated.space, simulated.knobs)
     assert switches == [65535]
     ranks = starting.starter(simulated, SETTINGS)
-    known, looks = found_by(ranks, SizeGrid(4, "MPI_BYTE", switches))
+    known, looks = found_by(ranks, SizeGrid(4, Data("MPI_BYTE"), switches))
     assert (known.bytes_from, known.bytes_to, looks) == (65536, 262144, 1)
-    unknown, looks = found_by(ranks, SizeGrid(4, "MPI_BYTE"))
+    unknown, looks = found_by(ranks, SizeGrid(4, Data("MPI_BYTE")))
     assert 65536 / 2**0.5 < unknown.bytes_from < 65536 * 2**0.5
     assert looks <= 3

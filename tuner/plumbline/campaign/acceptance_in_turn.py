@@ -107,7 +107,8 @@ def _log_ratios(
 def _seconds(store: LaunchStore, suite: str, plan: Plan) -> dict[PlanCase, list[float]]:
     """The medians of each case, in the order of the launches."""
     own = {
-        (case.function, case.bytes, case.use, (case.data or plan.data)): case for case in plan.cases
+        (case.function, case.bytes, case.use, (case.data or plan.data).of(case.function)): case
+        for case in plan.cases
     }
     found: dict[PlanCase, list[float]] = {}
     for median in runs.medians(store.db, store.campaign, [suite], use=None):

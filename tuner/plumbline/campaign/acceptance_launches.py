@@ -90,11 +90,11 @@ class AcceptanceLaunches:
     ) -> list[Trial]:
         """The trials in the campaign's own use of winners that hold and may be faster or slower
         there; brings what is known of these up to all launches so far."""
-        own = Circumstance("", self._plan.data)
         by_winner: dict[int, list[HypothesisState[Trial]]] = {}
         for row in rows:
             trial = row.hypothesis.key
             near = not (trial.beyond or trial.far)
+            own = Circumstance("", self._plan.data.of(trial.target.function))
             if trial.where == own and near and row.word == "holds":
                 row.comparison = paired_ratio(list(self.logs[trial].values()), confidence)
                 by_winner.setdefault(trial.winner, []).append(row)

@@ -113,7 +113,7 @@ def trials(
         if not (beyond and number >= len(fresh))
         for size in sizes
         for where in everywhere(settings, PlanCase(winner.function, size), crowded=crowded)
-        if where.data == settings.cases.data
+        if where.data == settings.cases.data.of(winner.function)
         or size not in far_sizes(winner, measured[winner.function])
     ]
 

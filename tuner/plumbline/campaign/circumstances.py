@@ -20,10 +20,10 @@ from plumbline.settings.way_of_use import SYNCHRONISED
 from plumbline_db.records import Winner
 from plumbline_exporters.bundle import conditions, is_profile
 
-# As applications call: an element is more than a byte, and fewer elements than ranks are another
-# algorithm in many libraries.
-REDUCED = (("MPI_DOUBLE", "MPI_SUM"), ("MPI_FLOAT", "MPI_SUM"))
-_MOVED = "MPI_DOUBLE"
+# Fewer elements than ranks are another algorithm in many libraries: types of several lengths are
+# tried. Applications reduce doubles and floats, papers bytes.
+_REDUCED = (("MPI_DOUBLE", "MPI_SUM"), ("MPI_FLOAT", "MPI_SUM"), ("MPI_BYTE", "MPI_BOR"))
+_MOVED = ("MPI_DOUBLE", "MPI_BYTE")
 # The classes in a profile (docs/profile.md) of types that applications reduce. What holds for bytes
 # alone is of no use to them.
 _CLASSES = {
@@ -68,14 +68,19 @@ def other_uses(settings: Settings, *, crowded: bool) -> list[str]:
 
 
 def _data(settings: Settings, case: PlanCase) -> Iterator[Data]:
-    own = settings.cases.data
+    own, *others = kinds(case.function, settings.cases.data)
     yield own
-    reduces = case.function in REDUCTIONS
-    others = REDUCED if reduces else ((_MOVED, settings.cases.op),)
-    for type, op in (*others, ("MPI_BYTE", "MPI_BOR" if reduces else settings.cases.op)):
-        data = Data(type, op, settings.cases.root)
-        if data != own and _elements(case, settings.ranks.nprocs, type):
+    for data in others:
+        if _elements(case, settings.ranks.nprocs, data.type):
             yield data
+
+
+def kinds(function: str, own: Data) -> list[Data]:
+    """Return the data that calls of a function are tried with, those of a campaign first."""
+    first = own.of(function)
+    reduces = function in REDUCTIONS
+    others = _REDUCED if reduces else [(type, first.op) for type in _MOVED]
+    return list(dict.fromkeys([first, *(Data(type, op, own.root) for type, op in others)]))
 
 
 def _elements(case: PlanCase, nprocs: int, type: str) -> bool:
@@ -88,7 +93,7 @@ def condition(winner: Winner, settings: Settings) -> str:
     """What the rule of a winner can say so that it is for the campaign's class of datatypes alone:
     `type=floating`. Empty where it cannot: only reductions have the same type on all ranks, and
     only rules of a profile have conditions."""
-    own = _CLASSES.get(settings.cases.type, "")
+    own = _CLASSES.get(settings.cases.data.of(winner.function).type, "")
     return f"type={own}" if own and winner.function in REDUCTIONS and is_profile(winner) else ""
 
 

@@ -85,7 +85,7 @@ class Trials:
         for _, check in runs.checks(store.db, store.campaign, suite.name, done.sequence):
             if check.outcome != "ok":
                 case = left[check.case]
-                data = case.data or plan.data
+                data = (case.data or plan.data).of(case.function)
                 what = f"{data.type}/{data.op}" if data.op else data.type
                 found[case] = f"{check.outcome} result ({what}): {check.detail}"
         wrong = [(cases[case], why) for case, why in found.items()]
@@ -117,7 +117,7 @@ def trials(
         )
         for number, data in enumerate(kinds):
             own = number == 0 and winner.function != EVERY_FUNCTION
-            counts = most - winner.bytes_from + 1
+            counts = (most - winner.bytes_from) // data.width(function) + 1
             every = counts <= MOST_CALLS and counts * most * settings.ranks.nprocs <= _EVERY_BYTES
             turns = counts + counts // (_SPECIAL - 1) + 1
             wanted = (max(CALLS, turns) if every else CALLS) if own else _OTHERS

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from plumbline.campaign.in_force import Files
+from plumbline.core.plan import Data
 from plumbline.measure import tables
 from plumbline.measure.launches import Progress, Silent
 from plumbline.system import paths
@@ -113,12 +114,12 @@ def _chosen(found: Files, functions: Sequence[str]) -> list[Winner]:
 def _wanted(found: Files, winners: list[Winner]) -> tuple[Wanted, list[str]]:
     settings = found.settings
     sizes = tables.sizes_of(found.toolchain.guidelines, settings)
-    data, notes = (settings.cases.type, settings.cases.op), []
-    if data[0] not in loops.TYPES or data[1] not in loops.OPS:
+    data, notes = settings.cases.data, []
+    if data.type not in ("", *loops.TYPES) or data.op not in ("", *loops.OPS):
         notes.append(
-            f"{data[0]} {data[1]} of the campaign is none of loops': MPI_BYTE in its place"
+            f"{data.type} {data.op} of the campaign is none of loops': the usual types in its place"
         )
-        data = ("MPI_BYTE", "MPI_BOR")
+        data = Data(root=data.root)
     made = cell_choice.cells(winners, sizes, settings.ranks.nprocs, data)
     if not made:
         raise PlumblineError(

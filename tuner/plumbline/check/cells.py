@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import msgspec
 
-from plumbline.campaign.circumstances import REDUCED, is_for
-from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS, TYPE_BYTES
+from plumbline.campaign.circumstances import is_for, kinds
+from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS, TYPE_BYTES, Data
 from plumbline.search.outcome import deciding
 from plumbline.search.space.cells import Target
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
@@ -46,22 +46,20 @@ def cells(
     winners: Sequence[Winner],
     sizes: Mapping[str, Sequence[int]],
     nprocs: int,
-    data: tuple[str, str],
+    data: Data,
 ) -> list[ProgramCell]:
     """All cells of the winners: the sizes that the campaign has measured (`sizes`, by function), in
-    the type that it had (`data`: type and operator); one size between each two, with an odd count;
-    of reductions the same as applications reduce."""
+    the type that it had (`data`) and the others that winners are tried with; one size between each
+    two, with an odd count."""
     found: list[ProgramCell] = []
     for function, measured in sizes.items():
-        reduces = function in REDUCTIONS
-        kinds = [data, *REDUCED] if reduces else [data, ("MPI_DOUBLE", data[1])]
-        if function == "MPI_Barrier":
-            kinds = [data]
-        for type, op in dict.fromkeys(kinds):
-            width = TYPE_BYTES[type]
+        every = kinds(function, data)
+        for each in every[:1] if function == "MPI_Barrier" else every:
+            width = TYPE_BYTES[each.type]
+            op = each.op if function in REDUCTIONS else ""
             points = [whole(function, size, width, nprocs) for size in measured]
             points += _between(winners, function, points, width, nprocs)
-            made = [ProgramCell(function, size, type, op if reduces else "") for size in points]
+            made = [ProgramCell(function, size, each.type, op) for size in points]
             found += [cell for cell in made if place_of(winners, cell) is not None]
     return sorted(set(found))
 

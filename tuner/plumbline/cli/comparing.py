@@ -52,6 +52,7 @@ def run(
     **asked: Any,
 ) -> int:
     """Exit code 3 where B is slower somewhere, or has no result any more."""
+    from plumbline.core import guidelines
     from plumbline.results import compared_now, comparison_files, regressions
     from plumbline.settings import campaign_file
     from plumbline.verify import design
@@ -72,6 +73,8 @@ def run(
     settings = campaign_file.load(None, asked)
     if sizes:
         settings = settings.but(sizes=sorted(set(sizes)))
+    measured = settings.cases.functions or guidelines.load().lhs_functions()
+    common.remark(settings.cases.rounding(measured, settings.ranks.nprocs))
     with (
         progress.Bar(in_all=2 * most) as bar,
         Database.open(program.database, write=True) as db,

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from plumbline.core.configuration import Configuration
-from plumbline.core.plan import Plan, PlanCase, StoppingRule, least_bytes
+from plumbline.core.plan import Plan, PlanCase, StoppingRule, least_bytes, rounding
 from plumbline.core.variant_spec import variant_name
 from plumbline_db.errors import UsageError
 
@@ -112,9 +112,11 @@ def command(
     (function,) = common.functions(toolchain.catalogue, [function])
     chosen = _variants(toolchain, function, variants)
     hot, cold = _configurations(toolchain, knobs, all_settings)
+    data = all_settings.cases.data
+    common.remark(rounding({function: sizes}, data))
     cases = [
         case
-        for size in sizes
+        for size in dict.fromkeys(data.whole(function, size) for size in sizes)
         for case in (
             PlanCase(function, size),
             *(PlanCase(function, size, configuration=configuration) for configuration in hot),
@@ -122,12 +124,11 @@ def command(
         )
     ]
     simulated = all_settings.ranks.simulate is not None
-    data = all_settings.cases.data
     nprocs = all_settings.ranks.placement(toolchain.launcher.processing_units()).nprocs
-    axis = Axis("ranks" if refine and len(sizes) == 1 else "bytes", nprocs)
+    axis = Axis("ranks" if refine and len({case.bytes for case in cases}) == 1 else "bytes", nprocs)
     if axis.name == "ranks":
         over = _first_ranks(max(2, data.root + 1), nprocs)
-        cases = [axis.at(place, case, data.type) for place in over for case in cases]
+        cases = [axis.at(place, case, data) for place in over for case in cases]
     plan = Plan(
         "check",
         all_settings.sampling.seed,

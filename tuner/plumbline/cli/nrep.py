@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plumbline.core.plan import Plan, PlanCase, StoppingRule, least_bytes, measurable
+from plumbline.core.plan import (
+    Plan,
+    PlanCase,
+    StoppingRule,
+    least_bytes,
+    measurable,
+    rounding,
+)
 from plumbline_db.errors import UsageError
 
 from . import base, common, completing, options, progress
@@ -83,6 +90,7 @@ def command(
     functions = tuple(common.functions(toolchain.catalogue, functions))
     settings = campaign_file.load(None, asked)
     data = settings.cases.data
+    common.remark(rounding(dict.fromkeys(functions, sizes), data))
     cases = [
         PlanCase(function, size)
         for function in dict.fromkeys(functions)

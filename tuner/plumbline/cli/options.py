@@ -370,8 +370,12 @@ shared = together(
     _shared(
         "--sizes", type=Numbers(number_of_bytes), help="Bytes, with commas between (64k: 65536)."
     ),
-    _shared("--type", unset="MPI_BYTE", help="MPI datatype."),
-    _shared("--op", unset="MPI_BOR", help="MPI reduction operator."),
+    _shared(
+        "--type",
+        help="MPI datatype of all functions; not given: MPI_FLOAT where data are reduced, else "
+        "MPI_BYTE.",
+    ),
+    _shared("--op", help="MPI reduction operator; not given: MPI_SUM, of MPI_BYTE MPI_BOR."),
     _shared("--root", type=Count(0, LARGEST), unset="0", help="Root of rooted functions."),
     _shared("--seed", type=Count(0, LARGEST), unset="1", help="Seed of orders and data."),
     _shared(

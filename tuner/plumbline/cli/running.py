@@ -128,6 +128,8 @@ def _one(
             f"{function} is measured as well: {', '.join(ids)} is about it, and "
             "`functions` adds to what `guidelines` name"
         )
+    measured = [*identity.chosen(toolchain, settings).lhs_functions(), *settings.cases.functions]
+    common.remark(settings.cases.rounding(measured, settings.ranks.nprocs))
     with Database.open(database, write=True) as db:
         campaign = identity.begin(db, toolchain, settings, new=new)
         ranks.keep_apart(campaign)

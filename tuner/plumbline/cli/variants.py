@@ -65,6 +65,7 @@ def command(
     """
     import msgspec
 
+    from plumbline.core.plan import rounding
     from plumbline.settings import campaign_file
     from plumbline.settings.toolchain import find_toolchain
 
@@ -97,6 +98,7 @@ def command(
     toolchain = msgspec.structs.replace(
         toolchain, catalogue=msgspec.structs.replace(toolchain.catalogue, variants=chosen)
     )
+    common.remark(rounding(dict.fromkeys(wanted, sizes), settings[0].cases.data))
     cells = [
         cell for setting in settings for cell in _best(toolchain, setting, wanted, sizes, launches)
     ]

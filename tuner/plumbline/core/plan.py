@@ -44,6 +44,8 @@ REDUCTIONS = with_forms(
         "MPI_Scan",
     }
 )
+# Functions that an operator is applied in, also those that send nothing.
+_WITH_OPERATOR = REDUCTIONS | {"MPI_Reduce_local"}
 WITHOUT_SIZE = with_forms({"MPI_Barrier"})
 TYPE_BYTES = {
     "MPI_BYTE": 1,
@@ -63,11 +65,27 @@ _WITH_BARRIER = frozenset({"after_barrier", "at_root", "loop", "stream"})
 
 
 class Data(msgspec.Struct, frozen=True):
-    """What is sent: MPI names of datatype and reduction operator, and the root."""
+    """What is sent: MPI names of datatype and reduction operator, and the root. An empty name
+    means the usual one of a function (`of`)."""
 
-    type: str = "MPI_BYTE"
-    op: str = "MPI_BOR"
+    type: str = ""
+    op: str = ""
     root: int = 0
+
+    def of(self, function: str) -> Data:
+        """Return the data of a call of `function`, with the usual names in place of empty ones:
+        reductions add floats, as OSU and IMB do, and other functions send bytes."""
+        type = self.type or ("MPI_FLOAT" if function in _WITH_OPERATOR else "MPI_BYTE")
+        return Data(type, self.op or ("MPI_BOR" if type == "MPI_BYTE" else "MPI_SUM"), self.root)
+
+    def width(self, function: str) -> int:
+        """Return the bytes of an element."""
+        return TYPE_BYTES[self.of(function).type]
+
+    def whole(self, function: str, size: int) -> int:
+        """Return `size`, of a reduction rounded up to a multiple of the element."""
+        width = self.width(function) if function in _WITH_OPERATOR else 1
+        return -(-size // width) * width
 
 
 class PlanCase(msgspec.Struct, frozen=True):
@@ -261,7 +279,7 @@ class Plan(msgspec.Struct, frozen=True):
         for pattern in self.patterns:
             found += pattern.lines()
         for number, case in enumerate(self.cases):
-            data = case.data or self.data
+            data = (case.data or self.data).of(case.function)
             config = configs[None if case.plain_duplicate else case.configuration]
             found.append(
                 f"case id={number} function={_value(case.function)} variant={_spec(case.variant)} "
@@ -350,13 +368,13 @@ def least_bytes(function: str, nprocs: int, data: Data) -> int:
     """The smallest volume that moves data: one element, in each block where there are blocks."""
     if function in WITHOUT_SIZE:
         return 0
-    return TYPE_BYTES[data.type] * (nprocs if function in MESSAGE_FUNCTIONS_IN_BLOCKS else 1)
+    return data.width(function) * (nprocs if function in MESSAGE_FUNCTIONS_IN_BLOCKS else 1)
 
 
-def part_bytes(function: str, size: int, nprocs: int, ranks: int, type: str) -> int:
+def part_bytes(function: str, size: int, nprocs: int, ranks: int, data: Data) -> int:
     """The volume on the first `ranks` of `nprocs` ranks that leaves each of them the counts that it
     has at the volume `size` on all: the same vector, or the same blocks."""
-    width = TYPE_BYTES[type]
+    width = data.width(function)
     elements = -(-size // width)
     if function in MESSAGE_FUNCTIONS_IN_BLOCKS:
         return -(-elements // nprocs) * ranks * width
@@ -367,18 +385,38 @@ def part_bytes(function: str, size: int, nprocs: int, ranks: int, type: str) -> 
 
 
 def measurable(function: str, sizes: Iterable[int], nprocs: int, data: Data) -> list[int]:
-    """The sizes that are distinct cells of `function`: where blocks are equal, sizes that round up
-    to the same block are one cell (the smallest that is not padded, if there is one); no size is
-    below one element, and a barrier has the size 0 alone."""
+    """Return the sizes that are distinct cells of `function`. Sizes of a reduction are multiples of
+    the element; where blocks are equal, sizes that round up to the same block are one cell (the
+    smallest that is not padded, if there is one); no size is below one element, and a barrier has
+    the size 0 alone."""
     if function in WITHOUT_SIZE:
         return [0]
     unit = least_bytes(function, nprocs, data)
     chosen: dict[int, int] = {}
-    for size in sorted(set(sizes)):
+    for size in sorted({data.whole(function, size) for size in sizes}):
         blocks = -(-size // unit)
         if blocks and (blocks not in chosen or size == blocks * unit):
             chosen[blocks] = size
     return [size for size in chosen.values() if size >= unit]
+
+
+def rounding(asked: Mapping[str, Iterable[int]], data: Data) -> str:
+    """Return a sentence about the sizes, by function, that are rounded up to whole elements; empty
+    where none is."""
+    rounded: dict[tuple[int, int], list[str]] = {}
+    for function, sizes in asked.items():
+        for size in sorted(set(sizes)):
+            if (whole := data.whole(function, size)) != size:
+                rounded.setdefault((size, whole), []).append(function)
+    if not rounded:
+        return ""
+    functions = sorted({name for names in rounded.values() for name in names})
+    sizes_told = ", ".join(f"{size} B to {whole} B" for size, whole in rounded)
+    types = sorted({data.of(function).type for function in functions})
+    return (
+        f"sizes of reductions are multiples of the element ({', '.join(types)}): rounded up "
+        f"{sizes_told} for {', '.join(functions)}; --type MPI_BYTE measures every size"
+    )
 
 
 def _value(text: str) -> str:

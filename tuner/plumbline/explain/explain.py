@@ -13,7 +13,6 @@ from typing import Literal
 
 import msgspec
 
-from plumbline.core.plan import TYPE_BYTES
 from plumbline.core.variant_spec import variant_name
 from plumbline.explain import basis as bases
 from plumbline.explain import traffic
@@ -204,7 +203,7 @@ class _Cells:
         self._space = space
         self._standards = standards
         self._basis = basis
-        self._width = TYPE_BYTES[settings.cases.type]
+        self._data = settings.cases.data
         self._simulated = settings.ranks.simulate is not None
 
     def cell(
@@ -289,11 +288,12 @@ class _Cells:
     def _floor(self, target: Target) -> Bound | None:
         if self._basis is None:
             return None
-        return bound(target.function, self._shape(None, target.bytes), self._basis.network)
+        return bound(target.function, self._shape(target), self._basis.network)
 
-    def _shape(self, of: Followed | None, size: int) -> Shape:
+    def _shape(self, target: Target, of: Followed | None = None) -> Shape:
         """With the volume in whole elements, as it is moved."""
-        volume = -(-size // self._width) * self._width
+        width = self._data.width(target.function)
+        volume = -(-target.bytes // width) * width
         nprocs = self._report.campaign.nprocs
         return Shape(nprocs, volume) if of is None else of.shape(nprocs, volume)
 
@@ -307,7 +307,7 @@ class _Cells:
     def _priced(self, target: Target, trial: Trial, default: float) -> Priced:
         of = self._followed(target, trial)
         measured = None if trial.ratio is None else trial.ratio * default
-        path = None if of is None else of.schedule.cost(self._shape(of, target.bytes))
+        path = None if of is None else of.schedule.cost(self._shape(target, of))
         simple = fine = off = None
         if path is not None and self._basis is not None:
             simple = hockney(path, self._basis.network)

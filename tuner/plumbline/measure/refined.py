@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from plumbline.core.configuration import Configuration
-from plumbline.core.plan import Plan, PlanCase, part_bytes
+from plumbline.core.plan import Data, Plan, PlanCase, part_bytes
 from plumbline.measure import refine, side_by_side
 from plumbline.measure.launches import LaunchStore
 from plumbline.measure.refine import Estimate, Refinement, SweptCurve, estimate
@@ -30,11 +30,11 @@ class Axis(NamedTuple):
     def place(self, of: PlanCase | MeasuredCase) -> int:
         return of.bytes if self.name == "bytes" else of.ranks or self.nprocs
 
-    def at(self, place: int, case: PlanCase, type: str) -> PlanCase:
+    def at(self, place: int, case: PlanCase, data: Data) -> PlanCase:
         """`case`, which is of all ranks, at a place: on fewer ranks with the counts of each."""
         if self.name == "bytes":
             return msgspec.structs.replace(case, bytes=place)
-        size = part_bytes(case.function, case.bytes, self.nprocs, place, type)
+        size = part_bytes(case.function, case.bytes, self.nprocs, place, data)
         ranks = 0 if place == self.nprocs else place
         return msgspec.structs.replace(case, bytes=size, ranks=ranks)
 
@@ -75,9 +75,7 @@ def run(
         store.progress.step(f"look {look}: {told}")
         more = msgspec.structs.replace(
             plan,
-            cases=tuple(
-                axis.at(each.place, case, plan.data.type) for each in wanted for case in there
-            ),
+            cases=tuple(axis.at(each.place, case, plan.data) for each in wanted for case in there),
         )
         found += side_by_side.run(
             *(store, more, launches, environment, settings), suite=SUITE.at(look), compare=compare

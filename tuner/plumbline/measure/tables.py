@@ -70,7 +70,7 @@ def _on_fewer_ranks(
     return [
         PlanCase(
             function,
-            part_bytes(function, size, settings.ranks.nprocs, ranks, settings.cases.type),
+            part_bytes(function, size, settings.ranks.nprocs, ranks, settings.cases.data),
             ranks=ranks,
         )
         for function, its_sizes in sizes.items()

@@ -93,7 +93,8 @@ def _require(toolchain: Toolchain, question: Question, data: Data) -> None:
     if question.bytes not in sizes:
         raise UsageError(
             f"{question.function} cannot be measured at {question.bytes} B on {question.nprocs} "
-            f"ranks with {data.type}: take one element or more of each block"
+            f"ranks with {data.of(question.function).type}: take whole elements, one or more in "
+            "each block"
         )
 
 

@@ -165,7 +165,7 @@ def _advice(db: Database, question: Question, campaign: Campaign, sizes: list[in
     cells = _Cells(db, question.function, campaign, table, used)
     answer = _answer(cells, question.bytes, sizes)
     first, last = runs.span(db, campaign.id) or (campaign.started, campaign.finished)
-    settings = stored.settings_of(campaign.settings)
+    data = stored.settings_of(campaign.settings).cases.data.of(question.function)
     return Advice(
         answer=answer,
         campaign=campaign,
@@ -176,8 +176,8 @@ def _advice(db: Database, question: Question, campaign: Campaign, sizes: list[in
         measured_to=last,
         winners_from=used[0],
         winner=deciding(used[1], Target(question.function, question.bytes)),
-        type=settings.cases.type,
-        op=settings.cases.op,
+        type=data.type,
+        op=data.op,
         use=layout.use(campaign),
     )
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS, TYPE_BYTES
+from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS, Data
 from plumbline.libraries import Knob
 from plumbline.libraries.space import Space
 from plumbline_db.records import Trial
@@ -38,19 +38,19 @@ class SizeGrid:
     """The sizes that can be told apart, and those at which the library goes another way."""
 
     def __init__(
-        self, nprocs: int, type: str, switches: Iterable[int] = (), *, at_once: bool = False
+        self, nprocs: int, data: Data, switches: Iterable[int] = (), *, at_once: bool = False
     ) -> None:
         """`switches`: the longest messages that go one way, in bytes. `at_once`: launches are dear,
         and cases cheap, so that one look asks about all that may be asked."""
         self._nprocs = nprocs
-        self._width = TYPE_BYTES[type]
+        self._data = data
         self._switches = sorted(set(switches))
         self._at_once = at_once
 
     def unit(self, function: str) -> int:
         """Volumes of so many bytes more are another call."""
         blocks = function in MESSAGE_FUNCTIONS_IN_BLOCKS or function in FUNCTIONS_IN_PARTS
-        return self._width * (self._nprocs if blocks else 1)
+        return self._data.width(function) * (self._nprocs if blocks else 1)
 
     def between(self, function: str, low: int, high: int) -> list[int]:
         """What is to be measured between two sizes: on both sides of a switch, else in the middle,
@@ -64,7 +64,7 @@ class SizeGrid:
         halvings = math.ceil(math.log2(math.log(last / max(first, 1), _CLOSE)))
         parts = 2 ** (halvings if self._at_once else min(2, halvings))
         # A message is the volume, or its block.
-        ways = [switch * (unit // self._width) // unit for switch in self._switches]
+        ways = [switch // self._data.width(function) for switch in self._switches]
         inside = [way for way in ways if first <= way < last]
         if inside:
             near = min(inside, key=lambda one: abs(math.log(one / middle)))

@@ -65,7 +65,7 @@ class Rounds:
         # A case of a large simulated machine takes as long as a launch of a small one.
         at_once = settings.ranks.simulate is not None and settings.ranks.nprocs < MANY
         self._grid = crossover.SizeGrid(
-            settings.ranks.nprocs, settings.cases.type, switches, at_once=at_once
+            settings.ranks.nprocs, settings.cases.data, switches, at_once=at_once
         )
         self._store = store
         self._order = order

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -12,6 +12,7 @@ from plumbline.core.plan import (
     MESSAGE_FUNCTIONS_IN_BLOCKS,
     TYPE_BYTES,
     Data,
+    rounding,
 )
 
 EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
@@ -34,10 +35,10 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Volumes in bytes, or a table of them by function (docs/sizes.md)."""
     block_sizes: list[int] = []
     """Bytes of a block for each rank, in place of volumes made of blocks (docs/sizes.md)."""
-    type: str = "MPI_BYTE"
-    """MPI datatype."""
-    op: str = "MPI_BOR"
-    """MPI reduction operator."""
+    type: str = ""
+    """MPI datatype of all functions; not given: MPI_FLOAT where data are reduced, else MPI_BYTE."""
+    op: str = ""
+    """MPI reduction operator; not given: MPI_SUM, of MPI_BYTE MPI_BOR."""
     root: int = 0
     """Root of rooted functions."""
     guidelines: list[str] = []
@@ -50,7 +51,7 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def data(self) -> Data:
-        """What is sent, as a plan says it."""
+        """What is sent, as a plan has it."""
         return Data(self.type, self.op, self.root)
 
     def canonical(self) -> Cases:
@@ -95,12 +96,25 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             return [block * nprocs for block in blocks if block * nprocs <= most]
         return sizes if isinstance(sizes, list) else SIZES
 
+    def rounding(self, functions: Iterable[str], nprocs: int) -> str:
+        """Return a sentence about the sizes that were asked for and are rounded up; or nothing."""
+        named = [function for function in functions if self._is_named(function)]
+        return rounding({name: self.volumes(name, nprocs, 0) for name in named}, self.data)
+
+    def _is_named(self, function: str) -> bool:
+        """Whether sizes of the function were asked for."""
+        if isinstance(self.sizes, dict):
+            named = function in self.sizes or OTHERS in self.sizes
+        else:
+            named = self.sizes != SIZES
+        return named or (function in IN_BLOCKS and bool(self.block_sizes))
+
     def problems(self, nprocs: int) -> Iterator[str]:
         for key, sizes in self._lists():
             few = len(set(sizes)) < 2 and self.profile is None
             if few or min(sizes, default=1) < 1:
                 yield f"{key}: name two sizes or more, each of 1 byte or more"
-        if self.type not in TYPE_BYTES:
+        if self.type and self.type not in TYPE_BYTES:
             yield f"type must be one of {', '.join(TYPE_BYTES)}"
         if not 0 <= self.root < nprocs:
             yield "root must be a rank"

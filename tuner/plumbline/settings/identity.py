@@ -34,7 +34,7 @@ def begin(db: Database, toolchain: Toolchain, settings: Settings, *, new: bool) 
     """The last campaign of these settings on this machine and library, or another one. Raises
     UsageError when the settings ask for what the probe or the guidelines do not know."""
     chosen(toolchain, settings)
-    if settings.cases.op not in toolchain.catalogue.ops:
+    if settings.cases.op and settings.cases.op not in toolchain.catalogue.ops:
         raise UsageError(f"op must be one of {', '.join(toolchain.catalogue.ops)}")
     require_sync(toolchain, settings)
     known = {variant.name for variant in toolchain.catalogue.variants}
@@ -47,7 +47,9 @@ def begin(db: Database, toolchain: Toolchain, settings: Settings, *, new: bool) 
     left_out = set(settings.fixed.environment)  # they stand in the settings
     placement = settings.ranks.placement(toolchain.launcher.processing_units())
     site = rules_of_site.find(toolchain, settings)
-    more = [] if site is None else [f"{site.path}\n{site.text}"]
+    # The usual types were bytes once: campaigns of these do not go on with others.
+    more = [] if settings.cases.type else ["usual types"]
+    more += [] if site is None else [f"{site.path}\n{site.text}"]
     more += [hashlib.sha256(regular.read(path)).hexdigest() for path in settings.fixed.preload]
     return enter(
         db,

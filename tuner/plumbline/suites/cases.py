@@ -107,7 +107,7 @@ def cases(
             size = place
             if suite.vary == "ranks":
                 size = part_bytes(
-                    each.function, suite.bytes, ranks.nprocs, on or ranks.nprocs, suite.type
+                    each.function, suite.bytes, ranks.nprocs, on or ranks.nprocs, suite.data
                 )
             found.append(
                 PlanCase(

@@ -68,10 +68,10 @@ class AskedSuite(
     """Way of use: after_barrier, at_root, synchronised, loop, stream or late; "": after_barrier."""
     by_rank: bool = False
     """Each rank's own times are kept too."""
-    type: str = "MPI_BYTE"
-    """Datatype."""
-    op: str = "MPI_BOR"
-    """Operator of reductions."""
+    type: str = ""
+    """Datatype; "": MPI_FLOAT where data are reduced, else MPI_BYTE."""
+    op: str = ""
+    """Operator of reductions; "": MPI_SUM, of MPI_BYTE MPI_BOR."""
     root: int = 0
     """Rank of the root."""
 
@@ -121,7 +121,7 @@ class AskedSuite(
             yield "least must be 2 or more, and most at least that"
         if not 0 <= self.bytes <= _MOST or not 0 <= self.ranks <= _MOST or self.root < 0:
             yield f"bytes, ranks and root must be numbers from 0 to {_MOST}"
-        if self.type not in TYPE_BYTES:
+        if self.type and self.type not in TYPE_BYTES:
             yield f"type must be one of {', '.join(TYPE_BYTES)}"
 
 

@@ -4,6 +4,7 @@ what guidelines compare it with. Where these cross, a guideline begins to be vio
 from __future__ import annotations
 
 from plumbline.core.guidelines import Guidelines
+from plumbline.measure import tables
 from plumbline.settings import Settings
 from plumbline.suites.description import AskedSuite
 
@@ -13,6 +14,7 @@ LAUNCHES = 6
 def suites(guidelines: Guidelines, settings: Settings) -> tuple[AskedSuite, ...]:
     """Over the sizes that the settings ask for; `settings` say the way of use."""
     found = []
+    sizes = tables.sizes_of(guidelines, settings)
     for function in dict.fromkeys([*guidelines.lhs_functions(), *settings.cases.functions]):
         beside = [
             pattern.variant
@@ -23,7 +25,7 @@ def suites(guidelines: Guidelines, settings: Settings) -> tuple[AskedSuite, ...]
             AskedSuite(
                 name=function.removeprefix("MPI_").lower().replace("_", "-"),
                 operations=(function, *dict.fromkeys(beside)),
-                at=tuple(settings.sizes_of(function)),
+                at=tuple(sizes[function]),
                 refine=True,
                 launches=LAUNCHES,
                 use=settings.way.use,

@@ -7,7 +7,7 @@ The cell stands at the size on all ranks of the launch; the left side ran on the
 from __future__ import annotations
 
 from plumbline.core.guidelines import Guidelines
-from plumbline.core.plan import part_bytes
+from plumbline.core.plan import Data, part_bytes
 from plumbline.verify.index import LIBRARY, Index, Side
 from plumbline.verify.kinds import Candidate, Cell, kind
 
@@ -31,9 +31,10 @@ def _candidates(index: Index, function: str, size: int) -> tuple[Candidate, ...]
     type_name = index.types.get(function)
     if type_name is None:
         return ()
+    data = Data(type_name)
     right = Side(function, LIBRARY, size)
     lefts = [
-        Side(function, LIBRARY, part_bytes(function, size, index.nprocs, ranks, type_name), ranks)
+        Side(function, LIBRARY, part_bytes(function, size, index.nprocs, ranks, data), ranks)
         for ranks in index.fewer_ranks()
     ]
     lefts = [side for side in lefts if index.planned(side)]
