@@ -121,6 +121,16 @@ def test_what_a_winner_reaches(winner: Winner, side: Side, reached: bool) -> Non
     assert not reach.side_changes([], side, BUILT_ON)
 
 
+def test_a_right_side_is_in_force_where_a_winner_is_that_variant() -> None:
+    left, right = (Side(OURS.function, name, OURS.bytes_from) for name in ("default", OURS.variant))
+    assert reach.is_in_force([OURS], left, right)
+    assert not reach.is_in_force([], left, right)
+    assert not reach.is_in_force([OURS], right, right)
+    assert not reach.is_in_force([RING], left, Side(left.function, "default", left.bytes))
+    for changes in ({"ranks": 2}, {"bytes": OURS.bytes_to + 1}):
+        assert not reach.is_in_force([OURS], msgspec.structs.replace(left, **changes), right)
+
+
 def test_what_differs_between_two_turns() -> None:
     other = tuned("MPI_Bcast", "chain", 64, 4096)
     faster = msgspec.structs.replace(RING, speedup=9.0)

@@ -40,6 +40,24 @@ def test_faster_and_equal_hold() -> None:
         assert gl12(verified(pair(noisy(ratio), quiet()))).verdict == "holds"
 
 
+def test_a_right_side_that_is_in_force_costs_what_replacing_a_call_costs() -> None:
+    """The call is its right side then; what is more than that stays violated."""
+    in_force = {
+        "in_force": lambda left, right: (left.variant, right.variant) == ("default", MOCKUP)
+    }
+    short = [seconds / 40 for seconds in quiet()]  # 250 ns, of which 30 are 12 %
+    more, much = ([seconds / 40 for seconds in noisy(ratio)] for ratio in (1.08, 1.34))
+    assert gl12(verified(pair(more, short))).verdict == "violated"
+    found = gl12(verified(pair(more, short), **in_force))
+    assert (found.verdict, found.reason) == ("holds", "its right-hand side is in force")
+    assert found.ratio == pytest.approx(1.08, rel=0.01)
+    found = gl12(verified(pair(much, short), **in_force))
+    assert (found.verdict, found.reason) == ("violated", "")
+    assert gl12(verified(pair(noisy(1.08), quiet()), **in_force)).verdict == "violated"  # 800 ns
+    within = gl12(verified(pair(noisy(1.01), quiet()), **in_force))
+    assert (within.verdict, within.reason) == ("holds", "its right-hand side is in force")
+
+
 def test_slower_beyond_doubt_but_within_the_tolerance_holds() -> None:
     """p is that of being slower by more than the tolerance."""
     data = pair(noisy(1.03), quiet())

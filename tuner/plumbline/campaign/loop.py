@@ -230,13 +230,14 @@ class Loop:
         self._fixed = FixedPoint(found, self._order)
         self._budget.measured()
 
-    def _other_uses(self, *, whole: bool) -> OtherUses:
+    def _other_uses(self, *, whole: bool, winners: Sequence[Winner] = ()) -> OtherUses:
         return OtherUses(
             self._guidelines,
             self._settings,
             crowded=self._campaign.oversubscribed,
             whole=whole,
             only=self._only_in_loops,
+            winners=winners,
         )
 
     def _search(self) -> None:
@@ -356,7 +357,7 @@ class Loop:
         after = [msgspec.structs.replace(verdict, stage="after") for verdict in current]
         if self._settings.ranks.simulate is None and winners:
             environment, ridden = self._files.environment(), self._ridden[self._fixed.last.stage]
-            uses = self._other_uses(whole=False)
+            uses = self._other_uses(whole=False, winners=winners)
             after = uses.look(self._store, "after", environment, after, ridden).table
         if winners or self._settings.search.rounds:  # a table that was only verified has no after
             verdicts.put(self._db, self._campaign.id, "after", after)

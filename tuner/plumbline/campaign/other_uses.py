@@ -8,10 +8,11 @@ violated."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
-from plumbline.campaign import circumstances
+from plumbline.campaign import circumstances, reach
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
@@ -21,7 +22,7 @@ from plumbline.system.words import counted
 from plumbline.verify.design import Design
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline_db import runs
-from plumbline_db.records import Case, OtherUse, Suite, Verdict
+from plumbline_db.records import Case, OtherUse, Suite, Verdict, Winner
 
 LOOP = "loop"
 _BLOCKS = 6
@@ -38,7 +39,8 @@ class Elsewhere(msgspec.Struct, frozen=True):
 
 class OtherUses:
     """Of the tables of one campaign. `crowded`: more ranks than cores; `whole`: all cells in a loop
-    of calls, not only those that are violated; `only`: what was violated in loops before."""
+    of calls, not only those that are violated; `only`: what was violated in loops before;
+    `winners`: those that are in force."""
 
     def __init__(
         self,
@@ -48,12 +50,14 @@ class OtherUses:
         crowded: bool,
         whole: bool,
         only: Sequence[Verdict] = (),
+        winners: Sequence[Winner] = (),
     ) -> None:
         self._guidelines = guidelines
         self._settings = settings
         self._uses = circumstances.other_uses(settings, crowded=crowded)
         self._whole = whole
         self._only = only
+        self._winners = winners
         self._blocks = min(_BLOCKS, settings.sampling.blocks)
 
     def riders(self, table: Sequence[Verdict]) -> list[PlanCase]:
@@ -137,6 +141,7 @@ class OtherUses:
                 alpha=settings.claims.alpha,
                 tolerance=settings.claims.tolerance,
                 design=Design((launches,), (1.0,)),
+                in_force=partial(reach.is_in_force, self._winners),
             ),
         )
         medians = [runs.medians_of(sample) for sample in samples]

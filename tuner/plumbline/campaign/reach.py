@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.launch.known import calls
-from plumbline.search.outcome import holds
+from plumbline.search.outcome import deciding, holds
 from plumbline.search.space.cells import Target
 from plumbline.verify.index import Side
 from plumbline_db.records import EVERY_FUNCTION, Winner
@@ -73,6 +73,15 @@ def _holds_as(winner: Winner, other: Winner) -> bool:
     same = {"function", "bytes_from", "bytes_to", "variant", "configuration"}
     alike = all(getattr(winner, name) == getattr(other, name) for name in same)
     return alike and conditions(winner) == conditions(other)
+
+
+def is_in_force(winners: Sequence[Winner], left: Side, right: Side) -> bool:
+    """Return whether calls of the left side are replaced by the right side."""
+    if left.variant != LIBRARY or left.ranks or right.variant == LIBRARY:
+        return False
+    winner = deciding(winners, Target(left.function, left.bytes))
+    same = (left.function, left.bytes) == (right.function, right.bytes)
+    return same and winner is not None and winner.variant == right.variant
 
 
 def side_changes(winners: Sequence[Winner], side: Side, built_on: BuiltOn) -> bool:

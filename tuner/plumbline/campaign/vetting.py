@@ -5,6 +5,7 @@ place, and the next turn begins with what takes it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -167,6 +168,7 @@ class Vetting:
             riders=uses.riders,
             earlier=None if changed is None else self._table,
             changed=lambda side: reach.side_changes(changed or [], side, built_on),
+            in_force=partial(reach.is_in_force, winners),
         )
 
     def _accepted(self, winners: Sequence[Winner]) -> list[Winner]:

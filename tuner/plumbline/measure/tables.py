@@ -129,10 +129,12 @@ class ViolationTable:
         *,
         earlier: ViolationTable | None = None,
         changed: Callable[[Side], bool] = lambda _: True,
+        in_force: Callable[[Side, Side], bool] = lambda *_: False,
     ) -> None:
         """`environment` is that of its launches; `riders` are cases of others that its last look
         takes along, of the table before it. `changed`: whether a side may take another time than in
-        the `earlier` table."""
+        the `earlier` table; `in_force`: whether calls of a left side are replaced by a right
+        side."""
         self._store = store
         self._stage, self._settings = stage, settings
         self._riders = riders
@@ -168,6 +170,7 @@ class ViolationTable:
                 tolerance=settings.claims.tolerance,
                 design=design_of(settings),
                 deterministic=settings.ranks.simulate is not None,
+                in_force=in_force,
             ),
             settled=settled,
         )

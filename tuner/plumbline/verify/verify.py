@@ -7,7 +7,8 @@ file or database.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from statistics import median
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,18 +29,26 @@ if TYPE_CHECKING:
 
 # Stands by a verdict in the place of a p.
 DETERMINISTIC = "deterministic: one launch decides"
+IN_FORCE = "its right-hand side is in force"
+
+# What a replaced call takes more than its replacement: the most that `make bench` has measured in a
+# calm run for functions that block (docs/design/profile.md).
+REPLACED_SECONDS = 30e-9
 
 
 class VerifySettings(msgspec.Struct, frozen=True, kw_only=True):
     """`alpha`: false discovery rate of the violations in a table. `tolerance`: the least slow-down
     that counts; a guideline may ask for more. `design`: the looks at the table while launches are
-    added. `deterministic`: launches do not differ, the ratio alone decides."""
+    added. `deterministic`: launches do not differ, the ratio alone decides. `in_force`: whether the
+    calls of a left side are replaced by a right side; they may take so much more as replacing a
+    call takes."""
 
     alpha: float = 0.05
     tolerance: float = 0.05
     design: Design = ONE_LOOK
     min_launches: int = 6
     deterministic: bool = False
+    in_force: Callable[[Side, Side], bool] = lambda *_: False
 
     def __post_init__(self) -> None:
         if not (0 < self.alpha < 1 and 0 <= self.tolerance < 1):
@@ -95,7 +104,7 @@ class Verification:
                 for cell in kind.cells(index, self._guidelines)
                 if (cell.guideline, cell.kind, cell.function, cell.bytes) not in self._settled
             ]
-            self._family = self._questions()
+            self._family = self._questions(index)
         self._suites.append(list(at.suites))
         if self._settings.deterministic:
             for standing in (state for cell in self._family.cells for state in cell):
@@ -130,14 +139,16 @@ class Verification:
         waiting = {id(standing) for standing in self._family.open()}
         return sum(any(id(state) in waiting for state in cell) for cell in self._family.cells)
 
-    def _questions(self) -> HypothesisFamily[Candidate]:
+    def _questions(self, index: Index) -> HypothesisFamily[Candidate]:
         settings = self._settings
+
+        def limit(cell: Cell, candidate: Candidate) -> float:
+            return 1 + max(settings.tolerance, cell.tolerance, self._overhead(candidate, index))
+
         return HypothesisFamily(
             (
                 [
-                    Hypothesis(
-                        candidate, 1 + max(settings.tolerance, cell.tolerance), candidate.weight
-                    )
+                    Hypothesis(candidate, limit(cell, candidate), candidate.weight)
                     for candidate in cell.candidates
                 ]
                 for cell in self._cells
@@ -147,10 +158,21 @@ class Verification:
             min_launches=settings.min_launches,
         )
 
+    def _overhead(self, candidate: Candidate, index: Index) -> float:
+        """Return what replacing a call takes, as a share of the right side, where it is in force;
+        else 0."""
+        seconds = index.seconds.get(candidate.right)
+        if not seconds or not self._settings.in_force(candidate.left, candidate.right):
+            return 0.0
+        return REPLACED_SECONDS / max(median(seconds.values()), REPLACED_SECONDS)
+
     def _verdict(self, cell: Cell, row: Sequence[HypothesisState[Candidate]]) -> Verdict:
         standing = shown(row)
         candidate, found = standing.hypothesis.key, standing.comparison
         tested = found is not None and standing.p_adjusted is not None
+        satisfied = standing.word == "holds" and self._settings.in_force(
+            candidate.left, candidate.right
+        )
         return Verdict(
             stage=self._stage,
             guideline=cell.guideline,
@@ -169,7 +191,7 @@ class Verification:
             p=found.p if found and tested else None,
             p_adjusted=standing.p_adjusted if tested else None,
             launches=found.n if found else 0,
-            reason=standing.reason,
+            reason=standing.reason or (IN_FORCE if satisfied else ""),
             suites=self._suites[max(state.look for state in row)],
             lhs=candidate.left.variant,
             ranks=candidate.left.ranks,
