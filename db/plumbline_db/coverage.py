@@ -27,11 +27,13 @@ class Place(Record, frozen=True, order=True):
 
 
 class Count(Record, frozen=True):
-    """One guideline at one stage. `worst_ratio`: None when no cell could be judged. Since the full
+    """One guideline at one stage: cells that violate it in every way of use that was measured, and
+    `in_some_uses` only. `worst_ratio`: None when no cell could be judged. Since the full
     table before the newest one (None: there is no such table), `appeared` cells that held are
     violated, and `gone` ones that were violated hold."""
 
     violations: int
+    in_some_uses: int
     undecided: int
     worst_ratio: float | None
     appeared: int | None = None

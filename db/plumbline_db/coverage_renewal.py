@@ -13,7 +13,7 @@ from plumbline_db import columns, cost
 from plumbline_db.coverage import Count, Share
 from plumbline_db.layout import OVERLAP_TUNE, use_of, verifies_only
 from plumbline_db.order import by_number
-from plumbline_db.records import FROM
+from plumbline_db.records import FROM, OtherUse
 from plumbline_db.statements import Statements
 
 STAGES = ("before", "after")
@@ -52,6 +52,13 @@ class _Judged(NamedTuple):
     ratio: float | None
     low: float | None
     high: float | None
+    uses: str  # other ways of use: JSON
+
+    @property
+    def depends(self) -> bool:
+        """Another way of use has another answer."""
+        others = msgspec.json.decode(self.uses, type=list[OtherUse])
+        return {"holds", "violated"} <= {self.verdict, *(use.verdict for use in others)}
 
 
 _Table = dict[tuple[Any, ...], _Judged]
@@ -220,12 +227,12 @@ def _confirmed(campaign: SpeakingCampaign) -> tuple[bool, bool, str]:
 def _table(db: Statements, campaign: SpeakingCampaign, stage: str) -> _Table:
     """By what a verdict is about: two of the same cell say the same thing at different times."""
     found = db.rows(
-        """SELECT guideline, verdict, ratio, ratio_low, ratio_high,
+        """SELECT guideline, verdict, ratio, ratio_low, ratio_high, uses,
                   kind, function, lhs, rhs, bytes, other_bytes, factor, ranks
            FROM verdict WHERE campaign = :campaign AND stage = :stage""",
         {"campaign": campaign.id, "stage": stage},
     )
-    return {(campaign.use, row[0], *row[5:]): _Judged(*row[:5]) for row in found}
+    return {(campaign.use, row[0], *row[6:]): _Judged(*row[:6]) for row in found}
 
 
 def _noise(cells: Sequence[_Judged]) -> float | None:
@@ -250,7 +257,8 @@ def _by_guideline(now: _Table, then: _Table | None) -> dict[str, Count]:
 
 def _count(cells: Sequence[_Judged]) -> Count:
     return Count(
-        sum(cell.verdict == "violated" for cell in cells),
+        sum(cell.verdict == "violated" and not cell.depends for cell in cells),
+        sum(cell.depends for cell in cells),
         sum(cell.verdict == "undecided" for cell in cells),
         max((cell.ratio for cell in cells if cell.ratio is not None), default=None),
     )

@@ -275,6 +275,17 @@ class Verdict(Record, frozen=True):
         return {"holds", "violated"} <= words
 
     @property
+    def violated_in(self) -> list[str]:
+        """The ways of use in which the cell is violated; "" is that of its table."""
+        own = [""] if self.verdict == "violated" else []
+        return own + [use.use for use in self.uses if use.verdict == "violated"]
+
+    @property
+    def violated_everywhere(self) -> bool:
+        """Whether the cell is violated in its table, and is not known to hold in another way."""
+        return self.verdict == "violated" and not self.depends
+
+    @property
     def in_other_use(self) -> bool:
         """It is not of its table's way of use, as its name says (`GL12 (loop)`)."""
         return self.guideline.endswith(")")

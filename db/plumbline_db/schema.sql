@@ -517,7 +517,8 @@ CREATE TABLE coverage_guideline (
     coverage    INTEGER NOT NULL REFERENCES coverage (number),       -- where
     stage       TEXT NOT NULL CHECK (stage IN ('before', 'after')),  -- which tables
     guideline   TEXT NOT NULL,                                       -- its name
-    violations  INTEGER NOT NULL,                                    -- cells that violate it
+    violations  INTEGER NOT NULL,                                    -- cells that violate it in every way of use that was measured
+    in_some_uses INTEGER NOT NULL,                                   -- cells that violate it in some ways of use only
     undecided   INTEGER NOT NULL,                                    -- cells without enough evidence
     worst_ratio REAL,                                                -- largest left over right; NULL: no cell could be judged
     appeared    INTEGER,                                             -- cells that held then and are violated now; NULL: nothing to compare with

@@ -74,7 +74,8 @@ def counted(db: Database, stage: str) -> dict[str, Count]:
         cells = {cell: v for cell, v in newest.items() if cell[0] == guideline}
         changes = [(then.get(cell), v.verdict) for cell, v in cells.items()] if then else []
         found[guideline] = Count(
-            sum(v.verdict == "violated" for v in cells.values()),
+            sum(v.violated_everywhere for v in cells.values()),
+            sum(v.depends for v in cells.values()),
             sum(v.verdict == "undecided" for v in cells.values()),
             max((v.ratio for v in cells.values() if v.ratio is not None), default=None),
             changes.count(("holds", "violated")) if then else None,

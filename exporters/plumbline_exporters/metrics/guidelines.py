@@ -15,7 +15,14 @@ from plumbline_exporters.metrics.scrape import Scrape, collector
 def guidelines(scrape: Scrape) -> Iterator[Metric]:
     names = (*PLACE, "guideline", "stage")
     violations = GaugeMetricFamily(
-        "plumbline_violations", "Cells that violate a guideline.", labels=names
+        "plumbline_violations",
+        "Cells that violate a guideline in every way of use that was measured.",
+        labels=names,
+    )
+    in_some_uses = GaugeMetricFamily(
+        "plumbline_violations_in_some_uses",
+        "Cells that violate a guideline in some ways of use only.",
+        labels=names,
     )
     undecided = GaugeMetricFamily(
         "plumbline_undecided", "Cells without enough evidence for a verdict.", labels=names
@@ -39,6 +46,7 @@ def guidelines(scrape: Scrape) -> Iterator[Metric]:
             for guideline, count in of_stage.guidelines.items():
                 values = (*where, guideline, stage)
                 violations.add_metric(values, count.violations)
+                in_some_uses.add_metric(values, count.in_some_uses)
                 undecided.add_metric(values, count.undecided)
                 for metric, value in (
                     (worst, count.worst_ratio),
@@ -47,4 +55,4 @@ def guidelines(scrape: Scrape) -> Iterator[Metric]:
                 ):
                     if value is not None:
                         metric.add_metric(values, value)
-    yield from (violations, undecided, worst, new, gone)
+    yield from (violations, in_some_uses, undecided, worst, new, gone)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from plumbline.core.guidelines import Guidelines
-from plumbline.results import putting_in_use
+from plumbline.results import headline, putting_in_use
 from plumbline.results.report import Report
 from plumbline.search.outcome import label
 from plumbline.system.words import counted
@@ -34,11 +34,10 @@ def columns() -> int:
 def lines(report: Report, guidelines: Guidelines, width: int) -> list[str]:
     """Of a campaign; lines are as long as `width`, and no word is broken over two of them."""
     found = tables.heading(report).plain.splitlines()
-    violated = _violated(report.before)
     if report.winners:
         found += ["", "Winners, cold: function, bytes, times as fast, configuration"]
         found += _winners(report.winners)
-    left = violated if report.after is None else _violated(report.after)
+    left = headline.everywhere(report.before if report.after is None else report.after)
     if left:
         still = "Still violated" if report.winners else "Violated"
         found += ["", f"{still}, at how many sizes, and times as long as allowed"]
@@ -52,15 +51,10 @@ def lines(report: Report, guidelines: Guidelines, width: int) -> list[str]:
 def summary(report: Report) -> Iterator[str]:
     """The five lines in which a campaign ends."""
     id = report.campaign.id
-    violated = _violated(report.before)
+    yield report.headline()
     if report.after is None:
-        yield f"{counted(len(violated), 'violation')} so far"
         yield "The campaign is not finished; run the same command again to continue it."
         return
-    left = _violated(report.after)
-    undecided = sum(verdict.verdict == "undecided" for verdict in report.after)
-    undecided_words = f", {undecided} undecided" if undecided else ""
-    yield f"{counted(len(violated), 'violation')} -> {len(left)}{undecided_words}"
     if report.winners:
         speedups = [winner.speedup for winner in report.winners]
         best = max(report.winners, key=lambda winner: winner.speedup)
@@ -75,10 +69,6 @@ def summary(report: Report) -> Iterator[str]:
     else:
         yield "no winners: nothing that was tried is known to be faster in every way of use"
     yield f"all tables:  {typed('results', '--all', '--campaign', id)}"
-
-
-def _violated(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    return [verdict for verdict in verdicts if verdict.verdict == "violated"]
 
 
 def _winners(winners: Sequence[Winner]) -> Iterator[str]:

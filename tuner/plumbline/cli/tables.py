@@ -121,6 +121,7 @@ def of(
         )
     stages = {"before": report.before, "after": report.after}
     yield Text()
+    yield Text(report.headline())
     yield summary_table(stages if report.winners else {"before": report.before}, guidelines)
     if report.winners:
         yield Text()

@@ -7,8 +7,10 @@ from starlette.responses import Response
 
 from plumbline.pages import next_steps
 from plumbline.pages.visit import Nothing, Visit
+from plumbline.results import headline
 from plumbline_db import campaigns, coverage, newest, verdicts
 from plumbline_db.coverage import Coverage, StageCoverage
+from plumbline_db.layout import use
 from plumbline_db.newest import NewestVerdict
 from plumbline_db.records import Verdict
 
@@ -27,12 +29,14 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class PlaceNow(msgspec.Struct, frozen=True):
-    """`stage`: what is in force, `after` where exported files are. `since`: the campaign that
-    `changes` are counted from (None: there is nothing to compare with)."""
+    """`stage`: what is in force, `after` where exported files are. `violated`: in every way of use
+    that was measured; `more`: a text about other cells. `since`: the campaign that `changes` are
+    counted from (None: there is nothing to compare with)."""
 
     coverage: Coverage
     stage: str
     violated: int
+    more: str
     undecided: int
     before: int
     worst: list[NewestVerdict]
@@ -68,7 +72,7 @@ def _measured(each: Coverage) -> str:
 def _place_now(visit: Visit, each: Coverage) -> PlaceNow:
     stage = "after" if "after" in each.stages else "before"
     verdict = newest.of_place(visit.db, each, stage)
-    violated = [found for found in verdict if found.verdict.verdict == "violated"]
+    violated = [found for found in verdict if found.verdict.violated_everywhere]
     violated.sort(key=lambda found: found.verdict.ratio or 0.0, reverse=True)
     changes = _changes(visit, each, stage)
     before = each.stages.get("before")
@@ -77,6 +81,10 @@ def _place_now(visit: Visit, each: Coverage) -> PlaceNow:
         coverage=each,
         stage=stage,
         violated=len(violated),
+        more=headline.more(
+            [found.verdict for found in verdict],
+            use(campaigns.get(visit.db, each.stages[stage].newest)),
+        ),
         undecided=sum(found.verdict.verdict == "undecided" for found in verdict),
         before=sum(count.violations for count in counts),
         worst=violated[:_WORST],

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from plumbline.pages import curve, drawn, summary_chart
 from plumbline.pages.summary_chart import FunctionSummary
 from plumbline.pages.visit import Nothing, Visit
-from plumbline.results import spread
+from plumbline.results import headline, spread
 from plumbline_db import cost, exports, machines, sweeps, table_samples, verdicts, winners
 from plumbline_db.layout import use
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Verdict, Winner
@@ -52,6 +52,13 @@ class Summary(msgspec.Struct, frozen=True):
         )
 
     @property
+    def headline(self) -> str:
+        way = use(self.campaign)
+        if self.last == "before":
+            return headline.standing(self.before, way)
+        return headline.change(self.before, self.after, way)
+
+    @property
     def violated_before(self) -> int:
         return _violated(self.before)
 
@@ -65,7 +72,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def _violated(table: Sequence[Verdict]) -> int:
-    return sum(verdict.verdict == "violated" for verdict in table)
+    return len(headline.everywhere(table))
 
 
 def page(visit: Visit) -> Response:

@@ -13,7 +13,7 @@ from plumbline.core import guidelines
 from plumbline.measure.conditions import Conditions, Weakness, of_refusals, of_starts, summary
 from plumbline.measure.launches import PUT_ASIDE
 from plumbline.measure.settling import Start, named
-from plumbline.results import saving, spread
+from plumbline.results import headline, saving, spread
 from plumbline.results.behind import Behind, behind, whole_functions
 from plumbline.results.saving import Saving
 from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW
@@ -37,7 +37,7 @@ from plumbline_db import (
 )
 from plumbline_db.connection import Database
 from plumbline_db.cost import Spent
-from plumbline_db.layout import asked, is_simulated, layout, use
+from plumbline_db.layout import asked, is_simulated, layout, use, verifies_only
 from plumbline_db.order import by_number
 from plumbline_db.records import (
     EVERY_FUNCTION,
@@ -79,6 +79,15 @@ class Report(msgspec.Struct, frozen=True):
     def of_benchmarks(self) -> bool:
         """Left by `plumbline overlap tune`."""
         return any(verdict.kind in ("overlap", "nonblocking") for verdict in self.before)
+
+    def headline(self) -> str:
+        """Return the sentence about what was violated, and what is."""
+        way = use(self.campaign)
+        if self.after is None:
+            return f"{headline.standing(self.before, way)} so far"
+        if verifies_only(self.campaign.settings):
+            return headline.standing(self.after, way)
+        return headline.change(self.before, self.after, way)
 
     def remaining(self) -> list[tuple[Verdict, str]]:
         """Violations that are left, each with what its search found, and why it was not enough."""
@@ -231,6 +240,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "environment": asked(campaign).environment,
         "machine": msgspec.to_builtins(report.machine),
         "library": msgspec.to_builtins(report.library),
+        "headline": report.headline(),
         "guidelines": {name: names[name] for name in concerned if name in names},
         "before": _stage(report.before, names, all_cells),
         "after": None if report.after is None else _stage(report.after, names, all_cells),
@@ -275,6 +285,8 @@ def _stage(found: list[Verdict], names: Mapping[str, str], all_cells: bool) -> d
     stage = {
         "cells": len(found),
         "undecided": sum(verdict.verdict == "undecided" for verdict in found),
+        "violated_everywhere": len(headline.everywhere(found)),
+        "violated_in_some_uses": len(headline.somewhere(found)),
         "violations": _named([each for each in found if each.verdict == "violated"], names),
     }
     return stage | ({"cells_all": _named(found, names)} if all_cells else {})
