@@ -10,7 +10,7 @@
 #include "parameters.h"
 #include "vectors.h"
 
-enum { TAG = PL_OWN_TAG, WIDEST = 16 };
+enum { TAG = PL_OWN_TAG, WIDEST = 32 };
 
 struct sources {
     const struct pl_call *call;
@@ -106,5 +106,5 @@ PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_linear, run,
                             .least = 1,
                             .most = WIDEST,
                             .standard = 2,
-                            .tries = {2, 4, 8, WIDEST},
+                            .tries = {2, 4, 8, 16, WIDEST},
                             .summary = "messages that are open at the root at a time"}});

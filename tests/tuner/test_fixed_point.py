@@ -387,6 +387,24 @@ def test_a_cell_gets_its_second_choice(tmp_path: Path, db: Database) -> None:
     assert {suite for suite, _ in done.starter.launches if suite.startswith("search-2")} == set()
 
 
+def test_ours_at_single_sizes_take_the_place_of_an_option_for_all_sizes(
+    tmp_path: Path, db: Database
+) -> None:
+    """Every option of Gather that is fast at the measured sizes is slower at far ones."""
+    slow_far = lambda size, _: 0.5 if size < 1 << 19 else 2.5  # noqa: E731
+    names = ("linear_sync", "basic_linear", "binomial")
+    costs = Costs(
+        default={"MPI_Gather": lambda _: 2.0},
+        algorithm={("MPI_Gather", name): slow_far for name in names},
+        own={"gather_binomial": 0.5},
+    )
+    done = Done(db, tmp_path / "out", costs, chosen("GL3"), exact())
+    assert done.violated("before") and not done.violated("after")
+    assert {one.variant for one in winners_of(db, done)} == {"gather_binomial"}
+    (dropped,) = done.events("winner dropped")
+    assert "MPI_Gather all sizes" in dropped and done.turns() == 2
+
+
 class Preloaded(SimulatedStarter):
     """Every Gather is slower where a preload library stands before it."""
 

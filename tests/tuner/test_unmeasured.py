@@ -75,6 +75,7 @@ OTHERS = {
     "preload": [__file__],
     "settings": True,
     "all": True,
+    "rounds": 2,
     "sizes": [1, 2],
     "nprocs": 8,
     "keep_days": 90.0,

@@ -65,16 +65,16 @@ _STAR = {
     "latency_seconds": 8e-6,
     "bandwidth_bytes_per_second": 3e9,
 }
-_SLOW = {
-    "nodes": 9,
-    "nprocs": 9,
-    "latency_seconds": 6e-5,
-    "bandwidth_bytes_per_second": 1.2e8,
+_FAR_APART = {
+    "nodes": 13,
+    "nprocs": 13,
+    "latency_seconds": 4e-5,
+    "bandwidth_bytes_per_second": 1e9,
 }
 # The name of a machine, its selector, its platform.
 MACHINES: dict[str, tuple[str, dict[str, Any]]] = {
     "ring-7x1 mvapich2": ("mvapich2", _RING),
-    "slow-9x1 mpich": ("mpich", _SLOW),
+    "star-13x1 mpich": ("mpich", _FAR_APART),
     "dragonfly-18x1 ompi": ("ompi", _DRAGONFLY),
     "torus-15x1 impi": ("impi", _TORUS),
     "ring-7x1 impi": ("impi", _RING),

@@ -288,17 +288,28 @@ def test_sizes_that_must_not_get_slower_are_in_the_same_cold_launches(lab: Lab) 
     assert len(lab.runs()) == 1 + len(candidates("MPI_Gather"))
 
 
-def test_an_option_that_a_variant_of_ours_shows_to_be_slow_gets_no_launch(lab: Lab) -> None:
-    """gather_binomial sends what the library's binomial does."""
-    cell = Target("MPI_Gather", 64)
-    store = lab.store(exact(Costs(own={"gather_binomial": 2.0})))
-    race = Race(store, candidate_space(), PLAN, {}, ONE_LAUNCH, Suite("search", 1))
-    trials = race.run([cell], refine=False)[cell]
-    out = {one.configuration["coll_tuned_gather_algorithm"] for _, one in race.passed_over}
-    assert "binomial" in out and "linear_sync" not in out
-    launches = 1 + len(candidates("MPI_Gather")) - len(race.passed_over)
-    assert len(lab.runs()) == launches
-    assert not any("binomial" in one.knobs.values() for one in trials)
+@pytest.mark.parametrize("same", [True, False])
+def test_an_option_that_a_variant_of_ours_shows_to_be_slow_gets_no_second_launch(
+    lab: Lab, same: bool
+) -> None:
+    """gather_binomial sends what the library's binomial does. That both take the same is seen at
+    the first size; where they do not, the option is measured at the next one too."""
+    slow = {("MPI_Gather", "binomial"): lambda *_: 2.0 if same else 0.7}
+    store = lab.store(exact(Costs(own={"gather_binomial": 2.0}, algorithm=slow)))
+    past = Past(Evidence(exact=True))
+    for number, size in enumerate((64, 4096), 1):
+        cell = Target("MPI_Gather", size)
+        before = len(lab.runs())
+        race = Race(
+            store, candidate_space(), PLAN, {}, ONE_LAUNCH, Suite("search", number), past=past
+        )
+        trials = race.run([cell], refine=False)[cell]
+        out = {one.configuration["coll_tuned_gather_algorithm"] for _, one in race.passed_over}
+        assert ("binomial" in out) is (same and number == 2) and "linear_sync" not in out
+        launches = 1 + len(candidates("MPI_Gather")) - len(race.passed_over)
+        assert len(lab.runs()) - before == launches
+        tried = any("binomial" in one.knobs.values() for one in trials)
+        assert tried is not ("binomial" in out)
 
 
 # --- who is to blame ------------------------------------------------------------------------------

@@ -41,12 +41,13 @@ class Raced(msgspec.Struct, frozen=True):
 
 class _Vacant(msgspec.Struct):
     """The `cells` that a winner has lost, with the names of their violations; `rivals` are measured
-    before one of them takes its place."""
+    before one of them takes its place. `ours_alone`: no option of the library takes it."""
 
     raced: Raced
     cells: dict[Target, list[str]]
     trials: dict[Target, list[Trial]]
     rivals: Mapping[Target, Sequence[Candidate]]
+    ours_alone: bool
 
 
 class SecondChoices:
@@ -163,7 +164,10 @@ class SecondChoices:
         self._done |= cells.keys()
         trials = self._trials(raced, winner, cells)
         whole = _is_whole(raced, winner)
-        return _Vacant(raced, cells, trials, _rivals(trials, whole=whole))
+        ours_alone = whole and not any(
+            one.variant == DEFAULT.variant for tried in trials.values() for one in tried
+        )
+        return _Vacant(raced, cells, trials, _rivals(trials, whole=whole), ours_alone)
 
     def _cells(self, raced: Raced, winner: Winner) -> dict[Target, list[str]]:
         """Those of a winner that have had no second choice yet, with their violations."""
@@ -229,7 +233,14 @@ class SecondChoices:
                 in_force(raced.in_force, raced.race.suite.name)
             measured = raced.race.measure({target: list(those) for target, those in rivals.items()})
             for place in places:
-                place.trials |= {target: measured[target] for target in place.rivals}
+                place.trials |= {
+                    target: [
+                        one
+                        for one in measured[target]
+                        if not (place.ours_alone and one.variant == DEFAULT.variant)
+                    ]
+                    for target in place.rivals
+                }
 
     def _race_of(self, winner: Winner) -> Raced | None:
         """The last race that has measured what it is, where it is."""
