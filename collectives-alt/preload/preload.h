@@ -98,7 +98,9 @@ struct pl_choice {
     int count;
     struct pl_option *options;
     struct pl_decision *decisions; /* PL_DECISIONS of them, where there are options */
-    struct pl_decision *last;      /* of these; NULL before the first, and while recording */
+    /* Of these, that of the last call of the application and of the last one inside a replacement,
+     * which differ all the time; NULL before the first, and while recording. */
+    struct pl_decision *last[2];
 };
 
 /* What is known of a communicator; lives and dies with it. */

@@ -249,9 +249,20 @@ static inline __attribute__((always_inline)) bool is_for(struct pl_decision *dec
            (!(PL_HAS_TABLES >> call->function & 1u) || same_tables(decision, call, comm_state));
 }
 
-static struct pl_decision *place(const struct pl_choice *choice, const struct pl_call *call)
+/* Of the functions whose table of counts is significant on all ranks, that of this rank. */
+static uint32_t own_count(const struct pl_call *call, const struct pl_comm_state *comm_state)
 {
-    const uint32_t counts = (uint32_t)call->recvcount + 3 * (uint32_t)call->sendcount;
+    const unsigned everywhere =
+        1 << PL_FN_reduce_scatter | 1 << PL_FN_allgatherv | 1 << PL_FN_alltoallv;
+    const int *counts = everywhere >> call->function & 1u ? call->recvcounts : NULL;
+    return counts ? (uint32_t)counts[comm_state->rank] : 0;
+}
+
+static struct pl_decision *place(const struct pl_choice *choice, const struct pl_call *call,
+                                 const struct pl_comm_state *comm_state)
+{
+    const uint32_t counts =
+        (uint32_t)call->recvcount + 3 * (uint32_t)call->sendcount + 7 * own_count(call, comm_state);
     const uint32_t types = (uint32_t)((uintptr_t)call->recvtype >> 4);
     const uint32_t hash = (counts + 5 * types + (uint32_t)call->root) * UINT32_C(0x9e3779b1);
     return &choice->decisions[hash >> 16 & (PL_DECISIONS - 1)];
@@ -261,7 +272,7 @@ static struct pl_decision *place(const struct pl_choice *choice, const struct pl
 static PL_NOT_INLINE int choose(struct pl_call *call, struct pl_comm_state *comm_state)
 {
     struct pl_choice *choice = &comm_state->choices[call->function];
-    struct pl_decision *decision = place(choice, call);
+    struct pl_decision *decision = place(choice, call, comm_state);
     struct pl_table out = {0}, in = {0};
     struct pl_answer way = {NULL, 0, 0};
     const bool tables = PL_HAS_TABLES >> call->function & 1u;
@@ -276,7 +287,7 @@ static PL_NOT_INLINE int choose(struct pl_call *call, struct pl_comm_state *comm
         decision->clash = pl_clash(call, comm_state);
     }
     if (!pl_state.recording)
-        choice->last = decision;
+        choice->last[call->outer != NULL] = decision;
     return decision->way.option ? run(&decision->way, call, comm_state, true) : pass(call);
 }
 
@@ -304,7 +315,8 @@ int PL_COMPOSE(struct pl_call *call)
 
 int pl_replace(struct pl_call *call, struct pl_comm_state *comm_state)
 {
-    struct pl_decision *last = comm_state ? comm_state->choices[call->function].last : NULL;
+    struct pl_decision *last =
+        comm_state ? comm_state->choices[call->function].last[call->outer != NULL] : NULL;
     if (!last || !is_for(last, call, comm_state))
         return begin(call, comm_state);
     return last->way.option ? run(&last->way, call, comm_state, true) : pass(call);
