@@ -126,7 +126,7 @@ static int choose(MPI_Comm comm, enum pl_function function, const struct pl_comm
     }
     if (fitting > 0) {
         choice->options = calloc((size_t)fitting, sizeof *choice->options);
-        choice->decisions = calloc(PL_DECISIONS, sizeof *choice->decisions);
+        choice->decisions = calloc((size_t)2 * PL_DECISIONS, sizeof *choice->decisions);
         if (!choice->options || !choice->decisions) {
             free(choice->options);
             free(choice->decisions);

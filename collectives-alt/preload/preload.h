@@ -85,8 +85,8 @@ struct pl_decision {
     uintptr_t clash;
     struct pl_answer way;
 };
-enum { PL_DECISIONS = 8 };
-enum { /* functions with a table, as bits */
+enum { PL_DECISIONS = 8 }; /* of calls of the application, and as many of inner calls */
+enum {                     /* functions with a table, as bits */
        PL_HAS_TABLES = 1 << PL_FN_gatherv | 1 << PL_FN_scatterv | 1 << PL_FN_allgatherv |
                        1 << PL_FN_alltoallv | 1 << PL_FN_reduce_scatter
 };
@@ -97,7 +97,7 @@ struct pl_choice {
     bool known, untouched;
     int count;
     struct pl_option *options;
-    struct pl_decision *decisions; /* PL_DECISIONS of them, where there are options */
+    struct pl_decision *decisions; /* 2 * PL_DECISIONS, where there are options */
     /* Of these, that of the last call of the application and of the last one inside a replacement,
      * which differ all the time; NULL before the first, and while recording. */
     struct pl_decision *last[2];

@@ -265,7 +265,7 @@ static struct pl_decision *place(const struct pl_choice *choice, const struct pl
         (uint32_t)call->recvcount + 3 * (uint32_t)call->sendcount + 7 * own_count(call, comm_state);
     const uint32_t types = (uint32_t)((uintptr_t)call->recvtype >> 4);
     const uint32_t hash = (counts + 5 * types + (uint32_t)call->root) * UINT32_C(0x9e3779b1);
-    return &choice->decisions[hash >> 16 & (PL_DECISIONS - 1)];
+    return &choice->decisions[(hash >> 16 & (PL_DECISIONS - 1)) + (call->outer ? PL_DECISIONS : 0)];
 }
 
 /* Where the last call had other arguments. */

@@ -60,7 +60,8 @@ def test_replaces_what_the_profile_says(
         "function": "MPI_Allreduce",
         **{"nprocs_from": 4, "nprocs_to": 4, "nodes_from": 1, "nodes_to": None},
         **{"ppn_from": 1, "ppn_to": None, "bytes_from": 400, "bytes_to": 65536},
-        **{"op": "any", "type": "any", "variant": "allreduce_as_reduce_plus_bcast"},
+        **{"op": "any", "type": "any", "counts": "any"},
+        "variant": "allreduce_as_reduce_plus_bcast",
         **{"replaced": 2, "nearest": 0, "inner": 0},
     }
     # 400 and 4000 bytes; 4 and 40, the inter-communicator and the half of two ranks are not.
