@@ -101,7 +101,7 @@ def test_a_knob_is_preferred_to_a_variant_that_is_hardly_faster(ours: float, exp
     assert found.variant == expected
 
 
-@pytest.mark.parametrize(("ours", "expected"), [(0.72, OURS), (0.8, "default")])
+@pytest.mark.parametrize(("ours", "expected"), [(0.77, OURS), (0.8, "default")])
 def test_no_knob_is_chosen_where_the_preload_library_is_needed_and_does_as_well(
     ours: float, expected: str
 ) -> None:

@@ -62,16 +62,11 @@ class Circumstance(msgspec.Struct, frozen=True):
 def everywhere(settings: Settings, case: PlanCase, *, crowded: bool) -> list[Circumstance]:
     """All circumstances of a call, the campaign's own first. `crowded`: more ranks than cores,
     where ranks cannot start at the same time."""
-    found = [
-        Circumstance(use, data)
-        for data in _data(settings, case)
-        for use in ("", *other_uses(settings, crowded=crowded))
-    ]
-    return found + [
-        Circumstance(
-            "", msgspec.structs.replace(settings.cases.data.of(case.function), counts=counts)
-        )
-        for counts in other_counts(case.function)
+    own, *others = _data(settings, case)
+    shapes = [msgspec.structs.replace(own, counts=counts) for counts in other_counts(case.function)]
+    return [
+        *(Circumstance(use, own) for use in ("", *other_uses(settings, crowded=crowded))),
+        *(Circumstance("", data) for data in (*others, *shapes)),
     ]
 
 

@@ -28,8 +28,11 @@ Weights = Mapping[tuple[str, int], float]
 
 Trials = Mapping[Target, Sequence[Trial]]
 
-# What has a price at sizes that it is not for.
+# What has a price at sizes that it is not for. The preload library stands before every call, so that
+# no variant is taken where knobs do as well everywhere. Where it is needed, and a knob of the library
+# makes its other calls slower, no knob is taken that is not so many times as fast as a variant.
 Dear = Literal["knobs", "variants"]
+_WORTH_A_KNOB = 1.1
 
 
 def tie(best: Trial) -> float:
@@ -83,48 +86,47 @@ class Selection(msgspec.Struct, frozen=True):
         without one are there because their function must be judged as a whole. `between`: what was
         tried between measured sizes, to see where one choice ends and another begins
         (crossover.py)."""
-        found = []
-        more = between or {}
-        options: dict[str, dict[int, list[Trial]]] = {}
-        bases: dict[str, Winner | None] = {}
-        for function in sorted({target.function for target in trials}):
+        functions = sorted({target.function for target in trials})
+        bases: dict[str, Winner | None] = dict.fromkeys(functions)
+        for function in filter(self.candidate_space.one_for_all_sizes, functions):
             here = {trial.bytes: trials[trial] for trial in trials if trial.function == function}
-            added = {cell.bytes: more[cell] for cell in more if cell.function == function}
             wanted = {cell.bytes for cell in opened_by if cell.function == function}
-            base: Winner | None = None
-            if self.candidate_space.one_for_all_sizes(function):
-                share = self._share(function, here)
-                base = self._one_for_all(function, here, wanted, share)
-            bases[function] = base
-            options[function] = {
-                size: those
-                for size, measured in (here | added).items()
-                if (size in wanted or size in added)
-                and (those := _options(self.candidate_space, function, measured, base))
+            bases[function] = self._one_for_all(function, here, wanted, self._share(function, here))
+        tried = {
+            cell: measured
+            for cell, measured in {**trials, **(between or {})}.items()
+            if cell.function in bases and (cell in opened_by or cell in (between or {}))
+        }
+        options = self._options(tried, bases)
+        dear: Dear = "variants"
+        if self.candidate_space.knobs_slow_others and _need_preload(options):
+            dear, options = "knobs", self._options(tried, bases, spare_knobs=True)
+        found = []
+        for function in functions:
+            by_size = {
+                cell.bytes: those for cell, those in options.items() if cell.function == function
             }
-        dear = self._dear(options)
-        for function, by_size in options.items():
-            added = {cell.bytes: more[cell] for cell in more if cell.function == function}
+            added = {cell.bytes for cell in between or {} if cell.function == function}
             known = sorted({*self.sizes[function], *added})
             chosen = fewest_rules(by_size, known, self._share(function, known), dear)
             sizes = list(self.sizes[function])
             found.append(Chosen(function, sizes, known, bases[function], chosen))
         return found
 
+    def _options(
+        self, tried: Trials, bases: Mapping[str, Winner | None], *, spare_knobs: bool = False
+    ) -> dict[Target, list[Trial]]:
+        found = {
+            cell: _options(
+                *(self.candidate_space, cell.function, measured, bases[cell.function]),
+                spare_knobs=spare_knobs,
+            )
+            for cell, measured in tried.items()
+        }
+        return {cell: those for cell, those in found.items() if those}
+
     def _share(self, function: str, sizes: Iterable[int]) -> dict[int, float]:
         return {size: (self.weights or {}).get((function, size), 1.0) for size in sizes}
-
-    def _dear(self, options: Mapping[str, Mapping[int, Sequence[Trial]]]) -> Dear:
-        """Return whether a knob or a variant of ours has a price at sizes that it is not for. The
-        preload library stands before every call, so that no variant is taken where knobs do as
-        well everywhere. Where it is needed, and a knob of this library makes its other calls
-        slower, no knob is taken where variants do as well."""
-        needed = any(
-            all(trial.variant != DEFAULT.variant for trial in those)
-            for by_size in options.values()
-            for those in by_size.values()
-        )
-        return "knobs" if needed and self.candidate_space.knobs_slow_others else "variants"
 
     def winners(
         self,
@@ -257,12 +259,24 @@ def candidate_of(trial: Trial) -> Candidate:
     return Candidate(trial.variant, Configuration.of(trial.knobs))
 
 
+def _need_preload(options: Mapping[Target, Sequence[Trial]]) -> bool:
+    """Whether a variant of ours is wanted somewhere where no knob does as well."""
+    return any(
+        all(trial.variant != DEFAULT.variant for trial in those) for those in options.values()
+    )
+
+
 def _options(
-    candidate_space: CandidateSpace, function: str, trials: Sequence[Trial], base: Winner | None
+    candidate_space: CandidateSpace,
+    function: str,
+    trials: Sequence[Trial],
+    base: Winner | None,
+    *,
+    spare_knobs: bool = False,
 ) -> list[Trial]:
     """The fastest eligible trial of one cell, and those that are as good. With a `base` (an
     algorithm of the library that holds for all sizes) only our variants can still be chosen, and
-    must beat it."""
+    must beat it. `spare_knobs`: variants alone, unless the best knob is much faster."""
     eligible = [trial for trial in trials if _faster(trial)]
     if candidate_space.one_for_all_sizes(function):
         eligible = [trial for trial in eligible if trial.variant != "default"]
@@ -274,16 +288,19 @@ def _options(
                 trial for trial in eligible if _ratio(trial) * tie(trial) < (under_base or 1.0)
             ]
     ranked = sorted(eligible, key=lambda one: (_ratio(one), candidate_of(one)))
+    ours = [trial for trial in ranked if trial.variant != DEFAULT.variant]
+    if spare_knobs and ours and _ratio(ours[0]) <= _WORTH_A_KNOB * _ratio(ranked[0]):
+        ranked = ours
     return [trial for trial in ranked if _as_good(trial, ranked[0])]
 
 
 def _as_good(one: Trial, best: Trial) -> bool:
-    """Hardly slower than the best, and perhaps not slower; or a knob in place of a variant, or a
-    variant in place of a knob: which of them has a price elsewhere is decided later."""
+    """Hardly slower than the best, and perhaps not slower; or a knob, which needs no preload
+    library, in place of a variant."""
     if _ratio(one) > _ratio(best) * tie(best):
         return False
     overlap = (one.ratio_low or _ratio(one)) <= (best.ratio_high or _ratio(best))
-    return overlap or (one.variant == DEFAULT.variant) != (best.variant == DEFAULT.variant)
+    return overlap or (one.variant == DEFAULT.variant != best.variant)
 
 
 _END = -1
