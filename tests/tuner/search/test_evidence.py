@@ -97,6 +97,19 @@ def test_a_launch_beside_other_work_drops_nobody_alone() -> None:
     assert lead(disturbed=True, more=2).error > lead(disturbed=False, more=2).error
 
 
+def test_a_launch_with_another_default_than_usual_drops_nobody_alone() -> None:
+    """The machine is in another mood in it: there the candidate is slower, as a rule it is not."""
+    deviations = Effort().deviations(4)
+    for usual_ns, dropped in ((2.7e3, False), (3.9e3, True)):
+        usual = {CELL: math.log(usual_ns * 1e-9)}
+        found = Evidence(exact=False, spread=0.02, usual=usual)
+        for name, ns in (("default", 3.9e3), ("bcast_tree", 1.4 * 3.9e3)):
+            samples = LaunchSamples(case(name), [0], [np.array([ns] * 6)])
+            found.add([samples], blocks=6)
+        lead = found.lead(CELL, OURS)
+        assert lead is not None and lead.surely_above(0, deviations) == dropped
+
+
 def test_equal_candidates_are_hardly_ever_dropped() -> None:
     """At any of the looks of a race, as the effort spends its error."""
     effort = Effort()

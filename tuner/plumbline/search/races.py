@@ -20,7 +20,7 @@ from .budget import Budget
 from .race import neighbours
 from .race.company import Company
 from .race.effort import ONE_LAUNCH, Effort
-from .race.evidence import Evidence, spread_of
+from .race.evidence import Evidence, spread_of, usual_of
 from .race.launching import Past
 from .race.race import Race
 from .space.candidates import Candidate, CandidateSpace
@@ -67,7 +67,8 @@ class Races:
         past, before = None, None
         if settings.ranks.simulate is None:
             # How far launches lie apart here is seen in the table.
-            effort = Effort(spread=spread_of(runs.medians(store.db, store.campaign, ["before"])))
+            medians = list(runs.medians(store.db, store.campaign, ["before"]))
+            effort = Effort(spread=spread_of(medians), usual=usual_of(medians))
         else:
             effort = ONE_LAUNCH
             past = self._known()

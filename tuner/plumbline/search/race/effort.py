@@ -31,7 +31,7 @@ class Effort(msgspec.Struct, frozen=True):
     tables. `first_blocks`: the share of a launch's blocks that a first look at a cell takes.
     `repeats`: launches repeat each other, and one decides; `at_once`: a case costs less than a
     launch, so that all is asked about at once. `spread`: of paired log ratios between
-    launches, as known before.
+    launches, as known before; `usual`: logarithms of what the default took before, by cell.
 
     A cold candidate is passed over if a variant of ours with the same messages is not within
     `alike` of the best: so far may the two be apart. Parameters: those of the `front` algorithms
@@ -55,6 +55,7 @@ class Effort(msgspec.Struct, frozen=True):
     repeats: bool = False
     at_once: bool = False
     spread: float = SPREAD
+    usual: Mapping[Target, float] | None = None
     weights: Mapping[tuple[str, int], float] | None = None
 
     def compare(self, log_ratios: Sequence[float]) -> Comparison:

@@ -29,6 +29,10 @@ Blocks = tuple[float, ...]
 SPREAD = 0.05
 # The same of launches that ran beside other work: two busy loops on two cores.
 DISTURBED = 0.15
+# From this log ratio on, the default of a launch is another one than in the table. On virtual
+# machines two processors share a cache in some launches and not in others: a candidate may be 1.5
+# times as fast as the default in one mood, and 1.5 times as slow in the other.
+_ODD = 0.1
 # How many launches of a cell the spread that is known beforehand counts for.
 _WEIGHT = 4
 # A cold candidate is compared across launches.
@@ -92,11 +96,19 @@ def expected_gain(leads: Collection[Lead]) -> float:
 
 class Evidence:
     """Times of cases by launch. `exact`: launches repeat each other, and have no error. `spread`:
-    of log ratios between launches, as known before."""
+    of log ratios between launches, as known before; `usual`: logarithms of what the default took
+    before, in seconds."""
 
-    def __init__(self, *, exact: bool, spread: float = SPREAD) -> None:
+    def __init__(
+        self,
+        *,
+        exact: bool,
+        spread: float = SPREAD,
+        usual: Mapping[Target, float] | None = None,
+    ) -> None:
         self.exact = exact
         self.spread = spread
+        self._usual = usual or {}
         # Logarithms of the medians of a launch's blocks, in seconds.
         self._blocks: dict[Key, dict[int, Blocks]] = {}
         # Of cold candidates, log(candidate / default), by the launch of the default.
@@ -200,9 +212,18 @@ class Evidence:
         inside = self._inside(target, candidate, other, logs)
         cold = COLD if self._is_cold(target, candidate, other) else 1.0
         quiet = self._spread_of(target)
-        spreads = [max(quiet, DISTURBED) if run in self._disturbed else quiet for run in logs]
+        spreads = [max(quiet, self._oddity(target, run)) for run in logs]
         between = sum((cold * spread) ** 2 for spread in spreads) / len(values)
         return Lead(middle, math.sqrt((between + inside**2) / len(values)), len(values))
+
+    def _oddity(self, target: Target, run: int) -> float:
+        """Return the spread that a launch is given for being beside other work, or for another
+        default than usual in this cell: twice the difference."""
+        default = self._blocks.get((target, DEFAULT), {}).get(run)
+        apart = 0.0
+        if default is not None and target in self._usual:
+            apart = abs(statistics.median(default) - self._usual[target])
+        return max(DISTURBED if run in self._disturbed else 0.0, 2 * apart if apart > _ODD else 0.0)
 
     def _over_default(self, target: Target, candidate: Candidate, other: Key) -> dict[int, float]:
         """By way of the default, as one side is cold."""
@@ -277,6 +298,17 @@ def _difference(left: Blocks, right: Blocks) -> float:
     if len(left) == len(right):
         return statistics.median([a - b for a, b in zip(left, right, strict=True)])
     return statistics.median(left) - statistics.median(right)
+
+
+def usual_of(medians: Iterable[Medians]) -> dict[Target, float]:
+    """Return the logarithm of what the library's own call took in a table, in seconds, by cell."""
+    return {
+        Target(median.case.function, median.case.bytes): math.log(statistics.median(median.seconds))
+        for median in medians
+        if median.case.variant == "default"
+        and not (median.case.knobs or median.case.ranks or median.case.config != "default")
+        and min(median.seconds, default=0.0) > 0
+    }
 
 
 def spread_of(medians: Iterable[Medians]) -> float:

@@ -65,7 +65,9 @@ class Race:
         self._effort = effort
         self._time_is_left = has_time
         self._lasting = past is not None and not environment
-        past = past or Past(Evidence(exact=effort.repeats, spread=effort.spread))
+        past = past or Past(
+            Evidence(exact=effort.repeats, spread=effort.spread, usual=effort.usual)
+        )
         self._evidence = past.evidence
         self._launches = RaceLaunches(
             store,

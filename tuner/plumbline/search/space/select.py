@@ -28,9 +28,10 @@ Weights = Mapping[tuple[str, int], float]
 
 Trials = Mapping[Target, Sequence[Trial]]
 
-# What has a price at sizes that it is not for. The preload library stands before every call, so that
-# no variant is taken where knobs do as well everywhere. Where it is needed, and a knob of the library
-# makes its other calls slower, no knob is taken that is not so many times as fast as a variant.
+# What has a price at sizes that it is not for. The preload library stands before every call, so
+# that no variant is taken where knobs do as well everywhere. Where it is needed, and a knob of the
+# library makes its other calls slower, no knob is taken that is not so many times as fast as a
+# variant.
 Dear = Literal["knobs", "variants"]
 _WORTH_A_KNOB = 1.1
 
