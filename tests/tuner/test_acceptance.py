@@ -191,27 +191,28 @@ def test_slower_in_one_circumstance_is_refused(lab: Lab, word: str) -> None:
 LINEAR = ("MPI_Allreduce", "linear")
 
 
-def test_a_reserve_is_tried_in_the_same_launches(lab: Lab) -> None:
-    """What the winner loses, by little, which takes all looks, the reserve is known to hold."""
-    costs = Costs(algorithm=FAST | {LINEAR: lambda *_: 0.8}, where={("ring", "stream"): 1.05 / 0.6})
+@pytest.mark.parametrize(("times", "held"), [(2.0, True), (1.05 / 0.6, False)])
+def test_a_reserve_is_tried_where_the_winner_is_given_up(
+    lab: Lab, times: float, held: bool
+) -> None:
+    """In the launches that follow the first ones. What the winner loses by little, after all looks,
+    gets a second choice afterwards."""
+    costs = Costs(algorithm=FAST | {LINEAR: lambda *_: 0.8}, where={("ring", "stream"): times})
     winner, reserve = tuned(*RING, 64, 512), tuned(*LINEAR, 64, 512)
     done, starter = judged(lab, costs, winner, reserves=[reserve])
     assert done.winners == [] and done.reserves == [reserve]
-    (held,) = done.held
-    assert (held.bytes_from, held.bytes_to) == (64, 512)
-    assert all(one.speedup == pytest.approx(1 / 0.8, rel=0.05) for one in held.tried)
-    assert len(starter.launches) == 16
+    assert bool(done.held) == held and len(starter.launches) == (9 if held else 16)
+    for one in done.held:
+        assert (one.bytes_from, one.bytes_to) == (64, 512)
+        assert all(tried.speedup == pytest.approx(1 / 0.8, rel=0.05) for tried in one.tried)
 
 
-def test_a_reserve_is_dropped_where_the_winner_holds(lab: Lab) -> None:
-    """A reserve that would take all looks costs no more of them."""
-    costs = Costs(
-        algorithm=FAST | {LINEAR: lambda *_: 0.8}, where={("linear", "stream"): 1.05 / 0.8}
-    )
+def test_a_reserve_costs_nothing_where_the_winner_holds(lab: Lab) -> None:
     winner, reserve = tuned(*RING, 64, 512), tuned(*LINEAR, 64, 512)
-    done, starter = judged(lab, costs, winner, reserves=[reserve])
+    done, starter = judged(lab, Costs(algorithm=FAST), winner, reserves=[reserve])
     assert done.refused == [] and done.held == []
     assert len(starter.launches) == 9
+    assert not any("algorithm=linear" in run.plan for run in lab.runs())
 
 
 def test_what_is_not_known_to_be_no_slower_is_refused(lab: Lab) -> None:

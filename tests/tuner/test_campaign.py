@@ -522,12 +522,12 @@ def test_no_winner_claims_what_the_last_look_denies(
     """The first look of the confirmation does not see the violation that a later one sees."""
     decide = tables.ViolationTable.decide
 
-    def sharp(table: tables.ViolationTable, has_time: Callable[[], bool]) -> list[Verdict]:
+    def sharp(table: tables.ViolationTable, *has_time: Callable[[], bool]) -> list[Verdict]:
         return [
             msgspec.structs.replace(one, verdict="violated")
             if one.stage == "round-1" and (one.guideline, one.bytes) == ("GL12", 16384)
             else one
-            for one in decide(table, has_time)
+            for one in decide(table, *has_time)
         ]
 
     monkeypatch.setattr(tables.ViolationTable, "decide", sharp)

@@ -59,26 +59,34 @@ class AcceptanceLaunches:
 
     def decide(self, suite: Suite, trials: Sequence[Trial], settings: Settings) -> Rows:
         """Until each is decided or has no more launches. A size at which the winner is slower in
-        one circumstance is not measured in the others, and a reserve no more where the winner holds
-        in all of them."""
+        one circumstance is not measured in the others. A reserve is measured from then on, where
+        the winner is given up after the first launches, until the winners hold."""
         alpha, limit = settings.claims.alpha, 1 + settings.claims.tolerance
         family = HypothesisFamily(
             ([Hypothesis(trial, limit)] for trial in trials), LOOKS, alpha=alpha
         )
         rows = [row for (row,) in family.cells]
-        self._add(suite.part("first"), 0, FIRST_LOOK, trials, _FIRST_BLOCKS)
+        first = [trial for trial in trials if not trial.reserve]
+        self._add(suite.part("first"), 0, FIRST_LOOK, first, _FIRST_BLOCKS)
         # Launches beside other work do not give anything up so early.
-        hopeless = _hopeless(trials, self.logs, settings) if self._store.is_quiet else {}
-        asked = [trial for trial in trials if not trial.is_among(hopeless)]
-        given_up = [trial for trial in trials if trial.is_among(hopeless)]
+        hopeless = _hopeless(first, self.logs, settings) if self._store.is_quiet else {}
+        vacant = {target for _, target, _ in hopeless}
+        asked = [
+            trial
+            for trial in trials
+            if (trial.target in vacant if trial.reserve else not trial.is_among(hopeless))
+        ]
+        given_up = [trial for trial in first if trial.is_among(hopeless)]
         self.reasons |= {
             trial: hopeless.get((*trial.size, "")) or hopeless[trial.part] for trial in given_up
         }
+        spare = [trial for trial in trials if trial.reserve and trial.target not in vacant]
+        self.reasons |= dict.fromkeys(spare, "not tried: the winner may hold the size")
         for look in range(LOOKS.looks):
             before = LOOKS.launches[look - 1] if look else FIRST_LOOK
             more = LOOKS.launches[look] - before
             self._add(suite.at(look + 1), before, more, asked, 0 if look else BLOCKS)
-            asked += given_up if look == 0 else []
+            asked += [*given_up, *spare] if look == 0 else []
             family.look(partial(self._evidence, frozenset(asked)))
             lost = {row.hypothesis.key.part for row in rows if row.word == "violated"}
             lost |= _not_needed(rows)

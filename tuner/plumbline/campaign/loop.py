@@ -151,7 +151,8 @@ class Loop:
         )
 
     def has_time(self) -> bool:
-        return self._budget.left()
+        wanted = [*self._only_in_loops, *self._table]
+        return self._budget.has_room(len(self._rounds.fresh(wanted)))
 
     def take(self, step: Step) -> None:
         if step is Step.BEFORE:

@@ -152,7 +152,8 @@ class Vetting:
             return Vetted(self._replaced(done.winners, lost), done.verdicts, True)
         if lost := self._harmful(number, done.winners, environment):
             return Vetted(self._without(lost, done.winners), done.verdicts, True)
-        verdicts = table.decide(self._has_time)
+        # The table that a campaign ends with is looked at to its end, whatever time it takes.
+        verdicts = table.decide()
         return Vetted(done.winners, verdicts, False, stage, table.ridden)
 
     def _new_table(

@@ -52,6 +52,7 @@ class Budget:
         self._parted = parted
         self._stated = settings.budget
         self._cells, self._seconds = 0, 0.0  # of searches so far
+        self._last = 0, 0.0  # the same of the last one
         self._kept = 0.0  # seconds that are kept for the launches after a search
 
     def measured(self) -> None:
@@ -72,8 +73,16 @@ class Budget:
         self._kept = self._store.spent_seconds - begun
 
     def left(self) -> bool:
-        """Whether a search may begin: what it finds has to be confirmed within the limit."""
+        """Whether a search may go on: what it finds has to be confirmed within the limit."""
         return self._says(lambda one: self._store.spent_seconds + self._kept < one.until_seconds)
+
+    def has_room(self, cells: int) -> bool:
+        """Whether a search of so many cells may begin. It takes what the last one took, or the
+        share of it that fewer cells have."""
+        before, seconds = self._last
+        expected = seconds * min(1.0, cells / before) if before else 0.0
+        kept = self._kept + expected
+        return self._says(lambda one: self._store.spent_seconds + kept < one.until_seconds)
 
     def is_open(self) -> bool:
         """Whether launches may be added that make clearer what is known."""
@@ -91,8 +100,9 @@ class Budget:
 
     def searched(self, cells: int, begun: float) -> None:
         """So many cells, since launches had taken `begun` seconds."""
+        self._last = cells, self._store.spent_seconds - begun
         self._cells += cells
-        self._seconds += self._store.spent_seconds - begun
+        self._seconds += self._last[1]
 
     def not_searched(self, cells: Sequence[Target]) -> str:
         """What is left, and what it would take, as far as searches have shown what a cell takes."""
