@@ -200,8 +200,8 @@ def test_a_reserve_is_tried_where_the_winner_is_given_up(
     costs = Costs(algorithm=FAST | {LINEAR: lambda *_: 0.8}, where={("ring", "stream"): times})
     winner, reserve = tuned(*RING, 64, 512), tuned(*LINEAR, 64, 512)
     done, starter = judged(lab, costs, winner, reserves=[reserve])
-    assert done.winners == [] and done.reserves == [reserve]
-    assert bool(done.held) == held and len(starter.launches) == (9 if held else 16)
+    assert done.winners == [] and done.reserves == [reserve] * held
+    assert bool(done.held) == held and (len(starter.launches) < 16) == held
     for one in done.held:
         assert (one.bytes_from, one.bytes_to) == (64, 512)
         assert all(tried.speedup == pytest.approx(1 / 0.8, rel=0.05) for tried in one.tried)

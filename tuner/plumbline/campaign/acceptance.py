@@ -19,6 +19,7 @@ from plumbline.campaign.acceptance_sizes import candidate_of, kept, trials
 from plumbline.core.plan import Plan
 from plumbline.launch.known import calls
 from plumbline.measure.launches import LaunchStore
+from plumbline.search import ranges
 from plumbline.search.fixed_point import is_part
 from plumbline.search.order import levels
 from plumbline.search.space.candidates import CandidateSpace
@@ -117,9 +118,18 @@ class Acceptance:
             [piece for winner in winners for piece in pieces.get(id(winner), [winner])],
             [lost for kept_of in mine for lost in kept_of.refused],
             [narrow for kept_of in mine for narrow in kept_of.narrowed],
-            reserves,
+            self._tried(reserves, launches),
             [piece for kept_of in theirs for piece in kept_of.winners],
         )
+
+    def _tried(self, reserves: Sequence[Winner], launches: AcceptanceLaunches) -> list[Winner]:
+        """The sizes of reserves at which they were measured."""
+        cells = {trial.target for trial, logs in launches.logs.items() if trial.reserve and logs}
+        return [
+            piece
+            for reserve in reserves
+            for piece in ranges.inside(reserve, cells, self._sizes[reserve.function])
+        ]
 
     def shows_gain(self, winner: Winner) -> bool:
         """Whether it was accepted, and is faster than the default over its sizes in the campaign's
