@@ -198,7 +198,9 @@ def test_a_reserve_is_tried_where_the_winner_is_given_up(
     """In the launches that follow the first ones. What the winner loses by little, after all looks,
     gets a second choice afterwards."""
     costs = Costs(algorithm=FAST | {LINEAR: lambda *_: 0.8}, where={("ring", "stream"): times})
-    winner, reserve = tuned(*RING, 64, 512), tuned(*LINEAR, 64, 512)
+    winner, reserve = (
+        msgspec.structs.replace(tuned(*what, 64, 512), removes=[]) for what in (RING, LINEAR)
+    )
     done, starter = judged(lab, costs, winner, reserves=[reserve])
     assert done.winners == [] and done.reserves == [reserve] * held
     assert bool(done.held) == held and (len(starter.launches) < 16) == held

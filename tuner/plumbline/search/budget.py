@@ -52,7 +52,7 @@ class Budget:
         self._parted = parted
         self._stated = settings.budget
         self._cells, self._seconds = 0, 0.0  # of searches so far
-        self._last = 0, 0.0  # the same of the last one
+        self._largest = 0, 0.0  # the same of the one that took longest
         self._kept = 0.0  # seconds that are kept for the launches after a search
 
     def measured(self) -> None:
@@ -68,18 +68,18 @@ class Budget:
         self._expect()
 
     def confirmed(self, begun: float) -> None:
-        """Winners were confirmed since launches had taken `begun` seconds, and the next ones will
+        """Winners were confirmed since launches had taken `begun` seconds, and the next ones may
         take as long."""
-        self._kept = self._store.spent_seconds - begun
+        self._kept = max(self._kept, self._store.spent_seconds - begun)
 
     def left(self) -> bool:
         """Whether a search may go on: what it finds has to be confirmed within the limit."""
         return self._says(lambda one: self._store.spent_seconds + self._kept < one.until_seconds)
 
     def has_room(self, cells: int) -> bool:
-        """Whether a search of so many cells may begin. It takes what the last one took, or the
-        share of it that fewer cells have."""
-        before, seconds = self._last
+        """Whether a search of so many cells may begin. It takes what the longest one so far took,
+        or the share of it that fewer cells have."""
+        before, seconds = self._largest
         expected = seconds * min(1.0, cells / before) if before else 0.0
         kept = self._kept + expected
         return self._says(lambda one: self._store.spent_seconds + kept < one.until_seconds)
@@ -100,9 +100,11 @@ class Budget:
 
     def searched(self, cells: int, begun: float) -> None:
         """So many cells, since launches had taken `begun` seconds."""
-        self._last = cells, self._store.spent_seconds - begun
+        took = self._store.spent_seconds - begun
+        if took > self._largest[1]:
+            self._largest = cells, took
         self._cells += cells
-        self._seconds += self._last[1]
+        self._seconds += took
 
     def not_searched(self, cells: Sequence[Target]) -> str:
         """What is left, and what it would take, as far as searches have shown what a cell takes."""
