@@ -54,6 +54,7 @@ class Budget:
         self._cells, self._seconds = 0, 0.0  # of searches so far
         self._largest = 0, 0.0  # the same of the one that took longest
         self._kept = 0.0  # seconds that are kept for the launches after a search
+        self._turn = 0.0  # seconds of the longest confirmation
 
     def measured(self) -> None:
         """The table of the library as it is has come to its end."""
@@ -70,7 +71,8 @@ class Budget:
     def confirmed(self, begun: float) -> None:
         """Winners were confirmed since launches had taken `begun` seconds, and the next ones may
         take as long."""
-        self._kept = max(self._kept, self._store.spent_seconds - begun)
+        self._turn = max(self._turn, self._store.spent_seconds - begun)
+        self._kept = self._turn
 
     def left(self) -> bool:
         """Whether a search may go on: what it finds has to be confirmed within the limit."""
