@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.core.plan import Plan, PlanCase
+from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.libraries import Installation
 from plumbline.libraries.intelmpi import IntelMpi
 from plumbline.system import paths
@@ -49,7 +49,9 @@ def run(
 ) -> tuple[Finished, dict[tuple[str, int], list[int]]]:
     """One launch, and its samples (ns) by cell."""
     cases = tuple(PlanCase(function, size) for function, size in cells)
-    done, records = launch(found, folder, extra, Plan("test", 1, cases, blocks=1, reps=reps))
+    done, records = launch(
+        found, folder, extra, Plan("test", 1, cases, Data("MPI_BYTE"), blocks=1, reps=reps)
+    )
     return done, {cells[one.case]: one.ns for one in records if isinstance(one, Samples)}
 
 

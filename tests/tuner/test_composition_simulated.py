@@ -82,6 +82,7 @@ nprocs = 12
 nodes = 4
 sizes = [3001, 150000]
 guidelines = ["GL9", "GL12", "GL13", "GL17"]
+all = false
 variants = ["allreduce_hierarchical", "allreduce_as_reduce_plus_bcast",
             "reduce_scatter_as_allreduce", "reduce_scatter_as_reduce_plus_scatterv"]
 [simulate]

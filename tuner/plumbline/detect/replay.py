@@ -167,16 +167,15 @@ def _trio(
     root = max(pattern.root, 0)
     operation = f"MPI_{finding.operation}" if finding.operation else "MPI_BOR"
     data = Data(pattern.type, operation, root)
+    played_data = Data("MPI_BYTE", "MPI_BOR", root)  # messages are played as bytes
     if not finding.operation or not _defined(data):
-        data = Data(root=root)
+        data = played_data
     default = PlanCase(finding.function, size, ranks=ranks, data=data)
     if not simulated:
         default = msgspec.structs.replace(
             default, reps=_calls(finding), use=STREAM, delay_ns=between_ns
         )
-    by_hand = msgspec.structs.replace(
-        default, variant=played(pattern).variant, data=Data(root=root)
-    )
+    by_hand = msgspec.structs.replace(default, variant=played(pattern).variant, data=played_data)
     winner = winners.get((finding.function, len(pattern.group), size))
     tuned = None
     if winner is not None:
