@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from plumbline.search.second_choice import size_by_size
+import msgspec
+
+from plumbline.search.second_choice import Raced, SecondChoices, size_by_size
 from plumbline.search.space.cells import Target
 from plumbline.search.space.select import candidate_of
-from plumbline_db.records import Trial
+from plumbline_db.records import UNBOUNDED_BYTES, Trial, Winner
+from tests.db import build
+from tests.tuner.search.test_candidates import candidate_space
 
 SIZES = [777, 3001, 23456]
 CELLS = [Target("MPI_Scatter", size) for size in SIZES]
@@ -46,3 +50,34 @@ def test_another_option_that_is_faster_takes_it() -> None:
 def test_an_option_that_fails_at_some_size_is_no_rival() -> None:
     trials = {"linear": [None, 0.1, 0.1], "scatter_linear": [0.9, 0.8, 0.9]}
     assert kept(trials) == {"scatter_linear"}
+
+
+def test_the_race_counts_that_its_violations_have_opened() -> None:
+    """An option for all sizes races again, along with another size: there it removes nothing."""
+    gather = {"coll_tuned_gather_algorithm": "basic_linear"}
+    knob = Trial("default", gather, "measured", 0.4, 0.4, 0.4, 9, "")
+    ours = Trial("gather_as_gatherv", {}, "measured", 0.5, 0.5, 0.5, 9, "")
+    small, large = Target("MPI_Gather", 2), Target("MPI_Gather", 16384)
+    asked: list[dict[Target, list[str]]] = []
+
+    def select(_: object, trials: object, opened_by: dict[Target, list[str]]) -> list[Winner]:
+        asked.append(opened_by)
+        return []
+
+    space = candidate_space()
+    choices = SecondChoices(space, {"MPI_Gather": [2, 16384]}, select)  # type: ignore[arg-type]
+    tried = {small: [knob, ours], large: [knob]}
+    for opened in ({small: ["GL22@2"]}, {large: ["GL2@16384"]}):
+        choices.add(Raced(None, [], space, tried, opened))  # type: ignore[arg-type]
+    winner = msgspec.structs.replace(
+        build.winner(
+            function="MPI_Gather",
+            bytes_from=0,
+            bytes_to=UNBOUNDED_BYTES,
+            variant="default",
+            configuration=gather,
+        ),
+        removes=["GL22@2"],
+    )
+    choices.reserves([winner])
+    assert asked == [{small: ["GL22@2"]}]

@@ -243,14 +243,25 @@ class SecondChoices:
                 }
 
     def _race_of(self, winner: Winner) -> Raced | None:
-        """The last race that has measured what it is, where it is."""
-        for raced in reversed(self._races):
-            for target, trials in raced.trials.items():
-                if outcome.holds(winner, target) and any(
-                    outcome.is_of(trial, winner) for trial in trials
-                ):
-                    return raced
-        return None
+        """The last race that has measured what it is, where it is; rather one that the violations
+        have opened which it is to remove. An option for all sizes races again along with others."""
+        measured = [
+            raced
+            for raced in reversed(self._races)
+            if any(
+                outcome.holds(winner, target) and any(outcome.is_of(one, winner) for one in trials)
+                for target, trials in raced.trials.items()
+            )
+        ]
+        chosen_for = [
+            raced
+            for raced in measured
+            if any(
+                outcome.holds(winner, cell) and not set(names).isdisjoint(winner.removes)
+                for cell, names in raced.opened_by.items()
+            )
+        ]
+        return next(iter(chosen_for + measured), None)
 
 
 def _is_whole(raced: Raced, winner: Winner) -> bool:
