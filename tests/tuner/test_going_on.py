@@ -156,7 +156,7 @@ def test_what_a_time_out_has_ended_is_launched_again(tmp_path: Path, db: Databas
 
 def test_the_usual_limit_follows_what_launches_cost(lab: Lab, db: Database) -> None:
     """It is one for all launches: what is found by a search has to be confirmed within it."""
-    for place, least in (({}, 120.0), ({"simulate": "ompi"}, 900.0)):
+    for place, least in (({}, 180.0), ({"simulate": "ompi"}, 900.0)):
         store = lab.store(SimulatedStarter(Costs()))
         budget = Budget(store, load(None, {"nprocs": 4} | place))
         store.spent_seconds = 10.0

@@ -47,6 +47,9 @@ def check(toolchain: Toolchain, settings: Settings, ranks: Starter) -> None:
     ranks.require(msgspec.structs.replace(plan, name="check").text(), "these settings")
 
 
+_OF_OTHERS = 2 / 3  # of the time limit, for searches of cells that no guideline names
+
+
 class Loop:
     """One campaign under way. `folder` is where the exported files go."""
 
@@ -151,8 +154,11 @@ class Loop:
         )
 
     def has_time(self) -> bool:
+        """Cells that no violated guideline names leave time for those of the rounds to come."""
         wanted = [*self._only_in_loops, *self._table]
-        return self._budget.has_room(len(self._rounds.fresh(wanted)))
+        fresh = self._rounds.fresh(wanted)
+        named = self._rounds.is_named(fresh, wanted)
+        return self._budget.has_room(len(fresh), 1.0 if named else _OF_OTHERS)
 
     def take(self, step: Step) -> None:
         if step is Step.BEFORE:

@@ -78,13 +78,14 @@ class Budget:
         """Whether a search may go on: what it finds has to be confirmed within the limit."""
         return self._says(lambda one: self._store.spent_seconds + self._kept < one.until_seconds)
 
-    def has_room(self, cells: int) -> bool:
-        """Whether a search of so many cells may begin. It takes what the longest one so far took,
-        or the share of it that fewer cells have."""
+    def has_room(self, cells: int, share: float = 1.0) -> bool:
+        """Whether a search of so many cells may begin, and come to its end within a share of the
+        limit. It takes what the longest one so far took, or the part of it that fewer cells
+        have."""
         before, seconds = self._largest
         expected = seconds * min(1.0, cells / before) if before else 0.0
         kept = self._kept + expected
-        return self._says(lambda one: self._store.spent_seconds + kept < one.until_seconds)
+        return self._says(lambda one: self._store.spent_seconds + kept < share * one.until_seconds)
 
     def is_open(self) -> bool:
         """Whether launches may be added that make clearer what is known."""

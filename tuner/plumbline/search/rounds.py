@@ -96,6 +96,11 @@ class Rounds:
             found = self._left(self._every())
         return worth(found, self._weights)
 
+    def is_named(self, cells: Collection[Target], verdicts: Iterable[Verdict]) -> bool:
+        """Whether a violated guideline, or one that may well be, names some of the cells; also
+        where there are none."""
+        return not cells or not self._wanted(verdicts).isdisjoint(cells)
+
     def unsearched(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """What there is to search yet, if there is time."""
         more = self._every() if self._settings.search.all else []

@@ -101,7 +101,9 @@ class Selection(msgspec.Struct, frozen=True):
         options = self._options(tried, bases)
         dear: Dear = "variants"
         if self.candidate_space.knobs_slow_others and _need_preload(options):
-            dear, options = "knobs", self._options(tried, bases, spare_knobs=True)
+            dear = "knobs"
+            bases = {name: base and self._worth_a_knob(base, tried) for name, base in bases.items()}
+            options = self._options(tried, bases, spare_knobs=True)
         found = []
         for function in functions:
             by_size = {
@@ -125,6 +127,21 @@ class Selection(msgspec.Struct, frozen=True):
             for cell, measured in tried.items()
         }
         return {cell: those for cell, those in found.items() if those}
+
+    def _worth_a_knob(self, base: Winner, tried: Trials) -> Winner | None:
+        """Return the option for all sizes, unless variants of ours are about as fast wherever it
+        helps a cell that is wanted."""
+        for cell, trials in tried.items():
+            faster = [trial for trial in trials if _faster(trial)]
+            ours = [_ratio(one) for one in faster if one.variant != DEFAULT.variant]
+            mine = [_ratio(one) for one in faster if one.knobs == base.configuration]
+            if (
+                cell.function == base.function
+                and mine
+                and _WORTH_A_KNOB * mine[0] < min(ours, default=math.inf)
+            ):
+                return base
+        return None
 
     def _share(self, function: str, sizes: Iterable[int]) -> dict[int, float]:
         return {size: (self.weights or {}).get((function, size), 1.0) for size in sizes}
