@@ -138,7 +138,8 @@ check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings ar
 	    EXTRA_CFLAGS=-Werror MPICC=smpicc
 	cppcheck --quiet --error-exitcode=1 --inline-suppr --enable=warning,performance,portability \
 	    --std=c11 -I collectives-alt -I collectives-alt/common -I probes \
-	    --suppress=missingInclude --suppress=unknownMacro $(filter %.c,$(C_FILES))
+	    --suppress=missingInclude --suppress=unknownMacro \
+	    --suppress=ctunullpointer:collectives-alt/common/collectives.def $(filter %.c,$(C_FILES))
 	$(BIN)/ruff check $(PY_FOLDERS)
 	$(BIN)/ruff format --check $(PY_FOLDERS)
 	$(BIN)/mypy
