@@ -270,7 +270,7 @@ bool pl_finish_case(struct pl_parser *parser)
                                c->messages->ranks, ranks);
     const bool fits = c->pattern ? pl_pattern_fits(c, ranks)
                                  : pl_shape_fits(c->function, c->bytes, pl_types[c->type].size,
-                                                 (struct pl_parts){ranks ? ranks : 1, c->counts});
+                                                 (struct pl_shares){ranks ? ranks : 1, c->counts});
     if (!fits) {
         char bytes[32];
         snprintf(bytes, sizeof bytes, "%lld", c->bytes);

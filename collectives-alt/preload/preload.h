@@ -61,7 +61,7 @@ struct pl_option {
 };
 
 /* The way of a call: replaced, or not. */
-struct pl_answer {
+struct pl_verdict {
     struct pl_option *option; /* NULL: the library's own call */
     long long bytes;
     size_t scratch; /* pl_scratch_bound; 0 for the tamper check */
@@ -83,7 +83,7 @@ struct pl_decision {
     struct pl_call call; /* its buffers are those of the last call */
     struct pl_table out, in;
     uintptr_t clash;
-    struct pl_answer way;
+    struct pl_verdict way;
 };
 enum { PL_DECISIONS = 8 }; /* of calls of the application, and as many of inner calls */
 enum {                     /* functions with a table, as bits */

@@ -34,7 +34,7 @@ static bool fits_classes(const struct pl_rule *rule, const struct pl_call *call)
 /* The tamper check is a variant of every function and has no obstacles. What is too much memory
  * alone is not replaced. */
 static bool may_run(const struct pl_variant *variant, const struct pl_call *call, int p,
-                    struct pl_answer *way)
+                    struct pl_verdict *way)
 {
     if (variant == &pl_canary)
         return true;
@@ -60,7 +60,7 @@ static struct pl_option *option_for(const struct pl_comm_state *comm_state,
 /* True where the way of this call is that of all calls with the same arguments. The library is
  * asked about handles that may be none (pl_legal) before anything else is asked about them. */
 static bool find(const struct pl_comm_state *comm_state, const struct pl_call *call,
-                 struct pl_answer *way)
+                 struct pl_verdict *way)
 {
     const bool lasts = pl_lasts(call, comm_state);
     if (!lasts && !pl_legal(call, comm_state))
@@ -133,7 +133,7 @@ static PL_NOT_INLINE int leave(struct pl_option *option, const struct pl_call *c
 /* How deep an inner call is that may be replaced; 0: it may not. A function is replaced inside
  * itself only where it passes less, so that calls cannot go in circles; what all of them keep has
  * one bound. Equal on all ranks. */
-static int depth_of(const struct pl_call *call, const struct pl_answer *way)
+static int depth_of(const struct pl_call *call, const struct pl_verdict *way)
 {
     size_t room = pl_state.profile.memory;
     int depth = 0;
@@ -168,7 +168,7 @@ static PL_NOT_INLINE int run_inner(struct pl_option *option, struct pl_call *cal
 
 /* No predefined datatype that lasts is an empty signature. An error handler of the application may
  * make calls of its own, so that `way` is another one afterwards. */
-static inline __attribute__((always_inline)) int run(const struct pl_answer *way,
+static inline __attribute__((always_inline)) int run(const struct pl_verdict *way,
                                                      struct pl_call *call,
                                                      const struct pl_comm_state *comm_state,
                                                      bool lasts)
@@ -274,7 +274,7 @@ static PL_NOT_INLINE int choose(struct pl_call *call, struct pl_comm_state *comm
     struct pl_choice *choice = &comm_state->choices[call->function];
     struct pl_decision *decision = place(choice, call, comm_state);
     struct pl_table out = {0}, in = {0};
-    struct pl_answer way = {NULL, 0, 0};
+    struct pl_verdict way = {NULL, 0, 0};
     const bool tables = PL_HAS_TABLES >> call->function & 1u;
     const bool known = decision->made && is_for(decision, call, comm_state);
     if (!known) {

@@ -295,7 +295,7 @@ class Verdict(Record, frozen=True):
 
     @property
     def violated_everywhere(self) -> bool:
-        """Whether the cell is violated in its table, and is not known to hold in another way."""
+        """Return whether a cell is violated in its table and not known to hold in another way."""
         return self.verdict == "violated" and not self.depends
 
     @property

@@ -146,7 +146,7 @@ def only(winner: Winner) -> str:
 
 
 def tried(winner: Winner) -> list[str]:
-    """What a winner was tried for, a line for each datatype and count shape: `with
+    """Return what a winner was tried for, a line a datatype and count shape: `with
     MPI_DOUBLE/MPI_SUM: loop 1.8 (1.6 at least), …`."""
     by_data: dict[str, list[str]] = {}
     for tried in winner.tried:

@@ -49,8 +49,8 @@ struct pl_arguments_size pl_arguments_size(const struct pl_case *c, const struct
     const int half = world->size / 2, sizes[] = {world->size, world->size - half, half};
     for (int i = 0; c->calls > 0 && i < 3 && sizes[i] > 0; i++) {
         /* Other shapes than the equal one have special calls alone, which are of c->mean at most */
-        const struct pl_parts equal = {sizes[i], PL_COUNTS_EQUAL},
-                              last = {sizes[i], PL_COUNTS_LAST};
+        const struct pl_shares equal = {sizes[i], PL_COUNTS_EQUAL},
+                               last = {sizes[i], PL_COUNTS_LAST};
         shape = larger_of(shape, pl_shape_of(c->function, c->bytes, size, equal, 0, 0));
         shape = larger_of(shape,
                           pl_shape_of(c->function, c->mean, size, last, pl_largest_part(last), 0));

@@ -67,7 +67,7 @@ static long long weights(long long count)
     return count * (count + 1) / 2;
 }
 
-long long pl_part_start(long long total, struct pl_parts parts, int rank)
+long long pl_part_start(long long total, struct pl_shares parts, int rank)
 {
     const long long all = weights(parts.nprocs), before = weights(rank);
     switch (parts.counts) {
@@ -82,12 +82,12 @@ long long pl_part_start(long long total, struct pl_parts parts, int rank)
     }
 }
 
-long long pl_part_count(long long total, struct pl_parts parts, int rank)
+long long pl_part_count(long long total, struct pl_shares parts, int rank)
 {
     return pl_part_start(total, parts, rank + 1) - pl_part_start(total, parts, rank);
 }
 
-int pl_largest_part(struct pl_parts parts)
+int pl_largest_part(struct pl_shares parts)
 {
     return parts.counts == PL_COUNTS_EQUAL || parts.counts == PL_COUNTS_HALF ? 0 : parts.nprocs - 1;
 }
@@ -118,7 +118,7 @@ static long long extent_elements(enum extent extent, long long total, long long 
 }
 
 struct pl_shape pl_shape_of(enum pl_function function, long long bytes, size_t type_size,
-                            struct pl_parts parts, int rank, int root)
+                            struct pl_shares parts, int rank, int root)
 {
     const struct traits *traits = &table[function];
     const int nprocs = parts.nprocs;
@@ -154,7 +154,7 @@ bool pl_function_has_counts(enum pl_function function)
 }
 
 bool pl_shape_fits(enum pl_function function, long long bytes, size_t type_size,
-                   struct pl_parts parts)
+                   struct pl_shares parts)
 {
     if (bytes / (long long)type_size > INT_MAX)
         return false;

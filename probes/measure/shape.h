@@ -13,13 +13,13 @@ extern const char *const pl_counts_names[PL_COUNTS];
 enum pl_counts pl_counts_by_name(const char *name); /* PL_COUNTS when unknown */
 
 /* The ranks that share n, and the lengths of their parts. */
-struct pl_parts {
+struct pl_shares {
     int nprocs;
     enum pl_counts counts;
 };
 
 struct pl_shape {
-    struct pl_parts parts;
+    struct pl_shares parts;
     long long total;  /* elements that n stands for, padded to whole blocks */
     long long mine;   /* this rank's part of `total`; all of it where nothing is divided */
     long long send;   /* elements of the send buffer on this rank */
@@ -31,14 +31,14 @@ struct pl_shape {
 
 /* Where parts are equal by definition, `parts.counts` changes nothing. */
 struct pl_shape pl_shape_of(enum pl_function function, long long bytes, size_t type_size,
-                            struct pl_parts parts, int rank, int root);
+                            struct pl_shares parts, int rank, int root);
 
 /* Where part `rank` of `total` elements starts; the parts of all ranks follow each other. */
-long long pl_part_start(long long total, struct pl_parts parts, int rank);
+long long pl_part_start(long long total, struct pl_shares parts, int rank);
 /* How many elements it has. */
-long long pl_part_count(long long total, struct pl_parts parts, int rank);
+long long pl_part_count(long long total, struct pl_shares parts, int rank);
 /* A rank whose part is not smaller than any other. */
-int pl_largest_part(struct pl_parts parts);
+int pl_largest_part(struct pl_shares parts);
 
 bool pl_function_reduces(enum pl_function function);
 bool pl_function_has_root(enum pl_function function);
@@ -47,6 +47,6 @@ bool pl_function_has_counts(enum pl_function function);
 
 /* The counts and displacements fit the `int`s of MPI's interface. */
 bool pl_shape_fits(enum pl_function function, long long bytes, size_t type_size,
-                   struct pl_parts parts);
+                   struct pl_shares parts);
 
 #endif

@@ -36,7 +36,7 @@ static long long draw_bytes(struct pl_random *random, const struct pl_case *c, i
     const size_t size = pl_types[c->type].size;
     const long long whole = c->bytes - c->least;
     const long long step =
-        pl_shape_of(c->function, 1, size, (struct pl_parts){.nprocs = ranks}, 0, 0).total *
+        pl_shape_of(c->function, 1, size, (struct pl_shares){.nprocs = ranks}, 0, 0).total *
         (long long)size; /* Barrier: 0 */
     const int turn = number - number / SPECIAL, turns = c->calls - c->calls / SPECIAL;
 

@@ -64,8 +64,8 @@ struct pl_shape pl_case_shape(const struct pl_case *c, int nprocs, int rank)
 {
     const size_t width = pl_types[c->type].size;
     if (!c->pattern)
-        return pl_shape_of(c->function, c->bytes, width, (struct pl_parts){nprocs, c->counts}, rank,
-                           c->root);
+        return pl_shape_of(c->function, c->bytes, width, (struct pl_shares){nprocs, c->counts},
+                           rank, c->root);
 
     const enum pl_landing landing = c->operation ? c->operation->landing : PL_LANDS_NOTHING;
     if (landing == PL_LANDS_NOTHING)

@@ -86,7 +86,7 @@ def test_a_class_of_types() -> None:
 
 
 def test_equal_counts() -> None:
-    """In the rule and in the head, which says in which count shapes a winner was tried."""
+    """The rule says it, and the head says in which count shapes a winner was tried."""
     winner = variant("MPI_Reduce_scatter", "reduce_scatter_ring", 512, 4096)
     shapes = [
         Tried("loop", "MPI_BYTE", "MPI_BOR", "", 2, 1.5, 1.4, 1.3, counts)

@@ -122,7 +122,7 @@ def test_all_count_shapes_of_all_functions_that_have_counts(build: Path, ranks: 
 
 
 def test_counts_are_those_of_the_plan(build: Path, tmp_path: Path) -> None:
-    """As the preload library sees what each rank receives of a call of MPI_Alltoallv."""
+    """The preload library sees what each rank receives of a call of MPI_Alltoallv."""
     cases = [f"MPI_Alltoallv:1001:{counts}" for counts in PARTS]
     words = [*cases, "--loop", "stream", "--iterations", "7", "--warmup", "2"]
     done = start(

@@ -85,7 +85,7 @@ MACHINES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def sweep(name: str) -> Sweep:
-    """What is measured on a machine of the table."""
+    """Return what is measured on a machine of the table."""
     selector, platform = MACHINES[name]
     ranks = {key: platform[key] for key in ("nodes", "nprocs")}
     simulate = {key: value for key, value in platform.items() if key not in ranks}
@@ -95,7 +95,7 @@ def sweep(name: str) -> Sweep:
 
 
 class Done(msgspec.Struct, frozen=True):
-    """What a campaign came to. `opened`: cells that a violation opened a search for."""
+    """The outcome of a campaign. `opened`: cells that a violation opened a search for."""
 
     launches: int
     seconds: float

@@ -7,7 +7,7 @@
 
 static struct pl_shape of(enum pl_function function, long long bytes, int rank)
 {
-    return pl_shape_of(function, bytes, 4, (struct pl_parts){.nprocs = 3}, rank,
+    return pl_shape_of(function, bytes, 4, (struct pl_shares){.nprocs = 3}, rank,
                        1); /* four-byte type, 3 ranks, root 1 */
 }
 
@@ -18,7 +18,7 @@ static int is(struct pl_shape shape, long long total, long long send, long long 
 
 static void check_split(long long total, int nprocs)
 {
-    const struct pl_parts parts = {.nprocs = nprocs};
+    const struct pl_shares parts = {.nprocs = nprocs};
     long long sum = 0, largest = 0, smallest = LLONG_MAX;
     int in_order = 1, never_more_later = 1;
     for (int rank = 0; rank < nprocs; rank++) {
@@ -35,7 +35,7 @@ static void check_split(long long total, int nprocs)
 /* The parts of 3 or 4 ranks are these. */
 static int parts_are(enum pl_counts counts, long long total, int nprocs, const long long *wanted)
 {
-    const struct pl_parts parts = {nprocs, counts};
+    const struct pl_shares parts = {nprocs, counts};
     long long sum = 0;
     int good = 1;
     for (int rank = 0; rank < nprocs; rank++) {
@@ -67,7 +67,7 @@ static void check_counts(void)
     CHECK(pl_counts_by_name("") == PL_COUNTS);
 
     /* The volume stays as it is; a large one does not overflow. */
-    struct pl_parts last = {3, PL_COUNTS_LAST}, linear = {60000, PL_COUNTS_LINEAR};
+    struct pl_shares last = {3, PL_COUNTS_LAST}, linear = {60000, PL_COUNTS_LINEAR};
     CHECK(is(pl_shape_of(PL_FN_allgatherv, 100, 4, last, 2, 0), 25, 25, 25));
     CHECK(is(pl_shape_of(PL_FN_reduce_scatter, 100, 4, last, 0, 0), 25, 25, 0));
     CHECK(is(pl_shape_of(PL_FN_alltoallv, 100, 4, last, 2, 0), 25, 25, 75));
@@ -114,7 +114,7 @@ int main(void)
         for (long long total = 0; total <= 11; total++)
             check_split(total, nprocs);
 
-    const struct pl_parts three = {.nprocs = 3};
+    const struct pl_shares three = {.nprocs = 3};
     check_counts();
     CHECK(pl_shape_fits(PL_FN_bcast, INT_MAX, 1, three));
     CHECK(!pl_shape_fits(PL_FN_bcast, 1LL + INT_MAX, 1, three));
