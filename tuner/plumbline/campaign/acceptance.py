@@ -97,7 +97,8 @@ class Acceptance:
         self._turns += 1
         suite = Suite("accept", self._turns)
         environment = dict(self._environment)
-        if any(_calls_any(winner, standing) for winner in fresh):
+        whole = any(winner.function == EVERY_FUNCTION for winner in standing)
+        if whole or any(_calls_any(winner, standing) for winner in fresh):
             environment |= self._in_force(standing, suite.name)
         launches = AcceptanceLaunches(self._store, self._plan, environment, self._placement)
         reserves = [

@@ -252,13 +252,20 @@ class _Looks:
             state.hypothesis.key
             for state in self._harm.open()
             if state.hypothesis.key not in self._settled
-            and (state.hypothesis.key in self._far or self._may_be_slower(state))
+            and (self._must_hold(state.hypothesis.key) or self._may_be_slower(state))
         }
         return suspects | {
             cell
             for cell in self._pairs.ratios.keys() - self._far
             if any(deciding(self._winners, cell) is winner for winner in unclear)
         }
+
+    def _must_hold(self, cell: Target) -> bool:
+        """Whether a rule is dropped unless it is known to do no harm in a cell far above the
+        measured ones. A setting of the process is dropped only where it does."""
+        winner = deciding(self._winners, cell)
+        whole = winner is not None and winner.function == EVERY_FUNCTION
+        return cell in self._far and not whole
 
     def _may_be_slower(self, state: HypothesisState[Target]) -> bool:
         """It seems slower than before, and the pairs that are left may show it."""
@@ -274,7 +281,9 @@ class _Looks:
         return {
             state.hypothesis.key: state.reason or "not seen again"
             for (state,) in self._harm.cells
-            if state.hypothesis.key in self._far.difference(self._settled) and state.word != "holds"
+            if self._must_hold(state.hypothesis.key)
+            and state.hypothesis.key not in self._settled
+            and state.word != "holds"
         }
 
     def slower(self) -> dict[Target, Comparison]:

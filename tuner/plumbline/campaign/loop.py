@@ -8,7 +8,7 @@ It ends, and no winner makes a cell slower: docs/design/search.md says why."""
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -26,6 +26,7 @@ from plumbline.search import crossover, process, ranges
 from plumbline.search.budget import NO_TIME, NOT_ASKED, Budget
 from plumbline.search.fixed_point import FixedPoint
 from plumbline.search.order import Order
+from plumbline.search.outcome import deciding
 from plumbline.search.rounds import Rounds
 from plumbline.search.space import plausible
 from plumbline.search.space.candidates import CandidateSpace
@@ -36,7 +37,7 @@ from plumbline.settings.stored import text_of
 from plumbline.settings.toolchain import Toolchain, variants_tried
 from plumbline_db import campaigns, verdicts
 from plumbline_db import winners as winner_table
-from plumbline_db.records import Campaign, Suite, Verdict, Winner
+from plumbline_db.records import EVERY_FUNCTION, Campaign, Suite, Verdict, Winner
 
 
 def check(toolchain: Toolchain, settings: Settings, ranks: Starter) -> None:
@@ -137,7 +138,7 @@ class Loop:
         self._winners: list[Winner] = []
         self._changed = False  # the table was measured with other winners
         self._opened = False  # the last search had cells
-        self._may_set = settings.search.settings is not False
+        self._may_set = bool(settings.search.settings) or settings.search.tries_usual_settings
         self._searched = self._turn = 0  # searches, confirmations
 
     def run(self) -> Campaign:
@@ -151,7 +152,11 @@ class Loop:
             opened=self._opened,
             may_search=self._settings.search.goes_on(self._searched),
             may_set=self._may_set,
+            sets_first=self._settings.search.tries_usual_settings and self._has_violation(),
         )
+
+    def _has_violation(self) -> bool:
+        return any(verdict.verdict == "violated" for verdict in self._table)
 
     def has_time(self) -> bool:
         """Cells that no violated guideline names leave time for those of the rounds to come."""
@@ -250,7 +255,8 @@ class Loop:
             self._changed, self._winners = True, winners
 
     def _of_the_process(self) -> None:
-        """One value for the whole process, beside the winners that are in force."""
+        """One value for the whole process, beside the winners that are in force, if there are
+        any: the usual values come first, and all that follows is measured with the winner."""
         self._may_set, winners = False, self._winners
         tried = process.tried(self._toolchain, self._settings, list(self._sizes), winners)
         cells = [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
@@ -258,13 +264,16 @@ class Loop:
             self._store,
             self._settings,
             cells,
-            read_back=self._toolchain.space.hot is not None,
+            space=self._toolchain.space,
+            installed=self._toolchain.knobs,
             has_time=self._budget.left,
             weights=self._weights,
         )
         environment = self._files.with_winners(winners, "process-1") if winners else {}
         found = search.search(tried, environment, 1)
         self._changed, self._winners = bool(found), winners + found
+        for winner in found:
+            self._rounds.stands_on(winner, search.suite)
 
     def _confirm(self) -> None:
         """Afterwards what is kept, or takes the place of what was dropped, and the table."""
@@ -315,7 +324,7 @@ class Loop:
         winners = [
             msgspec.structs.replace(
                 ranges.with_measured(winner, self._sizes),
-                removes=[name for name in winner.removes if (winner.function, name) in removed],
+                removes=_removed_by(winner, winners, removed),
             )
             for winner in winners
         ]
@@ -334,3 +343,19 @@ class Loop:
         winner_table.put(self._db, self._campaign.id, winners)
         campaigns.put(self._db, finished)
         return finished
+
+
+def _removed_by(
+    winner: Winner, winners: Sequence[Winner], removed: Collection[tuple[str, str]]
+) -> list[str]:
+    """Of the violations that are `removed` those that a winner was kept for; a setting of the
+    process removes what no winner of a function decides."""
+    if winner.function != EVERY_FUNCTION:
+        return [name for name in winner.removes if (winner.function, name) in removed]
+    return sorted(
+        {
+            name
+            for function, name in removed
+            if deciding(winners, Target(function, int(name.rpartition("@")[2]))) is winner
+        }
+    )

@@ -73,10 +73,13 @@ class Pairs:
                 for winner in self._winners
             )
         ]
-        touched = {winner.function for winner in self._winners}
-        seen = sum(case.function not in touched for case in left)
-        needed = seen < REFERENCE_CELLS and EVERY_FUNCTION not in touched
-        reference_cases = list(self._reference_cases) if needed else []
+        seen = sum(not _touches(self._winners, target_of(case)) for case in left)
+        whole = [winner for winner in self._winners if winner.function == EVERY_FUNCTION]
+        reference_cases = [
+            case
+            for case in self._reference_cases
+            if seen < REFERENCE_CELLS and not _touches(whole, target_of(case))
+        ]
         cases = list(dict.fromkeys([*left, *more, *beside, *reference_cases]))
         store = self._store
         plan = msgspec.structs.replace(tables.until_sure(self._settings, cases), seed=seed)
@@ -143,9 +146,19 @@ def _in_order(seconds: Seconds) -> dict[tuple[Target, Candidate], list[float]]:
 
 
 def untouched(left: Sequence[PlanCase], winners: Sequence[Winner]) -> Sequence[PlanCase]:
-    """Some cells of functions that no winner touches, by which launches are told apart."""
-    touched = {winner.function for winner in winners}
-    return enough_of([case for case in left if touched.isdisjoint((case.function, EVERY_FUNCTION))])
+    """Some cells that no winner touches, by which launches are told apart."""
+    return enough_of([case for case in left if not _touches(winners, target_of(case))])
+
+
+def _touches(winners: Sequence[Winner], cell: Target) -> bool:
+    """Whether one of the winners may change calls of a cell: all sizes of its own function, and of
+    every function those that a setting of the process holds for."""
+    return any(
+        holds(winner, cell)
+        if winner.function == EVERY_FUNCTION
+        else winner.function == cell.function
+        for winner in winners
+    )
 
 
 def without_launch_factor(
@@ -154,14 +167,10 @@ def without_launch_factor(
     reference_cases: Sequence[Sequence[float]] = (),
 ) -> dict[Target, list[float]]:
     """Two launches differ by a factor that all their cells share (placement, drift). It is seen in
-    the functions that no winner touches, and in `reference_cases`: the median of their log ratios,
-    pair by pair, is taken off. With fewer than REFERENCE_CELLS of both the ratios stay as they
-    are; so they do where a winner is about the process as a whole, as it touches everything."""
-    touched = {winner.function for winner in winners}
-    reference = [logs for cell, logs in ratios.items() if cell.function not in touched and logs]
-    return without_shared_factor(
-        ratios, [] if EVERY_FUNCTION in touched else [*reference, *reference_cases]
-    )
+    the cells that no winner touches, and in `reference_cases`: the median of their log ratios, pair
+    by pair, is taken off. With fewer than REFERENCE_CELLS of both the ratios stay as they are."""
+    reference = [logs for cell, logs in ratios.items() if logs and not _touches(winners, cell)]
+    return without_shared_factor(ratios, [*reference, *reference_cases])
 
 
 def target_of(case: PlanCase) -> Target:

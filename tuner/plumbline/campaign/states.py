@@ -29,23 +29,27 @@ class Step(Enum):
 class Standing(msgspec.Struct, frozen=True):
     """Where a campaign stands after a step. `winners`: it has some. `changed`: the table was
     measured with other ones. `opened`: the last search opened cells. `may_search`: rounds are left.
-    `may_set`: settings of the process are to be tried yet."""
+    `may_set`: settings of the process are to be tried yet, `sets_first`: before any search."""
 
     winners: bool
     changed: bool
     opened: bool
     may_search: bool
     may_set: bool
+    sets_first: bool = False
 
 
 def after(done: Step, now: Standing, has_time: Callable[[], bool]) -> Step:
     """The next step. `has_time` is asked only where the answer matters: a campaign with a larger
     budget takes up what is stored up to the first answer that is another one."""
+    if done is Step.BEFORE and now.may_set and now.sets_first:
+        return Step.SETTINGS
     unconfirmed = now.changed and now.winners
     opened = done is Step.SEARCH and now.opened
     if opened and unconfirmed:
         return Step.CONFIRM
     begins = opened or done in (Step.BEFORE, Step.CONFIRM)
+    begins |= done is Step.SETTINGS and now.sets_first and not unconfirmed
     if begins and now.may_search and has_time():
         return Step.SEARCH
     if not now.changed and now.may_set and has_time():

@@ -27,7 +27,7 @@ from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.words import counted
-from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
+from plumbline_db.records import Suite, Verdict, Winner
 from plumbline_exporters.bundle import only, sizes
 
 
@@ -92,6 +92,7 @@ class Vetting:
         self._reference_cases = self._unchanged(candidate_space)
         self._confirmed: Confirmation | None = None  # the last one, with its table
         self._table: tables.ViolationTable | None = None
+        self._harmless: list[Winner] = []  # of whole launches: tried where users stand
         self._standing: Vetted | None = None  # of the files that were measured last, if all stayed
 
     def turn(
@@ -212,6 +213,9 @@ class Vetting:
         if not self._real:
             return []
         suite = Suite("accept", number, "cold")
+        whole = [winner for winner in winners if not self._acceptance.fits(winner)]
+        if all(winner in self._harmless for winner in whole):
+            return []
         found = acceptance_in_turn.harm(
             self._store,
             suite,
@@ -219,15 +223,12 @@ class Vetting:
             self._settings,
             environment,
             winners,
-            [
-                winner
-                for winner in winners
-                if winner.function != EVERY_FUNCTION and not self._acceptance.fits(winner)
-            ],
+            whole,
             self._sizes,
             placement=self._store.starter.plain,
             crowded=self._crowded,
         )
+        self._harmless += whole
         return self._tell_dropped(suite, found)
 
     def _without(self, lost: Sequence[Winner], winners: Sequence[Winner]) -> list[Winner]:

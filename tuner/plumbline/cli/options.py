@@ -92,11 +92,11 @@ class Functions(Words):
 
 
 class AllOrWords(Words):
-    """True in place of `all`."""
+    """True in place of `all`, False in place of `none`."""
 
     def convert(self, value: Any, param: _Param, ctx: _Context) -> Any:
         words = super().convert(value, param, ctx)
-        return True if words == ["all"] else words
+        return words == ["all"] if words in (["all"], ["none"]) else words
 
 
 class Count(click.IntRange):
@@ -293,7 +293,7 @@ def key(name: str, **more: Any) -> Wrap:
     if isinstance(more.get("type"), Words | Numbers):
         words += "; with commas between"
     if isinstance(more.get("type"), AllOrWords):
-        words += "; all: every one"
+        words += "; all: every one; none"
     if ", " in found.takes:
         more["metavar"] = found.takes.replace(", ", "|")
     if name == "functions":

@@ -141,12 +141,14 @@ class Setting(_Entry, frozen=True):
     `needs`: by value, knobs that it wants beside it. `overlap`: it matters for messages, or for
     collectives alone, that go on beside computation. `between_nodes`: it is about messages between
     nodes. `needs_spare_core`: with another value than its own a thread of each rank wants a core
-    that no rank has."""
+    that no rank has. `usual`: those of `values` that every campaign tries where it finds a
+    violation, because guidelines of many functions break where messages go another way."""
 
     knob: str
     unit: str
     summary: str
     values: list[str | int]
+    usual: list[str | int] = []
     default: str | None = None
     least: int = 0
     most: int = 2**63 - 1

@@ -220,6 +220,8 @@ def _check(space: Space) -> None:
         numbers = [value for value in setting.values if isinstance(value, int)]
         if any(not setting.least <= value <= setting.most for value in numbers):
             raise ValueError(f"{setting.knob}: a value is out of its range")
+        if not {*setting.usual} <= {*setting.values}:
+            raise ValueError(f"{setting.knob}: a usual value is none of its values")
 
 
 def _twice(words: Iterable[str]) -> list[str]:

@@ -6,6 +6,7 @@ take turns with launches that have the exported files alone (settings_race.py)."
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
@@ -15,15 +16,17 @@ from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Knob
 from plumbline.libraries.space import FunctionSpace, Parameter, Setting, Space
 from plumbline.measure import tables
+from plumbline.measure.experiment import without_shared_factor
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings, site_rules
 from plumbline.settings.starting import spare_cores
 from plumbline.settings.toolchain import Toolchain
+from plumbline.verify.statistics import Comparison, slower
 from plumbline_db import runs
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Suite, Winner
 
-from .settings_race import STAGES, SettingsRace
+from .settings_race import FEW, STAGES, Entered, SettingsRace
 from .space.candidates import DEFAULT, Candidate
 from .space.cells import Target, index
 from .space.select import Weights
@@ -47,6 +50,7 @@ def tried(
         functions,
         standing=standing,
         named=settings.search.named_settings,
+        usual=settings.search.tries_usual_settings,
         fixed=[
             knob
             for knob in toolchain.knobs
@@ -63,11 +67,13 @@ def values(
     *,
     standing: Sequence[Winner] = (),
     named: Collection[str] | None = None,
+    usual: bool = False,
     fixed: Collection[str] = (),
     spare_cores: bool = True,
 ) -> list[Configuration]:
     """What is tried: other values of settings that can change one of `functions`, and that the
-    library reads as it is; with `named` those alone, and what they want beside them. A parameter
+    library reads as it is; with `named` those alone, and what they want beside them; with `usual`
+    the values that the space calls so, and no parameters. A parameter
     that has one value for a process, where a `standing` winner uses its algorithm. Knobs that are
     `fixed` are not; nor are those that need a core of their own without `spare_cores`. Raises
     UsageError for a name that no setting has, or whose setting needs a spare core."""
@@ -91,8 +97,9 @@ def values(
         read = named is not None or is_read(space, installed, setting)
         alone = setting.needs_spare_core and not spare_cores
         if setting.knob in wanted and touches and read and not alone:
-            found |= dict.fromkeys(values_of(installed, setting))
-    for entry, parameter in parameters:
+            texts = list(map(str, setting.usual)) if usual else None
+            found |= dict.fromkeys(values_of(installed, setting, texts))
+    for entry, parameter in [] if usual else parameters:
         if parameter.knob in wanted and _is_used(standing, entry, parameter):
             for value in _others(installed, parameter):
                 found[Configuration.of({parameter.knob: value})] = None
@@ -109,9 +116,15 @@ def refuse_without_core(space: Space, named: Iterable[str], *, spare_cores: bool
             )
 
 
-def values_of(installed: Mapping[str, Knob], setting: Setting) -> list[Configuration]:
+def values_of(
+    installed: Mapping[str, Knob], setting: Setting, among: Collection[str] | None = None
+) -> list[Configuration]:
     """Values that are not the library's own, each with what it needs."""
-    return [Configuration.of(setting.at(value)) for value in _others(installed, setting)]
+    return [
+        Configuration.of(setting.at(value))
+        for value in _others(installed, setting)
+        if among is None or value in among
+    ]
 
 
 def is_read(space: Space, installed: Mapping[str, Knob], setting: Setting) -> bool:
@@ -137,8 +150,10 @@ def _others(installed: Mapping[str, Knob], one: Setting | Parameter) -> list[str
 
 
 class ProcessWide(SettingsRace[Target]):
-    """The search of one campaign. `cells` are the library calls of its table; `read_back`: the
-    library says of its variables what it was started with."""
+    """The search of one campaign. `cells` are the library calls of its table. A library whose knobs
+    are `hot` says of its variables what it was started with: that takes half a second of a launch,
+    and is left to the proof where a campaign tries the usual values. `suite`: the launches that
+    have measured the table with the winner in force."""
 
     def __init__(
         self,
@@ -146,7 +161,8 @@ class ProcessWide(SettingsRace[Target]):
         settings: Settings,
         cells: Sequence[Target],
         *,
-        read_back: bool,
+        space: Space,
+        installed: Mapping[str, Knob],
         has_time: Callable[[], bool] = lambda: True,
         weights: Weights | None = None,
     ) -> None:
@@ -158,7 +174,10 @@ class ProcessWide(SettingsRace[Target]):
         )
         self._settings = settings
         self._cells = list(cells)
-        self._read_back = read_back
+        self._space = space
+        self._installed = installed
+        self._read_back = space.hot is not None and not settings.search.tries_usual_settings
+        self.suite = ""
         self._weights = weights or {}
 
     def search(
@@ -167,18 +186,62 @@ class ProcessWide(SettingsRace[Target]):
         """The winner, if there is one. `environment` puts in force what the campaign has found
         before; `number` is that of the round."""
         suite = Suite("process", number)
-        stages = STAGES if self._settings.ranks.simulate is None else _ONE_LAUNCH
+        stages = STAGES if len(tried) > FEW else STAGES[-1:]
+        if self._settings.ranks.simulate is not None:
+            stages = _ONE_LAUNCH
         entered, best = self.race(suite, tried, environment, stages)
         nprocs, ppn = self._settings.ranks.nprocs, self._settings.ranks.ppn
         self.record(number, suite, entered, best, nprocs=nprocs, ppn=ppn)
-        return [] if best is None else [self.winner(best, nprocs, ppn, [])]
+        if best is None:
+            return []
+        self.suite = best.arm.suite.name
+        winner = self.winner(best, nprocs, ppn, [])
+        return [msgspec.structs.replace(winner, bytes_from=self._felt_from(best.value))]
+
+    def _felt_from(self, value: Configuration) -> int:
+        """From which volume on a call may be another one with this value in force. Where the value
+        says how long a message may be that goes one way, calls stay as they are whose messages are
+        half as long as the smaller limit, were all blocks in one."""
+        limits = [
+            min(int(text), int(self._installed[knob].value or setting.default or 0))
+            for knob, text in value.values
+            if knob in self._installed
+            and (setting := self._space.setting_of(knob)) is not None
+            and setting.usual
+        ]
+        return min(limits, default=0) // (2 * self._settings.ranks.nprocs)
+
+    def ratios(
+        self, plain: Suite, entry: Entered[Target], since: int, done: int
+    ) -> dict[Target, list[float]]:
+        """Apart from what a launch is faster or slower by as a whole, where that can be seen."""
+        found = super().ratios(plain, entry, since, done)
+        least = self._felt_from(entry.value)
+        return without_shared_factor(
+            found, [logs for cell, logs in found.items() if cell.bytes < least]
+        )
+
+    def gain(self, ratios: Mapping[Target, Sequence[float]]) -> Comparison | None:
+        """Over the cells that are faster beyond doubt."""
+        negated = {cell: [-log for log in logs] for cell, logs in ratios.items()}
+        faster = [
+            cell for cell in slower(negated, 1, self._alpha, self._compare) if self.weight(cell) > 0
+        ]
+        if not faster:
+            return None
+        by_launch = zip(*(ratios[cell] for cell in faster), strict=False)
+        return self._compare([statistics.fmean(logs) for logs in by_launch], 0.95)
 
     def weight(self, cell: Target) -> float:
         return self._weights.get((cell.function, cell.bytes), 1.0)
 
     def plan(self, value: Configuration) -> Plan:
+        """The first case reads the value back, which takes a millisecond."""
         own = value if self._read_back else AS_IT_IS
-        cases = [PlanCase(cell.function, cell.bytes, configuration=own) for cell in self._cells]
+        cases = [
+            PlanCase(cell.function, cell.bytes, configuration=AS_IT_IS if place else own)
+            for place, cell in enumerate(self._cells)
+        ]
         plan = tables.plan(self._settings, cases)
         return msgspec.structs.replace(plan, knobs="start") if own else plan
 
@@ -192,6 +255,14 @@ class ProcessWide(SettingsRace[Target]):
         return ""
 
     def seconds(self, suite: str, value: Configuration) -> dict[Target, dict[int, float]]:
-        candidate = Candidate(configuration=value) if value and self._read_back else DEFAULT
         found = index(runs.medians(self._store.db, self._store.campaign, [suite]))
-        return {cell: found[cell, candidate] for cell in self._cells if (cell, candidate) in found}
+        return {
+            cell: found[cell, candidate]
+            for place, cell in enumerate(self._cells)
+            for candidate in [DEFAULT if place else self._first(value)]
+            if (cell, candidate) in found
+        }
+
+    def _first(self, value: Configuration) -> Candidate:
+        """What the first case of a launch with this value is stored as."""
+        return Candidate(configuration=value) if value and self._read_back else DEFAULT

@@ -52,8 +52,21 @@ class Races:
         self._budget = budget
         self._at_once = at_once
         self._past: Past | None = None
+        self._measured: list[tuple[Winner, str]] = []
         self._company = Company(candidate_space, plan.harness)
         self._told: set[str] = set()
+
+    def stands_on(self, winner: Winner, suite: str) -> None:
+        """The table was measured in a suite with a setting of the process in force."""
+        self._measured.append((winner, suite))
+
+    def _as_it_is(self, in_force: Sequence[Winner]) -> str:
+        """The suite that has measured the library with the settings that are in force."""
+        settings = [one.configuration for one in in_force if one.function == EVERY_FUNCTION]
+        if not settings:
+            return "before"
+        suites = [suite for one, suite in self._measured if [one.configuration] == settings]
+        return suites[-1] if suites else ""
 
     def begin(
         self,
@@ -67,8 +80,10 @@ class Races:
         past, before = None, None
         if settings.ranks.simulate is None:
             # How far launches lie apart here is seen in the table.
-            medians = list(runs.medians(store.db, store.campaign, ["before"]))
-            effort = Effort(spread=spread_of(medians), usual=usual_of(medians))
+            medians = runs.medians(store.db, store.campaign, ["before"])
+            own = self._as_it_is(in_force)
+            usual = runs.medians(store.db, store.campaign, [own]) if own else []
+            effort = Effort(spread=spread_of(medians), usual=usual_of(usual))
         else:
             effort = ONE_LAUNCH
             past = self._known()

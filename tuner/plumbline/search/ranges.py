@@ -23,10 +23,11 @@ _MOST_BYTES_OF_ALL_RANKS = 1 << 30
 def far_sizes(winner: Winner, sizes: Sequence[int]) -> list[int]:
     """Return the sizes above the measured `sizes` of a function at which a winner without an upper
     end has to be compared with the default: FAR_BYTES, and the size half-way to it on a logarithmic
-    scale."""
+    scale. A setting that moves the size at which messages go another way is at home below."""
     largest = max(sizes, default=0)
     far = min(FAR_BYTES, _MOST_BYTES_OF_ALL_RANKS // winner.nprocs)
-    if winner.bytes_to != UNBOUNDED_BYTES or not 0 < largest < far:
+    moves_switch = winner.function == EVERY_FUNCTION and winner.bytes_from > 0
+    if winner.bytes_to != UNBOUNDED_BYTES or moves_switch or not 0 < largest < far:
         return []
     return [math.isqrt(largest * far), far]
 

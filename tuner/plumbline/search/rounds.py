@@ -87,6 +87,10 @@ class Rounds:
             uses=uses,
         )
 
+    def stands_on(self, winner: Winner, suite: str) -> None:
+        """The table was measured in a suite with a setting of the process in force."""
+        self._races.stands_on(winner, suite)
+
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violation that no round has searched, and with what may well be one; where
         all are to be tuned, the others when none of these is left, or with them where cases are

@@ -31,7 +31,8 @@ from .space.candidates import DEFAULT
 
 # Launches of each value by the end of a stage, and how many values go on after it. Those of the
 # last stage alone decide: the others have chosen what is in it.
-STAGES = ((2, 8), (5, 3), (12, 3))
+FEW = 3  # that the last stage alone decides
+STAGES = ((2, 8), (5, FEW), (12, FEW))
 
 
 class _HasCell(Protocol):
@@ -118,7 +119,7 @@ class SettingsRace(ABC, Generic[Key]):
                 for entry in left:
                     entry.flaw = entry.flaw or self._flaw(turns, entry)
             for entry in left:
-                entry.ratios = self._ratios(plain.suite, entry, since, done)
+                entry.ratios = self.ratios(plain.suite, entry, since, done)
             left = [entry for entry in left if not entry.flaw and self.saved(entry.ratios) > 0]
             left = sorted(left, key=lambda entry: -self.saved(entry.ratios))[:keep]
         return entered, next((entry for entry in left if self.is_better(entry.ratios)), None)
@@ -149,14 +150,18 @@ class SettingsRace(ABC, Generic[Key]):
         ]
         return self._compare([math.log(share) for share in shares], confidence)
 
+    def gain(self, ratios: Mapping[Key, Sequence[float]]) -> Comparison | None:
+        """The ratio that a winner is kept and named for: that of the whole table."""
+        return self.overall(ratios)
+
     def is_better(self, ratios: Mapping[Key, Sequence[float]]) -> bool:
-        found = self.overall(ratios)
+        found = self.gain(ratios)
         faster = found is not None and found.high is not None and found.high < 1
-        return faster and not self.slower(ratios)
+        return faster and self.saved(ratios) > 0 and not self.slower(ratios)
 
     def winner(self, one: Entered[Key], nprocs: int, ppn: int, removes: Sequence[str]) -> Winner:
-        """Raises ValueError for a value that has no overall ratio."""
-        found = self.overall(one.ratios)
+        """Raises ValueError for a value that has no ratio."""
+        found = self.gain(one.ratios)
         if found is None:
             raise ValueError("nothing was measured")
         return Winner(
@@ -247,7 +252,7 @@ class SettingsRace(ABC, Generic[Key]):
             return ""
         return self.checked(entry.arm.suite.name, turns.last(entry.arm))
 
-    def _ratios(
+    def ratios(
         self, plain: Suite, entry: Entered[Key], since: int, done: int
     ) -> dict[Key, list[float]]:
         """log(with the value / without), a launch each from the turn `since` on, of the cells that

@@ -22,8 +22,9 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """Variants of ours that may be tried; not given: all."""
     all: bool = True
     """Also search what no violated guideline names, after the others, while time is left."""
-    settings: bool | list[str] = False
-    """Also search settings of the whole process; a list: those of these names."""
+    settings: bool | list[str] | None = None
+    """Search settings of the whole process: all, none, or those of these names; not given: the few
+    that move the size at which messages go another way, before anything else."""
     unsafe: bool = False
     """Also use what is wrong for some legal programs."""
 
@@ -34,6 +35,10 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     def goes_on(self, searched: int) -> bool:
         """Whether another search may begin after so many."""
         return self.rounds is None or searched < self.rounds
+
+    @property
+    def tries_usual_settings(self) -> bool:
+        return self.settings is None and not self.verifies_only
 
     @property
     def named_settings(self) -> list[str] | None:
