@@ -275,5 +275,10 @@ def test_too_few_untouched_cells_say_nothing_about_it() -> None:
 def test_a_setting_of_the_whole_process_touches_the_anchors_too() -> None:
     """All messages take 20 % longer under it: that is its effect, and no factor of the launch."""
     slower = {cell: [0.2 for _ in logs] for cell, logs in shared(REFERENCE_CELLS).items()}
-    reference_cases = [[0.2 for _ in logs] for logs in slower.values()] * 2
-    assert without_launch_factor(slower, [winner("*")], reference_cases) == slower
+    assert without_launch_factor(slower, [winner("*", bytes_from=0)]) == slower
+
+
+def test_a_setting_about_long_messages_leaves_the_anchors() -> None:
+    found = without_launch_factor(shared(REFERENCE_CELLS), [winner("*")])
+    for log in found[Target("MPI_Allreduce", 16384)]:
+        assert math.exp(log) == pytest.approx(0.5, rel=0.05)

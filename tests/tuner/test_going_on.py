@@ -23,7 +23,7 @@ from tests.tuner import planted
 from tests.tuner.lab import Lab
 from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter, failed, toolchain
 
-FEW: dict[str, Any] = {"guidelines": ["GL12", "GL13"], "sizes": [4096, 16384]}
+FEW: dict[str, Any] = {"guidelines": ["GL12", "GL13"], "sizes": [4096, 16384], "settings": False}
 
 
 def settings(**changes: Any) -> Settings:
@@ -94,7 +94,7 @@ def test_what_the_budget_leaves_over_is_said_with_what_it_would_take(
     def said(campaign: Campaign) -> list[str]:
         return [event.text for event in events.get(db, campaign.id) if event.kind == NO_TIME]
 
-    short = asked(db, tmp_path, machine(), planted.settings(budget_seconds=40.0))
+    short = asked(db, tmp_path, machine(), planted.settings(budget_seconds=40.0, settings=False))
     (text,) = said(short)
     found = re.fullmatch(
         r"(\d+) cells not searched: MPI_.*; about \d+ s of launches; "
@@ -103,7 +103,7 @@ def test_what_the_budget_leaves_over_is_said_with_what_it_would_take(
     )
     assert found is not None
     searched = len(searches.all_searches(db, short.id))
-    wanted = planted.settings(budget_seconds=float(found[2]))
+    wanted = planted.settings(budget_seconds=float(found[2]), settings=False)
     longer = asked(db, tmp_path, machine(), wanted)
     assert said(longer) == []
     assert len(searches.all_searches(db, longer.id)) >= searched + int(found[1])
@@ -156,7 +156,7 @@ def test_what_a_time_out_has_ended_is_launched_again(tmp_path: Path, db: Databas
 
 def test_the_usual_limit_follows_what_launches_cost(lab: Lab, db: Database) -> None:
     """It is one for all launches: what is found by a search has to be confirmed within it."""
-    for place, least in (({}, 180.0), ({"simulate": "ompi"}, 900.0)):
+    for place, least in (({}, 150.0), ({"simulate": "ompi"}, 900.0)):
         store = lab.store(SimulatedStarter(Costs()))
         budget = Budget(store, load(None, {"nprocs": 4} | place))
         store.spent_seconds = 10.0

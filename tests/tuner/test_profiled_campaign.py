@@ -37,7 +37,7 @@ def settings(folder: Path, **changes: object) -> Settings:
         calls("MPI_Barrier", 0, 10, 1e-6),
     )
     small = {"nprocs": 4, "launches": 12, "blocks": 1, "reps": 2, "budget_seconds": 1000.0}
-    small |= {"all": False}
+    small |= {"all": False, "settings": False}
     return load(None, small | {"profile": str(path)} | changes)
 
 

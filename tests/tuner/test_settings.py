@@ -161,7 +161,9 @@ def test_settings_of_the_process_are_searched_when_they_are_asked_for(tmp_path: 
     plain, named = load(None, {}), load(written(tmp_path, 'settings = ["b", "a", "b"]'), {})
     assert named.search.settings == ["a", "b"]
     assert load(None, {"settings": True}).search.settings is True
-    assert load(written(tmp_path, "settings = false"), {}) == plain != named
+    assert load(written(tmp_path, "settings = false"), {}) != plain != named
+    assert plain.search.tries_usual_settings
+    assert not load(None, {"rounds": 0}).search.tries_usual_settings
 
 
 def test_what_makes_a_campaign_is_what_was_asked_for(tmp_path: Path) -> None:

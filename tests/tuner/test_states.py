@@ -15,7 +15,7 @@ NOTHING = Standing(winners=False, changed=False, opened=False, may_search=True, 
 def every() -> Iterator[tuple[Step, Standing, bool, Step]]:
     """Each step, standing and answer of the clock, with what comes next."""
     for done in set(Step) - {Step.END}:
-        for values in itertools.product([False, True], repeat=5):
+        for values in itertools.product([False, True], repeat=6):
             now = Standing(*values)
             for time in (False, True):
                 yield done, now, time, after(done, now, lambda time=time: time)
@@ -25,8 +25,8 @@ def test_what_a_step_needs_is_there() -> None:
     for done, now, time, step in every():
         assert step is not Step.BEFORE
         if step is Step.SEARCH:
-            assert now.may_search and time and done is not Step.SETTINGS
-        if step is Step.SETTINGS:
+            assert now.may_search and time and (done is not Step.SETTINGS or now.sets_first)
+        if step is Step.SETTINGS and done is not Step.BEFORE:
             assert now.may_set and time and not now.changed
         if step is Step.CONFIRM:
             assert now.winners and now.changed
@@ -50,6 +50,10 @@ def test_without_time_only_what_changed_is_measured() -> None:
     [
         (Step.BEFORE, {}, Step.SEARCH),
         (Step.BEFORE, {"may_search": False}, Step.END),
+        (Step.BEFORE, {"may_set": True}, Step.SEARCH),
+        (Step.BEFORE, {"may_set": True, "sets_first": True}, Step.SETTINGS),
+        (Step.SETTINGS, {"sets_first": True}, Step.SEARCH),  # no value was better
+        (Step.SETTINGS, {"sets_first": True, "winners": True, "changed": True}, Step.CONFIRM),
         (Step.SEARCH, {}, Step.END),
         (Step.SEARCH, {"opened": True}, Step.SEARCH),  # nothing was better: the next cells
         (Step.SEARCH, {"opened": True, "winners": True, "changed": True}, Step.CONFIRM),

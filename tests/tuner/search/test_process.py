@@ -20,7 +20,7 @@ from plumbline.search.settings_race import STAGES
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline_db import events, winners
+from plumbline_db import events, searches, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.probe_records import CaseRecord, Check, ProbeRecord
@@ -40,7 +40,8 @@ from tests.tuner.simulated import (
 EAGER = "btl_vader_eager_limit"
 VARIABLE = f"OMPI_MCA_{EAGER}"
 CELLS = [Target(name, size) for name in ("MPI_Bcast", "MPI_Gather") for size in (64, 4096)]
-SETTINGS = load(None, {"nprocs": 4, "blocks": 1, "reps": 2})
+SETTINGS = load(None, {"nprocs": 4, "blocks": 1, "reps": 2, "settings": [EAGER]})
+USUAL = load(None, {"nprocs": 4, "blocks": 1, "reps": 2})
 
 Effect = Callable[[str, int, str], float]
 
@@ -96,7 +97,9 @@ def search(
 ) -> list[Winner]:
     store = lab.store(starter)
     more["has_time"] = lambda: store.spent_seconds < seconds
-    found = ProcessWide(store, settings, CELLS, read_back=True, **more)
+    cells = more.pop("cells", CELLS)
+    more |= {"space": SPACE, "installed": installed_knobs()}
+    found = ProcessWide(store, settings, cells, **more)
     return found.search([value(one) for one in tried], {}, 1)
 
 
@@ -117,6 +120,13 @@ def test_other_values_than_the_library_s_own_are_tried() -> None:
     setting = SPACE.setting_of(EAGER)
     assert setting is not None and setting.default is not None
     assert found[EAGER] == [str(one) for one in setting.values if str(one) != setting.default]
+
+
+def test_the_usual_values_are_few_and_no_parameters() -> None:
+    used = build.winner(
+        function="MPI_Bcast", configuration={"coll_tuned_bcast_algorithm": "knomial"}
+    )
+    assert tried(usual=True, standing=[used]) == {EAGER: ["16384", "32768"], "pml": ["ob1", "ob1"]}
 
 
 def test_what_the_library_does_not_read_is_tried_only_by_name() -> None:
@@ -200,7 +210,7 @@ def test_the_value_that_saves_most_is_kept(lab: Lab) -> None:
     assert found.configuration == {EAGER: "8192"}
     assert (found.function, found.variant) == (EVERY_FUNCTION, "default")
     assert (found.bytes_from, found.bytes_to) == (0, UNBOUNDED_BYTES)
-    assert found.search_speedup == pytest.approx(1 / 0.8, rel=0.05)  # half of the cells, 0.6 each
+    assert found.search_speedup == pytest.approx(1 / 0.6, rel=0.05)  # of the cells that gain
     (record,) = lab.searches()
     assert (record.function, record.outcome) == (EVERY_FUNCTION, "winner")
     assert len(record.trials) == 3 and f"{EAGER}=8192 saves the most" in record.reason
@@ -240,8 +250,25 @@ def test_the_best_is_the_best_where_it_counts(lab: Lab) -> None:
 
 def test_what_saves_nothing_falls_out_early(lab: Lab) -> None:
     starter = Machine(lambda *_: 1.4, launch_noise=0.02)
+    assert search(lab, starter, "1024", "2048", "8192", "16384") == []
+    assert len(starter.launches) == STAGES[0][0] * 5
+
+
+def test_few_values_get_all_their_launches_at_once(lab: Lab) -> None:
+    starter = Machine(lambda *_: 1.4, launch_noise=0.02)
     assert search(lab, starter, "1024", "8192") == []
-    assert len(starter.launches) == STAGES[0][0] * 3
+    assert len(starter.launches) == STAGES[-1][0] * 3
+
+
+def test_launches_that_are_slow_as_a_whole_hide_no_usual_value(lab: Lab) -> None:
+    """Half of a table of long messages gains a third, where launches lie apart by more than two."""
+    sizes = (8, 16, 32, 64, 128, 256, 4096, 16384)
+    cells = [Target(name, size) for name in ("MPI_Bcast", "MPI_Gather") for size in sizes]
+    machine = Machine(lambda _, size, __: 0.67 if size == 16384 else 1.0, launch_noise=0.8)
+    (found,) = search(lab, machine, "16384", "32768", settings=USUAL, cells=cells)
+    assert found.search_speedup == pytest.approx(1 / 0.67, rel=0.05)
+    # No message of a call of four ranks is as long as half of the limit below that.
+    assert (found.bytes_from, found.bytes_to) == (4096 // 8, UNBOUNDED_BYTES)
 
 
 @pytest.mark.parametrize("fault", ["dies", "unread"])
@@ -272,6 +299,21 @@ def test_asked_again_it_takes_the_stored_launches(lab: Lab) -> None:
 
 
 # --- in a campaign ------------------------------------------------------------------------------
+
+
+def test_the_usual_settings_come_first_and_stay_in_force(db: Database, tmp_path: Path) -> None:
+    """What they remove is not searched."""
+    starter = Machine(
+        lambda name, size, _: 0.5 if (name, size) == ("MPI_Allreduce", 16384) else 1.0,
+        planted.costs(),
+        launch_noise=0.3,
+    )
+    sizes = [8, 16, 32, 64, 128, 256, 16384]
+    settings = planted.settings(settings=None, guidelines=["GL12"], sizes=sizes)
+    done = whole.campaign(db, starter, settings, tmp_path / "exports")
+    (process_wide,) = winners.get(db, done.id)
+    assert process_wide.function == EVERY_FUNCTION and process_wide.removes == ["GL12@16384"]
+    assert [search.function for search in searches.all_searches(db, done.id)] == [EVERY_FUNCTION]
 
 
 def done_by(db: Database, folder: Path, starter: SimulatedStarter) -> Campaign:

@@ -52,9 +52,12 @@ def harm(
         winner = deciding(winners, Target(case.function, case.bytes))
         if winner is None or winner not in cold:
             continue
-        name = f"{case.function} at" if winner.function == EVERY_FUNCTION else "at"
+        whole = winner.function == EVERY_FUNCTION
+        name = f"{case.function} at" if whole else "at"
         for where in everywhere(settings, case, crowded=crowded):
-            asked[where.case(case)] = winner, f"{name} {case.bytes} B ({where.label(settings)})"
+            # The cells of a setting were confirmed in the campaign's own use.
+            if where.use or not whole:
+                asked[where.case(case)] = winner, f"{name} {case.bytes} B ({where.label(settings)})"
     if not asked:
         return []
     store.progress.step(

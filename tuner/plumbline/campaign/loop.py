@@ -48,7 +48,7 @@ def check(toolchain: Toolchain, settings: Settings, ranks: Starter) -> None:
     ranks.require(msgspec.structs.replace(plan, name="check").text(), "these settings")
 
 
-_OF_OTHERS = 2 / 3  # of the time limit, for searches of cells that no guideline names
+_OF_OTHERS = 1 / 3  # of the time limit, for searches of cells that no guideline names
 
 
 class Loop:
@@ -152,11 +152,8 @@ class Loop:
             opened=self._opened,
             may_search=self._settings.search.goes_on(self._searched),
             may_set=self._may_set,
-            sets_first=self._settings.search.tries_usual_settings and self._has_violation(),
+            sets_first=self._settings.search.tries_usual_settings,
         )
-
-    def _has_violation(self) -> bool:
-        return any(verdict.verdict == "violated" for verdict in self._table)
 
     def has_time(self) -> bool:
         """Cells that no violated guideline names leave time for those of the rounds to come."""
@@ -209,6 +206,8 @@ class Loop:
         verdicts.put(self._db, self._campaign.id, "before", found)
         self._table_before = self._table = found
         self._fixed = FixedPoint(found)
+        if self._settings.search.tries_usual_settings:
+            self._may_set = any(verdict.verdict == "violated" for verdict in found)
         self._budget.measured()
 
     def _other_uses(self, *, whole: bool, winners: Sequence[Winner] = ()) -> OtherUses:

@@ -42,7 +42,7 @@ class Standing(msgspec.Struct, frozen=True):
 def after(done: Step, now: Standing, has_time: Callable[[], bool]) -> Step:
     """The next step. `has_time` is asked only where the answer matters: a campaign with a larger
     budget takes up what is stored up to the first answer that is another one."""
-    if done is Step.BEFORE and now.may_set and now.sets_first:
+    if done is Step.BEFORE and now.may_set and now.sets_first and has_time():
         return Step.SETTINGS
     unconfirmed = now.changed and now.winners
     opened = done is Step.SEARCH and now.opened
@@ -52,7 +52,7 @@ def after(done: Step, now: Standing, has_time: Callable[[], bool]) -> Step:
     begins |= done is Step.SETTINGS and now.sets_first and not unconfirmed
     if begins and now.may_search and has_time():
         return Step.SEARCH
-    if not now.changed and now.may_set and has_time():
+    if not now.changed and now.may_set and not now.sets_first and has_time():
         return Step.SETTINGS
     return Step.CONFIRM if unconfirmed else Step.END
 

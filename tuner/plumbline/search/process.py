@@ -199,9 +199,11 @@ class ProcessWide(SettingsRace[Target]):
         return [msgspec.structs.replace(winner, bytes_from=self._felt_from(best.value))]
 
     def _felt_from(self, value: Configuration) -> int:
-        """From which volume on a call may be another one with this value in force. Where the value
-        says how long a message may be that goes one way, calls stay as they are whose messages are
-        half as long as the smaller limit, were all blocks in one."""
+        """From which volume on a call may be another one with this value in force. Where usual
+        values say how long a message may be that goes one way, calls stay as they are whose
+        messages are half as long as the smaller limit, were all blocks in one."""
+        if not self._settings.search.tries_usual_settings:
+            return 0
         limits = [
             min(int(text), int(self._installed[knob].value or setting.default or 0))
             for knob, text in value.values

@@ -381,6 +381,7 @@ class Rounds:
             bounds=bound,
             beside=[cell for cell in entered if cell not in targets and cell not in beside],
             along=along,
+            named={cell for cell, names in opened_by.items() if names} | set(beside),
         )
         self._along |= {cell: race.trials(cell) for cell in along}
         self._races.compare_duplicate(race)

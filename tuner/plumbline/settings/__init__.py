@@ -24,7 +24,7 @@ from .search import Searching
 from .way_of_use import AFTER_BARRIER, SYNCHRONISED, WayOfUse
 
 # What the usual budget is at least.
-BUDGET_SECONDS, SIMULATED_BUDGET_SECONDS = 180.0, 900.0
+BUDGET_SECONDS, SIMULATED_BUDGET_SECONDS = 150.0, 900.0
 
 # What all ranks of a node, and all simulated ones, hold of a volume by default at most.
 NODE_BYTES, SIMULATED_BYTES = 2**30, 2**28

@@ -50,7 +50,8 @@ class Index:
     """Times by side and launch. `seconds[side]` maps a launch number to the median of that launch;
     `obstacles[side]` says why a planned side was not timed. Where a launch gave the `samples` of
     both sides, they are compared sample by sample, else median by median. `nprocs` are the ranks of
-    a launch (0: not known), `types` the datatype of each function."""
+    a launch (0: not known), `types` the datatype of each function. `known`: log ratios of two sides
+    in a launch that an index of the same campaign has computed; it adds its own."""
 
     def __init__(
         self,
@@ -58,8 +59,10 @@ class Index:
         obstacles: Sequence[Obstacle] = (),
         samples: Iterable[LaunchSamples] = (),
         nprocs: int = 0,
+        known: dict[tuple[Side, Side, int], float] | None = None,
     ) -> None:
         self.nprocs = nprocs
+        self._known = {} if known is None else known
         self.types: dict[str, str] = {}
         self.seconds: dict[Side, dict[int, float]] = {}
         self._ns: dict[Side, dict[int, NDArray[np.int64]]] = {}
@@ -146,7 +149,9 @@ class Index:
         for run in sorted(lefts.keys() & rights.keys()):
             a, b = lefts[run], rights[run]
             if 0 < a < math.inf and 0 < b < math.inf:
-                ratios.append(self._log_ratio(left, right, run) - math.log(factor))
+                if (left, right, run) not in self._known:
+                    self._known[left, right, run] = self._log_ratio(left, right, run)
+                ratios.append(self._known[left, right, run] - math.log(factor))
             else:
                 unusable += 1
         return ratios, unusable

@@ -91,12 +91,13 @@ class Verification:
         self._stage, self._nprocs, self._ppn = stage, nprocs, ppn
         self._settings = settings or VerifySettings()
         self._cells: list[Cell] = []
+        self._known: dict[tuple[Side, Side, int], float] = {}
         self._family: HypothesisFamily[Candidate] | None = None
         self._suites: list[list[str]] = []
 
     def look(self, at: Look) -> None:
         """Judges what is undecided by all launches so far. A cell that is decided stays so."""
-        index = Index(at.medians, at.obstacles, at.samples, self._nprocs)
+        index = Index(at.medians, at.obstacles, at.samples, self._nprocs, self._known)
         if self._family is None:
             self._cells = [
                 cell

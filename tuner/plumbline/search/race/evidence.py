@@ -115,6 +115,7 @@ class Evidence:
         self._cold: dict[Key, dict[int, float]] = {}
         self._there: dict[Target, dict[Candidate, None]] = {}
         self._between: dict[Target, float] = {}
+        self._leads: dict[tuple[Key, Key], Lead | None] = {}  # that were asked for since the last
         self._disturbed: set[int] = set()  # launches
 
     def add(self, found: Iterable[LaunchSamples], blocks: int, *, disturbed: bool = False) -> None:
@@ -130,19 +131,24 @@ class Evidence:
             for run, ns in zip(samples.runs, samples.ns, strict=True):
                 parts = np.array_split(np.log(np.maximum(ns, 1) * 1e-9), min(blocks, len(ns)))
                 times[run] = tuple(statistics.median(part.tolist()) for part in parts)
-            self._between.clear()
+            self._forget()
             self._disturbed |= set(samples.runs) if disturbed else set()
 
     def add_cold(self, target: Target, candidate: Candidate, run: int, log: float) -> None:
         self._there.setdefault(target, {})[candidate] = None
         self._cold.setdefault((target, candidate), {})[run] = log
-        self._between.clear()
+        self._forget()
 
     def forget_cold(self, functions: Collection[str]) -> None:
         """What cold launches say of these functions."""
         for target, candidate in [key for key in self._cold if key[0].function in functions]:
             del self._cold[target, candidate]
+        self._forget()
+
+    def _forget(self) -> None:
+        """What was computed before there was more."""
         self._between.clear()
+        self._leads.clear()
 
     def only(self, keep: Callable[[Target, Candidate], bool]) -> Evidence:
         """What shared launches say of these, and of nothing else."""
@@ -202,6 +208,12 @@ class Evidence:
 
     def behind(self, target: Target, candidate: Candidate, other: Key) -> Lead | None:
         """The same against another cell's candidate."""
+        asked = (target, candidate), other
+        if asked not in self._leads:
+            self._leads[asked] = self._behind(target, candidate, other)
+        return self._leads[asked]
+
+    def _behind(self, target: Target, candidate: Candidate, other: Key) -> Lead | None:
         logs = self.logs(target, candidate, other)
         if not logs:
             return None

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
@@ -45,9 +46,11 @@ class Decision(msgspec.Struct):
 
 
 class Judge:
-    """What the evidence says of decisions."""
+    """What the evidence says of decisions. `named`: the cells in which a violation would be removed
+    (None: not known); elsewhere a gain below the tolerance is of no use."""
 
     def __init__(self, evidence: Evidence, effort: Effort) -> None:
+        self.named: AbstractSet[Target] | None = None
         self._evidence = evidence
         self._effort = effort
 
@@ -88,7 +91,7 @@ class Judge:
             return
         leader = self.leader(of)
         deviations = self._effort.deviations(len(of.racing))
-        little = self._effort.least_gain(of.cells) / (4 * max(1, len(of.racing)))
+        little = self._least_gain(of) / (4 * max(1, len(of.racing)))
         little = 0.0 if self._effort.repeats else little
         of.racing = [
             candidate
@@ -130,7 +133,7 @@ class Judge:
         if not of.racing:
             return "nothing that may be tried is faster than the default"
         gain, effort = self.gain(of, leader), self._effort
-        least = effort.least_gain(of.cells)
+        least = self._least_gain(of)
         most = of.most or effort.looks
         if leader == DEFAULT:
             little = gain < least or of.looks >= min(most, effort.claims.launches[-1])
@@ -151,6 +154,12 @@ class Judge:
             return said
         taken = "that such a size gets" if of.most else "that a race takes"
         return f"{said} in {counted}, the most {taken}" if last else ""
+
+    def _least_gain(self, of: Decision) -> float:
+        least = self._effort.least_gain(of.cells)
+        if self._effort.repeats or self.named is None or not self.named.isdisjoint(of.cells):
+            return least
+        return max(least, self._effort.tolerance)
 
     def bound_ratio(self, cell: Target, bound: Bound) -> float | None:
         """The bound's time over the default's in the same launches."""

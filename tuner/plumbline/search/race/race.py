@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from plumbline.core.plan import Plan
 from plumbline.measure.launches import LaunchStore
@@ -143,11 +144,14 @@ class Race:
         bounds: Mapping[Target, Bound] | None = None,
         beside: Collection[Target] = (),
         along: Collection[Target] = (),
+        named: AbstractSet[Target] | None = None,
     ) -> dict[Target, list[Trial]]:
         """`refine` says whether parameters are searched; `without` names variants that do not race
         in a cell; `beside` are the targets that are there because one choice of the library holds
         for all sizes of a function. `along` are cells of other functions that race along for a
-        later race with the same past, where that costs hardly a launch."""
+        later race with the same past, where that costs hardly a launch. `named`: the targets where
+        a violation would be removed (None: all)."""
+        self._judge.named = named
         self._entering.open(
             targets,
             refine=refine,
