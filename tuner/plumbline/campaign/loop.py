@@ -48,7 +48,7 @@ def check(toolchain: Toolchain, settings: Settings, ranks: Starter) -> None:
     ranks.require(msgspec.structs.replace(plan, name="check").text(), "these settings")
 
 
-_OF_OTHERS = 1 / 3  # of the time limit, for searches of cells that no guideline names
+_OF_OTHERS = 1 / 2  # of the time limit, for searches of cells that no guideline names
 
 
 class Loop:

@@ -206,7 +206,7 @@ class Rounds:
             becomes = as_promised(found, self._sizes)
             limit = 1 + self._settings.claims.tolerance
             table = broken(verdicts, becomes, self._order.other_size, limit)
-            if targets := self.fresh(table):
+            if targets := worth(self._left(self._wanted(table)), self._weights):
                 found += self._layer(
                     *(number, len(layers) + 1, targets, table),
                     *(environment, standing, found, in_force),
