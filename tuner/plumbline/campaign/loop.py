@@ -351,10 +351,9 @@ def _removed_by(
     process removes what no winner of a function decides."""
     if winner.function != EVERY_FUNCTION:
         return [name for name in winner.removes if (winner.function, name) in removed]
-    return sorted(
-        {
-            name
-            for function, name in removed
-            if deciding(winners, Target(function, int(name.rpartition("@")[2]))) is winner
-        }
-    )
+    found = {
+        (name.partition("@")[0], size)
+        for function, name in removed
+        if deciding(winners, Target(function, size := int(name.rpartition("@")[2]))) is winner
+    }
+    return [f"{guideline}@{size}" for guideline, size in sorted(found)]
