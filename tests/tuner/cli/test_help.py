@@ -16,7 +16,7 @@ import plumbline
 from plumbline.check.acceptance import PAIRS
 from plumbline.cli import COMMANDS, base, campaign
 from plumbline.cli import plumbline as group
-from plumbline.cli.options import NewFile, NewFolder, Option, PictureFile
+from plumbline.cli.options import AllOrWords, NewFile, NewFolder, Option, PictureFile
 from plumbline.settings import explained
 from plumbline_db.connection import Database
 from tests.tuner.cli.command import plumbline as run
@@ -175,3 +175,11 @@ def test_help_loads_nothing_heavy(tmp_path: Path, words: list[str]) -> None:
     heavy = {"numpy", "scipy", "optuna", "apsw", "rich", "starlette"}
     assert not loaded & heavy
     assert words or "msgspec" not in loaded
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [("all", True), ("none", False), ("a,b", ["a", "b"]), ("none,a", ["none", "a"])],
+)
+def test_all_and_none_are_words_of_their_own(words: str, value: object) -> None:
+    assert AllOrWords().convert(words, None, None) == value

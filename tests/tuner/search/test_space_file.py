@@ -293,6 +293,7 @@ MISTAKES = {
         ("[alike.short]", "[alike.long]", r"there is no \[alike\.short\]"),
         ("[alike.short]", "[[alike]]", "Expected `object`, got `array`"),
         ("presets = 2", "presets = 0", "Expected `int` >= 1"),
+        ("values = [1024]", "values = [1024], usual = [8]", "a usual value is none of its values"),
         ("presets = 2", 'presets = "2"', "Expected `int`, got `str`"),
         ("presets = 2, ", "", "key `algorithms` is missing"),
         ('"eager", alike = "short"', '"eager"', "key `unit` is missing"),
