@@ -222,6 +222,8 @@ def _check(space: Space) -> None:
             raise ValueError(f"{setting.knob}: a value is out of its range")
         if not {*setting.usual} <= {*setting.values}:
             raise ValueError(f"{setting.knob}: a usual value is none of its values")
+        if setting.usual and setting.unit != "bytes":
+            raise ValueError(f"{setting.knob}: usual values are lengths of messages, in bytes")
 
 
 def _twice(words: Iterable[str]) -> list[str]:

@@ -231,19 +231,15 @@ class ProcessWide(SettingsRace[Target]):
         ]
         if not faster:
             return None
-        by_launch = zip(*(ratios[cell] for cell in faster), strict=False)
+        by_launch = zip(*(ratios[cell] for cell in faster), strict=True)
         return self._compare([statistics.fmean(logs) for logs in by_launch], 0.95)
 
     def weight(self, cell: Target) -> float:
         return self._weights.get((cell.function, cell.bytes), 1.0)
 
     def plan(self, value: Configuration) -> Plan:
-        """The first case reads the value back, which takes a millisecond."""
         own = value if self._read_back else AS_IT_IS
-        cases = [
-            PlanCase(cell.function, cell.bytes, configuration=AS_IT_IS if place else own)
-            for place, cell in enumerate(self._cells)
-        ]
+        cases = [PlanCase(cell.function, cell.bytes, configuration=own) for cell in self._cells]
         plan = tables.plan(self._settings, cases)
         return msgspec.structs.replace(plan, knobs="start") if own else plan
 
@@ -257,14 +253,6 @@ class ProcessWide(SettingsRace[Target]):
         return ""
 
     def seconds(self, suite: str, value: Configuration) -> dict[Target, dict[int, float]]:
+        candidate = Candidate(configuration=value) if value and self._read_back else DEFAULT
         found = index(runs.medians(self._store.db, self._store.campaign, [suite]))
-        return {
-            cell: found[cell, candidate]
-            for place, cell in enumerate(self._cells)
-            for candidate in [DEFAULT if place else self._first(value)]
-            if (cell, candidate) in found
-        }
-
-    def _first(self, value: Configuration) -> Candidate:
-        """What the first case of a launch with this value is stored as."""
-        return Candidate(configuration=value) if value and self._read_back else DEFAULT
+        return {cell: found[cell, candidate] for cell in self._cells if (cell, candidate) in found}

@@ -23,8 +23,8 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     all: bool = True
     """Also search what no violated guideline names, after the others, while time is left."""
     settings: bool | list[str] | None = None
-    """Search settings of the whole process: all, none, or those of these names; not given: the few
-    that move the size at which messages go another way, before anything else."""
+    """Settings of the whole process that are searched: those of these names; not given: an
+    eager limit."""
     unsafe: bool = False
     """Also use what is wrong for some legal programs."""
 
