@@ -347,8 +347,8 @@ class Loop:
 def _removed_by(
     winner: Winner, winners: Sequence[Winner], removed: Collection[tuple[str, str]]
 ) -> list[str]:
-    """Of the violations that are `removed` those that a winner was kept for; a setting of the
-    process removes what no winner of a function decides."""
+    """Return those of the `removed` violations that a winner was kept for; a setting of the process
+    removes what no winner of a function decides."""
     if winner.function != EVERY_FUNCTION:
         return [name for name in winner.removes if (winner.function, name) in removed]
     found = {

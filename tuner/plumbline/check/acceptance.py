@@ -12,6 +12,7 @@ from plumbline.campaign.in_force import Files
 from plumbline.core.plan import Data
 from plumbline.measure import tables
 from plumbline.measure.launches import Progress, Silent
+from plumbline.settings import identity
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Winner
@@ -113,7 +114,7 @@ def _chosen(found: Files, functions: Sequence[str]) -> list[Winner]:
 
 def _wanted(found: Files, winners: list[Winner]) -> tuple[Wanted, list[str]]:
     settings = found.settings
-    sizes = tables.sizes_of(found.toolchain.guidelines, settings)
+    sizes = tables.sizes_of(identity.chosen(found.toolchain, settings), settings)
     data, notes = settings.cases.data, []
     if data.type not in ("", *loops.TYPES) or data.op not in ("", *loops.OPS):
         notes.append(

@@ -199,7 +199,7 @@ class ProcessWide(SettingsRace[Target]):
         return [msgspec.structs.replace(winner, bytes_from=self._felt_from(best.value))]
 
     def _felt_from(self, value: Configuration) -> int:
-        """From which volume on a call may be another one with this value in force. Where usual
+        """Return the volume from which on a call may be another one under this value. Where usual
         values say how long a message may be that goes one way, calls stay as they are whose
         messages are half as long as the smaller limit, were all blocks in one."""
         if not self._settings.search.tries_usual_settings:
@@ -216,7 +216,7 @@ class ProcessWide(SettingsRace[Target]):
     def ratios(
         self, plain: Suite, entry: Entered[Target], since: int, done: int
     ) -> dict[Target, list[float]]:
-        """Apart from what a launch is faster or slower by as a whole, where that can be seen."""
+        """Return them without what launches differ by as a whole, where that can be seen."""
         found = super().ratios(plain, entry, since, done)
         least = self._felt_from(entry.value)
         return without_shared_factor(
@@ -224,7 +224,7 @@ class ProcessWide(SettingsRace[Target]):
         )
 
     def gain(self, ratios: Mapping[Target, Sequence[float]]) -> Comparison | None:
-        """Over the cells that are faster beyond doubt."""
+        """Return the ratio over the cells that are faster beyond doubt."""
         negated = {cell: [-log for log in logs] for cell, logs in ratios.items()}
         faster = [
             cell for cell in slower(negated, 1, self._alpha, self._compare) if self.weight(cell) > 0

@@ -146,7 +146,7 @@ class Evidence:
         self._forget()
 
     def _forget(self) -> None:
-        """What was computed before there was more."""
+        """Drop what was computed before there was more."""
         self._between.clear()
         self._leads.clear()
 
