@@ -17,6 +17,8 @@ from plumbline.launch.simulation import Simulation
 from plumbline.system import paths
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES
+from tests.db import build
 from tests.tuner import planted
 from tests.tuner.check.pretended import RULES, Pretended, cases, halved
 from tests.tuner.simulated import SimulatedStarter, toolchain
@@ -195,6 +197,16 @@ def test_what_cannot_be_asked_for(campaign: Files) -> None:
     settings = campaign.settings.but(simulate=Simulation(library="ompi"))
     with pytest.raises(UsageError, match="of a simulated machine"):
         acceptance.run(msgspec.structs.replace(found, settings=settings))
+
+
+def test_a_setting_of_the_process_is_called_in_the_functions_of_the_table(campaign: Files) -> None:
+    """Not in those of every guideline that there is."""
+    launcher = Pretended()
+    whole = build.winner(function=EVERY_FUNCTION, bytes_from=0, bytes_to=UNBOUNDED_BYTES)
+    found = msgspec.structs.replace(under(campaign, launcher), winners=[whole])
+    acceptance.run(found, pairs=6)
+    called = {case.partition(":")[0] for job in launcher.jobs for case in cases(job)}
+    assert called == {"MPI_Allreduce", "MPI_Scan"}
 
 
 def test_winners_of_one_function(campaign: Files) -> None:
