@@ -302,7 +302,7 @@ def test_asked_again_it_takes_the_stored_launches(lab: Lab) -> None:
 
 
 def test_the_usual_settings_come_first_and_stay_in_force(db: Database, tmp_path: Path) -> None:
-    """What they remove is not searched."""
+    """No cell is searched whose violation they remove."""
     starter = Machine(
         lambda name, size, _: 0.5 if (name, size) == ("MPI_Allreduce", 16384) else 1.0,
         planted.costs(),

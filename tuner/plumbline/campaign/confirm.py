@@ -261,8 +261,8 @@ class _Looks:
         }
 
     def _must_hold(self, cell: Target) -> bool:
-        """Whether a rule is dropped unless it is known to do no harm in a cell far above the
-        measured ones. A setting of the process is dropped only where it does."""
+        """Return whether a rule is dropped unless it is known to do no harm in a cell far above
+        the measured ones. A setting of the process is dropped only where it does."""
         winner = deciding(self._winners, cell)
         whole = winner is not None and winner.function == EVERY_FUNCTION
         return cell in self._far and not whole

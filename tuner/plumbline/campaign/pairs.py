@@ -151,7 +151,7 @@ def untouched(left: Sequence[PlanCase], winners: Sequence[Winner]) -> Sequence[P
 
 
 def _touches(winners: Sequence[Winner], cell: Target) -> bool:
-    """Whether one of the winners may change calls of a cell: all sizes of its own function, and of
+    """Return whether a winner may change calls of a cell: all sizes of its own function, and of
     every function those that a setting of the process holds for."""
     return any(
         holds(winner, cell)

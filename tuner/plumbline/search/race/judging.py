@@ -46,7 +46,7 @@ class Decision(msgspec.Struct):
 
 
 class Judge:
-    """What the evidence says of decisions. `named`: the cells in which a violation would be removed
+    """Judges decisions by the evidence. `named`: the cells in which a violation would be removed
     (None: not known); elsewhere a gain below the tolerance is of no use."""
 
     def __init__(self, evidence: Evidence, effort: Effort) -> None:
