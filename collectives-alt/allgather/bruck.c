@@ -36,7 +36,7 @@ int pl_allgather_by_bruck(const struct pl_call *call)
     int rc, p, rank;
     MPI_Comm peers;
     struct pl_gathered parts;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     PL_TRY(pl_gathered_begin(call, p, rank, &parts));
 

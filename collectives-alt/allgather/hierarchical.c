@@ -65,7 +65,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     struct pl_two_levels levels;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_two_levels(call, 0, call->values[0], &levels));
 
     const struct pl_nodes *nodes = levels.node.nodes;

@@ -28,7 +28,7 @@ static int run(const struct pl_call *call)
     int rc, p, rank;
     MPI_Comm peers;
     struct pl_gathered parts;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     if (p % 2 == 1)
         return pl_allgather_on_a_ring(call);
     PL_TRY(pl_private(call->comm, &peers));

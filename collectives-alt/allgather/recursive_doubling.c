@@ -44,7 +44,7 @@ static int run(const struct pl_call *call)
     int rc, p, rank, q = 1;
     MPI_Comm peers;
     struct pl_gathered parts;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     PL_TRY(pl_gathered_begin(call, p, rank, &parts));
     while (q <= p / 2)

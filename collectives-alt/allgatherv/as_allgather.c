@@ -12,7 +12,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const struct pl_side side = pl_recv_side(call);
     struct pl_part *parts = pl_part_tables(call->comm, p, 1);

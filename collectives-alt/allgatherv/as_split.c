@@ -23,7 +23,7 @@ static bool fits(const struct pl_side *side, int p)
 static int run(const struct pl_call *call)
 {
     int rc, p, rank, most = 0;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const struct pl_side side = pl_recv_side(call);
     const bool direct = pl_dense(side.type) && fits(&side, p);

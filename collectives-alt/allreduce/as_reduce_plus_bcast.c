@@ -9,7 +9,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     const void *operands = rank == 0 ? call->sendbuf : pl_operand(call);
     PL_TRY(pl_inner_Reduce(operands, rank == 0 ? call->recvbuf : NULL, call->recvcount,
                            call->recvtype, call->op, 0, call->comm, call));

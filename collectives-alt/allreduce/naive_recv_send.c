@@ -13,7 +13,7 @@ static int run(const struct pl_call *call)
     int rc, p, rank;
     struct pl_partial partial;
     const struct pl_range all = {0, call->recvcount};
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_partial_start(&partial, call, call->recvcount, true));
     PL_TRY(pl_reduce_from_each(&partial, p, rank, 0));
     if (rank > 0)

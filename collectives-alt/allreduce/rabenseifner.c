@@ -27,7 +27,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     struct pl_partial partial;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_partial_start(&partial, call, call->recvcount, true));
     const struct pl_fold fold = pl_fold_of(p, rank, 0);
     const struct pl_cut blocks = {.n = call->recvcount, .ranges = fold.power};

@@ -13,7 +13,7 @@ static int run(const struct pl_call *call)
     int rc, p, rank;
     struct pl_partial partial;
     const struct pl_range all = {0, call->recvcount};
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_partial_start(&partial, call, call->recvcount, true));
     const struct pl_fold fold = pl_fold_of(p, rank, 0);
     PL_TRY(pl_fold_in(&partial, &fold, rank));

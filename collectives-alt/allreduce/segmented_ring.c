@@ -96,7 +96,7 @@ static int run(const struct pl_call *call)
 {
     int rc;
     struct ring ring = {.call = call};
-    PL_TRY(pl_ranks(call->comm, &ring.p, &ring.rank));
+    PL_TRY(pl_ranks(call, &ring.p, &ring.rank));
     if (ring.p == 1 || call->recvcount == 0)
         return pl_alone(call);
     PL_TRY(pl_private(call->comm, &ring.peers));

@@ -10,7 +10,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const int block = call->recvcount * pl_size_of(call->recvtype), n = p * block;
     const bool in_place = call->sendbuf == MPI_IN_PLACE;

@@ -10,7 +10,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank, size;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(PMPI_Type_size(call->recvtype, &size));
 
     const int block = call->recvcount * size, pieces = pl_pieces(call, block);

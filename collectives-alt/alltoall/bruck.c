@@ -79,7 +79,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank, size;
     MPI_Comm peers;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(PMPI_Type_size(call->recvtype, &size));
     PL_TRY(pl_private(call->comm, &peers));
     if (size == 0 || call->recvcount == 0)

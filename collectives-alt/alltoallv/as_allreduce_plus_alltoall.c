@@ -30,7 +30,7 @@ static long long longest(const struct pl_side *side, int p)
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const bool in_place = call->sendbuf == MPI_IN_PLACE;
     const struct pl_side source = pl_send_side(call), target = pl_recv_side(call);

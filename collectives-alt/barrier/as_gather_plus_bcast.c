@@ -11,7 +11,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     char here = 1, *all = NULL;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     if (rank == 0) {
         all = pl_scratch(call->comm, PL_SLOT_RECV, (size_t)p);
         PL_NEED(call, all);

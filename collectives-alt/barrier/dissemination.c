@@ -12,7 +12,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     for (long long distance = 1; distance < p; distance *= 2) {
         const int to = (int)((rank + distance) % p), from = (int)((rank + p - distance) % p);

@@ -13,7 +13,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     if (rank > 0) {
         PL_TRY(pl_peer_send(call, NULL, 0, MPI_BYTE, 0, TAG_THERE, peers));

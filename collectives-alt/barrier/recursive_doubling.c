@@ -13,7 +13,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank, q = 1;
     MPI_Comm peers;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     while (q <= p / 2)
         q *= 2;

@@ -14,7 +14,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     const struct pl_tree tree = pl_kary(rank, p, call->values[0]);
     for (int i = 0; i < tree.children; i++)

@@ -10,7 +10,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const int n = (int)pl_volume(call);
     const bool root = rank == call->root, dense = pl_dense(call->recvtype);

@@ -12,7 +12,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const int n = (int)pl_volume(call), block = n / p + (n % p > 0);
     const size_t padded = (size_t)p * (size_t)block;

@@ -8,7 +8,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const int n = (int)pl_volume(call), pieces = pl_pieces(call, n);
     const bool dense = pl_dense(call->recvtype);

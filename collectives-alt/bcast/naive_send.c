@@ -14,7 +14,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     if (rank != call->root) {
         PL_TRY(pl_peer_recv(call, call->recvbuf, call->recvcount, call->recvtype, call->root, TAG,

@@ -9,7 +9,7 @@ int pl_bcast_begin(const struct pl_call *call, struct pl_bcast *bcast)
 {
     int rc, rank;
     void *bytes;
-    PL_TRY(pl_ranks(call->comm, &bcast->p, &rank));
+    PL_TRY(pl_ranks(call, &bcast->p, &rank));
     PL_TRY(pl_private(call->comm, &bcast->peers));
     bcast->root = call->root;
     bcast->v = pl_from_root(rank, call->root, bcast->p);

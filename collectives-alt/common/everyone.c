@@ -63,7 +63,7 @@ static int at_once(const struct pl_call *call, bool naive)
     int rc, p, rank, open = 0, bytes = 0;
     MPI_Comm peers;
     char *packed = NULL;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     MPI_Request *requests = pl_requests(call->comm, 2 * p);
     PL_NEED(call, requests);
@@ -111,7 +111,7 @@ int pl_everyone_pairwise(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     if (call->sendbuf == MPI_IN_PLACE) {
         for (int step = 0; step < p; step++) {

@@ -9,7 +9,7 @@ int pl_prefix_doubling(const struct pl_call *call)
 {
     int rc, p, rank;
     struct pl_partial partial;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_partial_start(&partial, call, call->recvcount, false));
 
     const MPI_Datatype type = call->recvtype;

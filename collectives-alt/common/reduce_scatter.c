@@ -66,7 +66,7 @@ int pl_reduce_scatter_by_halving(const struct pl_call *call)
     int rc, p, rank;
     struct pl_cut cut;
     struct pl_partial partial;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     if (p == 1)
         return pl_alone(call);
     PL_TRY(pl_cut_of(call, p, &cut));
@@ -101,7 +101,7 @@ int pl_reduce_scatter_by_pairs(const struct pl_call *call)
     int rc, p, rank, commutes;
     MPI_Comm peers;
     struct pl_cut cut;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     if (p == 1)
         return pl_alone(call);
     PL_TRY(pl_private(call->comm, &peers));

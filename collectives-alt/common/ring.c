@@ -59,7 +59,7 @@ int pl_reduce_scatter_by_ring(const struct pl_call *call)
     MPI_Comm peers;
     struct pl_cut cut;
     void *own = call->recvbuf;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_cut_of(call, p, &cut));
     if (p == 1)
         return pl_alone(call);

@@ -67,7 +67,7 @@ int pl_root_keeps(const struct pl_call *call, MPI_Comm peers)
 int pl_rooted_begin(const struct pl_call *call, struct pl_rooted *me)
 {
     int rc;
-    PL_TRY(pl_ranks(call->comm, &me->p, &me->rank));
+    PL_TRY(pl_ranks(call, &me->p, &me->rank));
     PL_TRY(pl_private(call->comm, &me->peers));
     me->root = call->root;
     me->v = pl_from_root(me->rank, call->root, me->p);

@@ -24,7 +24,7 @@ static const int *without_own(const struct pl_call *call, const int *counts, int
 int pl_rooted_alltoallv(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const bool gathers = pl_gathers(call);
     const struct pl_portion portion = pl_own_portion(call);

@@ -2,7 +2,8 @@
  * PL_P_SHAPE(Count, Displ, more): the parameters of the C function, with what comes behind them;
  * PL_G_SHAPE(more): these as arguments;
  * PL_C_SHAPE: arguments out of a call `c`;
- * PL_F_SHAPE: statements that put the parameters into a struct pl_call `call`, but for comm. */
+ * PL_F_SHAPE: statements that put the parameters into a struct pl_call `call`, but for comm;
+ * PL_E_SHAPE: whether the parameters are those of a call `c`, but for comm and what is in tables. */
 #ifndef PL_SHAPES_H
 #define PL_SHAPES_H
 
@@ -88,6 +89,29 @@
 #define PL_F_REDUCE PL_F_IN_REDUCES, call.recvcount = count, call.root = root;
 #define PL_F_REDUCED PL_F_IN_REDUCES, call.recvcount = count;
 #define PL_F_REDUCE_SCATTER PL_F_IN_REDUCES, call.recvcounts = counts;
+
+#define PL_E_SEND c->sendbuf == sendbuf && c->sendcount == sendcount && c->sendtype == sendtype
+#define PL_E_SENDV                                                                                 \
+    c->sendbuf == sendbuf && c->sendcounts == sendcounts && c->sdispls == sdispls &&               \
+    c->sendtype == sendtype
+#define PL_E_RECV c->recvbuf == recvbuf && c->recvcount == recvcount && c->recvtype == recvtype
+#define PL_E_RECVV                                                                                 \
+    c->recvbuf == recvbuf && c->recvcounts == recvcounts && c->rdispls == rdispls &&               \
+    c->recvtype == recvtype
+#define PL_E_OPERANDS                                                                              \
+    c->sendbuf == sendbuf && c->recvbuf == recvbuf && c->recvtype == type && c->op == op
+#define PL_E_BARRIER true
+#define PL_E_BCAST                                                                                 \
+    c->recvbuf == buffer && c->recvcount == count && c->recvtype == type && c->root == root
+#define PL_E_ROOTED PL_E_SEND && PL_E_RECV && c->root == root
+#define PL_E_GATHERV PL_E_SEND && PL_E_RECVV && c->root == root
+#define PL_E_SCATTERV PL_E_SENDV && PL_E_RECV && c->root == root
+#define PL_E_BLOCKS PL_E_SEND && PL_E_RECV
+#define PL_E_ALLGATHERV PL_E_SEND && PL_E_RECVV
+#define PL_E_ALLTOALLV PL_E_SENDV && PL_E_RECVV
+#define PL_E_REDUCE PL_E_OPERANDS && c->recvcount == count && c->root == root
+#define PL_E_REDUCED PL_E_OPERANDS && c->recvcount == count
+#define PL_E_REDUCE_SCATTER PL_E_OPERANDS && c->recvcounts == counts
 /* clang-format on */
 
 #endif

@@ -17,7 +17,7 @@ int pl_two_levels(const struct pl_call *call, int root, int radix, struct pl_two
     int rc, p, rank;
     const struct pl_nodes *nodes;
     struct pl_team team = {.comm = call->comm, .root = root, .radix = radix, .mine = -1};
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_private(call->comm, &team.peers));
     PL_TRY(pl_nodes(call->comm, &nodes));
     team.nodes = nodes;

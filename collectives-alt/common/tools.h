@@ -38,6 +38,12 @@ int pl_raise(MPI_Comm comm, int rc);
         }                                                                                          \
     } while (0)
 
+/* The state kept on the call's communicator; NULL when memory is short. */
+static inline struct pl_kept *pl_kept_of(const struct pl_call *call)
+{
+    return call->kept ? call->kept : pl_kept_on(call->comm);
+}
+
 /* A communicator of the same ranks for point-to-point messages that no receive of the application
  * can catch. Made by the first call, which is collective; kept on comm and freed with it. PL_LEFT,
  * on all ranks alike, where there is none: so a variant asks before it sends or writes anything. */
@@ -52,7 +58,7 @@ const int *pl_tables_filled(const struct pl_call *call, int p, pl_fill *write, i
  * short. */
 static inline const int *pl_tables(const struct pl_call *call, int p, pl_fill *write, int x, int y)
 {
-    struct pl_kept *kept = call->kept ? call->kept : pl_kept_on(call->comm);
+    const struct pl_kept *kept = pl_kept_of(call);
     const struct pl_blocks *now = kept ? kept->now : NULL;
     if (now && now->block[PL_SLOT_TABLES] && now->fill == write && now->x == x && now->y == y)
         return now->block[PL_SLOT_TABLES];
@@ -69,11 +75,11 @@ pl_fill pl_same_block;   /* p times the same block of x, at the front */
 enum { PL_OWN_TAG = 64 };
 
 /* The number of ranks, and which one this is. */
-static inline int pl_ranks(MPI_Comm comm, int *p, int *rank)
+static inline int pl_ranks(const struct pl_call *call, int *p, int *rank)
 {
-    const struct pl_kept *kept = pl_kept_on(comm);
+    const struct pl_kept *kept = pl_kept_of(call);
     if (!kept) {
-        pl_raise(comm, MPI_ERR_NO_MEM);
+        pl_raise(call->comm, MPI_ERR_NO_MEM);
         return MPI_ERR_NO_MEM;
     }
     *p = kept->p;

@@ -21,7 +21,7 @@ int pl_reduce_on_tree(const struct pl_call *call)
     int rc, p, rank;
     struct pl_partial partial;
     const struct pl_range all = {0, call->recvcount};
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_partial_start(&partial, call, call->recvcount, rank == call->root));
 
     const int top = partial.commutes ? call->root : 0;

@@ -17,7 +17,7 @@ static int run(const struct pl_call *call)
     const MPI_Datatype type = call->recvtype;
     const int n = call->recvcount;
     const bool in_place = call->sendbuf == MPI_IN_PLACE;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
 
     void *below = call->recvbuf;

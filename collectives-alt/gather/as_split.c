@@ -11,7 +11,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const struct pl_block block = pl_own_block(call, rank);
     const int pieces = pl_pieces(call, block.bytes);

@@ -14,7 +14,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const bool root = rank == call->root;
     const struct pl_side side = pl_recv_side(call);

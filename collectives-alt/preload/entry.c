@@ -36,15 +36,25 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
     return pl_next.Intercomm_merge(intercomm, high, newintracomm);
 }
 
-/* MPI_Name, which goes to the library at once where no rule can match. */
+#define PL_RUN_AGAIN(function)                                                                     \
+    (PL_HAS_TABLES >> (function)&1u ? pl_run_again_with_tables : pl_run_again)
+
+/* MPI_Name, which goes to the library at once where no rule can match. A call that repeats the last
+ * one is that call of before: no other is made of its arguments. */
 #define ENTRY(symbol, Name, SHAPE)                                                                 \
     EXPORT int MPI_##Name PL_P_##SHAPE(int, int, )                                                 \
     {                                                                                              \
         if (!pl_has_rules(PL_FN_##symbol))                                                         \
             return pl_next.Name PL_G_##SHAPE();                                                    \
         struct pl_comm_state *comm_state = pl_last_comm_state(comm);                               \
-        if (comm_state && comm_state->choices[PL_FN_##symbol].untouched)                           \
-            return pl_next.Name PL_G_##SHAPE();                                                    \
+        if (comm_state) {                                                                          \
+            if (comm_state->choices[PL_FN_##symbol].untouched)                                     \
+                return pl_next.Name PL_G_##SHAPE();                                                \
+            struct pl_decision *last = comm_state->choices[PL_FN_##symbol].last[0];                \
+            const struct pl_call *c = last ? &last->call : NULL;                                   \
+            if (c && PL_E_##SHAPE)                                                                 \
+                return PL_RUN_AGAIN(PL_FN_##symbol)(last, comm_state);                             \
+        }                                                                                          \
         struct pl_call call = pl_no_call;                                                          \
         call.function = PL_FN_##symbol;                                                            \
         PL_F_##SHAPE call.comm = comm;                                                             \

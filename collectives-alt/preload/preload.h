@@ -80,6 +80,7 @@ struct pl_table {
  */
 struct pl_decision {
     bool made;
+    int under_way;       /* calls that read `call`, which must stay as it is */
     struct pl_call call; /* its buffers are those of the last call */
     struct pl_table out, in;
     uintptr_t clash;
@@ -138,6 +139,9 @@ static inline bool pl_has_rules(enum pl_function function)
 /* The call with what the rules say, or the library's own; recorded where that is asked for. */
 int pl_replace(struct pl_call *call, struct pl_comm_state *comm_state);
 int pl_decide(struct pl_call *call, struct pl_comm_state *comm_state); /* the same, not recorded */
+/* The call that the decision is of, once more; what is in tables may have changed meanwhile. */
+int pl_run_again(struct pl_decision *last, struct pl_comm_state *comm_state);
+int pl_run_again_with_tables(struct pl_decision *last, struct pl_comm_state *comm_state);
 
 /* --- arguments (arguments.c) --- */
 

@@ -210,7 +210,7 @@ static PL_NOT_INLINE bool alike(struct pl_decision *decision, const struct pl_ca
 {
     const struct pl_call *last = &decision->call;
     const uintptr_t distance = (uintptr_t)call->recvbuf - (uintptr_t)call->sendbuf;
-    if (place_of(last->sendbuf) != place_of(call->sendbuf) ||
+    if (decision->under_way > 0 || place_of(last->sendbuf) != place_of(call->sendbuf) ||
         place_of(last->recvbuf) != place_of(call->recvbuf) || distance == decision->clash)
         return false;
     decision->call.sendbuf = call->sendbuf;
@@ -280,7 +280,7 @@ static PL_NOT_INLINE int choose(struct pl_call *call, struct pl_comm_state *comm
     if (!known) {
         if (tables && !pl_table_of(call, comm_state, &out, &in))
             return pass(call);
-        if (!find(comm_state, call, &way))
+        if (!find(comm_state, call, &way) || decision->under_way > 0)
             return way.option ? run(&way, call, comm_state, false) : pass(call);
         *decision =
             (struct pl_decision){.made = true, .call = *call, .out = out, .in = in, .way = way};
@@ -306,6 +306,24 @@ static PL_NOT_INLINE int begin(struct pl_call *call, struct pl_comm_state *comm_
 {
     return pl_state.recording && !call->outer ? pl_record(call, comm_state)
                                               : pl_decide(call, comm_state);
+}
+
+int pl_run_again(struct pl_decision *last, struct pl_comm_state *comm_state)
+{
+    if (!last->way.option)
+        return pass(&last->call);
+    last->under_way++;
+    const int rc = run(&last->way, &last->call, comm_state, true);
+    last->under_way--;
+    return rc;
+}
+
+int pl_run_again_with_tables(struct pl_decision *last, struct pl_comm_state *comm_state)
+{
+    if (same_tables(last, &last->call, comm_state))
+        return pl_run_again(last, comm_state);
+    struct pl_call call = last->call;
+    return begin(&call, comm_state);
 }
 
 int PL_COMPOSE(struct pl_call *call)

@@ -10,7 +10,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const int n = call->recvcount;
     const bool root = rank == call->root, copy_operands = call->sendbuf == MPI_IN_PLACE;

@@ -12,7 +12,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const MPI_Datatype type = call->recvtype;
     const bool root = rank == call->root, in_place = root && call->sendbuf == MPI_IN_PLACE;

@@ -88,7 +88,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     struct chain chain;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     if (p == 1)
         return pl_alone(call);
     PL_TRY(start(&chain, call, p, rank));

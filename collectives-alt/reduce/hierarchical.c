@@ -15,7 +15,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     struct pl_two_levels levels;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_two_levels(call, call->root, call->values[0], &levels));
 
     const bool root = rank == call->root;

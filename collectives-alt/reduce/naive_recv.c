@@ -12,7 +12,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     struct pl_partial partial;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_partial_start(&partial, call, call->recvcount, rank == call->root));
     PL_TRY(pl_reduce_from_each(&partial, p, rank, call->root));
 out:

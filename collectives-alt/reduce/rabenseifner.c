@@ -30,7 +30,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     struct pl_partial partial;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     if (p == 1)
         return pl_alone(call);
     PL_TRY(pl_partial_start(&partial, call, call->recvcount, rank == call->root));

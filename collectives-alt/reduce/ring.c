@@ -43,7 +43,7 @@ static int run(const struct pl_call *call)
     int rc, p, rank;
     MPI_Comm peers;
     void *block = NULL;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     if (p == 1)
         return pl_alone(call);
     PL_TRY(pl_private(call->comm, &peers));

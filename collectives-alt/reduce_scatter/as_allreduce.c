@@ -9,7 +9,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const MPI_Datatype type = call->recvtype;
     const int n = pl_first(call->recvcounts, p), first = pl_first(call->recvcounts, rank);

@@ -27,7 +27,7 @@ out:
 static int run(const struct pl_call *call)
 {
     int rc, p, rank, most = 0, together = 0;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const MPI_Datatype type = call->recvtype;
     const int mine = call->recvcounts[rank];

@@ -10,7 +10,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
     const int *counts = pl_tables(call, p, pl_equal_blocks, call->recvcount, 0);
     PL_NEED(call, counts);
     PL_TRY(pl_inner_Reduce_scatter(call->sendbuf, call->recvbuf, counts, call->recvtype, call->op,

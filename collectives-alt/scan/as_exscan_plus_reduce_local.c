@@ -10,7 +10,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const int n = call->recvcount;
     void *prefix = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, call->recvtype);

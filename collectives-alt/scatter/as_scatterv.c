@@ -11,7 +11,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const int n = (int)pl_volume(call), block = n / p;
     const bool packed = call->recvbuf != MPI_IN_PLACE && !pl_dense(call->recvtype);

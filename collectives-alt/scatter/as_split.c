@@ -11,7 +11,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const int block = (int)(pl_volume(call) / p), pieces = pl_pieces(call, block);
     const bool root = rank == call->root, in_place = call->recvbuf == MPI_IN_PLACE;

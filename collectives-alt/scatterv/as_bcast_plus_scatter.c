@@ -16,7 +16,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank, size = 0;
-    PL_TRY(pl_ranks(call->comm, &p, &rank));
+    PL_TRY(pl_ranks(call, &p, &rank));
 
     const bool root = rank == call->root, in_place = call->recvbuf == MPI_IN_PLACE;
     const struct pl_side side = pl_send_side(call);

@@ -128,6 +128,15 @@ def sizes(winner: Winner, unit: str = " bytes") -> str:
     return f"{winner.bytes_from}-{winner.bytes_to}{unit}"
 
 
+def last_volume(winner: Winner) -> int:
+    """Return the largest volume of a winner of a function with equal blocks. Blocks are padded to
+    whole elements when they are measured; elements of a reduction have up to eight bytes."""
+    if winner.bytes_to == UNBOUNDED_BYTES:
+        return UNBOUNDED_BYTES
+    unit = winner.nprocs * (8 if winner.function == "MPI_Reduce_scatter_block" else 1)
+    return -(-winner.bytes_to // unit) * unit
+
+
 def choice(winner: Winner) -> str:
     """`coll_tuned_allreduce_algorithm=3`, or `variant NAME`"""
     words = [] if winner.variant == "default" else [f"variant {winner.variant}"]

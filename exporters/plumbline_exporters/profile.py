@@ -5,7 +5,7 @@ from __future__ import annotations
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters import quoting
-from plumbline_exporters.bundle import Bundle, conditions, groups, heading, sizes
+from plumbline_exporters.bundle import Bundle, conditions, groups, heading, last_volume, sizes
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "plumbline.profile"
@@ -74,11 +74,8 @@ def _version(library: Library) -> str:
 
 
 def _last(winner: Winner, following: int | None) -> str:
-    """Equal blocks are padded when they are measured, so the largest volume is rounded up to a
-    multiple of p; never into the next winner's range."""
+    """The largest volume of a rule, which is never in the next winner's range."""
     if winner.bytes_to == UNBOUNDED_BYTES:
         return "inf"
-    last = winner.bytes_to
-    if winner.function in _BLOCKS:
-        last = -(-last // winner.nprocs) * winner.nprocs
+    last = last_volume(winner) if winner.function in _BLOCKS else winner.bytes_to
     return str(last if following is None else min(last, following - 1))

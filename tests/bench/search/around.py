@@ -117,6 +117,9 @@ def chosen(here: Here, choices: Choices) -> Around:
         for size in sizes:
             candidate = choices[function, size]
             low, high = bounds(sizes, size)
+            if size == sizes[-1]:  # equal blocks are padded to whole elements
+                unit = 8 * here.settings.ranks.nprocs
+                high = -(-size // unit) * unit
             if candidate.variant != DEFAULT.variant:
                 rules.append(Rule(function, low, high, candidate.variant))
             if candidate.configuration:

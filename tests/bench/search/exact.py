@@ -110,7 +110,8 @@ class Exact:
     def _volumes(self, size: int) -> list[int]:
         """Of calls that something of `size` bytes may make: in pieces, in blocks, padded."""
         p = self._here.settings.ranks.nprocs
-        return sorted({1, size, size // 2, size // p, size * p, -(-size // p) * p} - {0})
+        padded = {-(-size // unit) * unit for unit in (p, 4 * p)}
+        return sorted({1, size, size // 2, size // p, size * p, *padded} - {0})
 
     def _reached(self, case: PlanCase) -> set[str]:
         if case.variant == "library":

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters.bundle import sizes
+from plumbline_exporters.bundle import last_volume, sizes
 
 ADJUST = "I_MPI_ADJUST_"
 OWN_DECISION = "0"
@@ -85,11 +85,10 @@ def _preset(winner: Winner) -> str:
 
 
 def _range(winner: Winner) -> tuple[int, int]:
-    """The volumes of a winner as the library counts them. Equal blocks are padded when they are
-    measured, so the largest is rounded up."""
+    """The volumes of a winner as the library counts them."""
     low, high = winner.bytes_from, winner.bytes_to
     if winner.function in _BLOCK:
-        low, high = low // winner.nprocs, -(-high // winner.nprocs)
+        low, high = low // winner.nprocs, last_volume(winner) // winner.nprocs
     elif winner.function not in _VOLUME:
         raise PlumblineError(
             f"{winner.function}, {winner.nprocs} ranks, {sizes(winner)}: not exported: Intel MPI "

@@ -18,7 +18,7 @@ import msgspec
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
-from plumbline_exporters.bundle import Bundle, groups, heading, sizes
+from plumbline_exporters.bundle import Bundle, groups, heading, last_volume, sizes
 from plumbline_exporters.family.mpich import coll
 from plumbline_exporters.registry import exporter
 
@@ -150,11 +150,11 @@ def _of_sizes(branch: Tree, nprocs: int, group: list[Winner], leaf: Leaf) -> Tre
 def _bounds(
     collective: coll.Collective, winner: Winner, following: Winner | None, nprocs: int
 ) -> tuple[int, int]:
-    """The sizes of a winner as the library counts them, ends included. Equal blocks are padded when
-    they are measured, so that the largest volume is rounded up; never into the next one's sizes."""
+    """The sizes of a winner as the library counts them, ends included, and without those of the
+    next winner."""
     first, last = winner.bytes_from, winner.bytes_to
     if collective.counts != "volume" and last != UNBOUNDED_BYTES:
-        last = -(-last // nprocs) * nprocs
+        last = last_volume(winner)
         if following is not None:
             last = min(last, following.bytes_from - 1)
     if collective.counts == "block":

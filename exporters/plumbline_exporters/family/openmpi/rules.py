@@ -14,7 +14,7 @@ import msgspec
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
-from plumbline_exporters.bundle import Bundle, groups, heading, sizes
+from plumbline_exporters.bundle import Bundle, groups, heading, last_volume, sizes
 from plumbline_exporters.family.openmpi import rules_json, site, tuned
 from plumbline_exporters.family.openmpi.knobs import is_rule, rule_knobs
 from plumbline_exporters.family.openmpi.site import SiteRule
@@ -94,7 +94,7 @@ def _block(function: str, nprocs: int, group: list[Winner], library: Library) ->
     block = [SiteRule(0)]
     firsts = [_first(collective, winner, nprocs) for winner in group]
     for winner, first, following in zip(group, firsts, [*firsts[1:], None], strict=True):
-        last = _last(collective.size, winner.bytes_to, nprocs)
+        last = _last(collective.size, winner)
         if following is not None:
             last = min(last, following - 1)
         if last < first:
@@ -140,12 +140,11 @@ def _first(collective: tuned.Collective, winner: Winner, nprocs: int) -> int:
     return first
 
 
-def _last(size: str, bytes_to: int, nprocs: int) -> int:
-    """The largest one. Equal blocks are padded when they are measured, so the largest volume is
-    rounded up to a multiple of p."""
-    if bytes_to == UNBOUNDED_BYTES or size == "volume":
-        return bytes_to
-    return bytes_to // nprocs if size == "average" else -(-bytes_to // nprocs) * nprocs
+def _last(size: str, winner: Winner) -> int:
+    """The largest size, as the library counts, that this winner is for."""
+    if winner.bytes_to == UNBOUNDED_BYTES or size == "volume":
+        return winner.bytes_to
+    return winner.bytes_to // winner.nprocs if size == "average" else last_volume(winner)
 
 
 def file_name(library: Library) -> str:
