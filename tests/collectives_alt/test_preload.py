@@ -104,7 +104,7 @@ def test_calls_of_an_error_handler(build: Build, tmp_path: Path) -> None:
     """They leave the arguments of the call that failed as they are."""
     canary = "rule function=MPI_Bcast nprocs=2-2 bytes=8-8 variant=canary"
     run = Started(build, tmp_path, canary, program="calls_back", nprocs=2)
-    assert (run.done.returncode, run.done.stdout) == (0, "ok inside=100 bad=0\n"), run.done.stderr
+    assert (run.done.returncode, run.done.stdout) == (0, "ok inside=50 bad=0\n"), run.done.stderr
     counted = run.function("MPI_Bcast")
     assert (counted["replaced"], counted["bytes"]) == (100, 800)
 
