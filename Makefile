@@ -170,7 +170,7 @@ bench-search: setup build  ## the search on recorded sweeps, against others (doc
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.search $(ARGS)
 
-bench-brute: setup build  ## campaigns on eight simulated machines, against everything there is (docs/search-bench.md; some 20 minutes at first)
+bench-brute: setup build  ## campaigns on twelve simulated machines, against everything there is (docs/search-bench.md; some 30 minutes at first)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.search.brute $(ARGS)
 

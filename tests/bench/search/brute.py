@@ -33,6 +33,7 @@ from .sweeps import PATTERNS, Here, Sweep, here
 from .truth import Cell, Truth, violated
 
 _SIZES = [777, 3001, 23456, 150000]
+_OTHER_SIZES = [1400, 9000, 70000, 400000]
 _FAR = 1 << 22
 _FAT_TREE = {"nodes": 10, "nprocs": 30, "topology": "fat-tree", "shape": [5, 2, 2]}
 _RING = {
@@ -71,26 +72,53 @@ _FAR_APART = {
     "latency_seconds": 4e-5,
     "bandwidth_bytes_per_second": 1e9,
 }
-# The name of a machine, its selector, its platform.
-MACHINES: dict[str, tuple[str, dict[str, Any]]] = {
-    "ring-7x1 mvapich2": ("mvapich2", _RING),
-    "star-13x1 mpich": ("mpich", _FAR_APART),
-    "dragonfly-18x1 ompi": ("ompi", _DRAGONFLY),
-    "torus-15x1 impi": ("impi", _TORUS),
-    "ring-7x1 impi": ("impi", _RING),
-    "star-11x2 mvapich2": ("mvapich2", _STAR),
-    "fat-tree-10x3 mpich": ("mpich", _FAT_TREE),
-    "fat-tree-10x3 ompi": ("ompi", _FAT_TREE),
+_SMALL_DRAGONFLY = {
+    "nodes": 12,
+    "nprocs": 12,
+    "topology": "dragonfly",
+    "shape": [2, 2, 3, 1],
+    "latency_seconds": 2e-6,
+    "bandwidth_bytes_per_second": 5e9,
+}
+_SLOW_STAR = {
+    "nodes": 9,
+    "nprocs": 18,
+    "latency_seconds": 1.5e-5,
+    "bandwidth_bytes_per_second": 1.2e9,
+}
+_SMALL_TORUS = {
+    "nodes": 12,
+    "nprocs": 12,
+    "topology": "torus",
+    "shape": [4, 3],
+    "latency_seconds": 5e-6,
+    "bandwidth_bytes_per_second": 4e9,
+}
+_SMALL_FAT_TREE = {"nodes": 8, "nprocs": 16, "topology": "fat-tree", "shape": [4, 2, 2]}
+# The name of a machine, its selector, its platform, the sizes in bytes.
+MACHINES: dict[str, tuple[str, dict[str, Any], list[int]]] = {
+    "ring-7x1 mvapich2": ("mvapich2", _RING, _SIZES),
+    "star-13x1 mpich": ("mpich", _FAR_APART, _SIZES),
+    "dragonfly-18x1 ompi": ("ompi", _DRAGONFLY, _SIZES),
+    "torus-15x1 impi": ("impi", _TORUS, _SIZES),
+    "ring-7x1 impi": ("impi", _RING, _SIZES),
+    "star-11x2 mvapich2": ("mvapich2", _STAR, _SIZES),
+    "fat-tree-10x3 mpich": ("mpich", _FAT_TREE, _SIZES),
+    "fat-tree-10x3 ompi": ("ompi", _FAT_TREE, _SIZES),
+    "dragonfly-12x1 mvapich2": ("mvapich2", _SMALL_DRAGONFLY, _OTHER_SIZES),
+    "star-9x2 impi": ("impi", _SLOW_STAR, _OTHER_SIZES),
+    "torus-12x1 mpich": ("mpich", _SMALL_TORUS, _OTHER_SIZES),
+    "fat-tree-8x2 ompi": ("ompi", _SMALL_FAT_TREE, _OTHER_SIZES),
 }
 
 
 def sweep(name: str) -> Sweep:
     """Return what is measured on a machine of the table."""
-    selector, platform = MACHINES[name]
+    selector, platform, sizes = MACHINES[name]
     ranks = {key: platform[key] for key in ("nodes", "nprocs")}
     simulate = {key: value for key, value in platform.items() if key not in ranks}
     simulate["library"] = selector
-    keys = ranks | {"simulate": simulate, "sizes": _SIZES, "guidelines": PATTERNS}
+    keys = ranks | {"simulate": simulate, "sizes": sizes, "guidelines": PATTERNS}
     return Sweep(f"brute-{name.replace(' ', '-')}", keys)
 
 
