@@ -32,8 +32,8 @@ static atomic_llong shared_bytes; /* by this process */
 int pl_shared_made(const struct pl_call *call, struct pl_shared **shared)
 {
     (void)call;
-    (void)shared;
-    return PL_LEFT;
+    *shared = NULL;
+    return MPI_SUCCESS;
 }
 
 void pl_kept_free_shared(struct pl_kept *kept)
@@ -42,11 +42,11 @@ void pl_kept_free_shared(struct pl_kept *kept)
 }
 #else
 
-/* What each rank tells all others. */
+/* What each rank tells all others; of the first rank of a node it is that of the node. */
 struct offer {
     long long process;
-    int file;
-    int good; /* this rank may share more */
+    uint64_t number; /* drawn, and written to the memory */
+    int file;        /* -1: there is none */
 };
 
 static void *map(int file, size_t length)
@@ -107,30 +107,26 @@ static int count_cores(const struct pl_shared *shared)
     return count;
 }
 
-/* All ranks have the first one's memory: it has the number that the first rank drew. */
-static int share(MPI_Comm comm, struct pl_shared *shared, bool may, bool *good)
+/* All ranks of a node have the memory of its first one: it has the number that this rank drew. */
+static int share(MPI_Comm comm, const struct pl_nodes *nodes, int rank, bool may,
+                 struct pl_shared *shared, struct offer *offers, bool *good)
 {
-    int rc, file = -1;
-    struct offer mine = {.process = getpid(), .file = -1, .good = may};
-    struct offer first;
-    const uint64_t drawn = (uint64_t)(PMPI_Wtime() * 1e9) ^ (uint64_t)mine.process << 40;
-    uint64_t number = drawn;
-    if (shared->rank == 0 && may) {
+    int rc, file = -1, all = 0;
+    const int first = nodes->members[nodes->first[nodes->node_of[rank]]];
+    struct offer mine = {.process = getpid(), .file = -1};
+    mine.number = (uint64_t)(PMPI_Wtime() * 1e9) ^ (uint64_t)mine.process << 40;
+    if (shared->rank == 0 && may)
         shared->parts = make_memory(shared->length, &file);
-        mine.file = file;
-        if (shared->parts)
-            atomic_store(&shared->parts->written, drawn);
-    }
-    first = mine;
-    PL_TRY(PMPI_Bcast(&first, sizeof first, MPI_BYTE, 0, comm));
-    PL_TRY(PMPI_Bcast(&number, sizeof number, MPI_BYTE, 0, comm));
-    if (shared->rank > 0 && may && first.file >= 0)
-        shared->parts = open_memory(&first, shared->length);
-    mine.good = shared->parts && atomic_load(&shared->parts->written) == number;
-    if (mine.good)
+    mine.file = file;
+    if (shared->parts)
+        atomic_store(&shared->parts->written, mine.number);
+    PL_TRY(PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, offers, sizeof mine, MPI_BYTE, comm));
+    if (shared->rank > 0 && may && offers[first].file >= 0)
+        shared->parts = open_memory(&offers[first], shared->length);
+    int mine_good = shared->parts && atomic_load(&shared->parts->written) == offers[first].number;
+    if (mine_good)
         note_cores(&shared->parts[shared->rank]);
-    int all = 0;
-    PL_TRY(PMPI_Allreduce(&mine.good, &all, 1, MPI_INT, MPI_MIN, comm));
+    PL_TRY(PMPI_Allreduce(&mine_good, &all, 1, MPI_INT, MPI_MIN, comm));
     if (all)
         shared->crowded = count_cores(shared) < shared->p;
     /* All have seen the number, and nobody waits for a step before it is gone. */
@@ -158,39 +154,43 @@ static int make_shared(MPI_Comm comm, struct pl_kept *kept)
     bool good = false;
     const struct pl_nodes *nodes;
     PL_TRY(pl_nodes(comm, &nodes));
-    if (nodes->count > 1)
-        return PL_LEFT;
     struct pl_shared *shared = calloc(1, sizeof *shared);
-    if (!shared)
+    struct offer *offers = malloc((size_t)kept->p * sizeof *offers);
+    if (!shared || !offers) {
+        free(shared);
+        free(offers);
         return pl_raise(comm, MPI_ERR_NO_MEM);
+    }
     const long long bytes = sizeof(struct pl_shared_part);
     const bool may = atomic_fetch_add(&shared_bytes, bytes) + bytes <= MOST_BYTES;
-    shared->p = kept->p;
-    shared->rank = kept->rank;
+    const int node = nodes->node_of[kept->rank];
+    shared->p = nodes->first[node + 1] - nodes->first[node];
+    while (nodes->members[nodes->first[node] + shared->rank] != kept->rank)
+        shared->rank++;
+    shared->is_whole = nodes->count == 1;
     shared->comm = comm;
-    shared->length = (size_t)kept->p * (size_t)bytes;
-    rc = share(comm, shared, may, &good);
-    if (rc == MPI_SUCCESS && !good)
-        rc = PL_LEFT;
-    if (rc != MPI_SUCCESS)
-        free_shared(shared);
-    else
+    shared->length = (size_t)shared->p * (size_t)bytes;
+    rc = share(comm, nodes, kept->rank, may, shared, offers, &good);
+    if (good)
         kept->shared = shared;
+    else
+        free_shared(shared);
+    free(offers);
 out:
     return rc;
 }
 
 int pl_shared_made(const struct pl_call *call, struct pl_shared **shared)
 {
-    int rc = PL_LEFT;
+    int rc = MPI_SUCCESS;
     struct pl_kept *kept = pl_kept_of(call);
     if (!kept)
         return pl_raise(call->comm, MPI_ERR_NO_MEM);
     if (!kept->shares_nothing)
         rc = make_shared(call->comm, kept);
-    kept->shares_nothing = rc == PL_LEFT;
+    kept->shares_nothing = !kept->shared;
     *shared = kept->shared;
-    return rc;
+    return rc == PL_LEFT ? MPI_SUCCESS : rc;
 }
 
 void pl_kept_free_shared(struct pl_kept *kept)

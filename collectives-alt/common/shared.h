@@ -50,11 +50,13 @@ struct pl_ring_state {
     uint64_t last[PL_SEGMENTS]; /* the last step that was in each segment */
 };
 
+/* Of the ranks of one node; their numbers here are their places in it. */
 struct pl_shared {
     struct pl_shared_part *parts; /* of all ranks */
     size_t length;                /* bytes of all parts */
     int p, rank;
-    bool crowded; /* there are more ranks than cores for them */
+    bool is_whole; /* the node has all ranks of the communicator */
+    bool crowded;  /* there are more ranks than cores for them */
     MPI_Comm comm;
     uint64_t number;   /* of the last step */
     uint64_t all_read; /* up to this step all ranks have read, as far as is known */
@@ -67,15 +69,22 @@ struct pl_step {
     bool small;
 };
 
-/* Made by the first call, which is collective; kept on the communicator and freed with it. PL_LEFT,
- * on all ranks alike, where the ranks are on several nodes or cannot share memory, and where this
- * process shares too much of it already. */
+/* The memory of this rank's node; NULL, on all ranks alike, where the ranks of some node cannot
+ * share memory, or a process shares too much of it already. Made by the first call, which is
+ * collective; kept on the communicator and freed with it. */
 int pl_shared_made(const struct pl_call *call, struct pl_shared **shared);
-static inline int pl_shared(const struct pl_call *call, struct pl_shared **shared)
+static inline int pl_shared_of_node(const struct pl_call *call, struct pl_shared **shared)
 {
     const struct pl_kept *kept = pl_kept_of(call);
     *shared = kept ? kept->shared : NULL;
     return *shared ? MPI_SUCCESS : pl_shared_made(call, shared);
+}
+
+/* The same; PL_LEFT where not all ranks are on one node that has it. */
+static inline int pl_shared(const struct pl_call *call, struct pl_shared **shared)
+{
+    const int rc = pl_shared_of_node(call, shared);
+    return rc != MPI_SUCCESS || (*shared && (*shared)->is_whole) ? rc : PL_LEFT;
 }
 
 /* Until a counter has come up to `number`; MPI makes progress meanwhile. */
@@ -148,7 +157,9 @@ static inline void pl_step_publish(struct pl_shared *shared, const struct pl_ste
 static inline void pl_step_write(struct pl_shared *shared, const struct pl_step *step,
                                  const void *from, size_t bytes)
 {
-    memcpy(pl_step_own(shared, step), from, bytes);
+    void *to = pl_step_own(shared, step);
+    if (bytes > 0)
+        memcpy(to, from, bytes);
     pl_step_publish(shared, step);
 }
 
