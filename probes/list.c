@@ -91,6 +91,13 @@ static void list_pattern(struct pl_json *json, const struct pl_pattern *pattern)
     pl_json_end(json);
 }
 
+/* In a simulation nothing can be shared. */
+#ifdef SMPI_H
+enum { PL_SIMULATED = 1 };
+#else
+enum { PL_SIMULATED = 0 };
+#endif
+
 void pl_list(FILE *out)
 {
     struct pl_json all, *json = &all;
@@ -116,7 +123,8 @@ void pl_list(FILE *out)
     pl_json_end(json);
     pl_json_array(json, "variants");
     for (int i = 0; i < pl_catalogue_size; i++)
-        list_variant(json, pl_catalogue[i]);
+        if (!PL_SIMULATED || !(pl_catalogue[i]->restrictions & PL_ONE_NODE))
+            list_variant(json, pl_catalogue[i]);
     pl_json_end(json);
     PL_JSON_EACH(json, "types", i, pl_type_count, text, pl_types[i].name);
     PL_JSON_EACH(json, "ops", i, pl_op_count, text, pl_ops[i].name);

@@ -1,5 +1,5 @@
 /* The state that Plumbline keeps on a communicator: its size, scratch memory (scratch.c), a private
- * communicator (private.c), the ranks that share a node (nodes.c), and in libplumbline.so the rules
+ * communicator (private.c), the ranks that share a node (nodes.c) and memory (shared.c), and in libplumbline.so the rules
  * that can match there.
  *
  * All of the state hangs on one attribute, so it lives and dies with the communicator; a duplicate
@@ -29,6 +29,7 @@ static int delete_kept(MPI_Comm comm, int key, void *value, void *extra)
     if (comm != MPI_COMM_WORLD && !finalized)
         rc = pl_kept_free_private(kept);
     pl_kept_free_scratch(kept);
+    pl_kept_free_shared(kept);
     if (kept->rules)
         kept->free_rules(kept->rules);
     free(kept->nodes);

@@ -3,7 +3,7 @@
  * All ranks must come to the same answer. So restrictions of datatypes and operations are for
  * reductions, where both are the same everywhere (elsewhere only signatures are), and
  * PL_NO_IN_PLACE is for functions without a root (of a rooted one only the root knows). */
-#include "variant.h"
+#include "shared.h"
 
 static bool is_contiguous(MPI_Datatype type)
 {
@@ -60,5 +60,7 @@ unsigned pl_variant_obstacles(const struct pl_variant *variant, const struct pl_
 {
     if (variant->function != call->function || pl_volume(call) == PL_NO_VOLUME)
         return PL_NOT_COUNTED;
-    return pl_counted_obstacles(variant, call);
+    struct pl_shared *shared;
+    const bool alone = (variant->restrictions & PL_ONE_NODE) && pl_shared(call, &shared) == PL_LEFT;
+    return pl_counted_obstacles(variant, call) | (alone ? PL_ONE_NODE : 0);
 }

@@ -1,6 +1,6 @@
 /* Two levels of a communicator, the ranks of each node and one leader a node, with trees of
  * messages among them: what hierarchical variants are made of. All messages are on the private
- * communicator. */
+ * communicator. Ranks of a node that share memory use it in place of messages (shared.h). */
 #ifndef PL_TEAMS_H
 #define PL_TEAMS_H
 
@@ -9,9 +9,10 @@
 struct pl_team {
     MPI_Comm comm, peers; /* whose handler gets errors; where messages go */
     const struct pl_nodes *nodes;
-    int node;       /* whose ranks they are; -1: the leaders, in the order of their nodes */
-    int root;       /* this rank leads its node, in other nodes the first one */
-    int radix;      /* of the trees */
+    int node;  /* whose ranks they are; -1: the leaders, in the order of their nodes */
+    int root;  /* this rank leads its node, in other nodes the first one */
+    int radix; /* of the trees */
+    struct pl_shared *shared; /* the memory of the node; NULL: there are messages */
     int size, mine; /* places are 0 .. size - 1; mine is -1 on ranks that are not in the team */
 };
 
@@ -27,7 +28,8 @@ int pl_two_levels(const struct pl_call *call, int root, int radix, struct pl_two
 /* The rank of call->comm at a place. */
 int pl_team_rank(const struct pl_team *team, int place);
 
-/* K-nomial trees, called on all ranks of the team and, without effect, by others. */
+/* K-nomial trees, or steps in shared memory; called on all ranks of the team and, without effect,
+ * by others. */
 
 /* From the place `root` to all. */
 int pl_team_bcast(const struct pl_team *team, int root, void *buf, int count, MPI_Datatype type);

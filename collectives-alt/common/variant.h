@@ -121,6 +121,7 @@ enum pl_restriction {
      * the program passed, which are more (padding) or part of a vector (in Reduce_scatter and
      * Reduce_scatter_block: of a block) */
     PL_BUILTIN_OP = 32,
+    PL_ONE_NODE = 64, /* all ranks are on one node and can share memory (shared.h) */
 };
 
 /* A number that a variant reads: a segment size, a radix, a fan-out. */
@@ -160,7 +161,7 @@ struct pl_variant {
                                               .summary = __VA_ARGS__}
 
 /* On all ranks alike: nothing was done, since the private communicators have a limit
- * (pl_private_limit); the call is left to the library. */
+ * (pl_private_limit), or memory cannot be shared; the call is left to the library. */
 enum { PL_LEFT = -1 };
 
 /* False where not all ranks know the volume of a call: Gatherv, Scatterv, Alltoallv. */
@@ -246,10 +247,12 @@ bool pl_bears_alias_in_exscan(void);
 void pl_accept_no_more(void);
 
 /* Restrictions that this call would break (0: the variant may run). Equal on all ranks for what the
- * standard makes equal (op, signature); MPI_IN_PLACE is looked at on this rank. */
+ * standard makes equal (op, signature); MPI_IN_PLACE is looked at on this rank. Collective the first
+ * time that a variant with PL_ONE_NODE is asked about on a communicator. */
 unsigned pl_variant_obstacles(const struct pl_variant *variant, const struct pl_call *call);
 
-/* The same for a variant of this very function and a call that has a volume. */
+/* The same for a variant of this very function and a call that has a volume; nobody is asked about
+ * PL_ONE_NODE: where it is broken the variant itself returns PL_LEFT. */
 unsigned pl_counted_obstacles(const struct pl_variant *variant, const struct pl_call *call);
 
 /* Scratch memory of at least `bytes` bytes, 64-byte aligned, kept on the communicator as an

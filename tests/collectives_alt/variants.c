@@ -73,6 +73,10 @@ static unsigned refusal(const struct pl_variant *variant, const struct setting *
         found |= PL_BUILTIN_TYPE;
     if (s->in_place)
         found |= PL_NO_IN_PLACE;
+    const struct pl_nodes *nodes;
+    if ((variant->restrictions & PL_ONE_NODE) && pl_nodes(s->comm, &nodes) == MPI_SUCCESS &&
+        nodes->count > 1)
+        found |= PL_ONE_NODE;
     return found & variant->restrictions;
 }
 

@@ -1,0 +1,13 @@
+/* Gather in memory that the ranks of a node share: each rank writes its block, and the root reads
+ * them.
+ *
+ * Source: Li, Hoefler, Hu, Snir, "Improved MPI collectives for MPI processes in shared address
+ * spaces", Cluster Computing 17, 2014.
+ * Cost: each block is written once and read once.
+ * Restrictions: all ranks on one node, else the call is left to the library; none.
+ * Scratch: with derived types a block, at the root n bytes; 144 KiB of each rank are shared. */
+#include "shared.h"
+
+PL_DESCRIBE(PL_ALGORITHM, gather, gather_shared_memory, pl_shared_gather,
+            "each rank writes its block, and the root reads them (one node)",
+            .restrictions = PL_ONE_NODE, .scratch_volumes = 2);

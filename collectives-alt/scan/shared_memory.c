@@ -1,0 +1,13 @@
+/* Scan in memory that the ranks of a node share: each rank reads the operands of those below.
+ *
+ * Source: Li, Hoefler, Hu, Snir, "Improved MPI collectives for MPI processes in shared address
+ * spaces", Cluster Computing 17, 2014.
+ * Cost: n bytes written; (rank + 1) n read and reduced.
+ * Restrictions: all ranks on one node, else the call is left to the library; the operation must be
+ * one of MPI's own, the datatype predefined and contiguous; the order of ranks is kept. Scratch:
+ * none; 144 KiB of each rank are shared. */
+#include "shared.h"
+
+PL_DESCRIBE(PL_ALGORITHM, scan, scan_shared_memory, pl_shared_reduce,
+            "each rank reads the operands of those below (one node)",
+            .restrictions = PL_ONE_NODE | PL_CONTIGUOUS | PL_BUILTIN_TYPE | PL_BUILTIN_OP);
