@@ -199,6 +199,8 @@ void pl_kept_free_shared(struct pl_kept *kept)
         free_shared(kept->shared);
 }
 
+#endif
+
 /* A message that another rank waits for may need this one, so MPI gets turns. */
 void pl_shared_wait(const struct pl_shared *shared, const _Atomic uint64_t *counter,
                     uint64_t number)
@@ -231,4 +233,3 @@ void pl_shared_wait_for_readers(struct pl_shared *shared, uint64_t number)
     }
     shared->all_read = least;
 }
-#endif
