@@ -26,8 +26,6 @@ enum { LOOKS = 100, PROGRESS_EVERY = 32, LOOKS_BEFORE_YIELD = 1000 };
 #define PAUSE() ((void)0)
 #endif
 
-static atomic_llong shared_bytes; /* by this process */
-
 #ifdef SMPI_H /* what is in memory would take no time */
 int pl_shared_made(const struct pl_call *call, struct pl_shared **shared)
 {
@@ -41,6 +39,8 @@ void pl_kept_free_shared(struct pl_kept *kept)
     (void)kept;
 }
 #else
+
+static atomic_llong shared_bytes; /* by this process */
 
 /* What each rank tells all others; of the first rank of a node it is that of the node. */
 struct offer {
