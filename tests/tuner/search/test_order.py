@@ -123,13 +123,27 @@ def test_what_winners_break_at_other_sizes_is_told() -> None:
 
     def raised(**becomes: float) -> list[tuple[str, int, float]]:
         cells = {Target("MPI_Bcast", int(size[1:])): ratio for size, ratio in becomes.items()}
-        found = broken(table, cells, order.other_size, 1.05)
+        found = broken(table, cells, order.made_of, 1.05)
         assert all(verdict.verdict == "violated" for verdict in found)
         return [(verdict.guideline, verdict.bytes, verdict.ratio or 0) for verdict in found]
 
     assert raised() == []
     assert raised(_512=0.5) == [("GL2", 1024, 1.6), ("GL1", 256, 1.2)]
     assert raised(_512=0.5, _1024=0.5) == [("GL1", 256, 1.2)]
+
+
+def test_what_winners_of_right_hand_sides_break_is_told() -> None:
+    """Two functions behind one another become faster by what the less of them does."""
+    (one, *_) = RULES.patterns
+    both = msgspec.structs.replace(one, id="A-BC", lhs="MPI_A", uses=["MPI_B", "MPI_C"])
+    order = Order(msgspec.structs.replace(RULES, patterns=[both]))
+    held = violated("MPI_A", "BC", guideline="A-BC", ratio=0.8, verdict="holds")
+    cells = {Target(f"MPI_{name}", 64): ratio for name, ratio in {"B": 0.5, "C": 0.7}.items()}
+    assert broken([held], {Target("MPI_B", 64): 0.5}, order.made_of, 1.05) == []
+    (found,) = broken([held], cells, order.made_of, 1.05)
+    assert (found.verdict, round(found.ratio or 0, 3)) == ("violated", round(0.8 / 0.7, 3))
+    faster = cells | {Target("MPI_A", 64): 0.6}
+    assert broken([held], faster, order.made_of, 1.05) == []
 
 
 def test_what_a_winner_breaks_is_known_before_it_is_measured() -> None:

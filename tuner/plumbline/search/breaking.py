@@ -1,6 +1,7 @@
-"""What winners break at other sizes of their function, before it is measured: monotony of f at a
-size depends on f at the next larger one, split-robustness on f at a smaller one. `becomes` is what
-cells take with winners in force, over what they take in the table. Pure."""
+"""What winners break elsewhere, before it is measured: monotony of f at a size depends on f at the
+next larger one, split-robustness on f at a smaller one, a pattern on the functions that its right
+side is made of. `becomes` is what cells take with winners in force, over what they take in the
+table. Pure."""
 
 from __future__ import annotations
 
@@ -42,21 +43,21 @@ def as_tried(
 def broken(
     verdicts: Iterable[Verdict],
     becomes: Mapping[Target, float],
-    other_size: Callable[[Verdict], int],
+    made_of: Callable[[Verdict], Sequence[Target]],
     limit: float,
 ) -> list[Verdict]:
-    """What will be violated, as it will be: of a cell whose right side is made of its own function
-    at `other_size`."""
+    """Return what will be violated, as it will be: cells whose right side is `made_of` cells that
+    become faster. A right side of several cells becomes faster by what the least of them does."""
     found = []
     for verdict in verdicts:
-        if verdict.kind not in ("monotony", "split") or verdict.verdict == "violated":
+        if verdict.verdict == "violated" or verdict.ratio is None:
             continue
-        if verdict.ratio is None or not verdict.replaceable or verdict.in_other_use:
+        if not verdict.replaceable or verdict.in_other_use:
             continue
         here = Target(verdict.function, verdict.bytes)
-        other = Target(verdict.function, other_size(verdict))
-        ratio = verdict.ratio * becomes.get(here, 1.0) / becomes.get(other, 1.0)
-        if other in becomes and ratio > limit:
+        least = max((becomes.get(cell, 1.0) for cell in made_of(verdict)), default=1.0)
+        ratio = verdict.ratio * becomes.get(here, 1.0) / least
+        if least < 1 and ratio > limit:
             found.append(msgspec.structs.replace(verdict, verdict="violated", ratio=ratio))
     return found
 

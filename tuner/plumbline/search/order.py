@@ -41,6 +41,13 @@ class Order:
                 } - {verdict.function}
         return waits
 
+    def made_of(self, verdict: Verdict) -> list[Target]:
+        """Return the cells that the right side of a verdict is made of."""
+        if verdict.kind in ("monotony", "split"):
+            return [Target(verdict.function, self.other_size(verdict))]
+        used = self._uses.get(verdict.guideline.partition(" ")[0], ())
+        return [Target(name, verdict.bytes) for name in used]
+
     def other_size(self, violation: Verdict) -> int:
         """Of the calls that the right side is made of, of the same function."""
         for pieces in self._split.pieces:

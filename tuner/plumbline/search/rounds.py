@@ -184,8 +184,8 @@ class Rounds:
         in for a call. Where launches are dear, all race at once, and those again which should have
         waited for what has won. Where one choice must
         hold for all sizes, all sizes race; sizes whose monotony a winner can break race along.
-        Where launches are dear, what winners break at other sizes races too, before anybody
-        confirms them."""
+        Where launches are dear, what winners break elsewhere races too, until they break nothing
+        more, before anybody confirms them."""
         fresh = self.fresh(verdicts)
         layers = self._order.layers(fresh, verdicts)
         waits = self._order.waits(fresh, verdicts)
@@ -202,16 +202,19 @@ class Rounds:
                 *(number, step, targets, verdicts, environment, standing, found, in_force),
                 refine=refine(),
             )
-        if self._settings.ranks.simulate is None and refine():
+        limit, step = 1 + self._settings.claims.tolerance, len(layers)
+        while self._settings.ranks.simulate is None and refine():
             becomes = as_promised(found, self._sizes)
-            limit = 1 + self._settings.claims.tolerance
-            table = broken(verdicts, becomes, self._order.other_size, limit)
-            if targets := worth(self._left(self._wanted(table)), self._weights):
-                found += self._layer(
-                    *(number, len(layers) + 1, targets, table),
-                    *(environment, standing, found, in_force),
-                    refine=refine(),
-                )
+            table = broken(verdicts, becomes, self._order.made_of, limit)
+            targets = worth(self._left(self._wanted(table)), self._weights)
+            if not targets:
+                break
+            step += 1
+            found += self._layer(
+                *(number, step, targets, table),
+                *(environment, standing, found, in_force),
+                refine=refine(),
+            )
         return found
 
     def _layer(
