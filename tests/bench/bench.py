@@ -36,6 +36,7 @@ from plumbline_db.probe_records import Footer
 from tests.bench import monitored
 from tests.bench.figure import Figure
 from tests.bench.replaced import replaced
+from tests.bench.shared_window import shared_window
 from tests.exporters.prometheus import served
 from tests.verify.simulated import medians
 
@@ -251,6 +252,7 @@ FIGURES: list[Callable[[Toolchain], Iterator[Figure]]] = [
     race_against_launches,
     preload,
     replaced,
+    shared_window,
     verdicts,
     reproducibility,
     scrape,

@@ -1,5 +1,5 @@
 """Variants in shared memory beside an independent program that does the same by a shared window
-(shared_window.c), and beside the library, in turn in one run, in a loop and in a stream of calls."""
+(shared_window.c), and beside the library: in turn in one run, in a loop and in a stream."""
 
 from __future__ import annotations
 
@@ -67,6 +67,4 @@ def shared_window(toolchain: Toolchain) -> Iterator[Figure]:
                         ("loop", "stream"), program.run(function, size, nprocs), strict=True
                     ):
                         what = f"{nprocs} ranks {function} {size} B {use}"
-                        yield Figure(
-                            what, times.ours / times.window, "of the window's time", times.text()
-                        )
+                        yield Figure(what, times.ours / times.window, "windows", times.text())
