@@ -23,24 +23,25 @@
 enum {
     PL_SEGMENTS = 8,        /* of a ring */
     PL_STEP_BYTES = 16384,  /* the most of a step */
-    PL_RING_BYTES = 524288, /* PL_SEGMENTS segments of four steps */
+    PL_RING_BYTES = 524288, /* PL_SEGMENTS segments of four such steps */
+    PL_APART = 4096,        /* steps are so far apart that no reader prefetches the next one */
     PL_LINE_BYTES = 48,     /* the most that stands beside a number; aligned for every type */
     PL_LINES = 256,
 };
 
 struct pl_line {
-    _Alignas(64) _Atomic uint64_t number;
+    _Alignas(128) _Atomic uint64_t number;
     _Alignas(16) char bytes[PL_LINE_BYTES];
 };
 
 /* The part of one rank in the shared memory. */
 struct pl_shared_part {
     _Alignas(
-        64) _Atomic uint64_t written;   /* the last step that this rank has written, or a later */
-    _Alignas(64) _Atomic uint64_t read; /* up to this step the rank has read all that it reads */
-    _Alignas(64) unsigned char cores[128]; /* bits: those on which the rank may run */
-    _Alignas(64) struct pl_line lines[PL_LINES];
-    _Alignas(64) char ring[PL_RING_BYTES];
+        128) _Atomic uint64_t written;   /* the last step that this rank has written, or a later */
+    _Alignas(128) _Atomic uint64_t read; /* up to this step the rank has read all that it reads */
+    _Alignas(128) unsigned char cores[128]; /* bits: those on which the rank may run */
+    _Alignas(128) struct pl_line lines[PL_LINES];
+    _Alignas(128) char ring[PL_RING_BYTES];
 } __attribute__((aligned(4096)));
 
 /* Where a ring goes on; equal on all ranks. */
@@ -127,7 +128,8 @@ static inline struct pl_step pl_step_begin(struct pl_shared *shared, size_t byte
     if (step.small)
         pl_ring_next(&shared->lines, PL_LINES, 1, &step);
     else
-        pl_ring_next(&shared->ring, PL_RING_BYTES, (bytes + 63) / 64 * 64, &step);
+        pl_ring_next(&shared->ring, PL_RING_BYTES, (bytes + PL_APART - 1) / PL_APART * PL_APART,
+                     &step);
     return step;
 }
 
