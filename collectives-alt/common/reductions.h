@@ -20,10 +20,11 @@ int pl_ring(const struct pl_call *call, MPI_Comm peers, const struct pl_cut *cut
 int pl_ring_allgather(const struct pl_call *call, MPI_Comm peers, const struct pl_cut *cut,
                       int rank);
 
-/* Reduce_scatter and Reduce_scatter_block (reduce_scatter.c, ring.c). */
+/* Reduce_scatter and Reduce_scatter_block (reduce_scatter.c, ring.c, chains.c). */
 int pl_reduce_scatter_by_halving(const struct pl_call *call);
 int pl_reduce_scatter_by_pairs(const struct pl_call *call);
 int pl_reduce_scatter_by_ring(const struct pl_call *call);
+int pl_reduce_scatter_by_chains(const struct pl_call *call);
 
 /* Scan and Exscan (prefix.c). */
 int pl_prefix_doubling(const struct pl_call *call);
