@@ -29,4 +29,13 @@ int pl_reduce_scatter_by_chains(const struct pl_call *call);
 /* Scan and Exscan (prefix.c). */
 int pl_prefix_doubling(const struct pl_call *call);
 
+/* Allreduce by recursive doubling (doubling.c). */
+int pl_allreduce_by_doubling(const struct pl_call *call);
+
+/* A function without a root: each rank gets the operands that count for it and reduces them alone;
+ * any order is kept. Where all vectors together have more than 1 MiB, it is done `otherwise`
+ * (gather_reduce.c). */
+typedef int pl_reduction(const struct pl_call *call);
+int pl_by_gathering(const struct pl_call *call, pl_reduction *otherwise);
+
 #endif
