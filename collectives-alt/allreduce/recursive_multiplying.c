@@ -1,8 +1,8 @@
 /* Allreduce by recursive multiplying: in each round groups of `radix` ranks exchange their results,
  * everyone with everyone.
  *
- * Source: Wilkins et al., "Generalized Collective Algorithms for the Exascale Era", IEEE CLUSTER 2023;
- * ranks that do not fit are folded as in Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005.
+ * Source: Wilkins et al., "Generalized Collective Algorithms for the Exascale Era", IEEE CLUSTER
+ * 2023; ranks that do not fit are folded as in Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005.
  * Cost, for k = radix and p a power of k: log_k p (a + (k-1) n b + (k-1) n g), if the k - 1
  * messages of a round overlap. Else one round has groups of f < k, and p - k^m f ranks send their
  * vector to a neighbour first and get the result from it, which adds 2 (a + n b) + n g.
@@ -126,5 +126,5 @@ PL_DESCRIBE(PL_ALGORITHM, allreduce, allreduce_recursive_multiplying, run,
                             .least = 2,
                             .most = MOST,
                             .standard = 4,
-                            .tries = {3, 4, 8, MOST},
+                            .tries = {3, 4, 5, 6, 8, MOST},
                             .summary = "k: ranks of a group"}});
