@@ -12,6 +12,10 @@ int pl_reduce_up_tree(struct pl_partial *partial, int p, int rank, int root, int
 /* Reduce on such a tree, whose radix is the parameter; the order is kept (up_tree.c). */
 int pl_reduce_on_tree(const struct pl_call *call);
 
+/* Reduce and Allreduce on two binary trees; the parameter is the bytes of a segment. The operation
+ * must commute (two_trees.c). */
+int pl_reduce_on_two_trees(const struct pl_call *call);
+
 /* Reduce-scatter in p - 1 steps around a ring, p > 1: afterwards the own range is at *own.
  * `direct`: it goes to what *own says before (ring.c). */
 int pl_ring(const struct pl_call *call, MPI_Comm peers, const struct pl_cut *cut, int rank,
