@@ -50,6 +50,7 @@ struct lane {
     struct pl_range half;
     int segment, segments;
     int parent, children[2], count; /* ranks; -1: none */
+    int height, top;                /* above the leaves: of this rank, of the root */
     int depth;                      /* segments of a child there is room for */
     void *rooms;                    /* NULL: they come in at recvbuf, if any do */
     MPI_Request up[2][2], leaving;
@@ -59,14 +60,19 @@ struct lane {
 static void find_place(struct lane *lane, int p, int rank, int root)
 {
     const int m = p - 1, v = pl_from_root(rank, root, p), u = in_tree(v, m, lane->tree);
+    int first = 1; /* below the root */
+    for (lane->top = 1; first <= m / 2; lane->top++)
+        first *= 2;
     lane->parent = -1;
+    lane->height = lane->top;
     if (u > 0) {
+        lane->height = 0;
+        while ((u >> lane->height) % 2 == 0)
+            lane->height++;
         lane->parent = pl_to_rank(out_of_tree(parent_of(u, m), m, lane->tree), root, p);
         lane->count = children_of(u, m, lane->children);
     } else {
-        lane->children[0] = 1;
-        while (lane->children[0] <= m / 2)
-            lane->children[0] *= 2;
+        lane->children[0] = first;
         lane->count = 1;
     }
     for (int i = 0; i < lane->count; i++)
@@ -147,6 +153,7 @@ out:
     return rc;
 }
 
+/* Segment -1 and the one behind the last are none: they only post a receive, or wait for a send. */
 static int step_up(struct lane *lane, int i)
 {
     int rc;
@@ -193,27 +200,21 @@ out:
     return rc;
 }
 
-/* In an Allreduce segment i comes down when segment i + lag goes up: up and down the tree it passes
- * at most lag ranks. In place it arrives where it was sent from, two steps later at least. */
-static int steps(struct lane lanes[2], int p)
+/* In turn i segment i - height goes up, so that nobody waits for what is not on its way yet, and
+ * both trees keep pace. In an Allreduce it is at the root in turn i + top and comes down again. In
+ * place it arrives where it was sent from, two turns later at least. */
+static int turns(struct lane lanes[2])
 {
-    int rc = MPI_SUCCESS, lag = 2;
+    int rc = MPI_SUCCESS;
     const bool all = lanes[0].call->function == PL_FN_allreduce;
-    for (int ranks = 1; ranks < p; ranks *= 2) {
-        lag += 2;
-        if (ranks > p / 2)
-            break;
-    }
+    const int top = lanes[0].top;
     const int segments =
         lanes[0].segments > lanes[1].segments ? lanes[0].segments : lanes[1].segments;
-    for (int i = -1; i <= segments + (all ? lag : 0); i++)
+    for (int i = -1; i <= segments + (all ? 2 * top : top); i++)
         for (int tree = 0; tree < 2; tree++) {
-            if (i < 0)
-                PL_TRY(post_up(&lanes[tree], 0));
-            else
-                PL_TRY(step_up(&lanes[tree], i));
-            if (all && i + 1 >= lag)
-                PL_TRY(step_down(&lanes[tree], i - lag));
+            PL_TRY(step_up(&lanes[tree], i - lanes[tree].height));
+            if (all)
+                PL_TRY(step_down(&lanes[tree], i - 2 * top + lanes[tree].height));
         }
 out:
     return rc;
@@ -235,7 +236,7 @@ int pl_reduce_on_two_trees(const struct pl_call *call)
         lanes[tree].half = pl_cut_range(&halves, tree);
         PL_TRY(start(&lanes[tree], call, p, rank, root));
     }
-    PL_TRY(steps(lanes, p));
+    PL_TRY(turns(lanes));
 out:
     return rc;
 }
