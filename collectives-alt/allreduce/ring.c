@@ -6,7 +6,7 @@
  * is reduced in the order i + 1, …, i.
  * Messages: 2 (p-1) to the next rank, on the private communicator; blocks differ by at most one
  * element, and empty ones are not sent.
- * Scratch: two blocks. */
+ * Scratch: three blocks. */
 #include "reductions.h"
 
 static int run(const struct pl_call *call)

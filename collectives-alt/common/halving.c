@@ -3,10 +3,15 @@
 
 struct pl_fold pl_fold_of(int p, int rank, int kept)
 {
-    struct pl_fold fold = {.power = 1, .kept = kept, .mate = -1};
-    while (fold.power <= p / 2)
-        fold.power *= 2;
-    fold.pairs = p - fold.power;
+    int power = 1;
+    while (power <= p / 2)
+        power *= 2;
+    return pl_fold_to(power, p, rank, kept);
+}
+
+struct pl_fold pl_fold_to(int power, int p, int rank, int kept)
+{
+    struct pl_fold fold = {.power = power, .pairs = p - power, .kept = kept, .mate = -1};
     fold.place = pl_fold_place(&fold, rank);
     if (rank < 2 * fold.pairs) {
         fold.mate = rank ^ 1;

@@ -15,6 +15,8 @@ struct pl_fold {
 };
 
 struct pl_fold pl_fold_of(int p, int rank, int kept);
+/* Folded to any number of places, of which p has at most twice as many; it is called `power`. */
+struct pl_fold pl_fold_to(int power, int p, int rank, int kept);
 /* The rank of a place; the place that stands for a rank. */
 int pl_fold_rank(const struct pl_fold *fold, int place);
 int pl_fold_place(const struct pl_fold *fold, int rank);

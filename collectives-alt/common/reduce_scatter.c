@@ -2,6 +2,8 @@
 #include "halving.h"
 #include "reductions.h"
 
+#include <limits.h>
+
 enum { TAG = 4 };
 
 /* --- recursive halving --- */
@@ -93,43 +95,91 @@ out:
 
 /* --- pairwise exchange --- */
 
-/* In step i the part for rank + i leaves and the own part of rank - i comes in. Ranks below come
- * in descending order and go in front of the own operands; those above, in descending order too,
- * are collected on their own first if the operation does not commute. */
+struct pairs {
+    const struct pl_call *call;
+    MPI_Comm peers;
+    int p, rank, count; /* elements of the own block */
+    int kept;           /* rooms for what comes in, which it takes in turn */
+    void *rooms;
+    void *above; /* for that of the last rank; NULL: it goes to a room */
+    MPI_Request incoming[2];
+};
+
+static int source(const struct pairs *pairs, int i)
+{
+    return (pairs->rank - i + pairs->p) % pairs->p;
+}
+
+static void *place(const struct pairs *pairs, int i)
+{
+    return pairs->above && source(pairs, i) == pairs->p - 1
+               ? pairs->above
+               : pl_at(pairs->rooms, (long long)(i % pairs->kept) * pairs->count,
+                       pairs->call->recvtype);
+}
+
+static int post(struct pairs *pairs, int i)
+{
+    const struct pl_call *call = pairs->call;
+    if (i >= pairs->p)
+        return MPI_SUCCESS;
+    const int from = pairs->count > 0 ? source(pairs, i) : MPI_PROC_NULL;
+    return pl_peer_irecv(call, place(pairs, i), pairs->count, call->recvtype, from, TAG,
+                         pairs->peers, &pairs->incoming[i % pairs->kept]);
+}
+
+static int send(const struct pairs *pairs, const struct pl_cut *cut, int i, MPI_Request *request)
+{
+    const struct pl_call *call = pairs->call;
+    const int to = (pairs->rank + i) % pairs->p;
+    const struct pl_range range = pl_cut_range(cut, to);
+    return pl_peer_isend(call, pl_at(pl_operand(call), range.first, call->recvtype), range.count,
+                         call->recvtype, range.count > 0 ? to : MPI_PROC_NULL, TAG, pairs->peers,
+                         request);
+}
+
+/* In step i the part for rank + i leaves and the own part of rank - i comes in, whose receive was
+ * posted a step before. Ranks below come in descending order and go in front of the own operands;
+ * those above, in descending order too, are collected on their own first if the operation does not
+ * commute. */
 int pl_reduce_scatter_by_pairs(const struct pl_call *call)
 {
-    int rc, p, rank, commutes;
-    MPI_Comm peers;
+    int rc, commutes;
     struct pl_cut cut;
-    PL_TRY(pl_ranks(call, &p, &rank));
-    if (p == 1)
+    struct pairs pairs = {.call = call};
+    PL_TRY(pl_ranks(call, &pairs.p, &pairs.rank));
+    if (pairs.p == 1)
         return pl_alone(call);
-    PL_TRY(pl_private(call->comm, &peers));
+    PL_TRY(pl_private(call->comm, &pairs.peers));
     PL_TRY(PMPI_Op_commutative(call->op, &commutes));
-    PL_TRY(pl_cut_of(call, p, &cut));
+    PL_TRY(pl_cut_of(call, pairs.p, &cut));
 
     const bool in_place = call->sendbuf == MPI_IN_PLACE; /* all of recvbuf is to be sent */
-    const struct pl_range own = pl_cut_range(&cut, rank);
+    const bool sorts = !commutes && pairs.rank < pairs.p - 1;
+    const struct pl_range own = pl_cut_range(&cut, pairs.rank);
     const MPI_Datatype type = call->recvtype;
-    const void *operands = pl_operand(call);
-    void *incoming = pl_scratch_elements(call->comm, PL_SLOT_RECV, own.count, type);
-    void *above = commutes || rank == p - 1
-                      ? NULL
-                      : pl_scratch_elements(call->comm, PL_SLOT_SEND, own.count, type);
+    pairs.count = own.count;
+    pairs.kept = own.count > INT_MAX / 2 ? 1 : 2;
+    pairs.rooms = pl_scratch_elements(call->comm, PL_SLOT_RECV, pairs.kept * own.count, type);
+    void *above = sorts ? pl_scratch_elements(call->comm, PL_SLOT_SEND, own.count, type) : NULL;
     void *sum =
         in_place ? pl_scratch_elements(call->comm, PL_SLOT_WORK, own.count, type) : call->recvbuf;
-    PL_NEED(call, incoming && (!in_place || sum) && (commutes || rank == p - 1 || above));
-    PL_TRY(pl_copy(pl_at(operands, own.first, type), sum, own.count, type, call->comm));
+    PL_NEED(call, pairs.rooms && (!in_place || sum) && (!sorts || above));
+    pairs.above = above;
+    PL_TRY(pl_copy(pl_at(pl_operand(call), own.first, type), sum, own.count, type, call->comm));
 
-    for (int i = 1; i < p; i++) {
-        const int to = (rank + i) % p, from = (rank - i + p) % p;
-        const struct pl_range send = pl_cut_range(&cut, to);
-        void *into = above && from == p - 1 ? above : incoming;
-        PL_TRY(pl_peer_sendrecv(call, pl_at(operands, send.first, type), send.count, type,
-                                send.count ? to : MPI_PROC_NULL, TAG, into, own.count, type,
-                                own.count ? from : MPI_PROC_NULL, TAG, peers));
-        if (into == incoming)
-            PL_TRY(pl_combine(call, incoming, above && from > rank ? above : sum, own.count));
+    if (pairs.kept > 1)
+        PL_TRY(post(&pairs, 1));
+    for (int i = 1; i < pairs.p; i++) {
+        MPI_Request leaving;
+        void *from = place(&pairs, i);
+        PL_TRY(post(&pairs, i + pairs.kept - 1));
+        PL_TRY(send(&pairs, &cut, i, &leaving));
+        PL_TRY(pl_peer_wait(call, &pairs.incoming[i % pairs.kept]));
+        if (from != above)
+            PL_TRY(pl_combine(call, from, above && source(&pairs, i) > pairs.rank ? above : sum,
+                              own.count));
+        PL_TRY(pl_peer_wait(call, &leaving));
     }
     if (above)
         PL_TRY(pl_combine(call, sum, above, own.count));

@@ -3,33 +3,90 @@
 
 enum { TAG = 2 };
 
+/* A rank of a ring. In step s the block of rank - back - s leaves for the next rank, and the one
+ * before that comes in. Its receive is posted one step ahead; empty blocks are not sent. */
+struct ring {
+    const struct pl_call *call;
+    MPI_Comm peers;
+    const struct pl_cut *cut;
+    int rank, back;
+    MPI_Request incoming[2], leaving;
+};
+
+static struct pl_range block_of(const struct ring *ring, int step)
+{
+    const int p = ring->cut->ranges;
+    return pl_cut_range(ring->cut, (ring->rank - ring->back - step + 2 * p) % p);
+}
+
+static int post(struct ring *ring, int step, void *into)
+{
+    const int p = ring->cut->ranges, count = block_of(ring, step + 1).count;
+    const int from = (ring->rank + p - 1) % p;
+    return pl_peer_irecv(ring->call, into, count, ring->call->recvtype,
+                         count > 0 ? from : MPI_PROC_NULL, TAG, ring->peers,
+                         &ring->incoming[step % 2]);
+}
+
+static int send(struct ring *ring, int step, const void *block)
+{
+    const int p = ring->cut->ranges, count = block_of(ring, step).count;
+    return pl_peer_isend(ring->call, block, count, ring->call->recvtype,
+                         count > 0 ? (ring->rank + 1) % p : MPI_PROC_NULL, TAG, ring->peers,
+                         &ring->leaving);
+}
+
+/* Where the sum of a step comes in. One leaves, one is added to, one comes in early. */
+struct rooms {
+    void *at[3], *last;
+    bool direct; /* the last one comes in at `last` */
+    int steps;
+};
+
+static void *room_of(const struct rooms *rooms, int step)
+{
+    return rooms->direct && step == rooms->steps - 1 ? rooms->last : rooms->at[step % 3];
+}
+
+static int make_rooms(const struct pl_call *call, const struct pl_cut *cut, struct rooms *rooms)
+{
+    static const int slots[3] = {PL_SLOT_SEND, PL_SLOT_RECV, PL_SLOT_WORK};
+    int rc = MPI_SUCCESS, most = 0;
+    for (int i = 0; i < cut->ranges; i++)
+        most = pl_cut_range(cut, i).count > most ? pl_cut_range(cut, i).count : most;
+    for (int i = 0; i < 3 && i < rooms->steps; i++) {
+        rooms->at[i] = pl_scratch_elements(call->comm, slots[i], most, call->recvtype);
+        PL_NEED(call, rooms->at[i]);
+    }
+out:
+    return rc;
+}
+
 /* After step s rank r holds the sum of s + 2 contributions to range r - s - 2 (mod p); what it
- * received moves on in the next step, so two buffers take turns. Empty ranges are not sent. */
+ * received moves on in the next step. */
 int pl_ring(const struct pl_call *call, MPI_Comm peers, const struct pl_cut *cut, int rank,
             bool direct, void **own)
 {
-    int rc = MPI_SUCCESS, most = 0;
+    int rc;
     const MPI_Datatype type = call->recvtype;
-    const int p = cut->ranges, next = (rank + 1) % p, previous = (rank + p - 1) % p;
     const void *operands = pl_operand(call);
-    for (int i = 0; i < p; i++)
-        most = pl_cut_range(cut, i).count > most ? pl_cut_range(cut, i).count : most;
-    void *incoming[2] = {pl_scratch_elements(call->comm, PL_SLOT_SEND, most, type),
-                         pl_scratch_elements(call->comm, PL_SLOT_RECV, most, type)};
-    PL_NEED(call, incoming[0] && incoming[1]);
+    struct ring ring = {.call = call, .peers = peers, .cut = cut, .rank = rank, .back = 1};
+    struct rooms rooms = {.last = *own, .direct = direct, .steps = cut->ranges - 1};
+    PL_TRY(make_rooms(call, cut, &rooms));
 
-    const void *leaving = pl_at(operands, pl_cut_range(cut, previous).first, type);
-    for (int step = 0; step < p - 1; step++) {
-        const struct pl_range send = pl_cut_range(cut, (rank - step - 1 + p) % p);
-        const struct pl_range receive = pl_cut_range(cut, (rank - step - 2 + 2 * p) % p);
-        void *sum = direct && step == p - 2 ? *own : incoming[step % 2];
-        PL_TRY(pl_peer_sendrecv(call, leaving, send.count, type, send.count ? next : MPI_PROC_NULL,
-                                TAG, sum, receive.count, type,
-                                receive.count ? previous : MPI_PROC_NULL, TAG, peers));
-        PL_TRY(pl_combine(call, pl_at(operands, receive.first, type), sum, receive.count));
+    const void *leaving = pl_at(operands, block_of(&ring, 0).first, type);
+    PL_TRY(post(&ring, 0, room_of(&rooms, 0)));
+    for (int step = 0; step < rooms.steps; step++) {
+        const struct pl_range range = block_of(&ring, step + 1);
+        void *sum = room_of(&rooms, step);
+        if (step + 1 < rooms.steps)
+            PL_TRY(post(&ring, step + 1, room_of(&rooms, step + 1)));
+        PL_TRY(send(&ring, step, leaving));
+        PL_TRY(pl_peer_wait(call, &ring.incoming[step % 2]));
+        PL_TRY(pl_combine(call, pl_at(operands, range.first, type), sum, range.count));
+        PL_TRY(pl_peer_wait(call, &ring.leaving));
+        *own = sum;
         leaving = sum;
-        if (step == p - 2)
-            *own = sum;
     }
 out:
     return rc;
@@ -38,16 +95,17 @@ out:
 int pl_ring_allgather(const struct pl_call *call, MPI_Comm peers, const struct pl_cut *cut,
                       int rank)
 {
-    int rc = MPI_SUCCESS;
-    const MPI_Datatype type = call->recvtype;
-    const int p = cut->ranges, next = (rank + 1) % p, previous = (rank + p - 1) % p;
-    for (int step = 0; step < p - 1; step++) {
-        const struct pl_range send = pl_cut_range(cut, (rank - step + p) % p);
-        const struct pl_range receive = pl_cut_range(cut, (rank - step - 1 + p) % p);
-        PL_TRY(pl_peer_sendrecv(call, pl_at(call->recvbuf, send.first, type), send.count, type,
-                                send.count ? next : MPI_PROC_NULL, TAG,
-                                pl_at(call->recvbuf, receive.first, type), receive.count, type,
-                                receive.count ? previous : MPI_PROC_NULL, TAG, peers));
+    int rc;
+    const int steps = cut->ranges - 1;
+    struct ring ring = {.call = call, .peers = peers, .cut = cut, .rank = rank};
+    PL_TRY(post(&ring, 0, pl_at(call->recvbuf, block_of(&ring, 1).first, call->recvtype)));
+    for (int step = 0; step < steps; step++) {
+        const int leaving = block_of(&ring, step).first, early = block_of(&ring, step + 2).first;
+        if (step + 1 < steps)
+            PL_TRY(post(&ring, step + 1, pl_at(call->recvbuf, early, call->recvtype)));
+        PL_TRY(send(&ring, step, pl_at(call->recvbuf, leaving, call->recvtype)));
+        PL_TRY(pl_peer_wait(call, &ring.incoming[step % 2]));
+        PL_TRY(pl_peer_wait(call, &ring.leaving));
     }
 out:
     return rc;

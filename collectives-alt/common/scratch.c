@@ -183,7 +183,9 @@ size_t pl_scratch_bound(const struct pl_variant *variant, const struct pl_call *
         one += (size_t)true_extent;
     }
     const size_t words = 4096 + 256 * (size_t)p;
-    if (__builtin_mul_overflow((size_t)variant->scratch_volumes, one, &one))
+    const int volumes =
+        variant->scratch_volumes == PL_VOLUME_EACH ? p + 1 : variant->scratch_volumes;
+    if (__builtin_mul_overflow((size_t)volumes, one, &one))
         return SIZE_MAX;
     return one < SIZE_MAX - words ? one + words : SIZE_MAX;
 }

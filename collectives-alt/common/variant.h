@@ -134,6 +134,9 @@ struct pl_parameter {
 };
 #define PL_PARAMETERS_MAX 2
 
+/* A volume for each rank, and one more. */
+enum { PL_VOLUME_EACH = -1 };
+
 struct pl_variant {
     const char *name; /* function_what, lower_snake, never reused */
     enum pl_function function;
@@ -141,7 +144,8 @@ struct pl_variant {
     unsigned restrictions; /* of enum pl_restriction */
     const char *summary;   /* one sentence for people, with its source */
     /* Scratch memory this variant keeps on any rank at most, in volumes n of the call (reductions:
-     * in vectors, with gaps); 0: none but a few words a rank. See pl_scratch_bound. */
+     * in vectors, with gaps); 0: none but a few words a rank; PL_VOLUME_EACH: p + 1. See
+     * pl_scratch_bound. */
     int scratch_volumes;
     /* Those with a name; without, the standard value is a constant of a body that several share. */
     struct pl_parameter parameters[PL_PARAMETERS_MAX];

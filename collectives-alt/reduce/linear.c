@@ -1,5 +1,6 @@
 /* Reduce by the root alone: it receives a vector from everybody, in turn; while it adds one, the
- * next ones are on their way, `window` at a time with the one that it adds.
+ * next ones are on their way, `window` at a time with the one that it adds. It adds them in a fixed
+ * order, but takes them in as they arrive.
  *
  * Source: the linear algorithm of Open MPI (coll/basic), with a window of receives.
  * Cost: (p-1) (a + n b + n g); with a wide window messages overlap, up to (p-1) (n b + n g) + a.
@@ -43,6 +44,17 @@ static int post(struct sources *s, int i)
                                   TAG, s->peers, &s->request[i % s->window]));
 }
 
+/* Takes what else arrives meanwhile: a message that waits for its turn delays no other. */
+static int wait_for(struct sources *s, int i)
+{
+    int rc = MPI_SUCCESS, arrived;
+    while (s->request[i % s->window] != MPI_REQUEST_NULL)
+        PL_TRY(pl_raise(s->call->comm,
+                        PL_MPI(Waitany)(s->window, s->request, &arrived, MPI_STATUS_IGNORE)));
+out:
+    return rc;
+}
+
 static int run_root(const struct pl_call *call, MPI_Comm peers, int p)
 {
     int rc, commutes;
@@ -71,7 +83,7 @@ static int run_root(const struct pl_call *call, MPI_Comm peers, int p)
         PL_TRY(post(&s, i));
     for (int i = 0; i < p; i++) {
         PL_TRY(post(&s, i + s.window - 1));
-        PL_TRY(pl_peer_wait(call, &s.request[i % s.window]));
+        PL_TRY(wait_for(&s, i));
         const bool mine = source(&s, i) == call->root;
         if (i > 0)
             PL_TRY(pl_combine(call, mine ? own : place(&s, i), call->recvbuf, n));

@@ -7,7 +7,7 @@
  * is reduced in the order i + 1, …, i.
  * Messages: p - 1 to the next rank, one to the root, on the private communicator; blocks differ by
  * at most one element, and empty ones are not sent.
- * Scratch: two blocks, and p requests at the root, kept on the communicator: memory allocated in
+ * Scratch: three blocks, and p requests at the root, kept on the communicator: memory allocated in
  * every call costs more than the algorithm gains. */
 #include "reductions.h"
 

@@ -7,9 +7,10 @@
  * collected on their own and added last: the order is kept.
  * Messages: p - 1 from every rank, each to another one, on the private communicator; empty ones
  * are not sent.
- * Scratch: a block; one more in place, and one more if the operation does not commute. */
+ * Receives are posted a step ahead.
+ * Scratch: two blocks; one more in place, and one more if the operation does not commute. */
 #include "reductions.h"
 
 PL_DESCRIBE(PL_ALGORITHM, reduce_scatter_block, reduce_scatter_block_pairwise,
             pl_reduce_scatter_by_pairs, "pairwise exchange in p - 1 steps (Thakur et al. 2005)",
-            .scratch_volumes = 4);
+            .scratch_volumes = 5);

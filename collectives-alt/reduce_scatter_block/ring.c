@@ -7,9 +7,10 @@
  * Restrictions: the operation must be commutative, since block i is reduced in the order i + 1, …,
  * i.
  * Messages: p - 1 to the next rank, on the private communicator; empty ones are not sent.
- * Scratch: two of the largest blocks. */
+ * Receives are posted a step ahead.
+ * Scratch: three of the largest blocks. */
 #include "reductions.h"
 
 PL_DESCRIBE(PL_ALGORITHM, reduce_scatter_block, reduce_scatter_block_ring,
             pl_reduce_scatter_by_ring, "a ring of p - 1 steps (Patarasuk and Yuan 2009)",
-            .restrictions = PL_COMMUTATIVE, .scratch_volumes = 3);
+            .restrictions = PL_COMMUTATIVE, .scratch_volumes = 4);

@@ -34,6 +34,12 @@ CELL_COLUMNS = (
 )
 
 
+def _scratch_of(variant: Variant) -> str:
+    if variant.scratch_volumes < 0:
+        return "(p + 1) n"
+    return f"{variant.scratch_volumes} n" if variant.scratch_volumes else ""
+
+
 def _columns_of_variant(variant: Variant) -> list[str]:
     parameters = ", ".join(
         f"{parameter.name}={parameter.standard} ({', '.join(map(str, parameter.tries))})"
@@ -44,7 +50,7 @@ def _columns_of_variant(variant: Variant) -> list[str]:
         variant.kind,
         parameters,
         ", ".join(variant.restrictions),
-        f"{variant.scratch_volumes} n" if variant.scratch_volumes else "",
+        _scratch_of(variant),
         variant.summary,
     ]
 

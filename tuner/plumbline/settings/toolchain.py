@@ -87,7 +87,8 @@ class VariantParameter(msgspec.Struct, frozen=True):
 
 class Variant(msgspec.Struct, frozen=True):
     """One way to compute `function`; `kind` is mockup, algorithm or naive. It keeps at most
-    `scratch_volumes` volumes of scratch memory; it is `deployable` if a profile may name it."""
+    `scratch_volumes` volumes of scratch memory; a number below 0 means a volume for each rank and
+    one more. It is `deployable` if a profile may name it."""
 
     name: str
     function: str
