@@ -48,6 +48,11 @@ int pl_window_scatter(const struct pl_call *call);
 int pl_tree_gather(const struct pl_call *call);
 int pl_tree_scatter(const struct pl_call *call);
 
+/* --- Gatherv and Scatterv on trees that look at the counts (bundles.c and the files after it): long
+ * blocks go directly, short ones in bundles of bytes --- */
+
+int pl_weighted_tree(const struct pl_call *call);
+
 /* --- Gatherv and Scatterv through Alltoallv (rooted_alltoallv.c) --- */
 
 int pl_rooted_alltoallv(const struct pl_call *call);
