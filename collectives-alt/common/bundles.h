@@ -11,7 +11,9 @@
 struct pl_bundle {
     int first, last; /* pl_bundles.next leads from one to the other */
     int bytes;
-    int peer; /* whom the root gets it from, or sends it to */
+    int peer;  /* whom the root gets it from, or sends it to */
+    int heads; /* numbers in front of the bytes, in a Scatterv */
+    const int *head;
 };
 
 /* The root's view. */
@@ -36,14 +38,13 @@ void pl_bundle_append(struct pl_bundles *bundles, struct pl_bundle *to, struct p
 void pl_bundle_make(struct pl_bundles *bundles, const struct pl_bundle *bundle, int peer,
                     bool sent);
 
-/* Bytes of a bundle in the user's memory at the root; NULL where they are not one run of bytes. */
-char *pl_bundle_place(const struct pl_call *call, const struct pl_rooted *me,
-                      const struct pl_bundles *bundles, const struct pl_bundle *bundle);
-/* Between the user's memory and the bytes of a message: out of it in a Gatherv, else into it. */
-int pl_bundle_copy(const struct pl_call *call, const struct pl_rooted *me,
-                   const struct pl_bundles *bundles, const struct pl_bundle *bundle, char *bytes);
+/* What is left for the root when all bundles are made: messages with their peers, long blocks, the
+ * own one. A Scatterv sends in the other order, so that what was made last goes first. Uses
+ * PL_SLOT_RECV for a message at a time. */
+int pl_bundles_exchange(const struct pl_call *call, const struct pl_rooted *me, int most, int tag,
+                        const struct pl_bundles *bundles);
 
-/* --- long blocks; PL_SLOT_REQUESTS is theirs --- */
+/* --- long blocks on the other ranks; PL_SLOT_REQUESTS is theirs --- */
 
 struct pl_long {
     MPI_Request *requests;

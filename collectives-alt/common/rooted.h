@@ -51,7 +51,10 @@ int pl_tree_scatter(const struct pl_call *call);
 /* --- Gatherv and Scatterv on trees that look at the counts (bundles.c and the files after it): long
  * blocks go directly, short ones in bundles of bytes --- */
 
+/* Parameter: the bytes of a bundle. */
 int pl_weighted_tree(const struct pl_call *call);
+/* Parameters: the radix, and the bytes of a bundle. */
+int pl_bundled_tree(const struct pl_call *call);
 
 /* --- Gatherv and Scatterv through Alltoallv (rooted_alltoallv.c) --- */
 

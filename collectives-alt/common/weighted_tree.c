@@ -58,39 +58,15 @@ static void plan(struct pl_bundles *bundles, struct range *ranges, int most)
         }
 }
 
-/* A Gatherv meets bundles in the order in which they are made, a Scatterv the other way round: the
- * large ones of the last mergers first. */
 static int at_root(const struct pl_call *call, const struct pl_rooted *me, int most)
 {
     int rc;
-    const bool gathers = pl_gathers(call);
     struct pl_bundles bundles;
-    struct pl_long blocks = {NULL, 0};
     struct range *ranges = pl_scratch(call->comm, PL_SLOT_WORK, (size_t)me->p * sizeof *ranges);
     PL_NEED(call, ranges);
     PL_TRY(pl_bundles_begin(call, me, most, me->p, &bundles));
     plan(&bundles, ranges, most);
-    if (gathers)
-        PL_TRY(pl_long_begin(call, me, most, &blocks));
-    for (int i = 0; i < bundles.count; i++) {
-        const struct pl_bundle *bundle = &bundles.made[gathers ? i : bundles.count - 1 - i];
-        const int peer = pl_to_rank(bundle->peer, me->root, me->p);
-        char *place = pl_bundle_place(call, me, &bundles, bundle);
-        char *bytes = place ? place : pl_scratch(call->comm, PL_SLOT_RECV, (size_t)bundle->bytes);
-        PL_NEED(call, bytes);
-        if (!gathers && !place)
-            PL_TRY(pl_bundle_copy(call, me, &bundles, bundle, bytes));
-        if (gathers)
-            PL_TRY(pl_peer_recv(call, bytes, bundle->bytes, MPI_BYTE, peer, TAG_BUNDLE, me->peers));
-        else
-            PL_TRY(pl_peer_send(call, bytes, bundle->bytes, MPI_BYTE, peer, TAG_BUNDLE, me->peers));
-        if (gathers && !place)
-            PL_TRY(pl_bundle_copy(call, me, &bundles, bundle, bytes));
-    }
-    if (!gathers)
-        PL_TRY(pl_long_begin(call, me, most, &blocks));
-    PL_TRY(pl_root_keeps(call, me->peers));
-    PL_TRY(pl_long_end(call, &blocks));
+    PL_TRY(pl_bundles_exchange(call, me, most, TAG_BUNDLE, &bundles));
 out:
     return rc;
 }
