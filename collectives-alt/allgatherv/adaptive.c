@@ -1,6 +1,6 @@
-/* Allgatherv that chooses by the counts, which all ranks know: at most `direct_parts` parts that
- * are not empty go directly from their ranks to all others, more of them by the algorithm of Bruck,
- * or from `ring_bytes` bytes on around a ring in pieces (allgatherv/pipelined_ring.c).
+/* Allgatherv that chooses by the counts, which all ranks know. Less than `ring_bytes` bytes go by
+ * the algorithm of Bruck, or directly from their ranks to all others where at most `direct_parts`
+ * parts are not empty; more bytes go around a ring in pieces (allgatherv/pipelined_ring.c).
  *
  * Source: the choice is ours; Open MPI and MPICH choose by the sum of the counts alone. Traeff,
  * Ripke, Siebert, Balaji, Thakur, Gropp, IJHPCA 24(1), 2010, show what uneven counts cost them.
@@ -52,17 +52,19 @@ static int run(const struct pl_call *call)
     const int size = pl_size_of(call->recvtype);
     for (int i = 0; i < p; i++)
         some += call->recvcounts[i] > 0;
-    if (size == 0 || some <= call->values[0])
-        return size == 0 ? MPI_SUCCESS : directly(call, peers, p, rank);
-    return pl_volume(call) < call->values[1] ? pl_allgather_by_bruck(call)
-                                             : pl_allgather_in_pieces(call, PIECE);
+    if (size == 0)
+        return MPI_SUCCESS;
+    if (pl_volume(call) >= call->values[1])
+        return pl_allgather_in_pieces(call, PIECE);
+    return some <= call->values[0] ? directly(call, peers, p, rank) : pl_allgather_by_bruck(call);
 out:
     return rc;
 }
 
 PL_DESCRIBE(PL_ALGORITHM, allgatherv, allgatherv_adaptive, run,
             "directly, by Bruck, or on a ring of pieces, as the counts are", .scratch_volumes = 2,
-            .parameters = {
-                PL_COUNTED("direct_parts", 0, 1, "parts not empty that go directly", 1, 2, 4),
-                PL_COUNTED("ring_bytes", 0, 65536, "volume from which on the ring is taken", 8192,
-                           32768, 65536, 262144)});
+            .parameters = {PL_COUNTED("direct_parts", 0, 1,
+                                      "parts that are not empty and go directly", 1, 2, 4),
+                           PL_COUNTED("ring_bytes", 0, 65536,
+                                      "volume from which on the ring is taken", 8192, 32768, 65536,
+                                      262144)});
