@@ -48,8 +48,8 @@ int pl_window_scatter(const struct pl_call *call);
 int pl_tree_gather(const struct pl_call *call);
 int pl_tree_scatter(const struct pl_call *call);
 
-/* --- Gatherv and Scatterv on trees that look at the counts (bundles.c and the files after it): long
- * blocks go directly, short ones in bundles of bytes --- */
+/* --- Gatherv and Scatterv on trees that look at the counts (bundles.h):
+ * long blocks go directly, short ones in bundles of bytes --- */
 
 /* Parameter: the bytes of a bundle. */
 int pl_weighted_tree(const struct pl_call *call);
