@@ -1,6 +1,7 @@
 /* Everyone to everyone, directly. */
 #include "everyone.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum { TAG_AT_ONCE = 11, TAG_PAIRWISE = 12, TAG_OWN = 13 };
@@ -58,14 +59,16 @@ out:
     return rc;
 }
 
-static int at_once(const struct pl_call *call, bool naive)
+/* At most `window` receives and as many sends are open: step i waits for step i - window. */
+static int at_once(const struct pl_call *call, bool naive, int window)
 {
     int rc, p, rank, open = 0, bytes = 0;
     MPI_Comm peers;
     char *packed = NULL;
     PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
-    MPI_Request *requests = pl_requests(call->comm, 2 * p);
+    const int most = 2 * (window < p ? window : p);
+    MPI_Request *requests = pl_requests(call->comm, most);
     PL_NEED(call, requests);
     const bool in_place = call->sendbuf == MPI_IN_PLACE;
     if (in_place && call->function == PL_FN_alltoall)
@@ -81,12 +84,16 @@ static int at_once(const struct pl_call *call, bool naive)
             out = (struct pl_block){packed + (size_t)to * (size_t)bytes, bytes, MPI_PACKED, 0};
         else
             out = in_place ? pl_from(call, rank) : pl_to(call, to);
+        MPI_Request *pair = &requests[open];
+        if (i > window && !naive) {
+            pair = &requests[2 * ((i - 1) % window)];
+            PL_TRY(pl_peer_wait_all(call, 2, pair));
+        } else {
+            open += 2;
+        }
         PL_TRY(pl_peer_irecv(call, (void *)in.buf, in.count, in.type, from, TAG_AT_ONCE, peers,
-                             &requests[open]));
-        open++;
-        PL_TRY(pl_peer_isend(call, out.buf, out.count, out.type, to, TAG_AT_ONCE, peers,
-                             &requests[open]));
-        open++;
+                             &pair[0]));
+        PL_TRY(pl_peer_isend(call, out.buf, out.count, out.type, to, TAG_AT_ONCE, peers, &pair[1]));
     }
     if (!naive)
         PL_TRY(pl_keep_own(call, peers, rank));
@@ -97,12 +104,17 @@ out:
 
 int pl_everyone_at_once(const struct pl_call *call)
 {
-    return at_once(call, false);
+    return at_once(call, false, INT_MAX);
+}
+
+int pl_everyone_in_a_window(const struct pl_call *call)
+{
+    return at_once(call, false, call->values[0]);
 }
 
 int pl_everyone_naive(const struct pl_call *call)
 {
-    return at_once(call, true);
+    return at_once(call, true, INT_MAX);
 }
 
 /* In place a block can go only where its own replacement comes from: in step s the ranks whose

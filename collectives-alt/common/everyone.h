@@ -17,9 +17,15 @@ int pl_keep_own(const struct pl_call *call, MPI_Comm peers, int rank);
  * order of rank, and to oneself too. Alltoall in place: n bytes in PL_SLOT_SEND; Alltoallv cannot.
  */
 int pl_everyone_at_once(const struct pl_call *call);
+int pl_everyone_in_a_window(const struct pl_call *call); /* the parameter says how many */
 int pl_everyone_naive(const struct pl_call *call);
 /* p - 1 steps of MPI_Sendrecv, each with another pair of ranks; no scratch. Not for Allgather(v) in
  * place. */
 int pl_everyone_pairwise(const struct pl_call *call);
+
+/* Alltoall that packs what goes to the ranks of one node (by_nodes.c). The parameter is how many
+ * ranks of each node do so; each takes care of at most PL_GROUP_MOST. */
+enum { PL_GROUP_MOST = 8 };
+int pl_alltoall_by_nodes(const struct pl_call *call);
 
 #endif

@@ -21,6 +21,9 @@ int pl_gathered_bytes(const struct pl_gathered *parts, int i);
 /* Of the parts first, first + 1, …, `count` of them; after p - 1 comes 0. */
 int pl_gathered_span(const struct pl_gathered *parts, int p, int first, int count);
 
+/* Allgatherv on a ring in pieces of at most so many bytes (allgatherv/pipelined_ring.c). */
+int pl_allgather_in_pieces(const struct pl_call *call, int most);
+
 /* Algorithms of both functions; their files in allgather/ say what they do. */
 int pl_allgather_on_a_ring(const struct pl_call *call);
 int pl_allgather_by_bruck(const struct pl_call *call);

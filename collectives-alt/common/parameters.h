@@ -29,6 +29,14 @@
 /* Of a root that does not open all its messages at once. */
 #define PL_WINDOW                                                                                  \
     PL_COUNTED("window", 1, 16, "messages that are open at the root at a time", 2, 4, 8, 16, 32, 64)
+/* Of trees that bundle short blocks: longer blocks, and what does not fit, take no detour. */
+enum { PL_BUNDLE_MOST = 1 << 20 };
+#define PL_BUNDLE_BYTES                                                                            \
+    {                                                                                              \
+        .name = "bundle_bytes", .least = 1, .most = PL_BUNDLE_MOST, .standard = 16384,             \
+        .tries = {1024, 4096, 16384, 65536},                                                       \
+        .summary = "bytes that other ranks pass on in one message"                                 \
+    }
 /* Of pipelined Bcasts. */
 #define PL_BCAST_SEGMENT                                                                           \
     PL_SEGMENT_BYTES(65536, "bytes that travel as one message", 1024, 8192, 32768, 65536, 131072)

@@ -48,6 +48,14 @@ int pl_window_scatter(const struct pl_call *call);
 int pl_tree_gather(const struct pl_call *call);
 int pl_tree_scatter(const struct pl_call *call);
 
+/* --- Gatherv and Scatterv on trees that look at the counts (bundles.h):
+ * long blocks go directly, short ones in bundles of bytes --- */
+
+/* Parameter: the bytes of a bundle. */
+int pl_weighted_tree(const struct pl_call *call);
+/* Parameters: the radix, and the bytes of a bundle. */
+int pl_bundled_tree(const struct pl_call *call);
+
 /* --- Gatherv and Scatterv through Alltoallv (rooted_alltoallv.c) --- */
 
 int pl_rooted_alltoallv(const struct pl_call *call);

@@ -182,7 +182,8 @@ size_t pl_scratch_bound(const struct pl_variant *variant, const struct pl_call *
             return SIZE_MAX;
         one += (size_t)true_extent;
     }
-    const size_t words = 4096 + 256 * (size_t)p;
+    const size_t words = 4096 + (size_t)variant->scratch_bytes +
+                         (256 + (size_t)variant->scratch_rank_bytes) * (size_t)p;
     const int volumes =
         variant->scratch_volumes == PL_VOLUME_EACH ? p + 1 : variant->scratch_volumes;
     if (__builtin_mul_overflow((size_t)volumes, one, &one))

@@ -147,6 +147,9 @@ struct pl_variant {
      * in vectors, with gaps); 0: none but a few words a rank; PL_VOLUME_EACH: p + 1. See
      * pl_scratch_bound. */
     int scratch_volumes;
+    /* Scratch memory that does not depend on the volume, beside that: in all, and for each rank of
+     * the communicator. */
+    int scratch_bytes, scratch_rank_bytes;
     /* Those with a name; without, the standard value is a constant of a body that several share. */
     struct pl_parameter parameters[PL_PARAMETERS_MAX];
     /* Collective over call->comm. Returns MPI_SUCCESS or an error, which the error handler of

@@ -13,8 +13,8 @@ from tests.hosts import Hosts
 
 pytestmark = pytest.mark.mpi
 
-CHECKS = 14
-"""Of the program: two communicators, each with its tables twice and five variants."""
+CHECKS = 18
+"""Of the program: two communicators, each with its tables twice and seven variants."""
 
 
 @pytest.fixture(scope="module")

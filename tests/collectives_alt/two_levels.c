@@ -51,6 +51,13 @@ int MPI_Send(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI
     return PMPI_Send(buf, count, type, to, tag, comm);
 }
 
+int MPI_Isend(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+              MPI_Request *request)
+{
+    count_message(to, comm);
+    return PMPI_Isend(buf, count, type, to, tag, comm, request);
+}
+
 int MPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_type, int to, int out_tag,
                  void *in, int in_count, MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm,
                  MPI_Status *status)
@@ -151,6 +158,38 @@ static bool run(enum pl_function function, int root, MPI_Comm comm)
            all == promised(function);
 }
 
+/* Alltoall: what each leader promises is a message to every other node. */
+static bool exchange(const char *name, int leaders, MPI_Comm comm)
+{
+    static int mine[RANKS * COUNT], results[2][RANKS * COUNT];
+    const struct pl_nodes *table;
+    struct pl_spec spec = pl_spec_of(pl_variant_by_name(name));
+    int me;
+    MPI_Comm_rank(comm, &me);
+    if (leaders > 0)
+        spec.values[0] = leaders;
+    for (int i = 0; i < p * COUNT; i++)
+        mine[i] = 100000 * me + i;
+    struct pl_call call = {.function = PL_FN_alltoall,
+                           .sendbuf = mine,
+                           .sendcount = COUNT,
+                           .sendtype = MPI_INT,
+                           .recvbuf = results[0],
+                           .recvcount = COUNT,
+                           .recvtype = MPI_INT,
+                           .comm = comm};
+    bool good = pl_nodes(comm, &table) == MPI_SUCCESS && pl_call_pmpi(&call) == MPI_SUCCESS;
+    const int most = table->most_ppn;
+    const bool apart = leaders == 0 || leaders > most || table->least_ppn < most;
+    call.recvbuf = results[1];
+    crossed = 0;
+    good = pl_spec_run(&spec, &call) == MPI_SUCCESS && good;
+    long all = 0;
+    PMPI_Allreduce(&crossed, &all, 1, MPI_LONG, MPI_SUM, comm);
+    return good && memcmp(results[0], results[1], (size_t)p * COUNT * sizeof(int)) == 0 &&
+           all == (nodes - 1L) * (apart ? p : nodes * leaders);
+}
+
 static void check(MPI_Comm comm, const char *shape)
 {
     const enum pl_function functions[] = {PL_FN_bcast, PL_FN_reduce, PL_FN_allreduce,
@@ -168,6 +207,11 @@ static void check(MPI_Comm comm, const char *shape)
                 all = run(functions[f], root, comm) && all;
         expect(all, shape, pl_function_name(functions[f]));
     }
+    bool all = true;
+    for (int leaders = 1; leaders < 5; leaders++)
+        all = exchange("alltoall_multileader", leaders, comm) && all;
+    expect(all, shape, "alltoall_multileader");
+    expect(exchange("alltoall_node_aware", 0, comm), shape, "alltoall_node_aware");
 }
 
 /* Numbers from arguments, or the first rank with the same processor name. */
