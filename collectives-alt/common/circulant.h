@@ -1,0 +1,30 @@
+/* Schedules of blocks on a circulant graph: p ranks, q = ceil(log2 p) neighbours in each direction,
+ * at the distances skip[0] = 1, skip[1], …, skip[q - 1]. Rank 0 broadcasts blocks 0, 1, 2, … In
+ * round i every rank v sends a block to v + skip[i mod q] and receives one from v - skip[i mod q];
+ * after n - 1 + q rounds all ranks have n blocks, which no schedule does in fewer rounds.
+ *
+ * Source: Traeff, "Fast(er) Construction of Round-optimal n-Block Broadcast Schedules", CLUSTER
+ * 2022 (arXiv 2205.10072), and "Optimal Broadcast Schedules in Logarithmic Time" (arXiv
+ * 2407.18004). */
+#ifndef PL_CIRCULANT_H
+#define PL_CIRCULANT_H
+
+enum { PL_ROUNDS_MOST = 31 };
+
+struct pl_circulant {
+    int p, q;
+    int skip[PL_ROUNDS_MOST + 1]; /* skip[q] is p; each is half the next one, rounded up */
+    int blocks;
+    int first, end; /* rounds run from `first` to `end` - 1; `end` is a multiple of q */
+};
+
+struct pl_circulant pl_circulant_of(int p, int blocks);
+
+/* What v receives in q rounds that follow one another, for v from 1 to p - 1: numbers from -q to
+ * q - 1, all different, of which one is not negative. Takes O(q^2) steps. */
+void pl_circulant_receives(const struct pl_circulant *graph, int v, signed char *blocks);
+
+/* The block of round i, with the number of i mod q; -1: none yet. */
+int pl_circulant_block(const struct pl_circulant *graph, int i, int number);
+
+#endif
