@@ -28,8 +28,7 @@ int pl_bcast_end(const struct pl_call *call, const struct pl_bcast *bcast)
     return bcast->v == 0 ? MPI_SUCCESS : pl_deliver(call, bcast->bytes, bcast->n, 1);
 }
 
-/* Segments that a rank has open with its parent, and with each of its children. */
-enum { OPEN = 4 };
+enum { OPEN = PL_BCAST_OPEN };
 
 static int length_of(int n, int segment, int i)
 {
@@ -37,20 +36,16 @@ static int length_of(int n, int segment, int i)
     return left < segment ? left : segment;
 }
 
-/* Segment i uses slot i mod OPEN: a request with the parent, and those with the children. So the
- * send of segment i waits for that of segment i - OPEN, whose receiver needs nothing that comes
- * later: nobody waits in a circle. */
+/* Segment i uses slot i mod OPEN: a request with the parent, and those with the children. */
 int pl_bcast_down(const struct pl_call *call, const struct pl_bcast *bcast,
-                  const struct pl_route *routes, int trees, int segment)
+                  const struct pl_route *route, int segment)
 {
-    int rc = MPI_SUCCESS, most = 0;
-    const int n = bcast->n, size = segment < n ? segment : n;
+    int rc = MPI_SUCCESS;
+    const int n = bcast->n, children = route->children, size = segment < n ? segment : n;
     const int segments = n == 0 ? 0 : n / size + (n % size > 0);
-    for (int i = 0; i < trees; i++)
-        most = routes[i].children > most ? routes[i].children : most;
-    MPI_Request incoming[OPEN], *sends = pl_requests(call->comm, OPEN * most);
+    MPI_Request incoming[OPEN], *sends = pl_requests(call->comm, OPEN * children);
     PL_NEED(call, sends);
-    for (int i = 0; i < OPEN * most; i++)
+    for (int i = 0; i < OPEN * children; i++)
         sends[i] = MPI_REQUEST_NULL;
 
     for (int i = -OPEN; i < segments; i++) {
@@ -59,18 +54,16 @@ int pl_bcast_down(const struct pl_call *call, const struct pl_bcast *bcast,
             PL_TRY(pl_peer_wait(call, &incoming[slot]));
         if (next < segments)
             PL_TRY(pl_peer_irecv(call, bcast->bytes + next * size, length_of(n, size, next),
-                                 MPI_BYTE, routes[next % trees].parent, TAG_DOWN, bcast->peers,
-                                 &incoming[slot]));
+                                 MPI_BYTE, route->parent, TAG_DOWN, bcast->peers, &incoming[slot]));
         if (i < 0)
             continue;
-        const struct pl_route *route = &routes[i % trees];
-        MPI_Request *mine = sends + slot * most;
-        PL_TRY(pl_peer_wait_all(call, most, mine));
-        for (int child = route->children - 1; child >= 0; child--)
+        MPI_Request *mine = sends + slot * children;
+        PL_TRY(pl_peer_wait_all(call, children, mine));
+        for (int child = children - 1; child >= 0; child--)
             PL_TRY(pl_peer_isend(call, bcast->bytes + i * size, length_of(n, size, i), MPI_BYTE,
                                  route->child[child], TAG_DOWN, bcast->peers, &mine[child]));
     }
-    PL_TRY(pl_peer_wait_all(call, OPEN * most, sends));
+    PL_TRY(pl_peer_wait_all(call, OPEN * children, sends));
 out:
     return rc;
 }
@@ -92,7 +85,7 @@ static int by(const struct pl_call *call, int radix, int fan_out, int segment)
         .children = tree.children,
         .child = child,
     };
-    PL_TRY(pl_bcast_down(call, &bcast, &route, 1, segment));
+    PL_TRY(pl_bcast_down(call, &bcast, &route, segment));
     PL_TRY(pl_bcast_end(call, &bcast));
 out:
     return rc;

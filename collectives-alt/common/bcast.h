@@ -26,10 +26,13 @@ struct pl_route {
     const int *child;
 };
 
-/* Bodies: the whole vector in segments of at most `segment` bytes. Segment i takes route
- * i mod `trees`. A rank sends a segment to its children while it receives the next ones. */
+/* The whole vector down a tree in segments of at most `segment` bytes. A rank sends a segment to
+ * its children while it receives the next ones. */
 int pl_bcast_down(const struct pl_call *call, const struct pl_bcast *bcast,
-                  const struct pl_route *routes, int trees, int segment);
+                  const struct pl_route *route, int segment);
+
+/* Segments that a rank has open with its parent in a tree, and with each of its children. */
+enum { PL_BCAST_OPEN = 4 };
 
 /* Bodies: down a k-nomial tree (parameter: its radix), or a k-ary one in segments (their bytes, and
  * the fan-out). */
