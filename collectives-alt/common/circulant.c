@@ -76,6 +76,17 @@ void pl_circulant_receives(const struct pl_circulant *graph, int v, signed char 
         blocks[k] = (signed char)(blocks[k] == q ? first : blocks[k] - q);
 }
 
+int pl_circulant_lag(const struct pl_circulant *graph, const signed char *blocks, int k, int number)
+{
+    int lag = 1;
+    for (; lag <= k; lag++)
+        if (blocks[k - lag] == number)
+            return lag;
+    while (lag < k + graph->q && blocks[k + graph->q - lag] != number + graph->q)
+        lag++;
+    return lag;
+}
+
 int pl_circulant_block(const struct pl_circulant *graph, int i, int number)
 {
     const int block = number - graph->first + i / graph->q * graph->q;

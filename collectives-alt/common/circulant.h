@@ -24,6 +24,11 @@ struct pl_circulant pl_circulant_of(int p, int blocks);
  * q - 1, all different, of which one is not negative. Takes O(q^2) steps. */
 void pl_circulant_receives(const struct pl_circulant *graph, int v, signed char *blocks);
 
+/* How many rounds before a round i of i mod q = k a rank that receives `blocks` got the block that
+ * it sends with `number`. */
+int pl_circulant_lag(const struct pl_circulant *graph, const signed char *blocks, int k,
+                     int number);
+
 /* The block of round i, with the number of i mod q; -1: none yet. */
 int pl_circulant_block(const struct pl_circulant *graph, int i, int number);
 
