@@ -21,8 +21,28 @@ int pl_gathered_bytes(const struct pl_gathered *parts, int i);
 /* Of the parts first, first + 1, …, `count` of them; after p - 1 comes 0. */
 int pl_gathered_span(const struct pl_gathered *parts, int p, int first, int count);
 
+/* Rounds of an Allgather that move blocks from several places as one message. */
+struct pl_exchange {
+    MPI_Comm peers;
+    const struct pl_gathered *parts;
+    int p, rank;
+    int *out, *in;              /* the blocks of the next round, p places each */
+    char *out_bytes, *in_bytes; /* room for `most` blocks each */
+};
+
+/* Calls pl_gathered_begin. A message has `most` blocks at most. Uses PL_SLOT_WORK and PL_SLOT_AUX.
+ */
+int pl_exchange_begin(const struct pl_call *call, int p, int rank, int most,
+                      struct pl_gathered *parts, struct pl_exchange *exchange);
+/* Sends so many blocks of the list `out`, and receives so many of `in`. */
+int pl_exchange(const struct pl_call *call, const struct pl_exchange *exchange, int to, int sent,
+                int from, int received);
+
 /* Algorithms of both functions; their files in allgather/ say what they do. */
 int pl_allgather_on_a_ring(const struct pl_call *call);
-int pl_allgather_by_bruck(const struct pl_call *call);
+int pl_allgather_by_bruck(const struct pl_call *call); /* parameter: the radix */
+/* Of Allgather alone. Parameters: the radix; the most blocks of a message. */
+int pl_allgather_by_multiplying(const struct pl_call *call);
+int pl_allgather_far_first(const struct pl_call *call);
 
 #endif

@@ -56,7 +56,7 @@ class Pattern(msgspec.Struct, frozen=True):
         return next((each for each in self.operations if each.name == wanted), None)
 
 
-OF_RANKS = ("radix", "fan_out")  # parameters that count ranks
+OF_RANKS = ("radix", "fan_out", "blocks")  # parameters that count ranks
 _WINDOW = "window"  # messages that are open at a time
 
 
