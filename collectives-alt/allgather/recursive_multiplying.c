@@ -43,21 +43,34 @@ static int largest_factor(int q, int most)
     return factor;
 }
 
+/* The memory of the blocks of m places. */
+struct row {
+    void *at;
+    int bytes;
+};
+
+static struct row row_of(const struct pl_gathered *parts, int p, int r, int place, int m)
+{
+    const int first = first_block(place, r), end = first_block(place + m, r);
+    return (struct row){pl_gathered_at(parts, first),
+                        pl_gathered_span(parts, p, first, end - first)};
+}
+
 /* A round: place v has the row of m places that v is in; the members of its group are m apart. */
 static int exchange(const struct pl_call *call, const struct pl_gathered *parts, MPI_Comm peers,
-                    int r, int v, int m, int members, MPI_Request *requests)
+                    int p, int r, int v, int m, int members, MPI_Request *requests)
 {
     int rc = MPI_SUCCESS, open = 0;
     const int mine = v / m * m, member = v / m % members;
-    const int out = first_block(mine, r), out_end = first_block(mine + m, r);
+    const struct row out = row_of(parts, p, r, mine, m);
     for (int i = 1; i < members; i++) {
         const int away = ((member + i) % members - member) * m;
         const int partner = first_block(v + away, r);
-        const int in = first_block(mine + away, r), in_end = first_block(mine + away + m, r);
-        PL_TRY(pl_peer_irecv(call, pl_gathered_at(parts, in), (in_end - in) * parts->unit, MPI_BYTE,
-                             partner, TAG_ROUND, peers, &requests[open++]));
-        PL_TRY(pl_peer_isend(call, pl_gathered_at(parts, out), (out_end - out) * parts->unit,
-                             MPI_BYTE, partner, TAG_ROUND, peers, &requests[open++]));
+        const struct row in = row_of(parts, p, r, mine + away, m);
+        PL_TRY(pl_peer_irecv(call, in.at, in.bytes, MPI_BYTE, partner, TAG_ROUND, peers,
+                             &requests[open++]));
+        PL_TRY(pl_peer_isend(call, out.at, out.bytes, MPI_BYTE, partner, TAG_ROUND, peers,
+                             &requests[open++]));
     }
     PL_TRY(pl_peer_wait_all(call, open, requests));
 out:
@@ -65,7 +78,7 @@ out:
 }
 
 static int rounds(const struct pl_call *call, const struct pl_gathered *parts, MPI_Comm peers,
-                  int q, int r, int v)
+                  int p, int q, int v)
 {
     int rc = MPI_SUCCESS, members;
     const int radix = call->values[0];
@@ -73,7 +86,7 @@ static int rounds(const struct pl_call *call, const struct pl_gathered *parts, M
     PL_NEED(call, requests);
     for (int m = 1; m < q; m *= members) {
         members = largest_factor(q / m, radix);
-        PL_TRY(exchange(call, parts, peers, r, v, m, members, requests));
+        PL_TRY(exchange(call, parts, peers, p, p - q, v, m, members, requests));
     }
 out:
     return rc;
@@ -86,23 +99,24 @@ int pl_allgather_by_multiplying(const struct pl_call *call)
     struct pl_gathered parts;
     PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
-    PL_TRY(pl_gathered_begin(call, p, rank, &parts));
+    PL_TRY(pl_gathered_begin_in_a_row(call, p, rank, &parts));
     int q = p;
     while (!is_product(q, call->values[0]))
         q--;
     const int r = p - q;
     const bool paired = rank < 2 * r, aside = paired && rank % 2 == 1;
-    void *all = parts.base, *own = pl_gathered_at(&parts, rank);
+    const int low = rank - aside, n = pl_gathered_span(&parts, p, 0, p);
+    void *all = pl_gathered_at(&parts, 0), *odd = pl_gathered_at(&parts, paired ? low + 1 : rank);
+    const int odd_bytes = pl_gathered_bytes(&parts, paired ? low + 1 : rank);
     if (aside) {
-        PL_TRY(pl_peer_send(call, own, parts.unit, MPI_BYTE, rank - 1, TAG_FOLD, peers));
-        PL_TRY(pl_peer_recv(call, all, p * parts.unit, MPI_BYTE, rank - 1, TAG_FOLD, peers));
+        PL_TRY(pl_peer_send(call, odd, odd_bytes, MPI_BYTE, low, TAG_FOLD, peers));
+        PL_TRY(pl_peer_recv(call, all, n, MPI_BYTE, low, TAG_FOLD, peers));
     } else {
         if (paired)
-            PL_TRY(pl_peer_recv(call, pl_gathered_at(&parts, rank + 1), parts.unit, MPI_BYTE,
-                                rank + 1, TAG_FOLD, peers));
-        PL_TRY(rounds(call, &parts, peers, q, r, paired ? rank / 2 : rank - r));
+            PL_TRY(pl_peer_recv(call, odd, odd_bytes, MPI_BYTE, rank + 1, TAG_FOLD, peers));
+        PL_TRY(rounds(call, &parts, peers, p, q, paired ? rank / 2 : rank - r));
         if (paired)
-            PL_TRY(pl_peer_send(call, all, p * parts.unit, MPI_BYTE, rank + 1, TAG_FOLD, peers));
+            PL_TRY(pl_peer_send(call, all, n, MPI_BYTE, rank + 1, TAG_FOLD, peers));
     }
     PL_TRY(pl_gathered_deliver(call, p, &parts));
 out:
@@ -111,5 +125,4 @@ out:
 
 PL_DESCRIBE(PL_ALGORITHM, allgather, allgather_recursive_multiplying, pl_allgather_by_multiplying,
             "exchange in groups of up to k ranks (Ruefenacht et al. 2017)", .scratch_volumes = 1,
-            .parameters = {
-                PL_RADIX(4, "ranks that exchange at once, at most", 3, 4, 5, 8, 16, 32)});
+            .parameters = {PL_MULTIPLYING_RADIX});

@@ -14,6 +14,9 @@ struct pl_gathered {
 /* Places for the parts of all p ranks, with the own part in it: recvbuf, or with a derived receive
  * type PL_SLOT_RECV (and PL_SLOT_AUX for Allgatherv) until pl_gathered_deliver. */
 int pl_gathered_begin(const struct pl_call *call, int p, int rank, struct pl_gathered *parts);
+/* The same; each part ends where the next one begins. */
+int pl_gathered_begin_in_a_row(const struct pl_call *call, int p, int rank,
+                               struct pl_gathered *parts);
 int pl_gathered_deliver(const struct pl_call *call, int p, const struct pl_gathered *parts);
 
 void *pl_gathered_at(const struct pl_gathered *parts, int i);
@@ -40,9 +43,9 @@ int pl_exchange(const struct pl_call *call, const struct pl_exchange *exchange, 
 
 /* Algorithms of both functions; their files in allgather/ say what they do. */
 int pl_allgather_on_a_ring(const struct pl_call *call);
-int pl_allgather_by_bruck(const struct pl_call *call); /* parameter: the radix */
-/* Of Allgather alone. Parameters: the radix; the most blocks of a message. */
-int pl_allgather_by_multiplying(const struct pl_call *call);
+int pl_allgather_by_bruck(const struct pl_call *call);       /* parameter: the radix */
+int pl_allgather_by_multiplying(const struct pl_call *call); /* parameter: the radix */
+/* An algorithm of Allgather alone. Parameter: the most blocks of a message. */
 int pl_allgather_far_first(const struct pl_call *call);
 
 #endif
