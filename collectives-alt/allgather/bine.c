@@ -6,7 +6,7 @@
  * Cost: ceil(log2 p) a + (p-1)/p n b, and 2 (p-1)/p n bytes copied. Odd p: two messages more, of
  * which the last one brings n bytes to the last rank.
  * Restrictions: none.
- * Messages: ceil(log2 p) from each rank, to partners, on the private communicator.
+ * Messages: ceil(log2 p) from each rank, to its partners, on the private communicator.
  * Scratch: two messages of at most p/2 + 1 blocks; with a derived receive type n bytes more.
  *
  * Places are the ranks, an even number q of them: with odd p the last rank stands aside, and its
@@ -19,7 +19,8 @@
 
 enum { TAG_FOLD = PL_OWN_TAG };
 
-/* Enters the block of a place, and the one that is beside it. */
+/* Adds the block of a place to a list, with the block of the rank that stands aside if it is there.
+ */
 static int enter(int place, int q, int p, int *list, int blocks)
 {
     list[blocks++] = place;

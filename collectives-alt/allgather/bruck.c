@@ -16,7 +16,7 @@
 
 enum { TAG = PL_OWN_TAG };
 
-/* A round: what stands first in `rotated`, at most m blocks, goes to the ranks m, 2 m, …,
+/* In each round the first blocks of `rotated`, at most m of them, go to the ranks m, 2 m, …,
  * (radix - 1) m before. */
 static int rounds(const struct pl_call *call, const struct pl_gathered *parts, MPI_Comm peers,
                   int p, int rank, char *rotated)

@@ -18,7 +18,7 @@
 #include "gathered.h"
 #include "parameters.h"
 
-/* The offsets first, first + stride, … below p, from the rank `distance` before. */
+/* Brings the offsets first, first + stride, … below p, from the rank `distance` before. */
 static int bring(const struct pl_call *call, const struct pl_exchange *exchange, int distance,
                  int first, int stride)
 {
@@ -38,7 +38,7 @@ static int bring(const struct pl_call *call, const struct pl_exchange *exchange,
     return pl_exchange(call, exchange, to, blocks, from, blocks);
 }
 
-/* The trees below `offset`, whose children are `distance`, half of that, … away. */
+/* Grows the trees below `offset`, whose children are `distance`, half of that, … away. */
 static int grow(const struct pl_call *call, const struct pl_exchange *exchange, int offset,
                 int distance, int stride)
 {

@@ -43,7 +43,7 @@ static int largest_factor(int q, int most)
     return factor;
 }
 
-/* The memory of the blocks of m places. */
+/* The memory of the blocks of places that follow one another. */
 struct row {
     void *at;
     int bytes;
@@ -56,7 +56,8 @@ static struct row row_of(const struct pl_gathered *parts, int p, int r, int plac
                         pl_gathered_span(parts, p, first, end - first)};
 }
 
-/* A round: place v has the row of m places that v is in; the members of its group are m apart. */
+/* Does a round: place v has the blocks of the row of m places that v is in; the members of its
+ * group are m places apart. */
 static int exchange(const struct pl_call *call, const struct pl_gathered *parts, MPI_Comm peers,
                     int p, int r, int v, int m, int members, MPI_Request *requests)
 {

@@ -25,7 +25,7 @@ struct rounds {
     char *out, *in;        /* messages */
 };
 
-/* The block of part `root` that rank `to` gets in round i, if it gets one. */
+/* Returns the block of part `root` that rank `to` gets in round i; NULL if it gets none. */
 static char *block_of(const struct rounds *me, int i, int root, int to, int *bytes)
 {
     const struct pl_circulant *graph = &me->graph;
@@ -43,7 +43,8 @@ static char *block_of(const struct rounds *me, int i, int root, int to, int *byt
     return *bytes > 0 ? (char *)pl_gathered_at(me->parts, root) + first : NULL;
 }
 
-/* Copies between the parts and the message that rank `to` gets in round i; returns its bytes. */
+/* Copies between the parts and the message that rank `to` gets in round i. Returns the bytes of the
+ * message, which may be NULL. */
 static int copy(const struct rounds *me, int i, int to, char *message, bool out)
 {
     int used = 0, bytes;

@@ -16,13 +16,14 @@
 
 enum { LEVELS = 31 };
 
-/* The first rank of a place. */
+/* Returns the first rank of a place. */
 static int first_of(int place, int r)
 {
     return place < r ? 2 * place : place + r;
 }
 
-/* The neighbours of a place in the tree, near children first; returns the number of children. */
+/* Finds the neighbours of a place in the tree, near children first. Returns how many children it
+ * has. */
 static int neighbours(int place, int q, int *parent, int *child)
 {
     int low[LEVELS] = {0}, high[LEVELS] = {0}, levels = 0, children = 0;

@@ -30,8 +30,8 @@ struct segment {
     int bytes, peer;
 };
 
-/* The segment that `to` gets in round i, with `peer` at the other end. Both ends find the same. The
- * root gets none. */
+/* Finds the segment that `to` gets in round i, with `peer` at the other end. Both ends find the
+ * same one. The root gets none. */
 static struct segment segment_of(const struct pl_bcast *bcast, const struct pl_circulant *graph,
                                  int i, int to, int number, int peer)
 {
@@ -44,7 +44,8 @@ static struct segment segment_of(const struct pl_bcast *bcast, const struct pl_c
                             pl_to_rank(peer, bcast->root, bcast->p)};
 }
 
-/* Fills the schedules: to whom, which numbers, and how long ago what is sent has come. */
+/* Fills the schedules: neighbours, numbers of blocks, and how many rounds ago each block that is
+ * sent has come. */
 static void prepare(struct rank *me, int p, int v)
 {
     const struct pl_circulant *graph = &me->graph;
@@ -85,8 +86,9 @@ out:
     return rc;
 }
 
-/* Every rank asks for what comes in the next OPEN rounds and waits for a block when it sends it on,
- * and for its messages of OPEN rounds ago: what a round needs is of rounds before it. */
+/* Every rank asks for the blocks of the next OPEN rounds. It waits for a block when it must send it
+ * on, and for the message that it sent OPEN rounds ago. A round depends only on earlier rounds, so
+ * that ranks cannot wait for each other in a circle. */
 static int rounds(const struct pl_call *call, const struct pl_bcast *bcast, int blocks)
 {
     int rc = MPI_SUCCESS;

@@ -7,8 +7,7 @@
  * Cost: about (n/s + 2 log2 p) (a + s b) with segments of s bytes, half of what one binary tree
  * takes for large n.
  * Restrictions: none; any root, any layout.
- * Messages: at most ceil(n/s) from a rank (one more in some places where p is even), four of them
- * open at a time with each neighbour.
+ * Messages: at most ceil(n/s) + 1 from a rank, four of them open at a time with each neighbour.
  * Scratch: n bytes on ranks with a derived type.
  *
  * The first tree has the ranks 1 .. m, m = p - 1, counted from the root, in order: v has the height
@@ -21,7 +20,7 @@
 /* Requests of a tree: one with the parent and two with children for each open segment. */
 enum { TAG = PL_OWN_TAG, OPEN = PL_BCAST_OPEN, SLOTS = 3 * OPEN };
 
-/* The top of a tree in order of the places from `from` + 1 to `to`; 0: none. */
+/* Returns the top of a tree of the places `from` + 1 to `to`; 0 if there are none. */
 static int top_of(int from, int to)
 {
     int power = 1;
@@ -32,8 +31,8 @@ static int top_of(int from, int to)
     return from + power;
 }
 
-/* The neighbours of place x in the tree of places 1 .. m, where 0 is the root of all: the parent,
- * then two children, of which 0 is none. */
+/* Finds the neighbours of place x in the tree of places 1 .. m: the parent, then two children. The
+ * parent of the top is 0, the root of all; a child 0 does not exist. */
 static void neighbours(int x, int m, int *at)
 {
     int from = 0, to = m, top = top_of(0, m);
@@ -50,7 +49,7 @@ static void neighbours(int x, int m, int *at)
     at[2] = x > 0 ? top_of(x, to) : 0;
 }
 
-/* Between v and its place in the second tree; 0 stays. */
+/* Returns the place of v in the second tree, in which 0 keeps its place. */
 static int place_of(int v, int m)
 {
     if (v == 0)
@@ -58,6 +57,7 @@ static int place_of(int v, int m)
     return m % 2 == 0 ? m + 1 - v : v > 1 ? v - 1 : m;
 }
 
+/* Returns the rank, counted from the root, at a place of the second tree. */
 static int rank_of(int place, int m)
 {
     if (place == 0)
@@ -65,8 +65,8 @@ static int rank_of(int place, int m)
     return m % 2 == 0 ? m + 1 - place : place < m ? place + 1 : 1;
 }
 
-/* What a rank has under way in a tree, whose segments are every second one: `posted` of them have
- * been asked for, `passed` have been sent on. The i-th uses slot i mod OPEN. */
+/* The messages of a rank in one tree, which carries every second segment. `posted` segments have
+ * been asked for, and `passed` have been sent on. Segment i of the tree uses slot i mod OPEN. */
 struct stream {
     int parent, children;
     int first, segments, posted, passed, child[2];
@@ -83,8 +83,8 @@ static char *segment_at(const struct pl_bcast *bcast, const struct stream *strea
     return bcast->bytes + start;
 }
 
-/* Passes on what has arrived, in order, and asks for as many. It waits for nothing: in two trees
- * ranks that wait for each other's room could stand in a circle. */
+/* Passes on the segments that have arrived, in order, and asks for as many. Waits for nothing: in
+ * two trees, ranks that wait for each other's sends could form a circle. */
 static int advance(const struct pl_call *call, const struct pl_bcast *bcast, struct stream *stream,
                    int size)
 {
@@ -113,6 +113,7 @@ out:
     return rc;
 }
 
+/* Advances both trees, each at its own pace, until no message is open. */
 static int pass(const struct pl_call *call, const struct pl_bcast *bcast, struct stream *streams,
                 int size)
 {

@@ -14,7 +14,7 @@
 #include "parameters.h"
 #include "teams.h"
 
-/* Enters the neighbours in the binary tree of a team, counted from the place `top`. */
+/* Adds the neighbours in the binary tree of a team, whose places are counted from `top`. */
 static void join(const struct pl_team *team, int top, struct pl_route *route, int *child)
 {
     if (team->mine < 0)

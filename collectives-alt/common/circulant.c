@@ -18,8 +18,8 @@ struct pl_circulant pl_circulant_of(int p, int blocks)
     return graph;
 }
 
-/* The block that comes to v before all others: that of the smallest of the skips whose sum leads
- * from the root to v, each taken at most once and the largest first. */
+/* Returns the block that v receives first. The skips that lead from the root to v, the largest one
+ * first, end with the skip of that number. */
 static int first_of(const struct pl_circulant *graph, int v)
 {
     int k = graph->q - 1;
@@ -39,12 +39,13 @@ struct search {
     signed char *blocks;
 };
 
-/* How near to v the path of a round may come. */
+/* Returns how far the path of a round may go. */
 static long long limit(const struct search *search, int round)
 {
     return round > search->graph->q ? -1 : search->goal - search->graph->skip[round];
 }
 
+/* Looks for paths that begin with `from` and go on with skips up to `largest`. */
 static void extend(struct search *search, long long from, int largest)
 {
     for (int k = largest; k >= 0; k--) {

@@ -20,16 +20,16 @@ struct pl_circulant {
 
 struct pl_circulant pl_circulant_of(int p, int blocks);
 
-/* What v receives in q rounds that follow one another, for v from 1 to p - 1: numbers from -q to
- * q - 1, all different, of which one is not negative. Takes O(q^2) steps. */
+/* Finds the numbers of the blocks that v, from 1 to p - 1, receives in the q rounds of a phase.
+ * They are from -q to q - 1 and all different; one is not negative. */
 void pl_circulant_receives(const struct pl_circulant *graph, int v, signed char *blocks);
 
-/* How many rounds before a round i of i mod q = k a rank that receives `blocks` got the block that
- * it sends with `number`. */
+/* Returns how many rounds before a round i, with i mod q = k, a rank that receives `blocks` got the
+ * block that it sends with `number`. */
 int pl_circulant_lag(const struct pl_circulant *graph, const signed char *blocks, int k,
                      int number);
 
-/* The block of round i, with the number of i mod q; -1: none yet. */
+/* Returns the block of round i; `number` is that of i mod q. Negative: there is none yet. */
 int pl_circulant_block(const struct pl_circulant *graph, int i, int number);
 
 #endif

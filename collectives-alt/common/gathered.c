@@ -25,7 +25,7 @@ int pl_gathered_span(const struct pl_gathered *parts, int p, int first, int coun
     return sum;
 }
 
-/* Of an Allgatherv: whether each part ends where the next one begins. */
+/* Tells whether each part of an Allgatherv ends where the next one begins. */
 static bool in_a_row(const struct pl_call *call, int p)
 {
     for (int i = 0; i + 1 < p; i++)

@@ -14,7 +14,7 @@ struct pl_gathered {
 /* Places for the parts of all p ranks, with the own part in it: recvbuf, or with a derived receive
  * type PL_SLOT_RECV (and PL_SLOT_AUX for Allgatherv) until pl_gathered_deliver. */
 int pl_gathered_begin(const struct pl_call *call, int p, int rank, struct pl_gathered *parts);
-/* The same; each part ends where the next one begins. */
+/* Does the same, and makes each part end where the next one begins. */
 int pl_gathered_begin_in_a_row(const struct pl_call *call, int p, int rank,
                                struct pl_gathered *parts);
 int pl_gathered_deliver(const struct pl_call *call, int p, const struct pl_gathered *parts);
@@ -24,7 +24,7 @@ int pl_gathered_bytes(const struct pl_gathered *parts, int i);
 /* Of the parts first, first + 1, …, `count` of them; after p - 1 comes 0. */
 int pl_gathered_span(const struct pl_gathered *parts, int p, int first, int count);
 
-/* Rounds of an Allgather that move blocks from several places as one message. */
+/* The rounds of an Allgather that moves blocks from several places as one message. */
 struct pl_exchange {
     MPI_Comm peers;
     const struct pl_gathered *parts;
