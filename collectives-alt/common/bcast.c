@@ -28,8 +28,7 @@ int pl_bcast_end(const struct pl_call *call, const struct pl_bcast *bcast)
     return bcast->v == 0 ? MPI_SUCCESS : pl_deliver(call, bcast->bytes, bcast->n, 1);
 }
 
-/* Segments that a rank has open with its parent, and with each of its children. */
-enum { OPEN = 4 };
+enum { OPEN = PL_BCAST_OPEN };
 
 static int length_of(int n, int segment, int i)
 {
@@ -37,17 +36,13 @@ static int length_of(int n, int segment, int i)
     return left < segment ? left : segment;
 }
 
-/* The whole vector down a tree in segments of at most `segment` bytes. A rank receives segments
- * while it sends those before to its children, the last child first. Segment i uses slot i mod
- * OPEN: a request with the parent, and those with the children. */
-static int down(const struct pl_call *call, const struct pl_bcast *bcast,
-                const struct pl_tree *tree, int segment)
+/* Segment i uses slot i mod OPEN: a request with the parent, and those with the children. */
+int pl_bcast_down(const struct pl_call *call, const struct pl_bcast *bcast,
+                  const struct pl_route *route, int segment)
 {
     int rc = MPI_SUCCESS;
-    const int n = bcast->n, p = bcast->p, root = bcast->root, children = tree->children;
-    const int size = segment < n ? segment : n;
+    const int n = bcast->n, children = route->children, size = segment < n ? segment : n;
     const int segments = n == 0 ? 0 : n / size + (n % size > 0);
-    const int parent = tree->parent < 0 ? MPI_PROC_NULL : pl_to_rank(tree->parent, root, p);
     MPI_Request incoming[OPEN], *sends = pl_requests(call->comm, OPEN * children);
     PL_NEED(call, sends);
     for (int i = 0; i < OPEN * children; i++)
@@ -59,15 +54,14 @@ static int down(const struct pl_call *call, const struct pl_bcast *bcast,
             PL_TRY(pl_peer_wait(call, &incoming[slot]));
         if (next < segments)
             PL_TRY(pl_peer_irecv(call, bcast->bytes + next * size, length_of(n, size, next),
-                                 MPI_BYTE, parent, TAG_DOWN, bcast->peers, &incoming[slot]));
+                                 MPI_BYTE, route->parent, TAG_DOWN, bcast->peers, &incoming[slot]));
         if (i < 0)
             continue;
         MPI_Request *mine = sends + slot * children;
         PL_TRY(pl_peer_wait_all(call, children, mine));
         for (int child = children - 1; child >= 0; child--)
             PL_TRY(pl_peer_isend(call, bcast->bytes + i * size, length_of(n, size, i), MPI_BYTE,
-                                 pl_to_rank(pl_child(tree, child), root, p), TAG_DOWN, bcast->peers,
-                                 &mine[child]));
+                                 route->child[child], TAG_DOWN, bcast->peers, &mine[child]));
     }
     PL_TRY(pl_peer_wait_all(call, OPEN * children, sends));
 out:
@@ -79,9 +73,19 @@ static int by(const struct pl_call *call, int radix, int fan_out, int segment)
     int rc;
     struct pl_bcast bcast;
     PL_TRY(pl_bcast_begin(call, &bcast));
+    const int p = bcast.p, root = bcast.root;
     const struct pl_tree tree =
-        radix ? pl_knomial(bcast.v, bcast.p, radix) : pl_kary(bcast.v, bcast.p, fan_out);
-    PL_TRY(down(call, &bcast, &tree, segment));
+        radix ? pl_knomial(bcast.v, p, radix) : pl_kary(bcast.v, p, fan_out);
+    int *child = pl_scratch(call->comm, PL_SLOT_AUX, (size_t)tree.children * sizeof *child);
+    PL_NEED(call, child);
+    for (int i = 0; i < tree.children; i++)
+        child[i] = pl_to_rank(pl_child(&tree, i), root, p);
+    const struct pl_route route = {
+        .parent = tree.parent < 0 ? MPI_PROC_NULL : pl_to_rank(tree.parent, root, p),
+        .children = tree.children,
+        .child = child,
+    };
+    PL_TRY(pl_bcast_down(call, &bcast, &route, segment));
     PL_TRY(pl_bcast_end(call, &bcast));
 out:
     return rc;

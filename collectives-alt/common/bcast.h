@@ -18,6 +18,22 @@ struct pl_bcast {
 int pl_bcast_begin(const struct pl_call *call, struct pl_bcast *bcast);
 int pl_bcast_end(const struct pl_call *call, const struct pl_bcast *bcast);
 
+/* The neighbours of this rank in a tree, as ranks of the communicator. The last child is served
+ * first. */
+struct pl_route {
+    int parent; /* or MPI_PROC_NULL */
+    int children;
+    const int *child;
+};
+
+/* The whole vector down a tree in segments of at most `segment` bytes. A rank sends a segment to
+ * its children while it receives the next ones. */
+int pl_bcast_down(const struct pl_call *call, const struct pl_bcast *bcast,
+                  const struct pl_route *route, int segment);
+
+/* Segments that a rank has open with its parent in a tree, and with each of its children. */
+enum { PL_BCAST_OPEN = 4 };
+
 /* Bodies: down a k-nomial tree (parameter: its radix), or a k-ary one in segments (their bytes, and
  * the fan-out). */
 int pl_bcast_by_tree(const struct pl_call *call);

@@ -25,7 +25,16 @@ int pl_gathered_span(const struct pl_gathered *parts, int p, int first, int coun
     return sum;
 }
 
-/* The parts of an Allgatherv of a derived type: where each begins when they are packed. */
+/* Tells whether each part of an Allgatherv ends where the next one begins. */
+static bool in_a_row(const struct pl_call *call, int p)
+{
+    for (int i = 0; i + 1 < p; i++)
+        if ((long long)call->rdispls[i] + call->recvcounts[i] != call->rdispls[i + 1])
+            return false;
+    return true;
+}
+
+/* The parts of an Allgatherv that are packed: where each begins. */
 static int make_room(const struct pl_call *call, int p, struct pl_gathered *parts)
 {
     int *firsts = pl_scratch(call->comm, PL_SLOT_AUX, (size_t)p * sizeof *firsts);
@@ -41,7 +50,7 @@ static int make_room(const struct pl_call *call, int p, struct pl_gathered *part
     return parts->base ? MPI_SUCCESS : pl_raise(call->comm, MPI_ERR_NO_MEM);
 }
 
-int pl_gathered_begin(const struct pl_call *call, int p, int rank, struct pl_gathered *parts)
+static int begin(const struct pl_call *call, int p, int rank, bool row, struct pl_gathered *parts)
 {
     int rc = MPI_SUCCESS;
     struct pl_block own;
@@ -52,7 +61,7 @@ int pl_gathered_begin(const struct pl_call *call, int p, int rank, struct pl_gat
     } else {
         *parts = (struct pl_gathered){call->recvbuf, 0, call->recvcounts, call->rdispls};
         PL_TRY(PMPI_Type_size(call->recvtype, &parts->unit));
-        if (!pl_dense(call->recvtype))
+        if (!pl_dense(call->recvtype) || (row && !in_a_row(call, p)))
             PL_TRY(make_room(call, p, parts));
         own = (struct pl_block){call->sendbuf, call->sendcount, call->sendtype,
                                 pl_gathered_bytes(parts, rank)};
@@ -65,6 +74,17 @@ int pl_gathered_begin(const struct pl_call *call, int p, int rank, struct pl_gat
         PL_TRY(pl_pack(own.buf, own.count, own.type, place, own.bytes, call->comm));
 out:
     return rc;
+}
+
+int pl_gathered_begin(const struct pl_call *call, int p, int rank, struct pl_gathered *parts)
+{
+    return begin(call, p, rank, false, parts);
+}
+
+int pl_gathered_begin_in_a_row(const struct pl_call *call, int p, int rank,
+                               struct pl_gathered *parts)
+{
+    return begin(call, p, rank, true, parts);
 }
 
 int pl_gathered_deliver(const struct pl_call *call, int p, const struct pl_gathered *parts)

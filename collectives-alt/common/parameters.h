@@ -26,6 +26,10 @@
 #define PL_TREE_RADIX                                                                              \
     PL_RADIX(4, "base of the tree: radix - 1 children a level", 2, 3, 4, 8, 16, 32)
 #define PL_LEVELS_RADIX PL_RADIX(2, "of the k-nomial trees of both levels", 2, 4, 8)
+/* The radix of Bruck's Allgather(v). */
+#define PL_BRUCK_RADIX PL_RADIX(2, "ranks that exchange in a round, with oneself", 2, 3, 4, 8, 16)
+/* The radix of Allgather(v) by recursive multiplying. */
+#define PL_MULTIPLYING_RADIX PL_RADIX(4, "ranks that exchange at once, at most", 3, 4, 5, 8, 16, 32)
 /* Of a root that does not open all its messages at once. */
 #define PL_WINDOW                                                                                  \
     PL_COUNTED("window", 1, 16, "messages that are open at the root at a time", 2, 4, 8, 16, 32, 64)

@@ -1,4 +1,5 @@
-"""The shapes of trees that variants send along; how reductions cut vectors and fold ranks."""
+"""The shapes of trees that variants send along; how reductions cut vectors and fold ranks;
+schedules of blocks on circulant graphs."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import pytest
 from tests.collectives_alt.programs import Build
 
 
-@pytest.mark.parametrize("program", ["trees", "halving"])
+@pytest.mark.parametrize("program", ["trees", "halving", "circulant"])
 def test_shapes(build: Build, program: str) -> None:
     done = subprocess.run([build.program(program)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr

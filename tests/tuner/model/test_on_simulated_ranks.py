@@ -111,6 +111,7 @@ TWICE: list[tuple[str, str, float, float]] = [
     ("MPI_Allgather", "allgather_ring", 0.01, 0.05),
     ("MPI_Allgather", "allgather_recursive_doubling", 0.01, 0.03),
     ("MPI_Allgather", "allgather_bruck", 0.01, 0.03),
+    ("MPI_Allgather", "allgather_sparbit", 0.01, 0.03),
     ("MPI_Allgather", "allgather_neighbor_exchange", 0.01, 0.03),
     ("MPI_Allgather", "allgather_naive_isend", 0.10, 0.20),
     ("MPI_Alltoall", "alltoall_pairwise", 0.01, 0.05),

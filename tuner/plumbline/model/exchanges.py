@@ -35,8 +35,12 @@ def doubling_allgather(shape: Shape) -> Cost:
 
 @schedule("bruck", *ALLGATHER, source=f"{BRUCK}; {THAKUR}")
 def bruck_allgather(shape: Shape) -> Cost:
-    """⌈log2 p⌉ rounds for any p"""
-    return doubling_allgather(shape)
+    """⌈log p⌉ rounds for any p, with one rank less than the radix in each"""
+    radix = max(2, shape.radix)
+    steps = [radix**level for level in range(levels(shape.nprocs, radix))]
+    far = [(step, digit * step) for step in steps for digit in range(1, radix)]
+    sizes = [min(step, shape.nprocs - away) for step, away in far if away < shape.nprocs]
+    return cost(*(Messages(1, size * shape.block) for size in sizes))
 
 
 @schedule("neighbor_exchange", *ALLGATHER, source=CHEN)

@@ -56,7 +56,8 @@ class Pattern(msgspec.Struct, frozen=True):
         return next((each for each in self.operations if each.name == wanted), None)
 
 
-OF_RANKS = ("radix", "fan_out", "leaders", "direct_parts")  # parameters that count ranks
+# Parameters that count ranks.
+OF_RANKS = ("radix", "fan_out", "leaders", "direct_parts", "blocks")
 _WINDOW = "window"  # messages that are open at a time
 
 
