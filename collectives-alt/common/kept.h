@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct pl_nodes;
+struct pl_neighbors;
 
 /* Writes tables of an inner call, which depend on p, x and y alone (tools.h). */
 typedef void pl_fill(int *counts, int *first, int p, int x, int y);
@@ -35,6 +36,8 @@ struct pl_kept {
     bool left; /* it gets none */
     /* nodes.c */
     struct pl_nodes *nodes; /* NULL: not looked at yet */
+    /* neighbors.c */
+    struct pl_neighbors *neighbors; /* NULL: not looked at yet */
     /* libplumbline.so: the rules that can match here, and the function that frees them */
     void *rules;
     void (*free_rules)(void *rules);
@@ -111,5 +114,6 @@ int pl_loud(MPI_Comm comm, MPI_Errhandler *handler, int outcome);
 /* The parts free their memory when the communicator goes. */
 void pl_kept_free_scratch(struct pl_kept *kept);
 int pl_kept_free_private(struct pl_kept *kept);
+void pl_kept_free_neighbors(struct pl_kept *kept);
 
 #endif
