@@ -55,6 +55,12 @@ void pl_routes_free(struct pl_routes *routes)
     free(routes);
 }
 
+/* The places whose blocks may have to be packed. */
+static int to_pack(const struct pl_routes *routes, const struct pl_neighbors *neighbors)
+{
+    return routes->out[0].units > 0 ? neighbors->out : 0;
+}
+
 /* --- the edges between nodes --- */
 
 struct edge {
@@ -368,7 +374,7 @@ static int make(const struct pl_call *call, const struct pl_neighbors *neighbors
     walk(&maker, here, arriving, false, node);
     settle_all(&maker, neighbors->in);
     PL_NEED(call, !maker.failed);
-    routes->most_units += neighbors->out; /* blocks that are packed */
+    routes->most_units += to_pack(routes, neighbors);
     PL_TRY(
         PMPI_Allreduce(MPI_IN_PLACE, &routes->most_units, 1, MPI_LONG_LONG, MPI_MAX, call->comm));
     *made = routes;
@@ -539,8 +545,8 @@ static bool prepare(struct travel *t, const struct pl_neighbors *neighbors)
         requests += routes->in[step].channels + routes->out[step].channels;
     }
     const MPI_Comm comm = t->call->comm;
-    char *at =
-        pl_scratch(comm, PL_SLOT_WORK, (units + (size_t)neighbors->out + 1) * (size_t)t->width);
+    char *at = pl_scratch(comm, PL_SLOT_WORK,
+                          (units + (size_t)to_pack(routes, neighbors)) * (size_t)t->width);
     struct unit *next = pl_scratch(comm, PL_SLOT_AUX, arrivals * sizeof *next);
     t->requests = pl_requests(comm, requests);
     if (!at || !next || !t->requests)
@@ -630,8 +636,8 @@ int pl_neighbors_node_aware(const struct pl_call *call)
     struct pl_routes **routes = &neighbors->routes[gathers ? 0 : 1];
     if (!*routes)
         PL_TRY(make(call, neighbors, nodes, gathers, routes));
-    const long long bytes = ((*routes)->most_units + 1) * ((long long)t.limit + HEAD);
-    if (bytes > INT_MAX || (size_t)bytes > pl_scratch_state.most / 2)
+    const long long bytes = (*routes)->most_units * ((long long)t.limit + HEAD);
+    if (bytes == 0 || bytes > INT_MAX || (size_t)bytes > pl_scratch_state.most / 2)
         return pl_neighbors_direct(call);
     t.routes = *routes;
     t.width = t.limit + HEAD;
