@@ -354,6 +354,45 @@ static void check_star(void)
     MPI_Comm_free(&comm);
 }
 
+/* --- calls that are not legal --- */
+
+static const char *const wrongs[] = {"no topology", "negative count", "no type sent",
+                                     "no type received", "sent in place"};
+
+/* The same error class with and without libplumbline.so, and nothing hangs. */
+static void check_wrong(enum pl_function function, size_t wrong)
+{
+    const int ring[] = {(rank + 1) % p, (rank + p - 1) % p}, weights[] = {1, 1};
+    int counts[] = {1, wrong == 1 ? -1 : 1}, displs[] = {0, 1}, from[2] = {0, 0}, to[2], class[2];
+    MPI_Comm comm;
+    if (wrong == 0)
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    else
+        MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, ring, weights, 2, ring, weights,
+                                       MPI_INFO_NULL, 0, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    struct pl_call call = {.function = function,
+                           .comm = comm,
+                           .sendbuf = wrong == 4 ? MPI_IN_PLACE : from,
+                           .recvbuf = to,
+                           .sendcount = counts[1],
+                           .recvcount = counts[1],
+                           .sendcounts = counts,
+                           .recvcounts = counts,
+                           .sdispls = displs,
+                           .rdispls = displs,
+                           .sendtype = wrong == 2 ? MPI_DATATYPE_NULL : MPI_INT,
+                           .recvtype = wrong == 3 ? MPI_DATATYPE_NULL : MPI_INT};
+    MPI_Error_class(pl_call_mpi(&call), &class[0]);
+    MPI_Error_class(pl_call_pmpi(&call), &class[1]);
+    const bool good = on_all(class[0] == class[1] && class[0] != MPI_SUCCESS);
+    failures += !good;
+    if (rank == 0 && !good)
+        printf("not ok %s: %s: %d, %d\n", pl_function_name(function), wrongs[wrong], class[0],
+               class[1]);
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -377,6 +416,10 @@ int main(int argc, char **argv)
         snprintf(what, sizeof what, "random graph %u", seed);
         check_graph(what, graph_random(seed, p, rank));
     }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* gets some of them */
+    for (int f = PL_FN_neighbor_allgather; f < PL_FUNCTION_COUNT && as_application; f++)
+        for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++)
+            check_wrong((enum pl_function)f, i);
     MPI_Type_free(&plain);
     MPI_Type_free(&gaps);
     if (rank == 0)
