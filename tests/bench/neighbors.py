@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from plumbline.launch.simulated import Simulated
@@ -18,7 +18,6 @@ from plumbline.launch.simulation import Simulation
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.system.placement import Placement
-from tests.bench.figure import Figure
 
 HERE = Path(__file__).parent
 SUITE = HERE.parent / "collectives_alt"
@@ -40,7 +39,8 @@ class Program:
 
     def __init__(self, toolchain: Toolchain, folder: Path, nodes: int, ppn: int) -> None:
         self._toolchain, self._folder = toolchain, folder
-        self._nodes, self._placement = Simulated(Simulation(library="ompi")), Placement(nodes=nodes, ppn=ppn)
+        self._nodes = Simulated(Simulation(library="ompi"))
+        self._placement = Placement(nodes=nodes, ppn=ppn)
         self._path = folder / "neighbors"
         library = toolchain.probe.parent / "libcollectives-alt.a"
         sources = [HERE / "neighbors.c", SUITE / "graphs.c", SUITE / "draw.c", library]
@@ -58,20 +58,10 @@ class Program:
         return [float(line.split()[1]) for line in done.stdout.splitlines()]
 
 
-def neighbors() -> Iterator[Figure]:
-    """Yield how many times as fast the node-aware exchange of a matrix is as the direct one."""
-    toolchain = find_toolchain(settings=load(None, {"simulate": "ompi", "nprocs": 64, "nodes": 8}))
-    with tempfile.TemporaryDirectory() as folder:
-        program = Program(toolchain, Path(folder), 8, 8)
-        direct, combined = program.times("alltoallv", str(MATRIX), 8, ["linear", "node_aware"])
-    what = "Neighbor_alltoallv of a matrix on 8 x 8 simulated ranks"
-    yield Figure("direct over node-aware", direct / combined, "times", what)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--nodes", type=int, default=16)
-    parser.add_argument("--ppn", type=int, default=16)
+    parser.add_argument("--nodes", type=int, default=8)
+    parser.add_argument("--ppn", type=int, default=8)
     options = parser.parse_args()
     placement = {"simulate": "ompi", "nprocs": options.nodes * options.ppn, "nodes": options.nodes}
     toolchain = find_toolchain(settings=load(None, placement))

@@ -69,7 +69,7 @@ def test_replaced(build: Build, tmp_path: Path, kind: str) -> None:
 
 
 def test_every_function_has_both_variants() -> None:
-    assert NAMES == [f"neighbor_{f}_{kind}" for f in FUNCTIONS for kind in ("linear", "node_aware")]
+    assert [f"neighbor_{f}_{kind}" for f in FUNCTIONS for kind in ("linear", "node_aware")] == NAMES
     for name in NAMES:
         folder, file = re.fullmatch(r"(neighbor_[a-z]+)_(\w+)", name).groups()  # type: ignore[union-attr]
         assert (ROOM / folder / f"{file}.c").is_file()

@@ -16,7 +16,9 @@ POINTS, RADIUS, SEED = 1024, 0.16, 43
 def z_order(point: tuple[float, ...]) -> int:
     """Return the place of a point of the unit cube on a curve through 1024^3 cells."""
     cells = [int(coordinate * 1024) for coordinate in point]
-    return sum((cell >> bit & 1) << (3 * bit + d) for bit in range(10) for d, cell in enumerate(cells))
+    return sum(
+        (cell >> bit & 1) << (3 * bit + d) for bit in range(10) for d, cell in enumerate(cells)
+    )
 
 
 def main() -> None:
