@@ -312,7 +312,7 @@ static struct graph of_places(int places, const int *ranks)
 static void check_cart(const char *what, int dimensions, const int *dims, const int *periods)
 {
     MPI_Comm comm;
-    int ranks[6];
+    int ranks[6] = {0};
     MPI_Cart_create(MPI_COMM_WORLD, dimensions, dims, periods, 0, &comm);
     for (int d = 0; d < dimensions; d++)
         MPI_Cart_shift(comm, d, 1, &ranks[2 * d], &ranks[2 * d + 1]);
