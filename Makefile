@@ -49,7 +49,7 @@ PY_FOLDERS = tuner db exporters tests
         test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages \
         screenshot fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
         bench-detector bench-refinement bench-slowdowns bench-brute \
-        bench-search bench-search-machine lock install clean distclean
+        bench-neighbors bench-search bench-search-machine lock install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -161,6 +161,10 @@ bench-recorder: setup $(STAMPS)/test-packages build  ## what recording costs: a 
 bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python tests/bench/scale.py $(ARGS)
+
+bench-neighbors: setup  ## neighbourhood collectives on simulated nodes, direct and node-aware (docs/neighbours.md; some 5 minutes)
+	@$(MAKE) --no-print-directory build MPICC=smpicc
+	$(BIN)/python -m tests.bench.neighbors $(ARGS)
 
 bench-company: setup  ## whether simulated candidates take the same alone and together (docs/design/simulated.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc

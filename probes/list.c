@@ -106,6 +106,8 @@ void pl_list(FILE *out)
     pl_json_text(json, "probe", PL_VERSION);
     pl_json_array(json, "functions");
     for (int i = 0; i < PL_FUNCTION_COUNT; i++) {
+        if (pl_has_neighbors((enum pl_function)i))
+            continue;
         pl_json_object(json, NULL);
         pl_json_text(json, "name", pl_function_name((enum pl_function)i));
         pl_json_end(json);

@@ -15,7 +15,8 @@ struct pl_block pl_from(const struct pl_call *call, int other)
 
 struct pl_block pl_to(const struct pl_call *call, int other)
 {
-    if (call->function == PL_FN_allgather || call->function == PL_FN_allgatherv)
+    if (call->function == PL_FN_allgather || call->function == PL_FN_allgatherv ||
+        call->function == PL_FN_neighbor_allgather || call->function == PL_FN_neighbor_allgatherv)
         return (struct pl_block){call->sendbuf, call->sendcount, call->sendtype, 0};
     const int count = call->sendcounts ? call->sendcounts[other] : call->sendcount;
     const long long first = call->sdispls ? call->sdispls[other] : (long long)other * count;

@@ -5,7 +5,8 @@
 
 #include "tools.h"
 
-/* What this rank receives from `other`, and what it sends to it. Not for an Alltoall(v) in place,
+/* What this rank receives from `other` (the rank, or the place among the neighbours), and what it
+ * sends to it. Not for an Alltoall(v) in place,
  * whose blocks to send are where others arrive. The field `bytes` is not set. */
 struct pl_block pl_from(const struct pl_call *call, int other);
 struct pl_block pl_to(const struct pl_call *call, int other);

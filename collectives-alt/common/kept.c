@@ -1,6 +1,6 @@
 /* The state that Plumbline keeps on a communicator: its size, scratch memory (scratch.c), a private
- * communicator (private.c), the ranks that share a node (nodes.c) and memory (shared.c), and in libplumbline.so the rules
- * that can match there.
+ * communicator (private.c), the ranks that share a node (nodes.c) and memory (shared.c), the
+ * neighbours in its topology (neighbors.c), and in libplumbline.so the rules that can match there.
  *
  * All of the state hangs on one attribute, so it lives and dies with the communicator; a duplicate
  * starts without. Each thread remembers its last communicators, so most calls need not ask MPI for
@@ -32,6 +32,7 @@ static int delete_kept(MPI_Comm comm, int key, void *value, void *extra)
     pl_kept_free_shared(kept);
     if (kept->rules)
         kept->free_rules(kept->rules);
+    pl_kept_free_neighbors(kept);
     free(kept->nodes);
     free(kept);
     return rc;

@@ -9,6 +9,7 @@
 
 struct pl_nodes;
 struct pl_shared;
+struct pl_neighbors;
 
 /* Writes tables of an inner call, which depend on p, x and y alone (tools.h). */
 typedef void pl_fill(int *counts, int *first, int p, int x, int y);
@@ -39,6 +40,8 @@ struct pl_kept {
     /* shared.c */
     struct pl_shared *shared;
     bool shares_nothing; /* no memory can be shared here */
+    /* neighbors.c */
+    struct pl_neighbors *neighbors; /* NULL: not looked at yet */
     /* libplumbline.so: the rules that can match here, and the function that frees them */
     void *rules;
     void (*free_rules)(void *rules);
@@ -116,5 +119,6 @@ int pl_loud(MPI_Comm comm, MPI_Errhandler *handler, int outcome);
 void pl_kept_free_scratch(struct pl_kept *kept);
 void pl_kept_free_shared(struct pl_kept *kept);
 int pl_kept_free_private(struct pl_kept *kept);
+void pl_kept_free_neighbors(struct pl_kept *kept);
 
 #endif

@@ -44,6 +44,10 @@ enum { PL_BUNDLE_MOST = 1 << 20 };
 /* Of pipelined Bcasts. */
 #define PL_BCAST_SEGMENT                                                                           \
     PL_SEGMENT_BYTES(65536, "bytes that travel as one message", 1024, 8192, 32768, 65536, 131072)
+/* Of neighbourhood collectives that combine messages of a node. */
+#define PL_COMBINED_BYTES                                                                          \
+    PL_COUNTED("combined_bytes", 1, 4096, "of a block that is combined at most", 256, 1024, 4096,  \
+               16384)
 /* Of every <function>_as_split. */
 #define PL_PIECES PL_COUNTED("pieces", 1, 2, "calls that the data is spread over", 2, 4, 8, 16)
 

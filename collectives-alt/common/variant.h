@@ -42,6 +42,8 @@ const char *pl_function_name(enum pl_function function);
 enum pl_function pl_function_by_name(const char *name);
 /* True where an operation is applied: one count, datatype and operation on all ranks. */
 bool pl_reduces(enum pl_function function);
+/* True for neighbourhood collectives (neighbors.h), which need a communicator with a topology. */
+bool pl_has_neighbors(enum pl_function function);
 
 struct pl_kept;
 
@@ -78,7 +80,7 @@ enum { PL_DEPTH = 4 };
  * only arguments that are significant on this rank, and gives the same number on every rank.
  * PL_NO_VOLUME on inter-communicators, for calls that are not legal, for reductions of elements of
  * size 0, and past INT_MAX - p bytes or elements; PL_LOCAL_VOLUME where no rank, or only some,
- * could tell (Gatherv, Scatterv, Alltoallv). See volume.c for each function. */
+ * could tell (Gatherv, Scatterv, Alltoallv, neighbours). See volume.c for each function. */
 enum { PL_NO_VOLUME = -1, PL_LOCAL_VOLUME = -2 };
 long long pl_volume_found(const struct pl_call *call);
 static inline long long pl_volume(const struct pl_call *call)
@@ -171,7 +173,8 @@ struct pl_variant {
  * (pl_private_limit), or memory cannot be shared; the call is left to the library. */
 enum { PL_LEFT = -1 };
 
-/* False where not all ranks know the volume of a call: Gatherv, Scatterv, Alltoallv. */
+/* False where not all ranks know the volume of a call: Gatherv, Scatterv, Alltoallv, and
+ * neighbourhood collectives. */
 bool pl_has_volume(enum pl_function function);
 /* True if all ranks can know that the variant stays within a bound of memory, so that a profile may
  * name it. */

@@ -10,6 +10,8 @@
  *   Reduce_scatter                                   sum of recvcounts * size
  *   Reduce_scatter_block                             recvcount * size * p
  *   Gatherv, Scatterv, Alltoallv                     PL_LOCAL_VOLUME: only the root knows, or none
+ *   Neighbor_allgather(v), Neighbor_alltoall(v)      the same: ranks have other numbers of
+ * neighbours
  *
  * Each line reads only arguments that are significant on the rank, MPI_IN_PLACE included (a root of
  * Gather that sends in place has significant receive arguments, and so on). The standard makes the
@@ -127,6 +129,10 @@ long long pl_volume_on(const struct pl_call *call, int p, int rank)
     case PL_FN_gatherv:
     case PL_FN_scatterv:
     case PL_FN_alltoallv:
+    case PL_FN_neighbor_allgather:
+    case PL_FN_neighbor_allgatherv:
+    case PL_FN_neighbor_alltoall:
+    case PL_FN_neighbor_alltoallv:
         return PL_LOCAL_VOLUME;
     case PL_FN_reduce_local:
     case PL_FUNCTION_COUNT:

@@ -4,8 +4,8 @@
  * Only arguments that are significant on this rank are looked at. Where one rank alone can see that
  * a call is not legal, that rank gets the error, and the others wait, as they do without us; a root
  * whose own block does not fit gets it when all have been through. */
+#include "neighbors.h"
 #include "preload.h"
-#include "tools.h"
 
 #include <stdlib.h>
 
@@ -167,8 +167,42 @@ static PL_NOT_INLINE bool legal_reduction(const struct pl_call *call,
            ((exscan && comm_state->rank == 0) || !is_missing(call->recvbuf, own, type));
 }
 
+/* --- neighbourhood collectives --- */
+
+static bool legal_blocks(const void *buf, int count, const int *counts, const int *displs,
+                         MPI_Datatype type, int neighbors)
+{
+    long long most = counts ? 0 : count;
+    if (neighbors == 0)
+        return true;
+    for (int i = 0; counts && i < neighbors; i++) {
+        if (counts[i] < 0)
+            return false;
+        most = counts[i] > most ? counts[i] : most;
+    }
+    const struct side side = {.buf = buf, .type = type, .count = most};
+    return (!counts || displs) && is_taken(&side);
+}
+
+/* A function with a table has it where there are neighbours; of a communicator without a topology
+ * no call is legal. */
+static PL_NOT_INLINE bool legal_neighbors(const struct pl_call *call)
+{
+    int in, out;
+    const bool out_table = call->function == PL_FN_neighbor_alltoallv;
+    const bool in_table = out_table || call->function == PL_FN_neighbor_allgatherv;
+    return pl_degrees(call->comm, &in, &out) && (!out_table || call->sendcounts || out == 0) &&
+           (!in_table || call->recvcounts || in == 0) &&
+           legal_blocks(call->sendbuf, call->sendcount, call->sendcounts, call->sdispls,
+                        call->sendtype, out) &&
+           legal_blocks(call->recvbuf, call->recvcount, call->recvcounts, call->rdispls,
+                        call->recvtype, in);
+}
+
 bool pl_legal(const struct pl_call *call, const struct pl_comm_state *comm_state)
 {
+    if (pl_has_neighbors(call->function))
+        return legal_neighbors(call);
     if (moves[call->function].receives != NOBODY)
         return legal_move(call, comm_state);
     return call->function == PL_FN_barrier || legal_reduction(call, comm_state);
@@ -193,8 +227,12 @@ static bool lasts(MPI_Op op, MPI_Datatype type)
     return pl_common_size(type) > 0 || pl_find_known(op, type);
 }
 
+/* Calls of neighbours are never remembered: that their counts are the same would take a look at as
+ * many of them. */
 bool pl_lasts(const struct pl_call *call, const struct pl_comm_state *comm_state)
 {
+    if (pl_has_neighbors(call->function))
+        return false;
     if (moves[call->function].receives != NOBODY)
         return (!sends(call, comm_state) || lasts(MPI_OP_NULL, call->sendtype)) &&
                (!receives(call, comm_state) || lasts(MPI_OP_NULL, call->recvtype));

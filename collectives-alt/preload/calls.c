@@ -6,8 +6,8 @@
  * end. It is a `struct file`, then a slot for each rank: a `struct header` and the entries it uses,
  * as tuner/plumbline/results/recorded.py reads it. A slot has room for all entries there may be;
  * disk it takes as they come. */
+#include "neighbors.h"
 #include "preload.h"
-#include "tools.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -136,10 +136,17 @@ static long long vector_bytes(const int *counts, int p, MPI_Datatype type)
 }
 
 /* Where ranks may send different amounts, what this rank knows of them: the root of Gatherv and
- * Scatterv all, another one its own, as if all were like it; of Alltoallv what it receives. */
+ * Scatterv all, another one its own, as if all were like it; of Alltoallv and of neighbours what it
+ * receives. */
 static long long local_bytes(const struct pl_call *call, const struct pl_comm_state *comm_state)
 {
     const bool root = call->root == comm_state->rank;
+    int in = 0, out;
+    if (pl_has_neighbors(call->function)) {
+        pl_degrees(call->comm, &in, &out);
+        return call->recvcounts ? vector_bytes(call->recvcounts, in, call->recvtype)
+                                : vector_bytes(&call->recvcount, 1, call->recvtype) * in;
+    }
     switch (call->function) {
     case PL_FN_gatherv:
         return root ? vector_bytes(call->recvcounts, comm_state->p, call->recvtype)

@@ -4,16 +4,21 @@
 
 #include <string.h>
 
-static const struct pl_form immediate[] = {
+/* Neighbourhood collectives come behind; the probe has them as a pattern (pattern/). */
+enum { FUNCTIONS = PL_FN_reduce_local + 1 };
+
+static const struct pl_form immediate[FUNCTIONS] = {
 #define PL_FUNCTION(symbol, name)                                                                  \
     {"MPI_I" #symbol, "i" #symbol "_as_" #symbol, PL_FN_##symbol, pl_immediate},
+#define PL_NEIGHBOR_FUNCTION(...)
 #include "functions.def"
 #undef PL_FUNCTION
 };
 
-static const struct pl_form persistent[] = {
+static const struct pl_form persistent[FUNCTIONS] = {
 #define PL_FUNCTION(symbol, name)                                                                  \
     {"MPI_" #name "_init", #symbol "_init_as_" #symbol, PL_FN_##symbol, pl_persistent},
+#define PL_NEIGHBOR_FUNCTION(...)
 #include "functions.def"
 #undef PL_FUNCTION
 };
@@ -26,9 +31,8 @@ static bool is_there(const struct pl_form *form)
 
 const struct pl_form *pl_form_at(int place)
 {
-    for (int i = 0; i < 2 * PL_FUNCTION_COUNT; i++) {
-        const struct pl_form *form =
-            i < PL_FUNCTION_COUNT ? &immediate[i] : &persistent[i - PL_FUNCTION_COUNT];
+    for (int i = 0; i < 2 * FUNCTIONS; i++) {
+        const struct pl_form *form = i < FUNCTIONS ? &immediate[i] : &persistent[i - FUNCTIONS];
         if (is_there(form) && place-- == 0)
             return form;
     }

@@ -142,6 +142,7 @@ MAKER(intercomm_create,
 #else
 #define PERSISTENT(name, PARAMETERS, function, ...)
 #endif
+#define PL_COLLECTIVE_NEIGHBORS(...)
 #include "collectives.def"
 /* clang-format on */
 

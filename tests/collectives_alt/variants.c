@@ -299,7 +299,7 @@ int main(int argc, char **argv)
     barrier_prepare();
     const int group_count = groups_make(groups);
     long failures = 0;
-    for (int f = 0; f < PL_FUNCTION_COUNT; f++) {
+    for (int f = 0; f <= PL_FN_reduce_local; f++) { /* neighbours: neighbors.c */
         struct subjects subjects =
             subjects_make((enum pl_function)f, options.names, options.name, options.large);
         if (subjects.size > 0)

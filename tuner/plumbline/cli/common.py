@@ -106,6 +106,12 @@ def functions(catalogue: Catalogue, names: Sequence[str]) -> list[str]:
     known = [*catalogue.names, *(pattern.name for pattern in catalogue.patterns)]
     found = [name if name in known else name_of(name) for name in names]
     unknown = [name for name, one in zip(names, found, strict=True) if one not in known]
+    unmeasured = {variant.function for variant in catalogue.variants}.intersection(unknown)
+    if unmeasured:
+        raise UsageError(
+            f"{', '.join(sorted(unmeasured))}: the probe measures neighbourhood collectives as "
+            "operations of the pattern `neighbourhood` alone (`plumbline suite`), without variants"
+        )
     if unknown:
         raise UsageError(
             f"the probe knows no function {', '.join(unknown)}{mistakes.instead(unknown, known)}"

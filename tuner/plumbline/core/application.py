@@ -23,6 +23,8 @@ _WORTH = 0.99
 _MOST_SIZES = 21
 # A call is told by a measured size that is no farther away than this.
 _REACH = 2.0
+# Functions that are recorded, but that no campaign measures.
+_OF_NEIGHBORS = "MPI_Neighbor_"
 
 
 class _Cell(Protocol):
@@ -115,7 +117,9 @@ class Application(
         return [
             call
             for call in self.calls
-            if (call.nprocs, call.nodes) == (nprocs, nodes) and call.bytes is not None
+            if (call.nprocs, call.nodes) == (nprocs, nodes)
+            and call.bytes is not None
+            and not call.function.startswith(_OF_NEIGHBORS)
         ]
 
     def sizes(self, function: str, nprocs: int, nodes: int) -> list[int]:
@@ -162,8 +166,8 @@ def require(found: Application, nprocs: int, nodes: int) -> None:
     if any(calls.bytes for calls in found.on(nprocs, nodes)):
         return
     raise UsageError(
-        f"the profile has no calls on communicators of {nprocs} ranks on {counted(nodes, 'node')}; "
-        "it has "
+        f"the profile has no calls that can be measured on communicators of {nprocs} ranks on "
+        f"{counted(nodes, 'node')}; it has "
         + (", ".join(f"{share:.0%} on {name}" for name, share in shapes(found)) or "none at all")
         + ": choose nprocs and nodes from these"
     )
