@@ -66,6 +66,7 @@ static void list_variant(struct pl_json *json, const struct pl_variant *variant)
         list_parameter(json, &variant->parameters[i]);
     pl_json_end(json);
     pl_json_integer(json, "scratch_volumes", variant->scratch_volumes);
+    pl_json_integer(json, "least_ranks", variant->least_ranks);
     pl_json_bool(json, "deployable", pl_deployable(variant));
     pl_json_text(json, "summary", variant->summary);
     pl_json_end(json);

@@ -88,4 +88,5 @@ out:
 }
 
 PL_DESCRIBE(PL_ALGORITHM, allgather, allgather_bine, run,
-            "Bine butterfly, the far ranks first (De Sensi et al. 2025)", .scratch_volumes = 3);
+            "Bine butterfly, the far ranks first (De Sensi et al. 2025)", .scratch_volumes = 3,
+            .least_ranks = 4);

@@ -126,4 +126,4 @@ out:
 
 PL_DESCRIBE(PL_ALGORITHM, allgather, allgather_recursive_multiplying, pl_allgather_by_multiplying,
             "exchange in groups of up to k ranks (Ruefenacht et al. 2017)", .scratch_volumes = 1,
-            .parameters = {PL_MULTIPLYING_RADIX});
+            .parameters = {PL_MULTIPLYING_RADIX}, .least_ranks = 4);

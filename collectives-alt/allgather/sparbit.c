@@ -14,4 +14,4 @@
 
 PL_DESCRIBE(PL_ALGORITHM, allgather, allgather_sparbit, pl_allgather_far_first,
             "ceil(log2 p) rounds, the far ranks first (Sparbit, Loch, Koslovski 2021)",
-            .scratch_volumes = 2, .parameters = {PL_FIXED(INT_MAX)});
+            .scratch_volumes = 2, .parameters = {PL_FIXED(INT_MAX)}, .least_ranks = 4);

@@ -107,4 +107,5 @@ PL_DESCRIBE(PL_ALGORITHM, allgatherv, allgatherv_circulant, run,
             "blocks of all parts on a circulant graph, any counts (Traeff 2022)",
             .scratch_volumes = 3,
             .parameters = {PL_SEGMENT_BYTES(65536, "bytes of a message, about", 1024, 8192, 32768,
-                                            65536, 262144)});
+                                            65536, 262144)},
+            .least_ranks = 4);

@@ -127,4 +127,5 @@ PL_DESCRIBE(PL_ALGORITHM, allreduce, allreduce_recursive_multiplying, run,
                             .most = MOST,
                             .standard = 4,
                             .tries = {3, 4, 5, 6, 8, MOST},
-                            .summary = "k: ranks of a group"}});
+                            .summary = "k: ranks of a group"}},
+            .least_ranks = 4);

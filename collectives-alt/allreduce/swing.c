@@ -52,4 +52,4 @@ out:
 
 PL_DESCRIBE(PL_ALGORITHM, allreduce, allreduce_swing, run,
             "halving and doubling with peers on both sides in turn (Swing, NSDI 2024)",
-            .restrictions = PL_BUILTIN_OP, .scratch_volumes = 2);
+            .restrictions = PL_BUILTIN_OP, .scratch_volumes = 2, .least_ranks = 4);

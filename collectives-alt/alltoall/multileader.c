@@ -18,4 +18,5 @@
 PL_DESCRIBE(PL_ALGORITHM, alltoall, alltoall_multileader, pl_alltoall_by_nodes,
             "leaders exchange what is for whole nodes (Kinkead et al. 2025)",
             .scratch_volumes = 3 * PL_GROUP_MOST,
-            .parameters = {PL_COUNTED("leaders", 1, 4, "of each node", 1, 2, 4, 8, 16)});
+            .parameters = {PL_COUNTED("leaders", 1, 4, "of each node", 1, 2, 4, 8, 16)},
+            .least_ranks = 4);

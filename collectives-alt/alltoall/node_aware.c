@@ -13,4 +13,4 @@
 
 PL_DESCRIBE(PL_ALGORITHM, alltoall, alltoall_node_aware, pl_alltoall_by_nodes,
             "ranks exchange what is for whole nodes, then inside nodes (Kinkead et al. 2025)",
-            .scratch_volumes = 5, .parameters = {PL_FIXED(INT_MAX)});
+            .scratch_volumes = 5, .parameters = {PL_FIXED(INT_MAX)}, .least_ranks = 4);

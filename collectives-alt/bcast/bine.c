@@ -75,4 +75,4 @@ out:
 
 PL_DESCRIBE(PL_ALGORITHM, bcast, bcast_bine, run,
             "Bine tree, binomial with shorter distances (De Sensi et al. 2025)",
-            .scratch_volumes = 1);
+            .scratch_volumes = 1, .least_ranks = 4);

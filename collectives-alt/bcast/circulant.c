@@ -134,4 +134,4 @@ out:
 
 PL_DESCRIBE(PL_ALGORITHM, bcast, bcast_circulant, run,
             "segments on a circulant graph in the fewest rounds (Traeff 2022)",
-            .scratch_volumes = 1, .parameters = {PL_BCAST_SEGMENT});
+            .scratch_volumes = 1, .parameters = {PL_BCAST_SEGMENT}, .least_ranks = 4);

@@ -171,4 +171,4 @@ out:
 
 PL_DESCRIBE(PL_ALGORITHM, bcast, bcast_double_tree, run,
             "two binary trees, each with half of the segments (Sanders et al. 2009)",
-            .scratch_volumes = 1, .parameters = {PL_BCAST_SEGMENT});
+            .scratch_volumes = 1, .parameters = {PL_BCAST_SEGMENT}, .least_ranks = 4);

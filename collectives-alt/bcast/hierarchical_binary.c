@@ -45,4 +45,4 @@ out:
 
 PL_DESCRIBE(PL_ALGORITHM, bcast, bcast_hierarchical_binary, run,
             "binary trees between nodes and inside them, in segments", .scratch_volumes = 1,
-            .parameters = {PL_BCAST_SEGMENT});
+            .parameters = {PL_BCAST_SEGMENT}, .least_ranks = 4);

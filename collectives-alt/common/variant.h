@@ -152,6 +152,9 @@ struct pl_variant {
     /* Scratch memory that does not depend on the volume, beside that: in all, and for each rank of
      * the communicator. */
     int scratch_bytes, scratch_rank_bytes;
+    /* On fewer ranks it passes the messages of a simpler variant, and searches do not try it; 0: on
+     * any number. */
+    int least_ranks;
     /* Those with a name; without, the standard value is a constant of a body that several share. */
     struct pl_parameter parameters[PL_PARAMETERS_MAX];
     /* Collective over call->comm. Returns MPI_SUCCESS or an error, which the error handler of
@@ -257,8 +260,8 @@ bool pl_bears_alias_in_exscan(void);
 void pl_accept_no_more(void);
 
 /* Restrictions that this call would break (0: the variant may run). Equal on all ranks for what the
- * standard makes equal (op, signature); MPI_IN_PLACE is looked at on this rank. Collective the first
- * time that a variant with PL_ONE_NODE is asked about on a communicator. */
+ * standard makes equal (op, signature); MPI_IN_PLACE is looked at on this rank. Collective the
+ * first time that a variant with PL_ONE_NODE is asked about on a communicator. */
 unsigned pl_variant_obstacles(const struct pl_variant *variant, const struct pl_call *call);
 
 /* The same for a variant of this very function and a call that has a volume; nobody is asked about

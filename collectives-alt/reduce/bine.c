@@ -44,4 +44,4 @@ out:
 
 PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_bine, run,
             "a binomial tree of near ranks on both sides (Bine trees, SC 2025)",
-            .restrictions = PL_COMMUTATIVE, .scratch_volumes = 3);
+            .restrictions = PL_COMMUTATIVE, .scratch_volumes = 3, .least_ranks = 4);

@@ -64,4 +64,4 @@ out:
 
 PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_bine_halving, run,
             "halving, then a gather on a Bine tree (SC 2025)", .restrictions = PL_BUILTIN_OP,
-            .scratch_volumes = 3);
+            .scratch_volumes = 3, .least_ranks = 4);

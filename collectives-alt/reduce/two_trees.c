@@ -15,4 +15,5 @@ PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_two_trees, pl_reduce_on_two_trees,
             "two binary trees with a half of the vector each, in segments (Sanders et al. 2009)",
             .restrictions = PL_BUILTIN_OP, .scratch_volumes = 2,
             .parameters = {PL_SEGMENT_BYTES(16384, "bytes that one message carries", 1024, 4096,
-                                            16384, 65536, 262144)});
+                                            16384, 65536, 262144)},
+            .least_ranks = 4);

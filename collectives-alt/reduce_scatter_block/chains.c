@@ -13,4 +13,4 @@
 PL_DESCRIBE(PL_ALGORITHM, reduce_scatter_block, reduce_scatter_block_chains,
             pl_reduce_scatter_by_chains,
             "two chains of neighbours, which keep the order (Patarasuk and Yuan 2009, cut open)",
-            .scratch_volumes = 7);
+            .scratch_volumes = 7, .least_ranks = 4);

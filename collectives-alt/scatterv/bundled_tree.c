@@ -17,4 +17,5 @@
 
 PL_DESCRIBE(PL_ALGORITHM, scatterv, scatterv_bundled_tree, pl_bundled_tree,
             "short blocks on a tree in bundles, long ones directly (after Traeff 2004)",
-            .scratch_bytes = 2 * PL_BUNDLE_MOST, .parameters = {PL_TREE_RADIX, PL_BUNDLE_BYTES});
+            .scratch_bytes = 2 * PL_BUNDLE_MOST, .parameters = {PL_TREE_RADIX, PL_BUNDLE_BYTES},
+            .least_ranks = 4);

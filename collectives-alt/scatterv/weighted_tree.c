@@ -16,4 +16,4 @@
 
 PL_DESCRIBE(PL_ALGORITHM, scatterv, scatterv_weighted_tree, pl_weighted_tree,
             "on a tree that follows the volumes, long blocks directly (Traeff 2017)",
-            .scratch_bytes = PL_BUNDLE_MOST, .parameters = {PL_BUNDLE_BYTES});
+            .scratch_bytes = PL_BUNDLE_MOST, .parameters = {PL_BUNDLE_BYTES}, .least_ranks = 4);

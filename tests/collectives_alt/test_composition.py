@@ -13,7 +13,7 @@ from tests.collectives_alt.started import Started, forced, rule, turns, variants
 
 pytestmark = pytest.mark.mpi
 
-TURNS = 17  # of started.turns: a variant of every function at a time
+TURNS = 18  # of started.turns: a variant of every function at a time
 
 
 @pytest.mark.parametrize(

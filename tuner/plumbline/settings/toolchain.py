@@ -89,7 +89,8 @@ class VariantParameter(msgspec.Struct, frozen=True):
 class Variant(msgspec.Struct, frozen=True):
     """One way to compute `function`; `kind` is mockup, algorithm or naive. It keeps at most
     `scratch_volumes` volumes of scratch memory; a number below 0 means a volume for each rank and
-    one more. It is `deployable` if a profile may name it."""
+    one more. It is `deployable` if a profile may name it. On fewer than `least_ranks` ranks it
+    passes the messages of a simpler variant."""
 
     name: str
     function: str
@@ -99,6 +100,7 @@ class Variant(msgspec.Struct, frozen=True):
     parameters: list[VariantParameter] = []
     scratch_volumes: int = 0
     deployable: bool = True
+    least_ranks: int = 0
 
     def specs(self, size: int, nprocs: int) -> list[str]:
         """As plans and profiles write it: with the standard values, then with one parameter at a

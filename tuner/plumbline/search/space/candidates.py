@@ -65,11 +65,12 @@ class CandidateSpace:
         self._space = space
         self._library = library
         self._installed = installed
-        # Naive ones are there to be compared with; nobody should get one.
+        # Naive ones are there to be compared with; nobody should get one. On fewer ranks than
+        # `least_ranks` a simpler one passes the same messages.
         self._variants = {
             variant.name: variant
             for variant in variants
-            if variant.kind != "naive" and variant.deployable
+            if variant.kind != "naive" and variant.deployable and variant.least_ranks <= nprocs
         }
         self._nprocs = nprocs
         self._unsafe = unsafe
