@@ -17,6 +17,8 @@ MATRIX = ROOM.parent / "tests" / "collectives_alt" / "cases" / "matrix.txt"
 NAMES = re.findall(
     r"^PL_NEIGHBOR_VARIANT\((\w+)\)", (ROOM / "catalogue.def").read_text(), re.MULTILINE
 )
+ILLEGAL = 5
+"""Calls of each function in neighbors.c that the library refuses: nothing replaces them."""
 FUNCTIONS = ("allgather", "allgatherv", "alltoall", "alltoallv")
 
 
@@ -65,7 +67,7 @@ def test_replaced(build: Build, tmp_path: Path, kind: str) -> None:
     functions = {one["function"]: one for one in json.loads(report.read_text())["functions"]}
     assert set(functions) == {f"MPI_Neighbor_{name}" for name in FUNCTIONS}
     for one in functions.values():
-        assert one["calls"] == one["replaced"] > 1000, one
+        assert one["calls"] - one["replaced"] == ILLEGAL and one["replaced"] > 1000, one
 
 
 def test_every_function_has_both_variants() -> None:
