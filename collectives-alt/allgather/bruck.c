@@ -19,10 +19,9 @@ enum { TAG = PL_OWN_TAG };
 /* In each round the first blocks of `rotated`, at most m of them, go to the ranks m, 2 m, …,
  * (radix - 1) m before. */
 static int rounds(const struct pl_call *call, const struct pl_gathered *parts, MPI_Comm peers,
-                  int p, int rank, char *rotated)
+                  int p, int rank, int radix, char *rotated)
 {
     int rc = MPI_SUCCESS, have = pl_gathered_bytes(parts, rank);
-    const int radix = call->values[0];
     MPI_Request *requests = pl_requests(call->comm, 2 * (radix < p ? radix : p));
     PL_NEED(call, requests);
     for (long long m = 1; m < p; m *= radix) {
@@ -44,7 +43,7 @@ out:
     return rc;
 }
 
-int pl_allgather_by_bruck(const struct pl_call *call)
+int pl_allgather_by_bruck(const struct pl_call *call, int radix)
 {
     int rc, p, rank;
     MPI_Comm peers;
@@ -58,7 +57,7 @@ int pl_allgather_by_bruck(const struct pl_call *call)
     int bytes = pl_gathered_bytes(&parts, rank);
     if (bytes > 0)
         memcpy(rotated, pl_gathered_at(&parts, rank), (size_t)bytes);
-    PL_TRY(rounds(call, &parts, peers, p, rank, rotated));
+    PL_TRY(rounds(call, &parts, peers, p, rank, radix, rotated));
     const char *from = rotated;
     for (int i = 0; i < p; i++, from += bytes) {
         const int block = rank < p - i ? rank + i : rank + i - p;
@@ -71,6 +70,11 @@ out:
     return rc;
 }
 
-PL_DESCRIBE(PL_ALGORITHM, allgather, allgather_bruck, pl_allgather_by_bruck,
+int pl_allgather_by_bruck_of_radix(const struct pl_call *call)
+{
+    return pl_allgather_by_bruck(call, call->values[0]);
+}
+
+PL_DESCRIBE(PL_ALGORITHM, allgather, allgather_bruck, pl_allgather_by_bruck_of_radix,
             "rounds at distances 1, radix, radix^2, … for any p (Bruck et al. 1997)",
             .scratch_volumes = 2, .parameters = {PL_BRUCK_RADIX});

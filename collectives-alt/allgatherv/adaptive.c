@@ -56,7 +56,8 @@ static int run(const struct pl_call *call)
         return MPI_SUCCESS;
     if (pl_volume(call) >= call->values[1])
         return pl_allgather_in_pieces(call, PIECE);
-    return some <= call->values[0] ? directly(call, peers, p, rank) : pl_allgather_by_bruck(call);
+    return some <= call->values[0] ? directly(call, peers, p, rank)
+                                   : pl_allgather_by_bruck(call, 2);
 out:
     return rc;
 }

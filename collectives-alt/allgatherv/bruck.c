@@ -9,6 +9,6 @@
 #include "gathered.h"
 #include "parameters.h"
 
-PL_DESCRIBE(PL_ALGORITHM, allgatherv, allgatherv_bruck, pl_allgather_by_bruck,
+PL_DESCRIBE(PL_ALGORITHM, allgatherv, allgatherv_bruck, pl_allgather_by_bruck_of_radix,
             "rounds at distances 1, radix, radix^2, … for any p (Bruck et al. 1997)",
             .scratch_volumes = 2, .parameters = {PL_BRUCK_RADIX});
