@@ -145,7 +145,9 @@ def test_a_campaign_file_names_it_beside_itself(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="profile must name a file"):
         load(file, {})
     file.write_text('nprocs = 8\nprofile = "application.json"\n')
-    with pytest.raises(UsageError, match="no calls on communicators of 8 ranks"):
+    with pytest.raises(
+        UsageError, match="no calls that can be measured on communicators of 8 ranks"
+    ):
         load(file, {})
 
 
