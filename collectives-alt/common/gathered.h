@@ -47,9 +47,9 @@ int pl_exchange(const struct pl_call *call, const struct pl_exchange *exchange, 
 /* Algorithms of both functions; their files in allgather/ say what they do. */
 int pl_allgather_on_a_ring(const struct pl_call *call);
 int pl_allgather_by_bruck(const struct pl_call *call, int radix);
+/* Parameter: the radix. */
 int pl_allgather_by_bruck_of_radix(const struct pl_call *call);
-    /* that of the parameter */                              /* parameter: the radix */
-int pl_allgather_by_multiplying(const struct pl_call *call); /* parameter: the radix */
+int pl_allgather_by_multiplying(const struct pl_call *call);
 /* An algorithm of Allgather alone. Parameter: the most blocks of a message. */
 int pl_allgather_far_first(const struct pl_call *call);
 

@@ -3,7 +3,7 @@
  * PL_G_SHAPE(more): these as arguments;
  * PL_C_SHAPE: arguments out of a call `c`;
  * PL_F_SHAPE: statements that put the parameters into a struct pl_call `call`, but for comm;
- * PL_E_SHAPE: whether the parameters are those of a call `c`, but for comm and what is in tables. */
+ * PL_E_SHAPE: whether the parameters are those of a call `c`, but for comm and what tables have. */
 #ifndef PL_SHAPES_H
 #define PL_SHAPES_H
 

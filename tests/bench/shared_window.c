@@ -26,7 +26,8 @@ static int p, me, n;
 static unsigned long call;
 static MPI_Comm comm = MPI_COMM_WORLD;
 static float from[MOST / sizeof(float)];
-static char to[64 * MOST];
+static float sums[64 * MOST / sizeof(float)];
+static char *const to = (char *)sums;
 
 static void await(atomic_ulong *counter, unsigned long value)
 {
@@ -96,7 +97,7 @@ static void own_allreduce(void)
 {
     begin();
     put(from, n);
-    float *sum = (float *)to;
+    float *sum = sums;
     memcpy(sum, get(0), (size_t)n);
     for (int rank = 1; rank < p; rank++) {
         const float *other = get(rank);
@@ -176,10 +177,10 @@ static void check(const struct row *row, int way)
     const int elements = n / (int)sizeof(float);
     for (int i = 0; i < elements; i++)
         from[i] = (float)(me + 1 + i % 7);
-    memset(to, 0, sizeof to);
+    memset(sums, 0, sizeof sums);
     row->ways[way]();
     int wrong = 0;
-    const float *sum = (const float *)to;
+    const float *sum = sums;
     for (int i = 0; i < elements; i++) {
         if (strcmp(row->name, "MPI_Bcast") == 0)
             wrong += from[i] != (float)(1 + i % 7);
