@@ -29,7 +29,7 @@ static int enter(int place, int q, int p, int *list, int blocks)
     return blocks;
 }
 
-static int rounds(const struct pl_call *call, const struct pl_exchange *exchange, int q)
+static int rounds(const struct pl_call *call, const struct pl_block_rounds *exchange, int q)
 {
     int rc = MPI_SUCCESS, levels = 0, known = 1;
     const int p = exchange->p, rank = exchange->rank;
@@ -65,7 +65,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     struct pl_gathered parts;
-    struct pl_exchange exchange;
+    struct pl_block_rounds exchange;
     PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_exchange_begin(call, p, rank, p / 2 + 1, &parts, &exchange));
     const int q = p - p % 2, last = p - 1, all = p * parts.unit;

@@ -19,7 +19,7 @@
 #include "parameters.h"
 
 /* Brings the offsets first, first + stride, … below p, from the rank `distance` before. */
-static int bring(const struct pl_call *call, const struct pl_exchange *exchange, int distance,
+static int bring(const struct pl_call *call, const struct pl_block_rounds *exchange, int distance,
                  int first, int stride)
 {
     const int p = exchange->p, rank = exchange->rank;
@@ -39,7 +39,7 @@ static int bring(const struct pl_call *call, const struct pl_exchange *exchange,
 }
 
 /* Grows the trees below `offset`, whose children are `distance`, half of that, … away. */
-static int grow(const struct pl_call *call, const struct pl_exchange *exchange, int offset,
+static int grow(const struct pl_call *call, const struct pl_block_rounds *exchange, int offset,
                 int distance, int stride)
 {
     int rc = MPI_SUCCESS;
@@ -55,7 +55,7 @@ int pl_allgather_far_first(const struct pl_call *call)
 {
     int rc, p, rank, half = 1;
     struct pl_gathered parts;
-    struct pl_exchange exchange;
+    struct pl_block_rounds exchange;
     PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_exchange_begin(call, p, rank, p / 2, &parts, &exchange));
     while (half < p - half)

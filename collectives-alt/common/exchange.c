@@ -4,10 +4,10 @@
 enum { TAG = 61 };
 
 int pl_exchange_begin(const struct pl_call *call, int p, int rank, int most,
-                      struct pl_gathered *parts, struct pl_exchange *exchange)
+                      struct pl_gathered *parts, struct pl_block_rounds *exchange)
 {
     int rc;
-    *exchange = (struct pl_exchange){.parts = parts, .p = p, .rank = rank};
+    *exchange = (struct pl_block_rounds){.parts = parts, .p = p, .rank = rank};
     PL_TRY(pl_private(call->comm, &exchange->peers));
     PL_TRY(pl_gathered_begin(call, p, rank, parts));
     const size_t message = (size_t)most * (size_t)parts->unit;
@@ -21,14 +21,14 @@ out:
 }
 
 /* One block is sent from its place and received into it. */
-static void *message_of(const struct pl_exchange *exchange, const int *list, int blocks,
+static void *message_of(const struct pl_block_rounds *exchange, const int *list, int blocks,
                         char *message)
 {
     return blocks == 1 ? pl_gathered_at(exchange->parts, list[0]) : message;
 }
 
-int pl_exchange(const struct pl_call *call, const struct pl_exchange *exchange, int to, int sent,
-                int from, int received)
+int pl_exchange(const struct pl_call *call, const struct pl_block_rounds *exchange, int to,
+                int sent, int from, int received)
 {
     int rc = MPI_SUCCESS;
     const struct pl_gathered *parts = exchange->parts;

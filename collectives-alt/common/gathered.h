@@ -28,7 +28,7 @@ int pl_gathered_span(const struct pl_gathered *parts, int p, int first, int coun
 int pl_allgather_in_pieces(const struct pl_call *call, int most);
 
 /* The rounds of an Allgather that moves blocks from several places as one message. */
-struct pl_exchange {
+struct pl_block_rounds {
     MPI_Comm peers;
     const struct pl_gathered *parts;
     int p, rank;
@@ -39,10 +39,10 @@ struct pl_exchange {
 /* Calls pl_gathered_begin. A message has `most` blocks at most. Uses PL_SLOT_WORK and PL_SLOT_AUX.
  */
 int pl_exchange_begin(const struct pl_call *call, int p, int rank, int most,
-                      struct pl_gathered *parts, struct pl_exchange *exchange);
+                      struct pl_gathered *parts, struct pl_block_rounds *exchange);
 /* Sends so many blocks of the list `out`, and receives so many of `in`. */
-int pl_exchange(const struct pl_call *call, const struct pl_exchange *exchange, int to, int sent,
-                int from, int received);
+int pl_exchange(const struct pl_call *call, const struct pl_block_rounds *exchange, int to,
+                int sent, int from, int received);
 
 /* Algorithms of both functions; their files in allgather/ say what they do. */
 int pl_allgather_on_a_ring(const struct pl_call *call);

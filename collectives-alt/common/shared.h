@@ -64,7 +64,7 @@ struct pl_shared {
     struct pl_ring_state lines, ring;
 };
 
-struct pl_step {
+struct pl_shared_step {
     uint64_t number, must_be_read; /* the latter before this step is written */
     size_t at;
     bool small;
@@ -103,7 +103,7 @@ void pl_shared_wait_for_readers(struct pl_shared *shared, uint64_t number);
 
 /* The next place in a ring of `size` units for a step that takes `room` of them. */
 static inline void pl_ring_next(struct pl_ring_state *ring, size_t size, size_t room,
-                                struct pl_step *step)
+                                struct pl_shared_step *step)
 {
     const size_t segment_size = size / PL_SEGMENTS;
     size_t at = ring->next;
@@ -122,9 +122,9 @@ static inline void pl_ring_next(struct pl_ring_state *ring, size_t size, size_t 
 }
 
 /* Begins a step in which a rank writes up to `bytes`, equal on all ranks. */
-static inline struct pl_step pl_step_begin(struct pl_shared *shared, size_t bytes)
+static inline struct pl_shared_step pl_step_begin(struct pl_shared *shared, size_t bytes)
 {
-    struct pl_step step = {.number = ++shared->number, .small = bytes <= PL_LINE_BYTES};
+    struct pl_shared_step step = {.number = ++shared->number, .small = bytes <= PL_LINE_BYTES};
     if (step.small)
         pl_ring_next(&shared->lines, PL_LINES, 1, &step);
     else
@@ -133,7 +133,7 @@ static inline struct pl_step pl_step_begin(struct pl_shared *shared, size_t byte
     return step;
 }
 
-static inline void *pl_step_place(const struct pl_shared *shared, const struct pl_step *step,
+static inline void *pl_step_place(const struct pl_shared *shared, const struct pl_shared_step *step,
                                   int rank)
 {
     struct pl_shared_part *part = &shared->parts[rank];
@@ -141,7 +141,7 @@ static inline void *pl_step_place(const struct pl_shared *shared, const struct p
 }
 
 /* Where this rank may write now. */
-static inline void *pl_step_own(struct pl_shared *shared, const struct pl_step *step)
+static inline void *pl_step_own(struct pl_shared *shared, const struct pl_shared_step *step)
 {
     if (shared->all_read < step->must_be_read)
         pl_shared_wait_for_readers(shared, step->must_be_read);
@@ -149,14 +149,14 @@ static inline void *pl_step_own(struct pl_shared *shared, const struct pl_step *
 }
 
 /* What this rank has written is for all now. */
-static inline void pl_step_publish(struct pl_shared *shared, const struct pl_step *step)
+static inline void pl_step_publish(struct pl_shared *shared, const struct pl_shared_step *step)
 {
     struct pl_shared_part *part = &shared->parts[shared->rank];
     _Atomic uint64_t *counter = step->small ? &part->lines[step->at].number : &part->written;
     atomic_store_explicit(counter, step->number, memory_order_release);
 }
 
-static inline void pl_step_write(struct pl_shared *shared, const struct pl_step *step,
+static inline void pl_step_write(struct pl_shared *shared, const struct pl_shared_step *step,
                                  const void *from, size_t bytes)
 {
     void *to = pl_step_own(shared, step);
@@ -166,8 +166,8 @@ static inline void pl_step_write(struct pl_shared *shared, const struct pl_step 
 }
 
 /* What another rank, or this one, has written, which is waited for. */
-static inline const void *pl_step_of(const struct pl_shared *shared, const struct pl_step *step,
-                                     int rank)
+static inline const void *pl_step_of(const struct pl_shared *shared,
+                                     const struct pl_shared_step *step, int rank)
 {
     struct pl_shared_part *part = &shared->parts[rank];
     pl_shared_await(shared, step->small ? &part->lines[step->at].number : &part->written,
@@ -176,7 +176,7 @@ static inline const void *pl_step_of(const struct pl_shared *shared, const struc
 }
 
 /* This rank reads nothing more of the step. */
-static inline void pl_step_end(struct pl_shared *shared, const struct pl_step *step)
+static inline void pl_step_end(struct pl_shared *shared, const struct pl_shared_step *step)
 {
     atomic_store_explicit(&shared->parts[shared->rank].read, step->number, memory_order_release);
 }

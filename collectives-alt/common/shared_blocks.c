@@ -18,7 +18,7 @@ int pl_shared_barrier(const struct pl_call *call)
     int rc;
     struct pl_shared *shared;
     PL_TRY(pl_shared(call, &shared));
-    const struct pl_step step = pl_step_begin(shared, 0);
+    const struct pl_shared_step step = pl_step_begin(shared, 0);
     pl_step_own(shared, &step);
     pl_step_publish(shared, &step);
     for (int rank = 0; rank < shared->p; rank++)
@@ -41,7 +41,7 @@ int pl_shared_bcast(const struct pl_call *call)
         PL_TRY(pl_pack(call->recvbuf, call->recvcount, call->recvtype, all, n, call->comm));
     for (int at = 0; at < n; at += PL_STEP_BYTES) {
         const size_t bytes = least(PL_STEP_BYTES, n - at);
-        const struct pl_step step = pl_step_begin(shared, bytes);
+        const struct pl_shared_step step = pl_step_begin(shared, bytes);
         if (root)
             pl_step_write(shared, &step, all + at, bytes);
         else
@@ -64,7 +64,7 @@ static void collect(struct pl_shared *shared, const struct pl_block *block, cons
         memcpy(all + (size_t)shared->rank * width, own, width);
     for (int at = 0; at < block->bytes; at += PL_STEP_BYTES) {
         const size_t bytes = least(PL_STEP_BYTES, block->bytes - at);
-        const struct pl_step step = pl_step_begin(shared, bytes);
+        const struct pl_shared_step step = pl_step_begin(shared, bytes);
         if (writes)
             pl_step_write(shared, &step, own + at, bytes);
         for (int i = 1; reads && i < shared->p; i++) {
@@ -105,8 +105,8 @@ int pl_shared_allgather(const struct pl_call *call)
 }
 
 /* Pieces of all blocks, one behind the other, that the ranks get which read a step. */
-static void write_pieces(struct pl_shared *shared, const struct pl_step *step, const char *all,
-                         size_t width, size_t bytes)
+static void write_pieces(struct pl_shared *shared, const struct pl_shared_step *step,
+                         const char *all, size_t width, size_t bytes)
 {
     char *to = pl_step_own(shared, step);
     for (int rank = 0; rank < shared->p; rank++)
@@ -114,7 +114,7 @@ static void write_pieces(struct pl_shared *shared, const struct pl_step *step, c
     pl_step_publish(shared, step);
 }
 
-static void read_piece(const struct pl_shared *shared, const struct pl_step *step, int from,
+static void read_piece(const struct pl_shared *shared, const struct pl_shared_step *step, int from,
                        char *to, size_t bytes)
 {
     const char *pieces = pl_step_of(shared, step, from);
@@ -141,7 +141,7 @@ int pl_shared_scatter(const struct pl_call *call)
     }
     for (int at = 0; at < block; at += piece) {
         const size_t bytes = least(piece, block - at);
-        const struct pl_step step = pl_step_begin(shared, bytes * (size_t)shared->p);
+        const struct pl_shared_step step = pl_step_begin(shared, bytes * (size_t)shared->p);
         if (root)
             write_pieces(shared, &step, (const char *)all + at, (size_t)block, bytes);
         else
@@ -175,7 +175,7 @@ int pl_shared_alltoall(const struct pl_call *call)
     }
     for (int at = 0; at < block; at += piece) {
         const size_t bytes = least(piece, block - at);
-        const struct pl_step step = pl_step_begin(shared, bytes * (size_t)p);
+        const struct pl_shared_step step = pl_step_begin(shared, bytes * (size_t)p);
         write_pieces(shared, &step, (const char *)out_blocks + at, (size_t)block, bytes);
         for (int i = 0; i < p; i++) {
             const int other = (shared->rank + i) % p;

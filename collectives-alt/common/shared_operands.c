@@ -14,8 +14,8 @@ static char *element(const struct pl_call *call, const void *buf, int index)
 
 /* The result over ranks 0 … last of what they have written in a step: `count` elements from element
  * `from` on. */
-static int reduce(const struct pl_call *call, struct pl_shared *shared, const struct pl_step *step,
-                  int last, int from, int count, void *to)
+static int reduce(const struct pl_call *call, struct pl_shared *shared,
+                  const struct pl_shared_step *step, int last, int from, int count, void *to)
 {
     int rc = MPI_SUCCESS;
     const size_t size = (size_t)pl_size_of(call->recvtype), skipped = (size_t)from * size;
@@ -30,14 +30,14 @@ out:
 
 /* A piece that each rank computes a part of; ends the step too. */
 static int reduce_in_parts(const struct pl_call *call, struct pl_shared *shared,
-                           const struct pl_step *step, int count, bool reads, void *to)
+                           const struct pl_shared_step *step, int count, bool reads, void *to)
 {
     int rc;
     const int p = shared->p;
     const size_t size = (size_t)pl_size_of(call->recvtype);
     const struct pl_cut cut = {.n = count, .ranges = p};
     const struct pl_range mine = pl_cut_range(&cut, shared->rank);
-    const struct pl_step parts = pl_step_begin(shared, (size_t)(count / p + 1) * size);
+    const struct pl_shared_step parts = pl_step_begin(shared, (size_t)(count / p + 1) * size);
     PL_TRY(reduce(call, shared, step, p - 1, mine.first, mine.count, pl_step_own(shared, &parts)));
     pl_step_publish(shared, &parts);
     for (int i = 0; reads && i < p; i++) {
@@ -68,7 +68,7 @@ int pl_shared_reduce(const struct pl_call *call)
         const int count = n - at < piece ? n - at : piece;
         const size_t bytes = (size_t)count * size;
         const bool in_parts = !scans && shared->p > 2 && bytes >= SHARED_FROM_BYTES;
-        const struct pl_step step = pl_step_begin(shared, bytes);
+        const struct pl_shared_step step = pl_step_begin(shared, bytes);
         void *to = reads ? element(call, call->recvbuf, at) : NULL;
         pl_step_write(shared, &step, element(call, operands, at), bytes);
         if (in_parts)
@@ -96,7 +96,7 @@ int pl_shared_reduce_scatter(const struct pl_call *call)
     for (int at = 0; at < cut.n; at += piece) {
         const int count = cut.n - at < piece ? cut.n - at : piece;
         const size_t bytes = (size_t)count * (size_t)pl_size_of(call->recvtype);
-        const struct pl_step step = pl_step_begin(shared, bytes);
+        const struct pl_shared_step step = pl_step_begin(shared, bytes);
         const int from = at > mine.first ? at : mine.first;
         const int to = at + count < end ? at + count : end;
         pl_step_write(shared, &step, element(call, operands, at), bytes);

@@ -76,7 +76,7 @@ static void share(struct pl_shared *shared, int root, char *bytes, size_t count)
 {
     for (size_t at = 0; at < count; at += PL_STEP_BYTES) {
         const size_t width = count - at < PL_STEP_BYTES ? count - at : PL_STEP_BYTES;
-        const struct pl_step step = pl_step_begin(shared, width);
+        const struct pl_shared_step step = pl_step_begin(shared, width);
         if (shared->rank == root)
             pl_step_write(shared, &step, bytes + at, width);
         else
@@ -88,7 +88,7 @@ static void share(struct pl_shared *shared, int root, char *bytes, size_t count)
 /* Nothing is passed on, but that the root has come here. */
 static void release(struct pl_shared *shared, int root)
 {
-    const struct pl_step step = pl_step_begin(shared, 0);
+    const struct pl_shared_step step = pl_step_begin(shared, 0);
     if (shared->rank == root)
         pl_step_write(shared, &step, NULL, 0);
     else
@@ -119,7 +119,7 @@ out:
 
 static void report(struct pl_shared *shared, int root)
 {
-    const struct pl_step step = pl_step_begin(shared, 0);
+    const struct pl_shared_step step = pl_step_begin(shared, 0);
     if (shared->rank != root)
         pl_step_write(shared, &step, NULL, 0);
     for (int place = 0; shared->rank == root && place < shared->p; place++)
@@ -167,7 +167,7 @@ static int reduce_shared(struct pl_shared *shared, int root, const struct pl_cal
         const size_t bytes = (size_t)elements * (size_t)size, skipped = (size_t)at * (size_t)size;
         const char *own = (const char *)value + skipped;
         char *to = (char *)room + skipped;
-        const struct pl_step step = pl_step_begin(shared, bytes);
+        const struct pl_shared_step step = pl_step_begin(shared, bytes);
         if (shared->rank != root)
             pl_step_write(shared, &step, own, bytes);
         else if (to != own)

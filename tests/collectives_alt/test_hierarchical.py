@@ -14,7 +14,7 @@ from tests.hosts import Hosts
 pytestmark = pytest.mark.mpi
 
 CHECKS = 18
-"""Of the program: two communicators, each with its tables twice and seven variants."""
+"""Checks of the program: two communicators, each with its tables twice and seven variants."""
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
-"""What winners break elsewhere, before it is measured: monotony of f at a size depends on f at the
-next larger one, split-robustness on f at a smaller one, a pattern on the functions that its right
-side is made of. `becomes` is what cells take with winners in force, over what they take in the
-table. Pure."""
+"""Predictions of what winners break elsewhere, before it is measured: monotony of f at a size
+depends on f at the next larger one, split-robustness on f at a smaller one, a pattern on the
+functions that its right side is made of. `becomes` is what cells take with winners in force, over
+what they take in the table. Pure."""
 
 from __future__ import annotations
 
