@@ -15,7 +15,7 @@ struct pl_neighbors {
     int in, out; /* how many places, those of MPI_PROC_NULL too */
     const int *sources, *destinations;
     const int *in_number, *out_number;
-    /* node_aware.c: for Neighbor_allgather(v) and for Neighbor_alltoall(v); NULL: not made yet */
+    /* routes.h: for Neighbor_allgather(v) and for Neighbor_alltoall(v); NULL: not made yet */
     struct pl_routes *routes[2];
 };
 
