@@ -9,37 +9,9 @@
  * Scratch: one vector. */
 #include "halving.h"
 
-/* Undoes the halving: both sides know one more half. */
-static int allgather(const struct pl_partial *partial, const struct pl_fold *fold,
-                     const struct pl_cut *blocks)
-{
-    int rc = MPI_SUCCESS;
-    for (int distance = fold->power / 2; distance > 0; distance /= 2) {
-        const int place = fold->place ^ distance, peer = pl_fold_rank(fold, place);
-        PL_TRY(pl_exchange_ranges(partial, pl_halves(fold, blocks, fold->place, 2 * distance), peer,
-                                  pl_halves(fold, blocks, place, 2 * distance), peer));
-    }
-out:
-    return rc;
-}
-
 static int run(const struct pl_call *call)
 {
-    int rc, p, rank;
-    struct pl_partial partial;
-    PL_TRY(pl_ranks(call, &p, &rank));
-    PL_TRY(pl_partial_start(&partial, call, call->recvcount, true));
-    const struct pl_fold fold = pl_fold_of(p, rank, 0);
-    const struct pl_cut blocks = {.n = call->recvcount, .ranges = fold.power};
-    PL_TRY(pl_fold_in(&partial, &fold, rank));
-    if (fold.place >= 0) {
-        PL_TRY(pl_halve(&partial, &fold, &blocks, true));
-        PL_TRY(pl_partial_finish(&partial, pl_halves(&fold, &blocks, fold.place, fold.power)));
-        PL_TRY(allgather(&partial, &fold, &blocks));
-    }
-    PL_TRY(pl_fold_out(&partial, &fold));
-out:
-    return rc;
+    return pl_allreduce_by_halving(call, &pl_near_first);
 }
 
 PL_DESCRIBE(PL_ALGORITHM, allreduce, allreduce_rabenseifner, run,

@@ -10,44 +10,11 @@
  * and empty ones are not sent. On a ring of ranks they pass 1, 1, 3, 5, 11, … links, those of
  * recursive halving 1, 2, 4, 8, 16, ….
  * Scratch: one vector. */
-#include "swing.h"
-
-static int allgather(const struct pl_partial *partial, const struct pl_swing *swing,
-                     const struct pl_cut *blocks)
-{
-    int rc = MPI_SUCCESS;
-    const int place = swing->fold->place, label = pl_swing_label(swing, place);
-    for (int step = swing->steps - 1; step >= 0; step--) {
-        const int peer = pl_fold_rank(swing->fold, pl_swing_peer(swing, place, step));
-        PL_TRY(pl_exchange_ranges(partial, pl_swing_own(swing, blocks, label, step + 1), peer,
-                                  pl_swing_other(swing, blocks, label, step + 1), peer));
-    }
-out:
-    return rc;
-}
+#include "halving.h"
 
 static int run(const struct pl_call *call)
 {
-    int rc, p, rank;
-    struct pl_partial partial;
-    PL_TRY(pl_ranks(call, &p, &rank));
-    if (p == 1)
-        return pl_alone(call);
-    PL_TRY(pl_partial_start(&partial, call, call->recvcount, true));
-    const struct pl_fold fold = pl_fold_of(p, rank, 0);
-    const struct pl_swing swing = pl_swing_of(&fold);
-    const struct pl_cut blocks = {.n = call->recvcount, .ranges = fold.power};
-    PL_TRY(pl_fold_in(&partial, &fold, rank));
-    if (fold.place >= 0) {
-        PL_TRY(pl_swing_halve(&partial, &swing, &blocks));
-        PL_TRY(pl_partial_finish(
-            &partial,
-            pl_swing_own(&swing, &blocks, pl_swing_label(&swing, fold.place), swing.steps)));
-        PL_TRY(allgather(&partial, &swing, &blocks));
-    }
-    PL_TRY(pl_fold_out(&partial, &fold));
-out:
-    return rc;
+    return pl_allreduce_by_halving(call, &pl_swing);
 }
 
 PL_DESCRIBE(PL_ALGORITHM, allreduce, allreduce_swing, run,

@@ -1,4 +1,4 @@
-/* Recursive halving: ranks folded to a power of two, and ranges that get smaller by half. */
+/* Ranks folded to a power of two, and halvings: who exchanges which ranges. */
 #include "halving.h"
 
 struct pl_fold pl_fold_of(int p, int rank, int kept)
@@ -56,34 +56,84 @@ int pl_fold_out(const struct pl_partial *partial, const struct pl_fold *fold)
                            : pl_send_range(partial, all, fold->mate);
 }
 
-int pl_halve(struct pl_partial *partial, const struct pl_fold *fold, const struct pl_cut *blocks,
-             bool ascending)
+static int far(int power, int place, int step)
 {
-    int rc = MPI_SUCCESS, begin = 0, end = fold->power;
-    for (int step = 1; step < fold->power; step *= 2) {
-        const int distance = ascending ? step : fold->power / 2 / step;
-        const bool lower = fold->place & distance; /* the peer's place is below */
-        const int middle = begin + (end - begin) / 2;
-        const struct pl_range front = pl_cut_run(blocks, begin, middle);
-        const struct pl_range back = pl_cut_run(blocks, middle, end);
-        PL_TRY(pl_partial_exchange(partial, lower ? front : back, lower ? back : front,
-                                   pl_fold_rank(fold, fold->place ^ distance), lower));
-        if (lower)
-            begin = middle;
-        else
-            end = middle;
+    return place ^ power >> (step + 1);
+}
+
+static int same(int power, int place)
+{
+    (void)power;
+    return place;
+}
+
+const struct pl_peers pl_far_first = {far, same};
+
+static int near(int power, int place, int step)
+{
+    (void)power;
+    return place ^ 1 << step;
+}
+
+static int reversed(int power, int place)
+{
+    int label = 0;
+    for (int bit = 1; bit < power; bit *= 2)
+        label = 2 * label + (place & bit ? 1 : 0);
+    return label;
+}
+
+const struct pl_peers pl_near_first = {near, reversed};
+
+struct pl_halving pl_halving_of(const struct pl_fold *fold, const struct pl_peers *peers)
+{
+    struct pl_halving halving = {fold, peers, 0, peers->label(fold->power, fold->place)};
+    while (1 << halving.steps < fold->power)
+        halving.steps++;
+    return halving;
+}
+
+int pl_halving_peer(const struct pl_halving *halving, int step)
+{
+    const struct pl_fold *fold = halving->fold;
+    return pl_fold_rank(fold, halving->peers->peer(fold->power, fold->place, step));
+}
+
+bool pl_halving_alike(const struct pl_halving *halving, int one, int other, int depth)
+{
+    return (one ^ other) >> (halving->steps - depth) == 0;
+}
+
+static struct pl_range half_of(const struct pl_halving *halving, const struct pl_cut *blocks,
+                               int label, int depth)
+{
+    const int width = halving->fold->power >> depth, begin = label / width * width;
+    return pl_cut_run(blocks, begin, begin + width);
+}
+
+struct pl_range pl_halving_own(const struct pl_halving *halving, const struct pl_cut *blocks,
+                               int depth)
+{
+    return half_of(halving, blocks, halving->label, depth);
+}
+
+struct pl_range pl_halving_other(const struct pl_halving *halving, const struct pl_cut *blocks,
+                                 int depth)
+{
+    return half_of(halving, blocks, halving->label ^ halving->fold->power >> depth, depth);
+}
+
+int pl_halve(struct pl_partial *partial, const struct pl_halving *halving,
+             const struct pl_cut *blocks)
+{
+    int rc = MPI_SUCCESS;
+    const int place = halving->fold->place, power = halving->fold->power;
+    for (int step = 0; step < halving->steps; step++) {
+        const bool lower = halving->peers->peer(power, place, step) < place;
+        PL_TRY(pl_partial_exchange(partial, pl_halving_other(halving, blocks, step + 1),
+                                   pl_halving_own(halving, blocks, step + 1),
+                                   pl_halving_peer(halving, step), lower));
     }
 out:
     return rc;
-}
-
-struct pl_range pl_halves(const struct pl_fold *fold, const struct pl_cut *blocks, int place,
-                          int distance)
-{
-    int begin = 0, width = fold->power;
-    for (int step = 1; step < distance; step *= 2) {
-        width /= 2;
-        begin += place & step ? width : 0;
-    }
-    return pl_cut_run(blocks, begin, begin + width);
 }

@@ -16,13 +16,6 @@ static void in_order(const struct pl_fold *fold, const struct pl_cut *cut, int *
     first[fold->power] = cut->n;
 }
 
-/* The index of the block that an ascending halving leaves on a place: its bits reversed. */
-static int left_on(const struct pl_fold *fold, int place)
-{
-    const struct pl_cut places = {.n = fold->power, .ranges = fold->power};
-    return pl_halves(fold, &places, place, fold->power).first;
-}
-
 /* A copy of the value, in which the block of each place stands where it is left on that place. */
 static int permute(struct pl_partial *partial, const struct pl_fold *fold, const struct pl_cut *cut,
                    int *first)
@@ -34,7 +27,7 @@ static int permute(struct pl_partial *partial, const struct pl_fold *fold, const
     PL_TRY(pl_partial_room(partial, &room));
     first[0] = 0;
     for (int i = 0; i < fold->power; i++) { /* reversing bits twice changes nothing */
-        const int place = left_on(fold, i);
+        const int place = pl_near_first.label(fold->power, i);
         const struct pl_range block =
             pl_cut_run(cut, pl_fold_first(fold, place), pl_fold_first(fold, place + 1));
         PL_TRY(pl_copy(pl_at(partial->value, block.first, type), pl_at(room, first[i], type),
@@ -86,9 +79,10 @@ int pl_reduce_scatter_by_halving(const struct pl_call *call)
         in_order(&fold, &cut, first);
     else
         PL_TRY(permute(&partial, &fold, &cut, first));
-    PL_TRY(pl_halve(&partial, &fold, &blocks, !partial.commutes));
-    PL_TRY(deliver(&partial, &fold, &cut,
-                   first[partial.commutes ? fold.place : left_on(&fold, fold.place)], rank));
+    const struct pl_halving halving =
+        pl_halving_of(&fold, partial.commutes ? &pl_far_first : &pl_near_first);
+    PL_TRY(pl_halve(&partial, &halving, &blocks));
+    PL_TRY(deliver(&partial, &fold, &cut, first[halving.label], rank));
 out:
     return rc;
 }

@@ -7,18 +7,18 @@
  * Restrictions: the operation must be commutative.
  * Messages: one from every rank but the root, on the private communicator.
  * Scratch: one vector at the root and two on other inner ranks. */
-#include "swing.h"
+#include "halving.h"
 
-/* After each step those are left that are of the root's class. */
-static int up(struct pl_partial *partial, const struct pl_swing *swing, int root)
+/* After each step those are left whose labels begin as the root's. */
+static int up(struct pl_partial *partial, const struct pl_halving *halving, int root)
 {
     int rc = MPI_SUCCESS;
     const struct pl_range all = {0, partial->n};
-    const int place = swing->fold->place, label = pl_swing_label(swing, place);
-    const int top = pl_swing_label(swing, pl_fold_place(swing->fold, root));
-    for (int step = 0; step < swing->steps; step++) {
-        const int peer = pl_fold_rank(swing->fold, pl_swing_peer(swing, place, step));
-        if (!pl_swing_alike(swing, label, top, step + 1))
+    const struct pl_fold *fold = halving->fold;
+    const int top = halving->peers->label(fold->power, pl_fold_place(fold, root));
+    for (int step = 0; step < halving->steps; step++) {
+        const int peer = pl_halving_peer(halving, step);
+        if (!pl_halving_alike(halving, halving->label, top, step + 1))
             return pl_partial_send(partial, all, peer);
         PL_TRY(pl_partial_receive(partial, all, peer, false));
     }
@@ -34,10 +34,11 @@ static int run(const struct pl_call *call)
     PL_TRY(pl_ranks(call, &p, &rank));
     PL_TRY(pl_partial_start(&partial, call, call->recvcount, rank == call->root));
     const struct pl_fold fold = pl_fold_of(p, rank, call->root);
-    const struct pl_swing swing = pl_swing_of(&fold);
     PL_TRY(pl_fold_in(&partial, &fold, rank));
-    if (fold.place >= 0)
-        PL_TRY(up(&partial, &swing, call->root));
+    if (fold.place < 0)
+        return MPI_SUCCESS;
+    const struct pl_halving halving = pl_halving_of(&fold, &pl_swing);
+    PL_TRY(up(&partial, &halving, call->root));
 out:
     return rc;
 }

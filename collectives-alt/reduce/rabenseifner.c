@@ -9,42 +9,9 @@
  * Scratch: two vectors, one at the root. */
 #include "halving.h"
 
-/* Undoes the halving on the way to the root. */
-static int gather(struct pl_partial *partial, const struct pl_fold *fold,
-                  const struct pl_cut *blocks, int root_place)
-{
-    int rc = MPI_SUCCESS;
-    for (int distance = fold->power / 2; distance > 0; distance /= 2) {
-        const int place = fold->place, peer = place ^ distance;
-        if ((place ^ root_place) & distance)
-            return pl_partial_send(partial, pl_halves(fold, blocks, place, 2 * distance),
-                                   pl_fold_rank(fold, peer));
-        PL_TRY(pl_partial_append(partial, pl_halves(fold, blocks, peer, 2 * distance),
-                                 pl_fold_rank(fold, peer)));
-    }
-out:
-    return rc;
-}
-
 static int run(const struct pl_call *call)
 {
-    int rc, p, rank;
-    struct pl_partial partial;
-    PL_TRY(pl_ranks(call, &p, &rank));
-    if (p == 1)
-        return pl_alone(call);
-    PL_TRY(pl_partial_start(&partial, call, call->recvcount, rank == call->root));
-    const struct pl_fold fold = pl_fold_of(p, rank, call->root);
-    const struct pl_cut blocks = {.n = call->recvcount, .ranges = fold.power};
-    PL_TRY(pl_fold_in(&partial, &fold, rank));
-    if (fold.place < 0)
-        return MPI_SUCCESS;
-    PL_TRY(pl_halve(&partial, &fold, &blocks, true));
-    if (rank == call->root)
-        PL_TRY(pl_partial_finish(&partial, pl_halves(&fold, &blocks, fold.place, fold.power)));
-    PL_TRY(gather(&partial, &fold, &blocks, pl_fold_place(&fold, call->root)));
-out:
-    return rc;
+    return pl_reduce_by_halving(call, &pl_near_first);
 }
 
 PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_rabenseifner, run,

@@ -1,5 +1,5 @@
-/* Cuts of vectors, ranks folded to a power of two, and the ranges of recursive halving, for every p
- * up to 40. TAP; starts no MPI. */
+/* Cuts of vectors, ranks folded to a power of two, and the ranges of halvings, for every p up
+ * to 40. TAP; starts no MPI. */
 #include "halving.h"
 #include "../check.h"
 
@@ -55,54 +55,99 @@ static bool is_fold(int p, int kept)
     return good;
 }
 
-/* Places that differ by multiples of the distance share a range; the ranges of 0 .. distance - 1
- * do not overlap and are the vector; peers have the two halves of what they had. */
-static bool halves(int p, int n)
+static bool equal(struct pl_range one, struct pl_range other)
+{
+    return one.first == other.first && one.count == other.count;
+}
+
+/* What place `place` has after `depth` steps. */
+static struct pl_range left_on(const struct pl_fold *fold, const struct pl_peers *peers, int place,
+                               int depth, int n)
+{
+    struct pl_fold moved = *fold;
+    moved.place = place;
+    const struct pl_cut blocks = {.n = n, .ranges = fold->power};
+    const struct pl_halving halving = pl_halving_of(&moved, peers);
+    return pl_halving_own(&halving, &blocks, depth);
+}
+
+/* Peers are each other's; they had the same range, and have the two halves of it. At last each
+ * place has the block of its label, and all labels are different. */
+static bool halves(const struct pl_peers *peers, int p, int n)
 {
     const struct pl_fold fold = pl_fold_of(p, 0, 0);
     const struct pl_cut blocks = {.n = n, .ranges = fold.power};
+    int places_of[MOST] = {0}, steps = 0;
     bool good = true;
-    for (int distance = 1; distance <= fold.power; distance *= 2) {
-        long long sum = 0;
-        for (int place = 0; place < fold.power; place++) {
-            const struct pl_range own = pl_halves(&fold, &blocks, place, distance);
-            const struct pl_range same = pl_halves(&fold, &blocks, place % distance, distance);
-            good = good && own.first == same.first && own.count == same.count;
-            sum += place < distance ? own.count : 0;
-            if (distance == fold.power)
-                continue;
-            const struct pl_range left = pl_halves(&fold, &blocks, place, 2 * distance);
-            const struct pl_range given = pl_halves(&fold, &blocks, place ^ distance, 2 * distance);
-            const struct pl_range front = place & distance ? given : left;
-            const struct pl_range back = place & distance ? left : given;
-            good = good && front.first == own.first && front.first + front.count == back.first;
-            good = good && front.count + back.count == own.count;
+    for (int place = 0; place < fold.power; place++) {
+        struct pl_fold moved = fold;
+        moved.place = place;
+        const struct pl_halving halving = pl_halving_of(&moved, peers);
+        steps = halving.steps;
+        good = good && 1 << steps == fold.power && halving.label >= 0 && halving.label < fold.power;
+        if (!good)
+            return false;
+        places_of[halving.label]++;
+        good =
+            equal(pl_halving_own(&halving, &blocks, 0), (struct pl_range){0, n}) &&
+            equal(pl_halving_own(&halving, &blocks, steps), pl_cut_range(&blocks, halving.label));
+        for (int step = 0; step < steps; step++) {
+            const int peer = peers->peer(fold.power, place, step);
+            const struct pl_range had = pl_halving_own(&halving, &blocks, step);
+            const struct pl_range own = pl_halving_own(&halving, &blocks, step + 1);
+            const struct pl_range given = pl_halving_other(&halving, &blocks, step + 1);
+            const int first = own.first < given.first ? own.first : given.first;
+            good = good && peer >= 0 && peer < fold.power && peer != place &&
+                   peers->peer(fold.power, peer, step) == place &&
+                   pl_halving_peer(&halving, step) == pl_fold_rank(&fold, peer) &&
+                   equal(left_on(&fold, peers, peer, step, n), had) &&
+                   equal(left_on(&fold, peers, peer, step + 1, n), given) && first == had.first &&
+                   own.count + given.count == had.count;
         }
-        good = good && sum == n;
     }
+    for (int label = 0; label < fold.power; label++)
+        good = good && places_of[label] == 1;
+    return good;
+}
+
+/* Runs of ranks beside each other meet, so the order of operands can be kept. */
+static bool keeps_order(int p)
+{
+    const struct pl_fold fold = pl_fold_of(p, 0, 0);
+    bool good = true;
+    for (int place = 0; place < fold.power; place++)
+        for (int distance = 1, step = 0; distance < fold.power; distance *= 2, step++)
+            good = good &&
+                   pl_near_first.peer(fold.power, place, step) / distance == (place / distance ^ 1);
     return good;
 }
 
 int main(void)
 {
-    bool cuts = true, folds = true, ranges = true;
+    bool cuts = true, folds = true, near = true, far = true, swing = true, order = true;
     for (int p = 1; p <= MOST; p++) {
         for (int kept = 0; kept < p; kept++)
             folds = folds && is_fold(p, kept);
+        order = order && keeps_order(p);
         for (int i = 0; i < LENGTHS; i++) {
             cuts = cuts && is_even_cut(lengths[i], p);
-            ranges = ranges && halves(p, lengths[i]);
+            near = near && halves(&pl_near_first, p, lengths[i]);
+            far = far && halves(&pl_far_first, p, lengths[i]);
+            swing = swing && halves(&pl_swing, p, lengths[i]);
         }
     }
     CHECK(cuts);
     CHECK(folds);
-    CHECK(ranges);
+    CHECK(near);
+    CHECK(far);
+    CHECK(swing);
+    CHECK(order);
 
     const struct pl_fold seven = pl_fold_of(7, 5, 5);
     CHECK(seven.power == 4 && seven.place == 2 && seven.mate == 4);
     CHECK(pl_fold_of(7, 4, 5).place == -1 && pl_fold_of(7, 4, 0).place == 2);
-    const struct pl_cut four = {.n = 8, .ranges = 4};
-    CHECK(pl_halves(&seven, &four, 1, 4).first == 4 && pl_halves(&seven, &four, 1, 4).count == 2);
-    CHECK(pl_halves(&seven, &four, 2, 4).first == 2);
+    CHECK(pl_near_first.label(4, 1) == 2 && pl_near_first.label(4, 2) == 1);
+    CHECK(pl_far_first.label(4, 1) == 1 && pl_far_first.peer(4, 1, 0) == 3);
+    CHECK(pl_swing.peer(8, 2, 2) == 5 && pl_swing.peer(8, 5, 2) == 2);
     return check_done();
 }
