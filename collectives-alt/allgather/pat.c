@@ -71,7 +71,4 @@ out:
 
 PL_DESCRIBE(PL_ALGORITHM, allgather, allgather_pat, pl_allgather_far_first,
             "trees in parallel, the far ranks first, few blocks a message (PAT, Jeaugey 2025)",
-            .scratch_volumes = 2,
-            .parameters = {PL_COUNTED("blocks", 1, 8, "that a message has at most", 1, 2, 4, 8, 16,
-                                      32)},
-            .least_ranks = 4);
+            .scratch_volumes = 2, .parameters = {PL_TREE_BLOCKS}, .least_ranks = 4);

@@ -53,6 +53,24 @@ out:
     return rc;
 }
 
+/* A message from every rank to each one above it, all at once. */
+static int flood(const struct gather *gather)
+{
+    int rc = MPI_SUCCESS, open = 0;
+    const struct pl_call *call = gather->call;
+    MPI_Request *requests = pl_requests(call->comm, gather->p);
+    PL_NEED(call, requests);
+    for (int other = gather->rank - 1; other >= 0; other--)
+        PL_TRY(pl_peer_irecv(call, vector(gather, other), gather->n, call->recvtype, other, TAG,
+                             gather->peers, &requests[open++]));
+    for (int other = gather->rank + 1; other < gather->p; other++)
+        PL_TRY(pl_peer_isend(call, vector(gather, gather->rank), gather->n, call->recvtype, other,
+                             TAG, gather->peers, &requests[open++]));
+    PL_TRY(pl_peer_wait_all(call, open, requests));
+out:
+    return rc;
+}
+
 /* A range of the vectors of ranks 0 .. ranks - 1, from the last to the first, so that the order is
  * kept, into recvbuf. */
 static int reduce(const struct gather *gather, int ranks, struct pl_range range)
@@ -73,7 +91,9 @@ out:
     return rc;
 }
 
-int pl_by_gathering(const struct pl_call *call, pl_reduction *otherwise)
+typedef int get_vectors(const struct gather *gather);
+
+static int by(get_vectors *get, const struct pl_call *call, pl_reduction *otherwise)
 {
     int rc;
     struct pl_cut cut;
@@ -93,7 +113,7 @@ int pl_by_gathering(const struct pl_call *call, pl_reduction *otherwise)
     PL_NEED(call, gather.vectors);
     PL_TRY(
         pl_copy(pl_operand(call), vector(&gather, all - 1), gather.n, call->recvtype, call->comm));
-    PL_TRY(rounds(&gather));
+    PL_TRY(get(&gather));
 
     const bool scatters =
         call->function == PL_FN_reduce_scatter || call->function == PL_FN_reduce_scatter_block;
@@ -101,4 +121,14 @@ int pl_by_gathering(const struct pl_call *call, pl_reduction *otherwise)
                   scatters ? pl_cut_range(&cut, gather.rank) : (struct pl_range){0, cut.n}));
 out:
     return rc;
+}
+
+int pl_by_gathering(const struct pl_call *call, pl_reduction *otherwise)
+{
+    return by(rounds, call, otherwise);
+}
+
+int pl_prefix_by_flooding(const struct pl_call *call, pl_reduction *otherwise)
+{
+    return by(flood, call, otherwise);
 }

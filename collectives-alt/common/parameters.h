@@ -30,6 +30,8 @@
 #define PL_BRUCK_RADIX PL_RADIX(2, "ranks that exchange in a round, with oneself", 2, 3, 4, 8, 16)
 /* The radix of Allgather(v) by recursive multiplying. */
 #define PL_MULTIPLYING_RADIX PL_RADIX(4, "ranks that exchange at once, at most", 3, 4, 5, 8, 16, 32)
+/* The most blocks of a message on parallel aggregated trees. */
+#define PL_TREE_BLOCKS PL_COUNTED("blocks", 1, 8, "that a message has at most", 1, 2, 4, 8, 16, 32)
 /* Of a root that does not open all its messages at once. */
 #define PL_WINDOW                                                                                  \
     PL_COUNTED("window", 1, 16, "messages that are open at the root at a time", 2, 4, 8, 16, 32, 64)

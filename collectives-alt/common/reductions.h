@@ -29,6 +29,9 @@ int pl_reduce_scatter_by_halving(const struct pl_call *call);
 int pl_reduce_scatter_by_pairs(const struct pl_call *call);
 int pl_reduce_scatter_by_ring(const struct pl_call *call);
 int pl_reduce_scatter_by_chains(const struct pl_call *call);
+/* The same on parallel aggregated trees; the parameter is the most blocks of a message. The
+ * operation must commute (parallel_trees.c). */
+int pl_reduce_scatter_on_parallel_trees(const struct pl_call *call);
 
 /* Scan and Exscan (prefix.c). */
 int pl_prefix_doubling(const struct pl_call *call);
@@ -41,5 +44,7 @@ int pl_allreduce_by_doubling(const struct pl_call *call);
  * (gather_reduce.c). */
 typedef int pl_reduction(const struct pl_call *call);
 int pl_by_gathering(const struct pl_call *call, pl_reduction *otherwise);
+/* The same for Scan and Exscan, whose ranks send their operands to all above at once. */
+int pl_prefix_by_flooding(const struct pl_call *call, pl_reduction *otherwise);
 
 #endif
