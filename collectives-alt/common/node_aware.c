@@ -42,7 +42,7 @@ static char *room_of(const struct travel *t, char *from, const struct pl_channel
 static int expect(struct travel *t, int step)
 {
     int rc = MPI_SUCCESS;
-    const struct pl_way *way = &t->routes->in[step];
+    const struct pl_leg *way = &t->routes->in[step];
     t->first_in[step] = t->open;
     for (int i = 0; i < way->channels; i++) {
         const struct pl_channel *channel = &way->channel[i];
@@ -88,7 +88,7 @@ static void parse(const char *from, struct unit *units, int count)
 static int go_on(struct travel *t, int step, const struct unit *units)
 {
     int rc = MPI_SUCCESS;
-    const struct pl_way *way = &t->routes->out[step], *in = &t->routes->in[step];
+    const struct pl_leg *way = &t->routes->out[step], *in = &t->routes->in[step];
     for (int i = 0; i < way->channels; i++) {
         const struct pl_channel *channel = &way->channel[i];
         char *to = room_of(t, t->out[step], channel);
@@ -109,7 +109,7 @@ out:
 static int take(struct travel *t, int step)
 {
     int rc;
-    const struct pl_way *way = &t->routes->in[step];
+    const struct pl_leg *way = &t->routes->in[step];
     PL_TRY(pl_peer_wait_all(t->call, t->ins[step], t->requests + t->first_in[step]));
     for (int i = 0; i < way->channels; i++)
         parse(room_of(t, t->in[step], &way->channel[i]), t->units[step] + way->channel[i].first,
@@ -127,7 +127,7 @@ static bool is_short(const struct travel *t, long long bytes)
 static int collect(struct travel *t)
 {
     int rc = MPI_SUCCESS;
-    const struct pl_way *way = &t->routes->out[0];
+    const struct pl_leg *way = &t->routes->out[0];
     for (int i = 0; i < way->units; i++) {
         const int place = way->ref[i];
         const struct pl_block block = pl_to(t->call, place);

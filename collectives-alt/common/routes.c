@@ -175,7 +175,7 @@ static int by_peer(const void *one, const void *other)
 }
 
 /* Sorts the units; `place` (by order of finding) gets where they are then. */
-static void settle(struct maker *maker, struct list *list, struct pl_way *way, int **place)
+static void settle(struct maker *maker, struct list *list, struct pl_leg *way, int **place)
 {
     const size_t room = (size_t)list->count + 1;
     way->channel = malloc(room * sizeof *way->channel);

@@ -13,14 +13,14 @@ struct pl_channel {
     int peer, first, units;
 };
 
-struct pl_way {
+struct pl_leg {
     int channels, units;
     struct pl_channel *channel;
     int *ref; /* by unit; outward: its place among what the step before has brought */
 };
 
 struct pl_routes {
-    struct pl_way in[PL_STEPS], out[PL_STEPS];
+    struct pl_leg in[PL_STEPS], out[PL_STEPS];
     int *unit_of;         /* by place of a source: its unit in the last step; -1: none */
     long long most_units; /* with the own blocks, on any rank: the same on all ranks */
 };

@@ -22,7 +22,7 @@ from plumbline.model.costs import (
     loggp,
     middle_deviation,
 )
-from plumbline.model.schedules import Shape, halves
+from plumbline.model.schedules import Shape, aggregated, groups, halves
 
 LATENCY_ALONE = Network((Piece(math.inf, 1.7e-6, 0.0),))
 UNIT = Network((Piece(math.inf, 1.0, 0.0),))
@@ -85,6 +85,28 @@ def test_the_children_of_a_binomial_tree_hold_all_other_ranks(nprocs: int) -> No
     behind = halves(nprocs)
     assert sum(behind) == nprocs - 1 and min(behind) > 0
     assert len(behind) == math.ceil(math.log2(nprocs))
+
+
+@given(nprocs=st.integers(2, 200), blocks=st.integers(0, 300))
+def test_aggregated_trees_pass_each_block_once(nprocs: int, blocks: int) -> None:
+    """Each rank gets the p - 1 other blocks, and no message has more than the limit."""
+    messages = aggregated(nprocs, blocks)
+    assert sum(each * many for each, many in messages.items()) == nprocs - 1
+    assert not blocks or max(messages) <= blocks
+    assert blocks or sum(messages.values()) == math.ceil(math.log2(nprocs))
+
+
+def test_aggregated_trees_of_the_paper() -> None:
+    """log2 A + P / A - 1 messages, with P the power of two from p on."""
+    assert [sum(aggregated(32, most).values()) for most in (1, 2, 8, 16)] == [31, 16, 6, 5]
+    assert sum(aggregated(21, 9).values()) == 6
+
+
+@given(nprocs=st.integers(2, 200), radix=st.integers(2, 9))
+def test_groups_of_recursive_multiplying(nprocs: int, radix: int) -> None:
+    sizes = groups(nprocs, radix)
+    assert all(2 <= size <= radix for size in sizes)
+    assert math.prod(sizes) <= nprocs < 2 * math.prod(sizes)
 
 
 NETWORKS = st.builds(

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from plumbline.core.plan import Plan, PlanCase, RoundTrips
+from plumbline.core.variant_spec import variant_name
 from plumbline.launch.simulation import Simulation
 from plumbline.model.costs import Network, Piece, deviation, hockney, loggp
 from plumbline.model.names import followed
@@ -23,7 +24,7 @@ from tests import simgrid
 
 pytestmark = [pytest.mark.mpi]
 
-MESSAGES = (0, 8, 512, 2048, 4096, 8192, 16384, 32768, 65536)
+MESSAGES = (0, 8, 512, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288)
 
 
 class Measured(msgspec.Struct):
@@ -60,7 +61,7 @@ def predicted(found: Measured, network: Network, nprocs: int, case: PlanCase) ->
     standard = {
         each.name: each.standard
         for one in found.toolchain.catalogue.variants
-        if one.name == case.variant
+        if one.name == variant_name(case.variant)
         for each in one.parameters
     }
     of = followed(found.toolchain.space, case.function, case.variant, {}, standard)
@@ -101,6 +102,8 @@ TWICE: list[tuple[str, str, float, float]] = [
     ("MPI_Bcast", "bcast_binary", 0.10, 0.10),
     ("MPI_Bcast", "bcast_scatter_recursive_doubling_allgather", 0.01, 0.10),
     ("MPI_Bcast", "bcast_scatter_ring_allgather", 0.01, 0.10),
+    ("MPI_Bcast", "bcast_bine", 0.02, 0.35),
+    ("MPI_Bcast", "bcast_circulant", 0.02, 0.35),
     ("MPI_Scatter", "scatter_naive_isend", 0.01, 0.45),
     ("MPI_Scatter", "scatter_binomial", 0.01, 0.15),
     ("MPI_Scatter", "scatter_knomial", 0.01, 0.20),
@@ -112,6 +115,14 @@ TWICE: list[tuple[str, str, float, float]] = [
     ("MPI_Allgather", "allgather_recursive_doubling", 0.01, 0.03),
     ("MPI_Allgather", "allgather_bruck", 0.01, 0.03),
     ("MPI_Allgather", "allgather_sparbit", 0.01, 0.03),
+    ("MPI_Allgather", "allgather_bine", 0.01, 0.05),
+    ("MPI_Allgather", "allgather_pat", 0.01, 0.05),
+    ("MPI_Allgather", "allgather_pat:blocks=1", 0.01, 0.05),
+    ("MPI_Allgather", "allgather_pat:blocks=2", 0.01, 0.05),
+    ("MPI_Allgather", "allgather_recursive_multiplying", 0.15, 0.05),
+    ("MPI_Allgatherv", "allgatherv_recursive_multiplying", 0.15, 0.05),
+    ("MPI_Allgatherv", "allgatherv_pipelined_ring", 0.01, 0.05),
+    ("MPI_Allgatherv", "allgatherv_pipelined_ring:segment_bytes=1024", 0.01, 0.10),
     ("MPI_Allgather", "allgather_neighbor_exchange", 0.01, 0.03),
     ("MPI_Allgather", "allgather_naive_isend", 0.10, 0.20),
     ("MPI_Alltoall", "alltoall_pairwise", 0.01, 0.05),
@@ -125,14 +136,25 @@ TWICE: list[tuple[str, str, float, float]] = [
     ("MPI_Reduce", "reduce_ring", 0.01, 0.10),
     ("MPI_Allreduce", "allreduce_recursive_doubling", 0.02, 0.05),
     ("MPI_Allreduce", "allreduce_rabenseifner", 0.01, 0.03),
+    ("MPI_Allreduce", "allreduce_recursive_multiplying", 0.25, 0.05),
+    ("MPI_Allreduce", "allreduce_allgather_reduce", 0.02, 0.05),
     ("MPI_Allreduce", "allreduce_ring", 0.01, 0.05),
     ("MPI_Allreduce", "allreduce_reduce_bcast_tree", 0.02, 0.02),
     ("MPI_Reduce_scatter", "reduce_scatter_recursive_halving", 0.01, 0.03),
     ("MPI_Reduce_scatter", "reduce_scatter_pairwise", 0.01, 0.05),
+    ("MPI_Reduce_scatter", "reduce_scatter_chains", 0.10, 0.10),
+    ("MPI_Reduce_scatter", "reduce_scatter_pat", 0.01, 0.05),
+    ("MPI_Reduce_scatter", "reduce_scatter_pat:blocks=2", 0.01, 0.05),
+    ("MPI_Reduce_scatter", "reduce_scatter_allgather_reduce", 0.02, 0.05),
+    ("MPI_Reduce_scatter", "reduce_scatter_even_pieces", 0.01, 0.05),
     ("MPI_Reduce_scatter_block", "reduce_scatter_block_ring", 0.01, 0.05),
     ("MPI_Scan", "scan_linear", 0.02, 0.02),
     ("MPI_Scan", "scan_recursive_doubling", 0.02, 0.05),
+    ("MPI_Scan", "scan_linear_nonblocking", 0.15, 0.10),
+    ("MPI_Scan", "scan_allgather_reduce", 0.05, 0.05),
     ("MPI_Exscan", "exscan_recursive_doubling", 0.02, 0.05),
+    ("MPI_Exscan", "exscan_linear_nonblocking", 0.15, 0.10),
+    ("MPI_Exscan", "exscan_allgather_reduce", 0.05, 0.05),
 ]
 
 

@@ -3,8 +3,23 @@ their sisters with unequal blocks (taken as equal), and Barrier."""
 
 from __future__ import annotations
 
+import math
+
 from .costs import Cost, Messages, cost
-from .schedules import BRUCK, PJESIVAC, THAKUR, Shape, folded, halves, levels, schedule
+from .schedules import (
+    BRUCK,
+    JEAUGEY,
+    PJESIVAC,
+    RUEFENACHT,
+    THAKUR,
+    Shape,
+    aggregated,
+    folded,
+    groups,
+    halves,
+    levels,
+    schedule,
+)
 
 ALLGATHER = ("MPI_Allgather", "MPI_Allgatherv")
 ALLTOALL = ("MPI_Alltoall", "MPI_Alltoallv")
@@ -50,6 +65,36 @@ def neighbour_allgather(shape: Shape) -> Cost:
         return ring_allgather(shape)
     more = Messages(shape.nprocs // 2 - 1, 2 * shape.block)
     return cost(Messages(1, shape.block), more)
+
+
+@schedule("aggregated_trees", *ALLGATHER, source=JEAUGEY)
+def aggregated_allgather(shape: Shape) -> Cost:
+    """trees in parallel, the far ranks first, with a limit of blocks a message"""
+    sizes = aggregated(shape.nprocs, shape.blocks).items()
+    return cost(*(Messages(many, each * shape.block) for each, many in sizes))
+
+
+@schedule("recursive_multiplying", *ALLGATHER, source=RUEFENACHT)
+def multiplying_allgather(shape: Shape) -> Cost:
+    """exchanges in groups of up to as many ranks as the radix, with all they have"""
+    sizes = groups(shape.nprocs, shape.radix)
+    places = math.prod(sizes)
+    had, rounds = shape.bytes / places, []
+    for size in sizes:
+        rounds.append(Messages(size - 1, had, "both"))
+        had *= size
+    if places < shape.nprocs:
+        rounds += [Messages(1, shape.block), Messages(1, shape.bytes)]
+    return cost(*rounds)
+
+
+@schedule("pipelined_ring", "MPI_Allgatherv", source="the ring of Thakur et al. in pieces")
+def pieces_allgather(shape: Shape) -> Cost:
+    """a ring of pieces of all parts"""
+    pieces = 1
+    if 0 < shape.segment_bytes < shape.block:
+        pieces = math.ceil(shape.block / shape.segment_bytes)
+    return cost(Messages((shape.nprocs - 1) * pieces, shape.block / pieces))
 
 
 @schedule("flood", *ALLGATHER, *ALLTOALL, source=THAKUR)

@@ -23,6 +23,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     radix: list[str]
     chains: list[str]
     window: list[str]
+    blocks: list[str]
 
 
 class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,12 +10,16 @@ import math
 from .costs import Cost, Messages, cost
 from .rooted import binomial_bcast, binomial_gather, knomial_bcast, linear_bcast
 from .schedules import (
+    JEAUGEY,
     PJESIVAC,
+    RUEFENACHT,
     THAKUR,
     Shape,
+    aggregated,
     binary_steps,
     chain_messages,
     folded,
+    groups,
     levels,
     schedule,
 )
@@ -31,6 +35,7 @@ TRAEFF = (
     "J. L. Träff, An improved algorithm for (non-commutative) reduce-scatter with an application, "
     "EuroPVM/MPI 2005"
 )
+GATHERED = "pull request 12200 of Open MPI; J. Bruck et al. 1997 for the allgather"
 SCATTERED = ("MPI_Reduce_scatter", "MPI_Reduce_scatter_block")
 PREFIX = ("MPI_Scan", "MPI_Exscan")
 
@@ -162,6 +167,35 @@ def tree_allreduce(shape: Shape) -> Cost:
     return knomial_reduce(shape) + knomial_bcast(shape)
 
 
+@schedule("recursive_multiplying", "MPI_Allreduce", source=RUEFENACHT)
+def multiplying_allreduce(shape: Shape) -> Cost:
+    """exchanges of the whole vector in groups of as many ranks as the radix"""
+    sizes = groups(shape.nprocs, shape.radix)
+    rounds = [_each(Messages(size - 1, shape.bytes, "both")) for size in sizes]
+    if math.prod(sizes) < shape.nprocs:
+        rounds += [_each(Messages(1, shape.bytes)), cost(Messages(1, shape.bytes))]
+    return sum(rounds, Cost(()))
+
+
+def _gathered(shape: Shape) -> Cost:
+    steps = [2**level for level in range(shape.levels)]
+    sizes = [min(step, shape.nprocs - step) * shape.bytes for step in steps]
+    return cost(*(Messages(1, size) for size in sizes))
+
+
+def _too_long(shape: Shape) -> bool:
+    """Return true where our variants that gather all vectors do something else."""
+    return shape.nprocs * shape.bytes > 2**20
+
+
+@schedule("allgather_reduce", "MPI_Allreduce", source=GATHERED)
+def gathered_allreduce(shape: Shape) -> Cost:
+    """Bruck's allgather of all vectors, which each rank reduces; many bytes by doubling"""
+    if _too_long(shape):
+        return doubling_allreduce(shape)
+    return _gathered(shape) + Cost((), (shape.nprocs - 1) * shape.bytes)
+
+
 # --- Reduce_scatter -------------------------------------------------------------------------------
 
 
@@ -192,6 +226,27 @@ def ring_reduce_scatter(shape: Shape) -> Cost:
     return _each(Messages(shape.nprocs - 1, shape.block))
 
 
+@schedule("allgather_reduce", *SCATTERED, source=GATHERED)
+def gathered_reduce_scatter(shape: Shape) -> Cost:
+    """Bruck's allgather of all vectors, of which each rank reduces its block; many by halving"""
+    if _too_long(shape):
+        return halving_reduce_scatter(shape)
+    return _gathered(shape) + Cost((), (shape.nprocs - 1) * shape.block)
+
+
+@schedule("aggregated_trees", *SCATTERED, source=JEAUGEY)
+def aggregated_reduce_scatter(shape: Shape) -> Cost:
+    """trees in parallel, the near ranks first, with a limit of blocks a message"""
+    sizes = aggregated(shape.nprocs, shape.blocks).items()
+    return sum((_each(Messages(many, each * shape.block)) for each, many in sizes), Cost(()))
+
+
+@schedule("chains", *SCATTERED, source="the ring of Patarasuk and Yuan, cut open")
+def chains_reduce_scatter(shape: Shape) -> Cost:
+    """a chain up and one down, whose steps go together"""
+    return _each(Messages(shape.nprocs - 1, shape.block))
+
+
 @schedule("recursive_doubling", *SCATTERED, source=THAKUR)
 def doubling_reduce_scatter(shape: Shape) -> Cost:
     """exchanges with ranks 1, 2, 4 … apart of all blocks but those that both have"""
@@ -206,6 +261,22 @@ def doubling_reduce_scatter(shape: Shape) -> Cost:
 def linear_prefix(shape: Shape) -> Cost:
     """the prefix passes from rank to rank"""
     return _each(Messages(shape.nprocs - 1, shape.bytes))
+
+
+@schedule("flood", *PREFIX, source="a message from every rank to each one above")
+def flood_prefix(shape: Shape) -> Cost:
+    """every rank sends to all above it, and adds what comes from those below; many by doubling"""
+    if _too_long(shape):
+        return doubling_prefix(shape)
+    return _each(Messages(shape.nprocs - 1, shape.bytes, "in"))
+
+
+@schedule("allgather_reduce", *PREFIX, source=GATHERED)
+def gathered_prefix(shape: Shape) -> Cost:
+    """Bruck's allgather of the vectors below, which each rank reduces; many by doubling"""
+    if _too_long(shape):
+        return doubling_prefix(shape)
+    return _gathered(shape) + Cost((), (shape.nprocs - 1) * shape.bytes)
 
 
 @schedule("recursive_doubling", *PREFIX, source="as in MPICH: each round adds to sum and prefix")

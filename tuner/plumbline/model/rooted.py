@@ -20,6 +20,9 @@ from .schedules import (
 
 SCATTER = ("MPI_Scatter", "MPI_Scatterv")
 GATHER = ("MPI_Gather", "MPI_Gatherv")
+CIRCULANT = (
+    "J. L. Träff, Fast(er) construction of round-optimal n-block broadcast schedules, CLUSTER 2022"
+)
 
 # --- Bcast: the whole vector to every rank ------------------------------------------------------
 
@@ -59,6 +62,12 @@ def chain_bcast(shape: Shape) -> Cost:
 def binary_bcast(shape: Shape) -> Cost:
     """segments down a binary tree: two messages a level"""
     return cost(Messages(2, shape.segment, "out", rounds=binary_steps(shape)))
+
+
+@schedule("circulant", "MPI_Bcast", source=CIRCULANT)
+def circulant_bcast(shape: Shape) -> Cost:
+    """segments on a circulant graph, in the fewest rounds"""
+    return cost(Messages(shape.levels + shape.segments - 1, shape.segment))
 
 
 @schedule("split_binary", "MPI_Bcast", source=PJESIVAC)

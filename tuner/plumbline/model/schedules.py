@@ -8,6 +8,7 @@ algorithm of a library follows says its search space, of a variant of ours names
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 
 import msgspec
@@ -28,6 +29,13 @@ CHAN = (
     "E. Chan, M. Heimlich, A. Purkayastha, R. van de Geijn, Collective communication: theory, "
     "practice, and experience, Concurrency and Computation 19, 2007"
 )
+JEAUGEY = (
+    "S. Jeaugey, PAT: a new algorithm for all-gather and reduce-scatter operations at scale, 2025"
+)
+RUEFENACHT = (
+    "M. Ruefenacht, M. Bull, S. Booth, Generalisation of recursive doubling for AllReduce, "
+    "Parallel Computing 69, 2017"
+)
 BRUCK = (
     "J. Bruck et al., Efficient algorithms for all-to-all communications in multiport "
     "message-passing systems, IEEE Trans. Parallel and Distributed Systems 8, 1997"
@@ -37,7 +45,7 @@ BRUCK = (
 class Shape(msgspec.Struct, frozen=True):
     """What is computed: `bytes` is the volume (docs/plan-and-records.md), on `nprocs` ranks.
     `segment_bytes` 0: whole messages. `radix` of trees; `chains` below the root; `window`: messages
-    that a rank has under way at a time (0: all)."""
+    that a rank has under way at a time (0: all); `blocks`: the most that a message has (0: all)."""
 
     nprocs: int
     bytes: float
@@ -45,6 +53,7 @@ class Shape(msgspec.Struct, frozen=True):
     radix: int = 2
     chains: int = 4
     window: int = 0
+    blocks: int = 0
 
     @property
     def block(self) -> float:
@@ -138,3 +147,28 @@ def chain_messages(shape: Shape) -> int:
     chains = max(1, min(shape.chains, shape.nprocs - 1))
     length = -(-(shape.nprocs - 1) // chains)
     return chains * shape.segments + length - 1
+
+
+def groups(nprocs: int, radix: int) -> list[int]:
+    """Return the sizes of the groups of each round of recursive multiplying: `radix`, and a smaller
+    one at last. Their product is at most the number of ranks; the others are folded in."""
+    radix, sizes = max(2, radix), []
+    while nprocs >= radix:
+        sizes.append(radix)
+        nprocs //= radix
+    return [*sizes, nprocs] if nprocs > 1 else sizes
+
+
+def aggregated(nprocs: int, blocks: int) -> dict[int, int]:
+    """Return how many messages of how many blocks parallel aggregated trees pass: by number of
+    blocks. A message has at most `blocks` of them, rounded down to a power of two (0: all)."""
+    half, trees, messages = 2 ** (levels(nprocs) - 1), 1, Counter[int]()
+    while trees < half and (not blocks or 2 * trees <= blocks):
+        trees *= 2
+    stride = 2 * half // trees
+    for offset in range(1, min(stride, nprocs)):
+        messages[-(-(nprocs - offset) // stride)] += 1
+    while stride <= half:
+        messages[-(-(nprocs - stride) // (2 * stride))] += 1
+        stride *= 2
+    return messages
