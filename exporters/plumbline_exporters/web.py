@@ -95,12 +95,13 @@ def app(
 
     def unavailable(request: Request, error: Exception) -> Response:
         _log.warning("%s", error)
-        return PlainTextResponse("the database cannot be read; the log says why\n", status_code=503)
+        return frame.error(request, 503, "the database cannot be read; the log says why\n")
 
     def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
-        more = frame.HEADERS | dict(error.headers or {})
-        return PlainTextResponse(error.detail, status_code=error.status_code, headers=more)
+        answer = frame.error(request, error.status_code, error.detail)
+        answer.headers.update(error.headers or {})
+        return answer
 
     served = Starlette(
         routes=[

@@ -176,7 +176,7 @@ def test_scales_are_switched(window: Window) -> None:
     assert "y=linear" in window.page.url and window.page.text_content("figure svg") != before
 
 
-def test_the_wheel_zooms_and_a_button_shows_all_of_it(window: Window) -> None:
+def test_the_wheel_zooms_and_a_button_resets_it(window: Window) -> None:
     window.open(f"/curves?{CURVES}")
     page = window.page
     before = page.inner_html("figure svg")
@@ -186,7 +186,7 @@ def test_the_wheel_zooms_and_a_button_shows_all_of_it(window: Window) -> None:
     page.wait_for_function(
         "text => document.querySelector('figure svg').innerHTML !== text", arg=before
     )
-    page.click("text=Show all of it")
+    page.click("text=Reset zoom")
     page.wait_for_function(
         "length => document.querySelector('figure svg').textContent.length === length",
         arg=len(page.evaluate("text => new DOMParser().parseFromString('<svg>' + text + '</svg>',"

@@ -19,7 +19,7 @@ from plumbline_db import detections
 from plumbline_db.connection import Database
 from plumbline_db.detections import Detection
 from plumbline_exporters import frame
-from plumbline_exporters.frame import Pages
+from plumbline_exporters.frame import Link, Pages
 
 _shown = frame.templates("plumbline.detect")
 
@@ -77,7 +77,7 @@ def pages(db_path: Path) -> Pages:
             Route("/recordings/{id}.json", as_json),
             Route("/recordings/{id}", one),
         ],
-        [("recordings", "Recordings")],
+        [Link("Applications", "recordings", "Recordings")],
     )
 
 

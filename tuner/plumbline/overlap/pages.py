@@ -35,7 +35,7 @@ from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_exporters import frame
-from plumbline_exporters.frame import Pages
+from plumbline_exporters.frame import Link, Pages
 
 _MOST = 16  # campaigns, and pictures, in memory
 
@@ -134,7 +134,7 @@ def pages(db_path: Path) -> Pages:
             Route("/overlap/{id}/with/{other}.json", differences_json),
             Route("/overlap/{id}/with/{other}", differences),
         ],
-        [("overlap", "Overlap")],
+        [Link("Applications", "overlap", "Overlap")],
     )
 
 
