@@ -57,17 +57,21 @@ class Address(NamedTuple):
 
 
 class Metrics(NamedTuple):
-    """`more`: collectors of other rooms, by name; `most`: how many series there may be."""
+    """`more`: collectors of other rooms, by name; `most`: how many series there may be;
+    `simulated`: of simulated machines too."""
 
     more: Mapping[str, Collect] = {}
     most: int = MOST_SERIES
+    simulated: bool = False
 
     def registry(self, db_path: Path) -> CollectorRegistry:
         """With metrics of this process."""
         registry = CollectorRegistry(auto_describe=False)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=registry)
-        registry.register(DatabaseCollector(db_path, self.more, self.most))
+        registry.register(
+            DatabaseCollector(db_path, self.more, self.most, simulated=self.simulated)
+        )
         return registry
 
 

@@ -336,9 +336,15 @@ def test_a_simulated_machine_is_folded_below_real_ones(tmp_path: Path) -> None:
     path = tmp_path / "simulated.db"
     site.store(path)
     with Database.open(path, write=True) as db:
-        known = campaigns.get(db, FIRST)
-        settings = known.settings[:-1] + ',"simulate":{"library":"ompi"}}'
-        campaigns.put(db, msgspec.structs.replace(known, settings=settings, nprocs=99))
+        simulated = msgspec.structs.replace(
+            campaigns.get(db, FIRST),
+            id="simulated",
+            key="k-simulated",
+            settings='{"simulate":{"library":"ompi"}}',
+            nprocs=99,
+        )
+        campaigns.put(db, simulated)
+        verdicts.put(db, simulated.id, "before", [build.verdict("before", nprocs=99)])
     with site.client(path) as client:
         text = client.get("/").text
     assert "1 simulated machine<" in text

@@ -54,8 +54,8 @@ def specification(found: Explanation, title: list[str]) -> dict[str, Any]:
 def _panel(
     function: str, sizes: Sequence[int], shown: Sequence[str], *, others: bool
 ) -> dict[str, Any]:
-    """A function; `others`: it has other candidates. Its axis is logarithmic; that of a call without
-    bytes has one place."""
+    """A function; `others`: it has other candidates. Its axis is logarithmic; a call without bytes
+    has one place."""
     bytes_axis: dict[str, Any] = {"type": "ordinal", "title": "bytes", "axis": {"labelAngle": 0}}
     if sizes[0] > 0:
         bytes_axis = chart.log_bytes(sizes)
