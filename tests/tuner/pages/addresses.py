@@ -20,6 +20,7 @@ from plumbline_db.records import Campaign, Verdict
 SITE = {
     "overview": "/",
     "runs": "/runs",
+    "history": "/history",
     "guidelines": "/guidelines",
     "map": "/map",
     "recordings": "/recordings",

@@ -59,8 +59,8 @@ def test_an_empty_database_says_how_to_begin(tmp_path: Path) -> None:
     path = tmp_path / "empty.db"
     Database.open(path, write=True).close()
     with site.client(path) as client:
-        for address in ("/", "/runs", "/map", "/guidelines", "/curves", "/compare", "/environment"):
-            shown(client, address)
+        for name in ("", "runs", "history", "map", "guidelines", "curves", "compare"):
+            shown(client, f"/{name}")
         assert "plumbline campaign" in shown(client, "/").text
 
 
@@ -349,3 +349,13 @@ def test_a_simulated_machine_is_folded_below_real_ones(tmp_path: Path) -> None:
         text = client.get("/").text
     assert "1 simulated machine<" in text
     assert text.index("99 ranks") > text.index("1 simulated machine<")
+
+
+def test_the_history_has_campaigns_in_order(client: TestClient) -> None:
+    text = shown(client, "/history").text
+    assert text.index(FIRST) < text.index(SECOND) and "No releases were compared yet" in text
+
+
+def test_texts_have_commands_and_no_backticks(client: TestClient) -> None:
+    text = client.get(f"/report/{FIRST}").text
+    assert "<code>--new</code>" in text and "`" not in text

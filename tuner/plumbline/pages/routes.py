@@ -18,6 +18,7 @@ from plumbline.pages import (
     environment,
     explained,
     guideline,
+    history,
     listing,
     overview,
     run,
@@ -49,6 +50,7 @@ _SHOWN: dict[str, Show] = {
     "/winner/{place:int}/{run:path}": winner.page,
     "/explained/{run:path}": explained.page,
     "/explained.{format}/{run:path}": explained.picture,
+    "/history": history.page,
     "/guidelines": guideline.every,
     "/guideline/{guideline:path}": guideline.page,
     "/map": site_map.page,
@@ -83,6 +85,7 @@ def pages(db_path: Path) -> Pages:
             Link(
                 "Results", "runs", "Runs", ("run", "report", "table", "cell", "winner", "explained")
             ),
+            Link("Results", "history", "History"),
             Link("Results", "map", "Map"),
             Link("Results", "guidelines", "Guidelines", ("guideline",)),
             Link("Explore", "curves", "Curves"),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
+from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -123,5 +124,12 @@ def _short(size: int) -> str:
     return str(size)
 
 
-_shown.filters.update(short=_short, ratio=_ratio, duration=duration, stars=_stars, layout=layout)
+def _marked(text: str) -> Markup:
+    """A text with `commands` in it as HTML."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704
+
+
+_shown.filters.update(
+    marked=_marked, short=_short, ratio=_ratio, duration=duration, stars=_stars, layout=layout
+)
 _shown.globals.update(choice=choice, sizes=sizes, label=label, typed=typed)
