@@ -42,4 +42,4 @@ def test_a_build_of_three_that_is_slower(tmp_path: Path) -> None:
     assert told == [(slow, 1), ("default", 0)]
     with site.client(database) as client:
         page = client.get("/history").text
-    assert page.count("MPI_Allreduce 4096 B: ") == 2 and "slower by" in page
+    assert "MPI_Allreduce 4096 B: slower by" in page

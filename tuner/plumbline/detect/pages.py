@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -22,6 +22,7 @@ from plumbline_exporters import frame
 from plumbline_exporters.frame import Link, Pages
 
 _shown = frame.templates("plumbline.detect")
+_shown.globals["name"] = lambda path: PurePath(path).name or path
 
 
 class ShownFinding(msgspec.Struct, frozen=True):

@@ -29,7 +29,8 @@ class Multiple(msgspec.Struct, frozen=True):
 
 
 def of_run(visit: Visit, campaign: Campaign) -> list[Multiple]:
-    """A picture for each function of the first table; none where the run has no table."""
+    """A picture for each function with several sizes in the first table; none where the run has no
+    table."""
     stages = verdicts.stages(visit.db, campaign.id)
     if "before" not in stages:
         return []
@@ -47,6 +48,8 @@ def _read(visit: Visit, campaign: Campaign, last: str) -> list[tuple[str, str, f
     after = _lines(visit, campaign, last) if last else {}
     found = []
     for function, line in sorted(before.items()):
+        if len(line) < 2:
+            continue
         series = {"default": line}
         if function in after:
             series["winner"] = after[function]
