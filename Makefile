@@ -213,7 +213,7 @@ lock:  ## requirements/ anew: the newest versions that pyproject.toml allows, wi
 	        --output-file requirements/$$name.txt pyproject.toml || exit 1; \
 	done
 
-# EXTRAS=pages: pages and pictures too, 95 MB.
+# EXTRAS=pages: pages and pictures too, 105 MB.
 EXTRAS ?=
 install: setup build  ## into DESTDIR/PREFIX, with documentation and man pages (EXTRAS=pages: pages and pictures too)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID) \

@@ -1,5 +1,5 @@
-"""What all pages of `plumbline serve` have in common: the frame around them, their headers, and
-that a page which a browser has already is not sent again.
+"""What all pages of `plumbline serve` have in common: the frame around them, their headers, errors
+within the frame, and that a page which a browser has already is not sent again.
 
 Pages load what this server has, and their policy forbids everything else, scripts within them
 too."""
@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
@@ -29,15 +31,48 @@ HEADERS = {
     "Cache-Control": "private, no-cache",
 }
 
-STATIC = Mount("/static", StaticFiles(packages=[("plumbline_exporters", "static")]))
+# Bootstrap's stylesheets come from the package of that name.
+STATIC = Mount(
+    "/static",
+    StaticFiles(
+        directory=str(resources.files("bootstrap") / "css"),
+        packages=[("plumbline_exporters", "static")],
+    ),
+)
+
+Group = Literal["Results", "Explore", "Applications"]
+_GROUPS: tuple[Group, ...] = ("Results", "Explore", "Applications")
+_MOST_FIELDS, _MOST_WORDS = 12, 400  # of a form that is shown again
+
+
+class Link(NamedTuple):
+    """A link of the frame: `path` from the root. `owns`: first words of other paths that belong to
+    it."""
+
+    group: Group
+    path: str
+    words: str
+    owns: tuple[str, ...] = ()
+
+    def leads(self, here: str) -> bool:
+        """Whether the page at the path `here` is this one or belongs to it."""
+        first = here.partition("/")[0]
+        return first == self.path or first in self.owns
 
 
 class Pages(NamedTuple):
-    """What a room adds: its routes, and the links to them that stand on all pages (path from the
-    root, words)."""
+    """What a room adds: its routes, and the links to them that stand on all pages."""
 
     routes: list[BaseRoute]
-    links: list[tuple[str, str]]
+    links: list[Link]
+
+
+class Field(NamedTuple):
+    """A field of a form that is shown again, with what is wrong with its value."""
+
+    name: str
+    value: str
+    said: str
 
 
 def templates(*packages: str) -> Environment:
@@ -59,17 +94,63 @@ def _moment(text: str) -> str:
     return f"{found:%Y-%m-%d %H:%M}"
 
 
+_OWN = templates()
+
+
 def page(request: Request, shown: Environment, template: str, **facts: Any) -> Response:
     """A template within the frame. All links of a page begin with its `root`, so that it works
     under whatever prefix a proxy gives it."""
     path = request.scope.get("raw_path", request.url.path.encode()).partition(b"?")[0]
     text = shown.get_template(template).render(
         root="../" * (path.count(b"/") - 1) or "./",
-        links=request.app.state.links,
+        groups=_grouped(request.app.state.links),
         here=request.url.path.lstrip("/"),
         **facts,
     )
     return unless_known(request, HTMLResponse(text))
+
+
+def _grouped(links: Sequence[Link]) -> list[tuple[str, list[Link]]]:
+    return [(group, [link for link in links if link.group == group]) for group in _GROUPS]
+
+
+def error(request: Request, status: int, detail: str) -> Response:
+    """An error as a page for a browser, with the form that was sent, and as text for programs.
+    `request.state.keys`: what the page may be asked; `request.state.wrong`: which of them is
+    wrong."""
+    if "text/html" not in request.headers.get("accept", ""):
+        return PlainTextResponse(detail, status_code=status, headers=HEADERS)
+    shown = page(
+        request,
+        _OWN,
+        "error.html",
+        title=_TITLES.get(status, "This does not work"),
+        detail=detail,
+        fields=_fields(request, detail),
+    )
+    shown.status_code = status
+    return shown
+
+
+def _fields(request: Request, detail: str) -> list[Field]:
+    given = dict(request.query_params)
+    keys = [*getattr(request.state, "keys", ()), *given]
+    wrong = getattr(request.state, "wrong", "")
+    if not given:
+        return []
+    return [
+        Field(key[:_MOST_WORDS], given.get(key, "")[:_MOST_WORDS], detail if key == wrong else "")
+        for key in list(dict.fromkeys(keys))[:_MOST_FIELDS]
+    ]
+
+
+_TITLES = {
+    400: "This cannot be answered",
+    404: "Not found",
+    405: "Not allowed",
+    410: "No longer stored",
+    503: "The database cannot be read",
+}
 
 
 def json(request: Request, value: object) -> Response:

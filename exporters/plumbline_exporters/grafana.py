@@ -20,7 +20,9 @@ _SCHEMA = 39  # of Grafana 10.4 and later, which bring older ones up to date
 _SOURCE = {"type": "prometheus", "uid": "${source}"}
 
 # $place in queries.
-PLACE = 'host=~"$host", library=~"$library"'
+PLACE = 'host=~"$host", library=~"$library", nprocs=~"$nprocs"'
+_LABELS = {"nprocs": "Ranks"}  # of variables that are not called as they are
+_PAGES = "pages"  # the variable with the address of `plumbline serve`
 
 
 class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,14 +35,26 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`unit` as Grafana names it; `width` of WIDTH."""
+    """`unit` as Grafana names it; `steps`: colours, each from a value on; `page`: of `plumbline
+    serve`, where a value leads to; `width` of WIDTH."""
 
     title: str
     kind: Literal["stat", "series", "bars", "table"]
     help: str
     queries: list[Query]
     width: int
-    unit: str = "short"
+    unit: str
+    steps: list[tuple[str, float]]
+    page: str
+
+
+class Annotation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Moments at which `expr` has a value; `text` as of a legend."""
+
+    name: str
+    colour: str
+    expr: str
+    text: str
 
 
 class Dashboard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,17 +66,20 @@ class Dashboard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     panel: list[Panel]
 
 
-class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DashboardList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`annotation`: those of every dashboard."""
+
+    annotation: list[Annotation]
     dashboard: list[Dashboard]
 
 
-def read(folder: Path) -> list[Dashboard]:
-    """Those of dashboards.toml."""
+def read(folder: Path) -> DashboardList:
+    """dashboards.toml."""
     text = (folder / "dashboards.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), _List).dashboard
+    return msgspec.convert(tomllib.loads(text), DashboardList)
 
 
-def document(dashboard: Dashboard) -> str:
+def document(dashboard: Dashboard, annotations: Sequence[Annotation]) -> str:
     """The file of a dashboard."""
     whole = {
         "uid": f"plumbline-{dashboard.name}",
@@ -78,7 +95,8 @@ def document(dashboard: Dashboard) -> str:
         "links": [
             {"type": "dashboards", "tags": ["plumbline"], "title": "Plumbline", "asDropdown": True}
         ],
-        "templating": {"list": [_source(), *map(_variable, dashboard.variables)]},
+        "annotations": {"list": [_annotation(each) for each in annotations]},
+        "templating": {"list": [_source(), *map(_variable, dashboard.variables), _pages()]},
         "panels": list(_panels(dashboard.panel)),
     }
     return msgspec.json.format(msgspec.json.encode(whole), indent=1).decode() + "\n"
@@ -89,11 +107,32 @@ def _source() -> dict[str, Any]:
     return {**words, "hide": 0, "refresh": 1}
 
 
+def _pages() -> dict[str, Any]:
+    """Where `plumbline serve` answers, for links to its pages."""
+    here = "http://127.0.0.1:9464"
+    chosen = {"text": here, "value": here}
+    words = {"name": _PAGES, "label": "Pages", "type": "textbox", "query": here}
+    return {**words, "current": chosen, "options": [{**chosen, "selected": True}]}
+
+
+def _annotation(one: Annotation) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "datasource": _SOURCE,
+        "enable": True,
+        "iconColor": one.colour,
+        "expr": one.expr,
+        "step": "60s",
+        "titleFormat": one.name,
+        "textFormat": one.text,
+    }
+
+
 def _variable(label: str) -> dict[str, Any]:
     query = f"label_values(plumbline_violations, {label})"
     return {
         "name": label,
-        "label": label.capitalize(),
+        "label": _LABELS.get(label, label.capitalize()),
         "type": "query",
         "datasource": _SOURCE,
         "definition": query,
@@ -141,16 +180,38 @@ def _panel(number: int, panel: Panel, place: dict[str, int]) -> dict[str, Any]:
         "datasource": _SOURCE,
         "gridPos": place,
         "targets": targets,
-        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": []},
+        "fieldConfig": {"defaults": _defaults(panel), "overrides": []},
         "options": _options(panel.kind),
     }
+
+
+def _defaults(panel: Panel) -> dict[str, Any]:
+    """How values look. Lines have colours of their own, and thresholds as lines where there are
+    several."""
+    (base, _), *above = panel.steps
+    steps: list[dict[str, Any]] = [{"color": base, "value": None}]
+    steps += [{"color": colour, "value": value} for colour, value in above]
+    by_series = panel.kind == "series"
+    found: dict[str, Any] = {
+        "unit": panel.unit,
+        "min": 0,
+        "noValue": "no data",
+        "color": {"mode": "palette-classic" if by_series else "thresholds"},
+        "thresholds": {"mode": "absolute", "steps": steps},
+        "links": [
+            {"title": "Page of Plumbline", "url": f"${{{_PAGES}}}{panel.page}", "targetBlank": True}
+        ],
+    }
+    if by_series:
+        found["custom"] = {"thresholdsStyle": {"mode": "dashed" if above else "off"}}
+    return found
 
 
 def _options(kind: str) -> dict[str, Any]:
     last = {"reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False}}
     match kind:
         case "stat":
-            return {**last, "colorMode": "none", "graphMode": "area"}
+            return {**last, "colorMode": "value", "graphMode": "area"}
         case "bars":
             return {**last, "orientation": "horizontal", "displayMode": "basic"}
         case "series":
@@ -159,9 +220,10 @@ def _options(kind: str) -> dict[str, Any]:
 
 
 def main(folder: Path) -> None:
-    for dashboard in read(folder):
+    listed = read(folder)
+    for dashboard in listed.dashboard:
         path = folder / "dashboards" / f"{dashboard.name}.json"
-        path.write_text(document(dashboard), "utf-8")
+        path.write_text(document(dashboard, listed.annotation), "utf-8")
 
 
 if __name__ == "__main__":

@@ -20,13 +20,15 @@ def write(
     target: Path,
     more: Mapping[str, Collect] | None = None,
     most: int = MOST_SERIES,
+    *,
+    simulated: bool = False,
 ) -> None:
     """Replaces `target` as a whole, for all to read. A database that cannot be read is told by
     plumbline_scrape_success. Without metrics of this process: node_exporter has its own."""
     if target.suffix != ENDING:
         raise UsageError(f"--textfile {target}: node_exporter reads files that end with {ENDING}")
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(DatabaseCollector(database, more, most))
+    registry.register(DatabaseCollector(database, more, most, simulated=simulated))
     text = generate_latest(registry)
     try:
         with scratch.replacing(target.absolute()) as part:

@@ -57,17 +57,21 @@ class Address(NamedTuple):
 
 
 class Metrics(NamedTuple):
-    """`more`: collectors of other rooms, by name; `most`: how many series there may be."""
+    """`more`: collectors of other rooms, by name; `most`: how many series there may be;
+    `simulated`: of simulated machines too."""
 
     more: Mapping[str, Collect] = {}
     most: int = MOST_SERIES
+    simulated: bool = False
 
     def registry(self, db_path: Path) -> CollectorRegistry:
         """With metrics of this process."""
         registry = CollectorRegistry(auto_describe=False)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=registry)
-        registry.register(DatabaseCollector(db_path, self.more, self.most))
+        registry.register(
+            DatabaseCollector(db_path, self.more, self.most, simulated=self.simulated)
+        )
         return registry
 
 
@@ -95,12 +99,13 @@ def app(
 
     def unavailable(request: Request, error: Exception) -> Response:
         _log.warning("%s", error)
-        return PlainTextResponse("the database cannot be read; the log says why\n", status_code=503)
+        return frame.error(request, 503, "the database cannot be read; the log says why\n")
 
     def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
-        more = frame.HEADERS | dict(error.headers or {})
-        return PlainTextResponse(error.detail, status_code=error.status_code, headers=more)
+        answer = frame.error(request, error.status_code, error.detail)
+        answer.headers.update(error.headers or {})
+        return answer
 
     served = Starlette(
         routes=[

@@ -41,7 +41,7 @@ def main(folder: Path) -> None:
             text.write_text(_recorded(prometheus, now))
         _promtool("tsdb", "create-blocks-from", "openmetrics", str(text), str(data))
         with scraping(inside, NOBODY, seconds=3600) as prometheus:
-            for dashboard in grafana.read(ROOT / "exporters" / "grafana"):
+            for dashboard in grafana.read(ROOT / "exporters" / "grafana").dashboard:
                 spec = _picture(prometheus, dashboard, now)
                 (folder / f"monitoring-{dashboard.name}.svg").write_text(render(spec))
 

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 
@@ -22,7 +23,8 @@ from tests.exporters import installation
 from tests.exporters.prometheus import ROOT, RULES, Prometheus, scraping, served
 
 GRAFANA = ROOT / "exporters" / "grafana"
-DASHBOARDS = grafana.read(GRAFANA)
+LISTED = grafana.read(GRAFANA)
+DASHBOARDS = LISTED.dashboard
 PANELS = [
     pytest.param(query, id=f"{dashboard.name}: {panel.title} {number}")
     for dashboard in DASHBOARDS
@@ -72,7 +74,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
 @pytest.mark.parametrize("query", PANELS)
 def test_every_panel_has_data(prometheus: Prometheus, query: grafana.Query) -> None:
     text = query.text
-    for label in ("host", "library", "guideline"):
+    for label in ("host", "library", "nprocs", "guideline"):
         text = text.replace(f"${label}", ".*")
     assert "$" not in text
     assert prometheus.query(text)
@@ -122,7 +124,7 @@ def test_promtool_tests_of_the_rules() -> None:
     checks = [
         ["check", "rules", str(RULES / "alerts.yml"), str(RULES / "recording.yml")],
         ["test", "rules", *map(str, RULES.glob("tests*.yml"))],
-        ["check", "config", "--syntax-only", str(RULES / "prometheus.yml")],
+        ["check", "config", str(RULES / "prometheus.yml")],
     ]
     for check in checks:
         done = subprocess.run([program, *check], capture_output=True, text=True, timeout=120)
@@ -145,24 +147,60 @@ def test_each_alert_is_tested_to_fire_and_to_end() -> None:
 def test_each_alert_says_what_it_means_and_which_command_shows_more() -> None:
     for name, rule in ALERTS.items():
         words = rule["annotations"]
-        assert words.keys() == {"summary", "description", "runbook"}, name
+        assert words.keys() == {"summary", "description", "runbook", "runbook_url"}, name
         assert words["description"].endswith("."), name
         assert "plumbline " in words["runbook"], name
+
+
+def test_the_runbook_of_each_alert_is_an_anchor_of_a_page() -> None:
+    """With what it means and the command that shows more."""
+    for name, rule in ALERTS.items():
+        words = rule["annotations"]
+        path, _, anchor = words["runbook_url"].partition("#")
+        page = ROOT / "docs" / path.rpartition("/docs/")[2]
+        headings = re.findall(r"^## (\w+)\n(.*)\n\n→ (.*)$", page.read_text(), re.MULTILINE)
+        found = {head.lower(): (text, command) for head, text, command in headings}
+        assert found[anchor] == (words["description"], words["runbook"]), name
+
+
+def test_every_panel_says_what_is_good_and_leads_to_a_page() -> None:
+    """Nothing is left to Grafana's defaults: its threshold of 80 makes an age of 80 s red."""
+    for dashboard in DASHBOARDS:
+        document = msgspec.json.decode(grafana.document(dashboard, LISTED.annotation))
+        names = [one["name"] for one in document["templating"]["list"]]
+        assert {"source", "host", "library", "nprocs", "pages"} <= set(names)
+        assert len(document["annotations"]["list"]) == len(LISTED.annotation) >= 3
+        for panel in document["panels"]:
+            defaults = panel["fieldConfig"]["defaults"]
+            first, *others = defaults["thresholds"]["steps"]
+            values = [step["value"] for step in others]
+            assert first["value"] is None and values == sorted(values), panel["title"]
+            assert defaults["unit"] and defaults["noValue"], panel["title"]
+            (link,) = defaults["links"]
+            assert re.match(r"\$\{pages\}/", link["url"]), panel["title"]
+
+
+@pytest.mark.parametrize("annotation", LISTED.annotation, ids=lambda one: one.name)
+def test_every_annotation_is_a_query(
+    prometheus: Prometheus, annotation: grafana.Annotation
+) -> None:
+    prometheus.query(annotation.expr)  # raises where it is none
+    for name in re.findall(r"plumbline_\w+", annotation.expr):
+        assert prometheus.query(name), name
 
 
 def test_dashboards_are_those_of_the_list() -> None:
     """`python -m plumbline_exporters.grafana exporters/grafana` writes them anew."""
     files = {path.stem: path.read_text() for path in (GRAFANA / "dashboards").glob("*.json")}
-    assert files == {one.name: grafana.document(one) for one in DASHBOARDS}
+    assert files == {one.name: grafana.document(one, LISTED.annotation) for one in DASHBOARDS}
 
 
 def test_provisioning_names_what_is_there() -> None:
     found = [yaml.safe_load(path.read_text()) for path in GRAFANA.glob("provisioning/*/*.yml")]
     assert len(found) == 2 and all(one["apiVersion"] == 1 for one in found)
-    paths = [
-        *[one["options"]["path"] for file in found for one in file.get("providers", [])],
-        *yaml.safe_load((RULES / "prometheus.yml").read_text())["rule_files"],
-    ]
+    paths = [one["options"]["path"] for file in found for one in file.get("providers", [])]
+    for name in yaml.safe_load((RULES / "prometheus.yml").read_text())["rule_files"]:
+        assert (RULES / name).exists()  # beside it, in a checkout and where it is installed
     makefile = (ROOT / "Makefile").read_text()
     for path in paths:
         inside = path.removeprefix("/usr/local/share/plumbline/")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.tuner import shim
 from tests.tuner.cli.command import Result, plumbline
+from tests.tuner.pages import site
 
 
 @pytest.mark.mpi
@@ -39,3 +40,6 @@ def test_a_build_of_three_that_is_slower(tmp_path: Path) -> None:
     assert history.status == 0
     told = [(each["b"]["name"], each["summary"]["slower"]) for each in history.json]
     assert told == [(slow, 1), ("default", 0)]
+    with site.client(database) as client:
+        page = client.get("/history").text
+    assert "MPI_Allreduce 4096 B: slower by" in page

@@ -21,6 +21,8 @@ def places(scrape: Scrape) -> Iterator[Metric]:
     for found in scrape.machines.values():
         machine.add_metric((found.id, found.host), {"cpu_model": found.cpu_model})
     for known in scrape.libraries.values():
+        if known.fingerprint in scrape.left_out:
+            continue
         words = {"family": known.family, "version": known.version}
         library.add_metric((known.id, known.fingerprint), words)
     yield from (machine, library)

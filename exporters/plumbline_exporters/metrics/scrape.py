@@ -23,6 +23,7 @@ from plumbline_db.connection import Database
 from plumbline_db.cost import Spending
 from plumbline_db.coverage import Coverage, Place
 from plumbline_db.errors import PlumblineError
+from plumbline_db.layout import is_simulated
 from plumbline_db.records import Campaign, Library, Machine
 from plumbline_exporters.metrics.labels import place_of
 from plumbline_exporters.metrics.limit import limited
@@ -32,24 +33,40 @@ _log = logging.getLogger("plumbline")
 
 
 class Scrape:
-    """What several collectors read, read once; `now`: the time of the scrape."""
+    """What several collectors read, read once; `now`: the time of the scrape. `simulated`: with
+    machines that are simulated; a change there is news of no installation."""
 
-    def __init__(self, db: Database, now: datetime | None = None) -> None:
+    def __init__(
+        self, db: Database, now: datetime | None = None, *, simulated: bool = False
+    ) -> None:
         self.db = db
         self.now = now or datetime.now(UTC)
+        self._simulated = simulated
+
+    @cached_property
+    def left_out(self) -> set[str]:
+        """Fingerprints of libraries that are simulated."""
+        if self._simulated:
+            return set()
+        known = campaigns.all_campaigns(self.db)
+        return {each.library_fingerprint for each in known if is_simulated(each)}
+
+    def _told(self, known: list[Coverage]) -> list[Coverage]:
+        return [each for each in known if each.place.fingerprint not in self.left_out]
 
     @cached_property
     def coverage(self) -> list[Coverage]:
-        return coverage.of_campaigns(self.db)
+        return self._told(coverage.of_campaigns(self.db))
 
     @cached_property
     def overlap(self) -> list[Coverage]:
-        return coverage.of_overlap(self.db)
+        return self._told(coverage.of_overlap(self.db))
 
     @cached_property
     def campaigns(self) -> list[Campaign]:
         """In the order in which they were started."""
-        return campaigns.all_campaigns(self.db)
+        known = campaigns.all_campaigns(self.db)
+        return [each for each in known if each.library_fingerprint not in self.left_out]
 
     @cached_property
     def spent(self) -> dict[str, list[Spending]]:
@@ -91,9 +108,15 @@ class DatabaseCollector(Collector):
     longest ago."""
 
     def __init__(
-        self, path: Path, more: Mapping[str, Collect] | None = None, most: int = MOST_SERIES
+        self,
+        path: Path,
+        more: Mapping[str, Collect] | None = None,
+        most: int = MOST_SERIES,
+        *,
+        simulated: bool = False,
     ) -> None:
         self._path = path
+        self._simulated = simulated
         self._collectors = _collectors | dict(more or {})
         self._most = most
 
@@ -118,7 +141,7 @@ class DatabaseCollector(Collector):
                 success.add_metric((name,), 0)
         else:
             with db, db.snapshot():
-                scrape = Scrape(db)
+                scrape = Scrape(db, simulated=self._simulated)
                 for name, collect in sorted(self._collectors.items()):
                     started = time.perf_counter()
                     try:

@@ -20,13 +20,14 @@ from plumbline_db.records import Campaign, Verdict
 SITE = {
     "overview": "/",
     "runs": "/runs",
+    "history": "/history",
     "guidelines": "/guidelines",
     "map": "/map",
     "recordings": "/recordings",
     "overlap": "/overlap",
 }
-OF_RUNS = ("run", "report", "table", "cell", "winner", "guideline", "curves", "curves-choice",
-           "compare", "environment", "advise")  # fmt: skip
+OF_RUNS = ("run", "report", "table", "cell", "winner", "explained", "guideline", "curves",
+           "curves-choice", "compare", "environment", "advise")  # fmt: skip
 OF_SUITES = ("run-of-suites", "suite", "suite-over-ranks", "suite-by-rank")
 OF_ROOMS = ("recording", "overlap-campaign", "overlap-difference")
 NAMES = (*SITE, *OF_RUNS, *OF_SUITES, *OF_ROOMS)
@@ -63,6 +64,7 @@ def _of_runs(db: Database) -> dict[str, str]:
         "table": f"/table/{BEFORE}/{where}",
         "cell": f"/cell/{worst.function}/{worst.bytes}/{where}?stage={BEFORE}",
         "winner": f"/winner/0/{where}",
+        "explained": f"/explained/{where}",
         "guideline": f"/guideline/{quote(_most_violated(table))}",
         "curves": f"/curves?{urlencode(_curves(campaign, worst), doseq=True)}",
         "curves-choice": f"/curves?run={where}",

@@ -176,7 +176,7 @@ def test_scales_are_switched(window: Window) -> None:
     assert "y=linear" in window.page.url and window.page.text_content("figure svg") != before
 
 
-def test_the_wheel_zooms_and_a_button_shows_all_of_it(window: Window) -> None:
+def test_the_wheel_zooms_and_a_button_resets_it(window: Window) -> None:
     window.open(f"/curves?{CURVES}")
     page = window.page
     before = page.inner_html("figure svg")
@@ -186,7 +186,7 @@ def test_the_wheel_zooms_and_a_button_shows_all_of_it(window: Window) -> None:
     page.wait_for_function(
         "text => document.querySelector('figure svg').innerHTML !== text", arg=before
     )
-    page.click("text=Show all of it")
+    page.click("text=Reset zoom")
     page.wait_for_function(
         "length => document.querySelector('figure svg').textContent.length === length",
         arg=len(page.evaluate("text => new DOMParser().parseFromString('<svg>' + text + '</svg>',"
@@ -302,3 +302,39 @@ def test_each_page_fits_and_axe_finds_nothing_serious(
         page.screenshot(path=str(path))
     page.context.close()
     assert serious == [] and opened.said == []
+
+
+# Bytes as they are sent, compressed. Vega's script comes once and is kept by the browser.
+MOST_BYTES = {"text/html": 60_000, "text/css": 20_000, "script": 1_000_000, "picture": 400_000}
+MOST_SHIFT = 0.1  # of layout, as Web Vitals call it good
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", addresses.NAMES)
+def test_each_page_is_light_and_its_layout_stays(
+    browser: object, url: str, address: dict[str, str], name: str, width: int
+) -> None:
+    """What Lighthouse looks at: weights of what is loaded, and how far elements move while it is.
+    Bytes are counted, and no time."""
+    opened = Window(browser, url, viewport={"width": width, "height": 900})
+    opened.page.add_init_script(
+        "window.shifts = []; new PerformanceObserver(list => list.getEntries().forEach("
+        "each => window.shifts.push(each.value))).observe({type: 'layout-shift', buffered: true})"
+    )
+    weights = dict.fromkeys(MOST_BYTES, 0)
+
+    def weigh(request: Any) -> None:
+        kind = {"document": "text/html", "stylesheet": "text/css", "script": "script"}
+        weights[kind.get(request.resource_type, "picture")] += request.sizes()["responseBodySize"]
+
+    finished: list[Any] = []
+    opened.page.on("requestfinished", lambda request: finished.append(request))
+    opened.open(address[name])
+    opened.page.wait_for_load_state("networkidle")
+    shift = opened.page.evaluate("window.shifts.reduce((sum, each) => sum + each, 0)")
+    for request in finished:
+        weigh(request)
+    opened.page.context.close()
+    assert all(weights[kind] <= most for kind, most in MOST_BYTES.items()), weights
+    assert weights["text/html"] and weights["text/css"]
+    assert shift <= MOST_SHIFT

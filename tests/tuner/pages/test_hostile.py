@@ -136,7 +136,7 @@ def test_values_of_a_hundred_thousand_characters_are_refused(client: TestClient,
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        ("/runs?from=x", "Expected `int`"),
+        ("/runs?from=x", "from: 'x' is not a whole number"),
         ("/runs?from=-1", "`int` >= 0"),
         ("/runs?from=1&from=2", "stands twice"),
         ("/runs?nothing=1", "unknown field"),

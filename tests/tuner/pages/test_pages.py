@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote, urljoin, urlsplit
 
+import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from plumbline.pages import next_steps
-from plumbline_db import campaigns, coverage
+from plumbline.pages import next_steps, table
+from plumbline_db import campaigns, coverage, verdicts
 from plumbline_db.connection import Database
 from tests.db import build
 from tests.tuner.pages import site
@@ -57,27 +59,27 @@ def test_an_empty_database_says_how_to_begin(tmp_path: Path) -> None:
     path = tmp_path / "empty.db"
     Database.open(path, write=True).close()
     with site.client(path) as client:
-        for address in ("/", "/runs", "/map", "/guidelines", "/curves", "/compare", "/environment"):
-            shown(client, address)
+        for name in ("", "runs", "history", "map", "guidelines", "curves", "compare"):
+            shown(client, f"/{name}")
         assert "plumbline campaign" in shown(client, "/").text
 
 
 def test_a_run_shows_its_tables_winners_and_suites(client: TestClient) -> None:
     page = shown(client, f"/run/{FIRST}")
     for fact in ("node1", "Open MPI v4.1.4", "8192-65536 bytes", "2.00 1.90–2.10", "2 suites",
-                 "coll_tuned_allreduce_algorithm=basic_linear", "/out/plumbline.sh"):  # fmt: skip
+                 "coll_tuned_allreduce_algorithm=basic_linear", "/out", ".sh"):  # fmt: skip
         assert fact in page.text, fact
     assert f"../table/before/{FIRST}" in page.links()
 
 
 def test_a_table_leads_from_each_cell_to_its_launches(client: TestClient) -> None:
     page = shown(client, f"/table/before/{FIRST}")
-    cells = [link for link in page.links() if "/cell/" in link]
+    cells = list(dict.fromkeys(link for link in page.links() if "/cell/" in link))
     assert len(cells) == site.SIZE.cases // 2
     cell = shown(client, urljoin(f"/table/before/{FIRST}", cells[0]))
     assert "allreduce_as_reduce_plus_bcast" in cell.text and "Medians of 6 launches" in cell.text
     violated = shown(client, f"/table/before/{FIRST}?verdict=violated")
-    assert 0 < len([link for link in violated.links() if "/cell/" in link]) < len(cells)
+    assert 0 < len({link for link in violated.links() if "/cell/" in link}) < len(cells)
 
 
 def test_a_cell_compares_variants_in_the_same_launches(client: TestClient) -> None:
@@ -240,7 +242,10 @@ def test_all_pages_have_their_landmarks_and_names(client: TestClient) -> None:
 
 def test_what_to_do_next(stored: Path) -> None:
     with Database.open(stored) as db:
-        steps = next_steps.of(db, campaigns.all_campaigns(db), coverage.of_campaigns(db))
+        steps = next_steps.of(db, campaigns.all_campaigns(db))
+        now = datetime.datetime.now(datetime.UTC)
+        for place in coverage.of_campaigns(db):
+            steps += next_steps.of_place(db, place, now)
     texts = [step.text for step in steps]
     assert any("not at its end" in text for text in texts)  # the hostile one runs
     assert any("older than 90 days" in text for text in texts)
@@ -274,3 +279,83 @@ def test_each_rank_alone(client: TestClient) -> None:
     assert "by rank" in (picture["alt"] or "")
     for at, status in (("x", 400), ("-1", 400), ("4097", 404)):
         assert client.get(f"{address}&at={at}").status_code == status
+
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml"}
+
+
+def test_the_links_stand_in_three_groups_and_the_current_one_is_marked(client: TestClient) -> None:
+    text = client.get(f"/table/before/{FIRST}").text
+    groups = re.findall(r'class="group"[^>]*>([^<]+)<', text)
+    assert groups == ["Results", "Explore", "Applications"]
+    assert re.findall(r'aria-current="page">([^<]+)<', text) == ["Runs"]
+
+
+def test_an_error_is_a_page_for_a_browser_that_keeps_the_form(client: TestClient) -> None:
+    address = "/advise?function=gather&bytes=64k&nprocs=4"
+    page = Page(client.get(address, headers=BROWSER).text)
+    fields = {found["name"]: found for tag, found in page.elements if tag == "input"}
+    assert fields["function"]["value"] == "gather" and fields["bytes"]["value"] == "64k"
+    assert "aria-invalid" in fields["bytes"] and "aria-invalid" not in fields["nprocs"]
+    assert page.text.count("bytes: '64k' is not a whole number") == 2  # above, and at its field
+    assert client.get(address, headers=BROWSER).status_code == 400
+    assert client.get(address).headers["Content-Type"].startswith("text/plain")
+
+
+def test_an_error_of_a_path_is_a_page_too(client: TestClient) -> None:
+    answer = client.get("/run/nothing", headers=BROWSER)
+    assert answer.status_code == 404 and "there is no such run" in answer.text
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert "<nav" in answer.text and "<form" not in answer.text
+
+
+def test_a_table_has_rows_with_violations_first_and_darker_cells_for_larger_ratios(
+    client: TestClient, stored: Path
+) -> None:
+    with Database.open(stored) as db:
+        found = verdicts.get(db, FIRST, "before")
+    rows = table.by_row(found, sorted({each.bytes for each in found}))
+    flags = [bool(row.violated) for row in rows]
+    assert flags == sorted(flags, reverse=True) and len(set(flags)) == 2
+    steps = [
+        table.step(build.verdict("before", verdict="violated", ratio=ratio))
+        for ratio in (1.1, 1.3, 2.5, 9.0)
+    ]
+    assert steps == [f"violated step-{number}" for number in (1, 2, 3, 4)]
+    text = client.get(f"/table/before/{FIRST}").text
+    assert 'aria-label="violated, ' in text and 'aria-label="holds, ' in text
+
+
+def test_the_overview_has_figures_and_curves_of_real_machines_first(client: TestClient) -> None:
+    text = client.get("/").text
+    assert text.count('class="figures"') > 1 and 'class="plot"' in text
+    assert "median speed-up of" in text and "<summary><h2>" not in text  # none is simulated
+
+
+def test_a_simulated_machine_is_folded_below_real_ones(tmp_path: Path) -> None:
+    path = tmp_path / "simulated.db"
+    site.store(path)
+    with Database.open(path, write=True) as db:
+        simulated = msgspec.structs.replace(
+            campaigns.get(db, FIRST),
+            id="simulated",
+            key="k-simulated",
+            settings='{"simulate":{"library":"ompi"}}',
+            nprocs=99,
+        )
+        campaigns.put(db, simulated)
+        verdicts.put(db, simulated.id, "before", [build.verdict("before", nprocs=99)])
+    with site.client(path) as client:
+        text = client.get("/").text
+    assert "1 simulated machine<" in text
+    assert text.index("99 ranks") > text.index("1 simulated machine<")
+
+
+def test_the_history_has_campaigns_in_order(client: TestClient) -> None:
+    text = shown(client, "/history").text
+    assert text.index(FIRST) < text.index(SECOND) and "No releases were compared yet" in text
+
+
+def test_texts_have_commands_and_no_backticks(client: TestClient) -> None:
+    text = client.get(f"/report/{FIRST}").text
+    assert "<code>--new</code>" in text and "`" not in text

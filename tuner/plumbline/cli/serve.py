@@ -40,6 +40,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     type=options.Count(100),
     help="Of more metrics than this, those of the oldest places are left out.",
 )
+@click.option("--simulated", is_flag=True, help="Metrics of simulated machines too.")
 def command(
     program: Program,
     host: str,
@@ -48,6 +49,7 @@ def command(
     web_config: Path | None,
     textfile: Path | None,
     max_series: int,
+    simulated: bool,
 ) -> None:
     """Answer /metrics and pages for people from the database.
 
@@ -59,11 +61,11 @@ def command(
       plumbline serve --textfile /var/lib/prometheus/node-exporter/plumbline.prom
     """
     if textfile is not None:
-        _write(program.database, textfile, max_series)
+        _write(program.database, textfile, max_series, simulated=simulated)
         return
     from .serving import ServedSite
 
-    site = ServedSite(program.database, host, port, names, web_config, max_series)
+    site = ServedSite(program.database, host, port, names, web_config, max_series, simulated)
     server = site.server(lambda text: click.echo(f"plumbline: {text}", err=True))
     if web_config is not None:
         signal.signal(signal.SIGHUP, lambda *_: server.renew())
@@ -71,7 +73,7 @@ def command(
         server.run()
 
 
-def _write(database: Path, textfile: Path, most_series: int) -> None:
+def _write(database: Path, textfile: Path, most_series: int, *, simulated: bool) -> None:
     """What cannot be read is told to Prometheus, and said."""
     from plumbline_db.connection import Database
     from plumbline_exporters import textfile as node_exporter
@@ -79,5 +81,5 @@ def _write(database: Path, textfile: Path, most_series: int) -> None:
     from .serving import collectors
 
     logging.getLogger("plumbline").disabled = True  # what cannot be read is said once, below
-    node_exporter.write(database, textfile, collectors(), most_series)
+    node_exporter.write(database, textfile, collectors(), most_series, simulated=simulated)
     Database.open(database).close()

@@ -19,7 +19,8 @@ Say = Callable[[str], None]
 
 class ServedSite(NamedTuple):
     """What is served, and to whom: `names` are further ones by which clients call this server;
-    `web_config` says who may ask (None: whoever reaches it)."""
+    `web_config` says who may ask (None: whoever reaches it). `simulated`: /metrics has simulated
+    machines too."""
 
     database: Path
     host: str
@@ -27,6 +28,7 @@ class ServedSite(NamedTuple):
     names: tuple[str, ...] = ()
     web_config: Path | None = None
     most_series: int = 5000
+    simulated: bool = False
 
     def server(self, say: Say) -> web.Server:
         """It listens already. Raises PlumblineError for the database, the web configuration or the
@@ -39,7 +41,7 @@ class ServedSite(NamedTuple):
         Database.open(self.database).close()  # a missing or foreign file is said first
         access = None if self.web_config is None else Access(self.web_config)
         address = web.Address(self.host, self.port, self.names, access)
-        told = web.Metrics(collectors(), self.most_series)
+        told = web.Metrics(collectors(), self.most_series, self.simulated)
         server = web.Server(self.database, address, rooms.every(self.database), told)
         say(f"{address.url} serves {self.database}")
         if not _is_loopback(self.host) and not (access and access.asks_who):

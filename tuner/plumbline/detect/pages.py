@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -19,9 +19,10 @@ from plumbline_db import detections
 from plumbline_db.connection import Database
 from plumbline_db.detections import Detection
 from plumbline_exporters import frame
-from plumbline_exporters.frame import Pages
+from plumbline_exporters.frame import Link, Pages
 
 _shown = frame.templates("plumbline.detect")
+_shown.globals["name"] = lambda path: PurePath(path).name or path
 
 
 class ShownFinding(msgspec.Struct, frozen=True):
@@ -77,7 +78,7 @@ def pages(db_path: Path) -> Pages:
             Route("/recordings/{id}.json", as_json),
             Route("/recordings/{id}", one),
         ],
-        [("recordings", "Recordings")],
+        [Link("Applications", "recordings", "Recordings")],
     )
 
 

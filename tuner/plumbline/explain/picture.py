@@ -39,17 +39,23 @@ def specification(found: Explanation, title: list[str]) -> dict[str, Any]:
         values += _candidates(cell)
     values = _in_pieces(values, {name: sorted(its_sizes) for name, its_sizes in sizes.items()})
     shown = [name for name in _SERIES if any(value["series"] == name for value in values)]
+    with_others = {value["function"] for value in values if value["series"] == OTHERS}
     return {
         "title": {"text": title, "subtitle": _says(found), "anchor": "start", "fontSize": 12},
         "data": {"values": values},
         "columns": 2,
-        "concat": [_panel(name, sorted(sizes[name]), shown) for name in sizes],
+        "concat": [
+            _panel(name, sorted(sizes[name]), shown, others=name in with_others) for name in sizes
+        ],
         "config": {"background": "white", "font": "sans-serif"},
     }
 
 
-def _panel(function: str, sizes: Sequence[int], shown: Sequence[str]) -> dict[str, Any]:
-    """A function. Its axis is logarithmic; that of a call without bytes has one place."""
+def _panel(
+    function: str, sizes: Sequence[int], shown: Sequence[str], *, others: bool
+) -> dict[str, Any]:
+    """A function; `others`: it has other candidates. Its axis is logarithmic; a call without bytes
+    has one place."""
     bytes_axis: dict[str, Any] = {"type": "ordinal", "title": "bytes", "axis": {"labelAngle": 0}}
     if sizes[0] > 0:
         bytes_axis = chart.log_bytes(sizes)
@@ -78,7 +84,7 @@ def _panel(function: str, sizes: Sequence[int], shown: Sequence[str]) -> dict[st
         {
             "transform": [front],
             "mark": {"type": "line", "strokeWidth": 2},
-            "encoding": encoding | {"strokeDash": series | dashes | {"legend": None}},
+            "encoding": encoding | {"strokeDash": series | dashes | {"legend": legend}},
         },
         {
             "transform": [front],
@@ -91,7 +97,7 @@ def _panel(function: str, sizes: Sequence[int], shown: Sequence[str]) -> dict[st
         "width": 420,
         "height": 260,
         "transform": [{"filter": f"datum.function == '{function}'"}],
-        "layer": layers,
+        "layer": layers if others else layers[2:],  # no layer without a point
     }
 
 

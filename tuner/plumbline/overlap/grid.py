@@ -68,11 +68,14 @@ def missing(columns: int, rows: int, seen: Seen) -> list[Index]:
 
 
 def inferred(columns: int, rows: int, seen: Seen) -> dict[Index, list[Ratio | None]]:
-    """The cells that are not measured, of a grid where nothing is missing."""
+    """The cells that are not measured. Where cells are missing, as in an unfinished campaign,
+    nothing is inferred from the others of their rectangle."""
     found: dict[Index, list[Ratio | None]] = {}
     open_ = _first(columns, rows)
     while open_:
         one = open_.pop()
+        if any(cell not in seen for cell in one.cells()):
+            continue
         if not _agrees(one, seen):
             open_ += one.quarters()
             continue

@@ -35,7 +35,7 @@ from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_exporters import frame
-from plumbline_exporters.frame import Pages
+from plumbline_exporters.frame import Link, Pages
 
 _MOST = 16  # campaigns, and pictures, in memory
 
@@ -70,29 +70,35 @@ def pages(db_path: Path) -> Pages:
             every = stored.every(db)
         return frame.page(request, _shown, "overlap.html", every=every[::-1])
 
+    def cells_of(db: Database, one: Stored) -> list[OverlapResult]:
+        return read(db, one).cells if runs.surroundings(db, one.campaign.id) else []
+
     def maps(request: Request) -> Response:
         with _opened(db_path) as db:
             one = stored.one(db, request.path_params["id"])
             others = [other for other in stored.every(db) if other != one]
-            found, state = read(db, one), _state(db, one)
-        drawn = pictures.get(state, lambda: chart.render(sheet.of_one(one.name, found.cells)))
+            cells, state = cells_of(db, one), _state(db, one)
+        drawn = None
+        if any(cell.ratio for cell in cells):
+            drawn = pictures.get(state, lambda: chart.render(sheet.of_one(one.name, cells)))
         return frame.page(
             request,
             _shown,
             "overlap_campaign.html",
             one=one,
             picture=drawn,
-            words=words.of_library(classes.of(found.cells), None),
-            tables=tables(found.cells),
+            words=words.of_library(classes.of(cells), None),
+            tables=tables(cells),
             others=others[::-1],
         )
 
     def maps_json(request: Request) -> Response:
         with _opened(db_path) as db:
-            found = read(db, stored.one(db, request.path_params["id"]))
-        known = classes.of(found.cells)
-        said = {"cells": found.cells, "classes": known, "words": words.of_library(known, None)}
-        return frame.json(request, between.about(found.stored) | msgspec.to_builtins(said))
+            one = stored.one(db, request.path_params["id"])
+            cells = cells_of(db, one)
+        known = classes.of(cells)
+        said = {"cells": cells, "classes": known, "words": words.of_library(known, None)}
+        return frame.json(request, between.about(one) | msgspec.to_builtins(said))
 
     def pair(request: Request) -> tuple[Between, Hashable]:
         with _opened(db_path) as db:
@@ -128,7 +134,7 @@ def pages(db_path: Path) -> Pages:
             Route("/overlap/{id}/with/{other}.json", differences_json),
             Route("/overlap/{id}/with/{other}", differences),
         ],
-        [("overlap", "Overlap")],
+        [Link("Applications", "overlap", "Overlap")],
     )
 
 

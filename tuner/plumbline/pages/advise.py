@@ -4,6 +4,7 @@ hand; as `plumbline advise` says it."""
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -13,7 +14,10 @@ from starlette.responses import Response
 from plumbline.core import forms
 from plumbline.pages.visit import Bytes, Visit, Word
 from plumbline.results import advice, advice_stored
-from plumbline_db import campaigns, coverage
+from plumbline_db import campaigns, coverage, verdicts
+from plumbline_db.records import Verdict
+
+_EXAMPLES = 4
 
 Ranks = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 
@@ -30,6 +34,8 @@ class AdviseQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def page(visit: Visit) -> Response:
     asked = visit.asked(AdviseQuery)
     places = coverage.of_campaigns(visit.db)
+    known = campaigns.all_campaigns(visit.db)
+    newest = [] if not known else verdicts.get(visit.db, known[-1].id, "before")
     advised = None
     if asked.function and asked.bytes is not None and asked.nprocs is not None:
         run = visit.campaign(asked.run).id if asked.run else ""
@@ -45,5 +51,15 @@ def page(visit: Visit) -> Response:
         take=advice.TAKE,
         now=datetime.datetime.now(datetime.UTC),
         ranks=sorted({each.place.nprocs for each in places}),
-        empty=not campaigns.all_campaigns(visit.db),
+        functions=sorted({verdict.function for verdict in newest}),
+        examples=_examples(newest),
+        empty=not known,
     )
+
+
+def _examples(table: Sequence[Verdict]) -> list[tuple[str, int, int]]:
+    """Function, bytes and ranks of the worst violations."""
+    worst = [each for each in table if each.verdict == "violated"]
+    worst.sort(key=lambda each: each.ratio or 0.0, reverse=True)
+    asked = ((each.function, each.bytes, each.nprocs) for each in worst or table)
+    return list(dict.fromkeys(asked))[:_EXAMPLES]

@@ -11,8 +11,8 @@ from plumbline.pages import distribution_chart, drawn
 from plumbline.pages.distribution_chart import Distribution
 from plumbline.pages.visit import Visit, Word
 from plumbline.results.cell_variants import CellVariant, compared, named
-from plumbline_db import runs, table_samples, verdicts
-from plumbline_db.records import Campaign, Verdict
+from plumbline_db import runs, searches, table_samples, verdicts
+from plumbline_db.records import Campaign, Search, Verdict
 from plumbline_db.series import PrunedError
 
 
@@ -40,8 +40,19 @@ def page(visit: Visit) -> Response:
         "cell.html",
         cell=found,
         launches=[(known[number], number) for number in numbers],
+        still=_still_violated(visit, found),
         uses=[(verdict, use) for verdict in found.verdicts for use in verdict.uses],
     )
+
+
+def _still_violated(visit: Visit, found: CellData) -> list[Search]:
+    """The searches of a cell that its last table still has as violated."""
+    if found.stage != found.stages[-1]:
+        return []
+    if all(verdict.verdict != "violated" for verdict in found.verdicts):
+        return []
+    every = searches.all_searches(visit.db, found.campaign.id)
+    return [each for each in every if (each.function, each.bytes) == (found.function, found.size)]
 
 
 def picture(visit: Visit) -> Response:

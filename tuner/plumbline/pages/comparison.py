@@ -3,6 +3,10 @@ is called faster; that is decided in results/compare.py."""
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Sequence
+
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -10,13 +14,14 @@ from starlette.responses import Response
 from plumbline.pages import drawn
 from plumbline.pages.visit import Visit, Word
 from plumbline.results import comparison_chart, sides
-from plumbline.results.compare import How, SideComparison, compare
+from plumbline.results.compare import ComparedCell, How, SideComparison, compare
 from plumbline.results.sides import Side
-from plumbline_db import campaigns
+from plumbline_db import campaigns, verdicts
 from plumbline_db.errors import PlumblineError
 from plumbline_db.series import PrunedError
 
 _OFFERED = 20  # runs
+_EXAMPLES = 4
 
 
 class ComparisonQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,7 +37,39 @@ def page(visit: Visit) -> Response:
     every = [*campaigns.all_campaigns(visit.db), *campaigns.of_suites(visit.db)]
     newest = sorted(every, key=lambda campaign: campaign.started)[::-1][:_OFFERED]
     offered = [side for run in newest for side in sides.offered(visit.db, run.id)]
-    return visit.page("compare.html", asked=asked, compared=compared, offered=offered)
+    return visit.page(
+        "compare.html",
+        asked=asked,
+        compared=compared,
+        lines=sorted(compared.lines, key=_sameness) if compared else [],
+        offered=list(dict.fromkeys([*(side for side in (asked.a, asked.b) if side), *offered])),
+        examples=_examples(visit, [run.id for run in newest]),
+    )
+
+
+def _sameness(line: ComparedCell) -> tuple[bool, float]:
+    """What differs comes first, what differs most before all."""
+    return line.verdict == "not shown", -abs(math.log(line.ratio)) if line.ratio else 0.0
+
+
+def _examples(visit: Visit, newest: Sequence[str]) -> list[tuple[str, str, str]]:
+    """What somebody may want to compare: words and two sides."""
+    found = []
+    for run in newest:
+        of_run = sides.offered(visit.db, run)
+        if len(of_run) > 1:
+            found.append((f"first and last table of {run}", of_run[0], of_run[-1]))
+    cells = {run: _cells(visit, run) for run in newest}
+    for b, a in itertools.pairwise([run for run in newest if cells[run]]):
+        if cells[a] & cells[b]:
+            found.append((f"{a} and {b}", f"{a}:before", f"{b}:before"))
+    return found[:_EXAMPLES]
+
+
+def _cells(visit: Visit, run: str) -> set[tuple[str, int, int]]:
+    """What the first table of a run is about."""
+    table = verdicts.get(visit.db, run, "before")
+    return {(each.function, each.bytes, each.nprocs) for each in table if each.launches > 2}
 
 
 def picture(visit: Visit) -> Response:

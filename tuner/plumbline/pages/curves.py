@@ -3,7 +3,9 @@ chosen stands in the address."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
+from urllib.parse import urlencode
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -12,6 +14,7 @@ from starlette.responses import Response
 from plumbline.pages import curve, curves_chart, drawn, listing
 from plumbline.pages import offered as choices
 from plumbline.pages.curve import Curve
+from plumbline.pages.offered import Offered
 from plumbline.pages.visit import Bytes, Visit, Word
 
 MOST_RUNS = 12
@@ -61,6 +64,7 @@ def page(visit: Visit) -> Response:
         runs=listed[:_ON_A_PAGE],
         left_out=max(0, len(listed) - _ON_A_PAGE),
         offered=offered,
+        quick=[(campaign.id, both) for campaign, known in offered if (both := _quick(known))],
         curves=found,
         query=visit.request.url.query,
         together=curve.together(found),
@@ -70,6 +74,20 @@ def page(visit: Visit) -> Response:
         axis=found[0].axis if found else "bytes",
         no_end=2**63 - 1,
     )
+
+
+def _quick(known: Sequence[Offered]) -> list[tuple[str, str]]:
+    """Functions of a run with the query of their curves before and after: the library's own call in
+    the first and in the last table."""
+    tables = [each for each in known if each.axis == "bytes" and ":" in each.side]
+    if len(tables) < 2:
+        return []
+    found = []
+    for function in tables[0].functions:
+        names = [curve.named(side.side, function, "default") for side in (tables[0], tables[-1])]
+        run = tables[0].side.rpartition(":")[0]
+        found.append((function, urlencode({"run": run, "curve": names}, doseq=True)))
+    return found
 
 
 def picture(visit: Visit) -> Response:

@@ -46,6 +46,8 @@ def specification(
         {"mark": {"type": "line", "opacity": 0.8}, "encoding": {"strokeDash": _dash(texts)}},
         points,
     ]
+    if axis == "rank":  # between ranks there is nothing
+        del layers[1]
     if ratios:
         layers.insert(0, _level())
     return {

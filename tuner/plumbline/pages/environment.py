@@ -35,7 +35,8 @@ class FactorLine(msgspec.Struct, frozen=True):
 def page(visit: Visit) -> Response:
     asked = visit.asked(EnvironmentQuery)
     chosen = [visit.campaign(id) for id in (asked.a, asked.b) if id]
-    offered = [campaign.id for campaign in campaigns.all_campaigns(visit.db)[::-1][:_OFFERED]]
+    newest = [campaign.id for campaign in campaigns.all_campaigns(visit.db)[::-1][:_OFFERED]]
+    offered = list(dict.fromkeys([*newest, *(campaign.id for campaign in chosen)]))
     every = [_facts(visit, campaign.id) for campaign in chosen]
     lines = [
         FactorLine(

@@ -21,8 +21,8 @@ from plumbline_db.errors import PlumblineError
 from plumbline_exporters import web
 
 MOST_FILES = 10_000  # of a report
-_SITE = ("/", "/runs", "/map", "/guidelines", "/overlap")
-_OF_RUN = ("run", "report", "table", "cell", "winner")
+_SITE = ("/", "/runs", "/history", "/map", "/guidelines", "/overlap")
+_OF_RUN = ("run", "report", "explained", "table", "cell", "winner")
 
 
 class Answer(NamedTuple):
@@ -150,7 +150,7 @@ class _Frozen:
             if "run" in query or not curves or not all(map(self._is_mine, curves)):
                 return None
             return {"": ".html", "svg": ".svg", "csv": ".csv", "json": ".json"}.get(ending)
-        if what in ("report", "distribution") and ending:
+        if what in ("report", "explained", "distribution") and ending:
             # Others than the image itself would be drawn one by one.
             return ".svg" if ending == "svg" and self._is_of_run(path) else None
         if what in _OF_RUN:

@@ -28,21 +28,11 @@ class NextStep(msgspec.Struct, frozen=True):
     run: str = ""
 
 
-def of(
-    db: Database,
-    known: Sequence[Campaign],
-    places: Sequence[Coverage],
-    now: datetime.datetime | None = None,
-) -> list[NextStep]:
-    """The most urgent ones first."""
+def of(db: Database, known: Sequence[Campaign]) -> list[NextStep]:
+    """What concerns no single place, the most urgent step first."""
     if not known:
         return [NextStep("The database holds no campaign yet.", "plumbline campaign")]
-    now = now or datetime.datetime.now(datetime.UTC)
-    return [
-        *_watched(db),
-        *_under_way(known),
-        *(step for place in places for step in _of_place(db, place, now)),
-    ]
+    return [*_watched(db), *_under_way(known)]
 
 
 def _watched(db: Database) -> list[NextStep]:
@@ -63,27 +53,26 @@ def _under_way(known: Sequence[Campaign]) -> list[NextStep]:
     return [NextStep(text, typed("results", "--campaign", newest.id), newest.id)]
 
 
-def _of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[NextStep]:
+def of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[NextStep]:
     place, before = each.place, each.stages.get("before")
-    where = f"{place.host}, {place.library}, {place.nprocs} ranks"
     counts = before.guidelines.values() if before else ()
     violated = sum(count.violations for count in counts)
     steps = []
     if each.in_force and winners.get(db, each.in_force):
-        text = f"{where}: winners are there. To put them in force:"
+        text = "Winners are there. To put them in force:"
         steps += [NextStep(text, command, each.in_force) for command in _in_force(db, each)]
     elif before and "after" not in each.stages and violated:
-        text = f"{where}: violations, and nothing was searched. To search what removes them:"
+        text = "Nothing was searched yet. To search what removes the violations:"
         steps.append(NextStep(text, f"plumbline campaign --nprocs {place.nprocs}", before.newest))
     if before is None:
         return steps
     undecided = sum(count.undecided for count in counts)
     if undecided > _UNDECIDED * before.cells:
-        text = f"{where}: {undecided} of {before.cells} cells are undecided. More launches decide:"
+        text = f"{undecided} of {before.cells} cells are undecided. More launches decide:"
         command = f"plumbline verify --nprocs {place.nprocs} --launches-max 60"
         steps.append(NextStep(text, command, before.newest))
-    if _days(before.newest_measured, now) > OLD_DAYS:
-        text = f"{where}: the newest table is older than {OLD_DAYS} days. To measure it again:"
+    if days(before.newest_measured, now) > OLD_DAYS:
+        text = f"The newest table is older than {OLD_DAYS} days. To measure it again:"
         steps.append(
             NextStep(text, f"plumbline campaign --nprocs {place.nprocs} --new", before.newest)
         )
@@ -101,7 +90,8 @@ def _in_force(db: Database, each: Coverage) -> list[str]:
     return [use.command for use in found]
 
 
-def _days(text: str, now: datetime.datetime) -> float:
+def days(text: str, now: datetime.datetime) -> float:
+    """Since a moment; 0 where it is no time."""
     try:
         then = datetime.datetime.fromisoformat(text)
     except ValueError:

@@ -1,20 +1,27 @@
-"""The first page: what is violated now, what has changed since the campaign before, what to do."""
+"""The first page: of each installation what is violated, what winners gain and how old that is, its
+run times, what has changed since the campaign before, and what to do next."""
 
 from __future__ import annotations
+
+import datetime
+import statistics
 
 import msgspec
 from starlette.responses import Response
 
-from plumbline.pages import next_steps
+from plumbline.pages import multiples, next_steps
+from plumbline.pages.multiples import Multiple
+from plumbline.pages.next_steps import NextStep
 from plumbline.pages.visit import Nothing, Visit
 from plumbline.results import headline
-from plumbline_db import campaigns, coverage, newest, verdicts
+from plumbline_db import campaigns, coverage, newest, verdicts, winners
 from plumbline_db.coverage import Coverage, StageCoverage
-from plumbline_db.layout import use
+from plumbline_db.layout import is_simulated, use
 from plumbline_db.newest import NewestVerdict
 from plumbline_db.records import Verdict
 
 _PLACES = 10  # those that were measured last
+_WITH_CURVES = 3  # of them
 _WORST = 8  # violations of a place
 _CHANGES = 12  # of a place
 
@@ -31,7 +38,8 @@ class Change(msgspec.Struct, frozen=True):
 class PlaceNow(msgspec.Struct, frozen=True):
     """`stage`: what is in force, `after` where exported files are. `violated`: in every way of use
     that was measured; `more`: a text about other cells. `since`: the campaign that `changes` are
-    counted from (None: there is nothing to compare with)."""
+    counted from (None: there is nothing to compare with). `speedup`: the median of the winners in
+    force (None: there are none). `steps`: what to do about this place."""
 
     coverage: Coverage
     stage: str
@@ -43,6 +51,12 @@ class PlaceNow(msgspec.Struct, frozen=True):
     since: str | None
     changes: list[Change]
     unseen: int
+    simulated: bool
+    speedup: float | None
+    winners: int
+    age: str
+    multiples: list[Multiple]
+    steps: list[NextStep]
 
     @property
     def now(self) -> StageCoverage:
@@ -53,15 +67,21 @@ def page(visit: Visit) -> Response:
     visit.asked(Nothing)
     every = coverage.of_campaigns(visit.db)
     every.sort(key=_measured, reverse=True)
-    places = [_place_now(visit, each) for each in every[:_PLACES]]
+    every.sort(key=lambda each: _is_simulated(visit, each))  # real machines first
+    now = datetime.datetime.now(datetime.UTC)
+    places = [
+        _place_now(visit, each, now, curves=number < _WITH_CURVES)
+        for number, each in enumerate(every[:_PLACES])
+    ]
     known = campaigns.all_campaigns(visit.db)
     return visit.page(
         "overview.html",
-        places=places,
+        real=[place for place in places if not place.simulated],
+        simulated=[place for place in places if place.simulated],
         more=len(every) - len(places),
         runs=known[::-1][:5],
         count=len(known),
-        steps=next_steps.of(visit.db, known, every),
+        steps=next_steps.of(visit.db, known),
     )
 
 
@@ -69,7 +89,20 @@ def _measured(each: Coverage) -> str:
     return max((found.newest_measured for found in each.stages.values()), default="")
 
 
-def _place_now(visit: Visit, each: Coverage) -> PlaceNow:
+def _is_simulated(visit: Visit, each: Coverage) -> bool:
+    stage = "after" if "after" in each.stages else "before"
+    return stage in each.stages and is_simulated(campaigns.get(visit.db, each.stages[stage].newest))
+
+
+def _age(text: str, now: datetime.datetime) -> str:
+    """`5 min`, `3 h` or `12 days` since a moment."""
+    seconds = 86400 * next_steps.days(text, now)
+    if seconds < 2 * 3600:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.0f} h" if seconds < 2 * 86400 else f"{seconds / 86400:.0f} days"
+
+
+def _place_now(visit: Visit, each: Coverage, now: datetime.datetime, *, curves: bool) -> PlaceNow:
     stage = "after" if "after" in each.stages else "before"
     verdict = newest.of_place(visit.db, each, stage)
     violated = [found for found in verdict if found.verdict.violated_everywhere]
@@ -77,13 +110,15 @@ def _place_now(visit: Visit, each: Coverage) -> PlaceNow:
     changes = _changes(visit, each, stage)
     before = each.stages.get("before")
     counts = before.guidelines.values() if before else ()
+    campaign = campaigns.get(visit.db, each.stages[stage].newest)
+    won = winners.get(visit.db, each.in_force) if each.in_force else []
     return PlaceNow(
         coverage=each,
         stage=stage,
         violated=len(violated),
         more=headline.more(
             [found.verdict for found in verdict],
-            use(campaigns.get(visit.db, each.stages[stage].newest)),
+            use(campaign),
         ),
         undecided=sum(found.verdict.verdict == "undecided" for found in verdict),
         before=sum(count.violations for count in counts),
@@ -91,6 +126,12 @@ def _place_now(visit: Visit, each: Coverage) -> PlaceNow:
         since=each.stages[stage].compared,
         changes=changes[:_CHANGES],
         unseen=max(0, len(changes) - _CHANGES),
+        simulated=is_simulated(campaign),
+        speedup=statistics.median(winner.speedup for winner in won) if won else None,
+        winners=len(won),
+        age=_age(each.stages[stage].newest_measured, now),
+        multiples=multiples.of_run(visit, campaign) if curves else [],
+        steps=next_steps.of_place(visit.db, each, now),
     )
 
 

@@ -16,7 +16,9 @@ from plumbline.pages import (
     comparison,
     curves,
     environment,
+    explained,
     guideline,
+    history,
     listing,
     overview,
     run,
@@ -29,7 +31,7 @@ from plumbline.pages import (
 from plumbline.pages.visit import Visit
 from plumbline.system.kept import Kept
 from plumbline_db.connection import Database
-from plumbline_exporters.frame import Pages
+from plumbline_exporters.frame import Link, Pages
 
 _PICTURES = 64  # in memory
 
@@ -46,6 +48,9 @@ _SHOWN: dict[str, Show] = {
     "/cell/{function}/{bytes:int}/{run:path}": cell.page,
     "/distribution.{format}/{function}/{bytes:int}/{run:path}": cell.picture,
     "/winner/{place:int}/{run:path}": winner.page,
+    "/explained/{run:path}": explained.page,
+    "/explained.{format}/{run:path}": explained.picture,
+    "/history": history.page,
     "/guidelines": guideline.every,
     "/guideline/{guideline:path}": guideline.page,
     "/map": site_map.page,
@@ -76,12 +81,16 @@ def pages(db_path: Path) -> Pages:
             Mount("/script", StaticFiles(packages=[("plumbline.pages", "static")])),
         ],
         [
-            ("runs", "Runs"),
-            ("curves", "Curves"),
-            ("map", "Map"),
-            ("guidelines", "Guidelines"),
-            ("compare", "Compare"),
-            ("advise", "Advise"),
-            ("environment", "Environment"),
+            Link("Results", "", "Overview"),
+            Link(
+                "Results", "runs", "Runs", ("run", "report", "table", "cell", "winner", "explained")
+            ),
+            Link("Results", "history", "History"),
+            Link("Results", "map", "Map"),
+            Link("Results", "guidelines", "Guidelines", ("guideline",)),
+            Link("Explore", "curves", "Curves"),
+            Link("Explore", "compare", "Compare"),
+            Link("Explore", "environment", "Environment"),
+            Link("Applications", "advise", "Advise"),
         ],
     )

@@ -3,10 +3,14 @@ described, what these are."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import PurePath
+
 import msgspec
+from markupsafe import Markup
 from starlette.responses import Response
 
-from plumbline.pages import offered
+from plumbline.pages import multiples, offered, plot
 from plumbline.pages.visit import Nothing, Visit
 from plumbline_db import (
     cost,
@@ -23,7 +27,7 @@ from plumbline_db import (
 from plumbline_db.connection import Database
 from plumbline_db.layout import asked, fixed, use
 from plumbline_db.points import SuitePoint
-from plumbline_db.records import Run, Suite, Verdict
+from plumbline_db.records import Export, Run, Suite, Verdict, Winner
 
 
 class CountedTable(msgspec.Struct, frozen=True):
@@ -42,6 +46,14 @@ class CountedSuite(msgspec.Struct, frozen=True):
     launches: int
     failed: int
     seconds: float
+
+
+class DrawnWinner(msgspec.Struct, frozen=True):
+    """A winner with its number in the run, and its speed-up as a picture."""
+
+    place: int
+    winner: Winner
+    picture: Markup
 
 
 class DescribedCurves(msgspec.Struct, frozen=True):
@@ -71,14 +83,38 @@ def page(visit: Visit) -> Response:
             counted(stage, verdicts.get(db, campaign.id, stage))
             for stage in verdicts.stages(db, campaign.id)
         ],
-        winners=winners.get(db, campaign.id),
+        winners=drawn_winners(winners.get(db, campaign.id)),
+        multiples=multiples.of_run(visit, campaign),
         searches=searches.all_searches(db, campaign.id),
-        exports=exports.get(db, campaign.id),
+        exports=_folders(exports.get(db, campaign.id)),
         events=events.get(db, campaign.id),
         described=_described(db, campaign.id),
         suites=_suites(suites.get(db, campaign.id), launched),
         failed=[launch for launch in launched if launch.failure is not None],
     )
+
+
+def drawn_winners(known: Sequence[Winner]) -> list[DrawnWinner]:
+    """By function and size, those for every function first."""
+    largest = max((winner.speedup_high for winner in known), default=1.0)
+    every = [
+        DrawnWinner(
+            place,
+            winner,
+            plot.interval(winner.speedup_low, winner.speedup, winner.speedup_high, largest),
+        )
+        for place, winner in enumerate(known)
+    ]
+    return sorted(every, key=lambda each: (each.winner.function, each.winner.bytes_from))
+
+
+def _folders(exported: Sequence[Export]) -> dict[str, list[str]]:
+    """The names of exported files by their folder."""
+    found: dict[str, list[str]] = {}
+    for each in exported:
+        path = PurePath(each.path)
+        found.setdefault(str(path.parent), []).append(path.name)
+    return {folder: sorted(names) for folder, names in found.items()}
 
 
 def counted(stage: str, table: list[Verdict]) -> CountedTable:

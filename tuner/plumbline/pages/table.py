@@ -1,5 +1,5 @@
-"""The violation table of a run at a stage: guidelines and functions by size, each cell a link to
-what it rests on."""
+"""The violation table of a run at a stage: guidelines and functions by size, rows with violations
+first, each cell a link to what it rests on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,20 @@ class TableRow(msgspec.Struct, frozen=True):
     sides: str
     cells: list[Verdict | None]
 
+    @property
+    def violated(self) -> list[Verdict]:
+        return [cell for cell in self.cells if cell and cell.verdict == "violated"]
 
+    @property
+    def undecided(self) -> int:
+        return sum(cell is not None and cell.verdict == "undecided" for cell in self.cells)
+
+    @property
+    def worst(self) -> float:
+        return max((cell.ratio or 1.0 for cell in self.violated), default=0.0)
+
+
+_STEPS = (1.25, 2.0, 4.0)  # ratios from which a colour is darker
 _WORST = {"violated": 2, "undecided": 1, "holds": 0}
 
 
@@ -63,6 +76,8 @@ def page(visit: Visit) -> Response:
         asked=asked,
         sizes=sizes,
         rows=rows,
+        by_function=_by_function(rows),
+        step=step,
         names=names,
         guidelines=sorted({verdict.guideline for verdict in every}, key=by_number),
         functions=sorted({verdict.function for verdict in every}),
@@ -70,7 +85,7 @@ def page(visit: Visit) -> Response:
 
 
 def by_row(table: Sequence[Verdict], sizes: Sequence[int]) -> list[TableRow]:
-    """By guideline and function."""
+    """By guideline and function; rows with violations first."""
     grouped: dict[tuple[str, str, str], dict[int, Verdict]] = {}
     for verdict in table:
         cells = grouped.setdefault((verdict.guideline, verdict.function, sides(verdict)), {})
@@ -78,7 +93,23 @@ def by_row(table: Sequence[Verdict], sizes: Sequence[int]) -> list[TableRow]:
         if known is None or _WORST[verdict.verdict] > _WORST[known.verdict]:
             cells[verdict.bytes] = verdict
     keys = sorted(grouped, key=lambda key: (by_number(key[0]), key[1], by_number(key[2])))
-    return [TableRow(*key, [grouped[key].get(size) for size in sizes]) for key in keys]
+    rows = [TableRow(*key, [grouped[key].get(size) for size in sizes]) for key in keys]
+    return sorted(rows, key=lambda row: not row.violated)
+
+
+def _by_function(rows: Sequence[TableRow]) -> list[tuple[str, list[TableRow]]]:
+    """The function with the largest ratio first."""
+    grouped: dict[str, list[TableRow]] = {}
+    for row in rows:
+        grouped.setdefault(row.function, []).append(row)
+    return sorted(grouped.items(), key=lambda item: -max(row.worst for row in item[1]))
+
+
+def step(verdict: Verdict) -> str:
+    """The class of a cell: of a violated one, how much slower it is, in four steps."""
+    if verdict.verdict != "violated":
+        return verdict.verdict
+    return f"violated step-{1 + sum((verdict.ratio or 1.0) >= least for least in _STEPS)}"
 
 
 def sides(verdict: Verdict) -> str:

@@ -3,10 +3,13 @@ moment. What is asked for and is not there is 404, what nobody can mean is 400."
 
 from __future__ import annotations
 
+import re
 import typing
+from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
+from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,6 +27,7 @@ from plumbline_exporters.bundle import choice, sizes
 
 MOST_WORDS = 400  # characters of a value
 _MOST_SAID = 300  # of them in an answer
+_FIELD = re.compile(r"`\$\.(\w+)")  # where msgspec says that a value is wrong
 
 Word = Annotated[str, msgspec.Meta(max_length=MOST_WORDS)]
 Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -56,19 +60,29 @@ class Visit(NamedTuple):
         """The query as `kind` has it: unknown keys, values of another form, and keys that stand
         twice where one is meant are errors. What is empty was not filled in."""
         fields = {field.encode_name: _bare(field.type) for field in msgspec.structs.fields(kind)}
+        self.request.state.keys = tuple(fields)
         given: dict[str, Any] = {}
         for name, value in self.request.query_params.multi_items():
             if fields.get(name) is list:
                 given.setdefault(name, []).extend([value] if value else [])
             elif name in given:
+                self.request.state.wrong = name
                 raise HTTPException(400, f"{name[:_MOST_SAID]!r} stands twice")
             elif value:
                 given[name] = value
         try:
             return msgspec.convert(given, kind, strict=False)
         except msgspec.ValidationError as error:
-            keys = ", ".join(fields) or "none"
-            raise HTTPException(400, f"{str(error)[:_MOST_SAID]}; keys are: {keys}") from error
+            raise HTTPException(400, self._refusal(str(error), given, list(fields))) from error
+
+    def _refusal(self, said: str, given: dict[str, Any], keys: Sequence[str]) -> str:
+        """What is wrong, with the field that it is about kept for the form."""
+        at = _FIELD.search(said)
+        name = at[1] if at else ""
+        self.request.state.wrong = name
+        if said.startswith("Expected `int") and "got `str`" in said:
+            return f"{name}: {str(given.get(name))[:_MOST_SAID]!r} is not a whole number"
+        return f"{said[:_MOST_SAID]}; keys are: {', '.join(keys) or 'none'}"
 
 
 class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,5 +116,20 @@ def _stars(p: float | None) -> str:
     return "" if p is None else stars(p)
 
 
-_shown.filters.update(ratio=_ratio, duration=duration, stars=_stars, layout=layout)
+def _short(size: int) -> str:
+    """A size in a head: `64k` for 65536; what is no multiple of 1024 stays."""
+    for word, unit in (("G", 1 << 30), ("M", 1 << 20), ("k", 1 << 10)):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit}{word}"
+    return str(size)
+
+
+def _marked(text: str) -> Markup:
+    """A text with `commands` in it as HTML."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704
+
+
+_shown.filters.update(
+    marked=_marked, short=_short, ratio=_ratio, duration=duration, stars=_stars, layout=layout
+)
 _shown.globals.update(choice=choice, sizes=sizes, label=label, typed=typed)
