@@ -9,11 +9,10 @@ import msgspec
 
 from plumbline.results import putting_in_use
 from plumbline.system.words import counted
-from plumbline_db import alarms, campaigns, exports, machines, winners
+from plumbline_db import alarms, campaigns, winners
 from plumbline_db.connection import Database
 from plumbline_db.coverage import Coverage
 from plumbline_db.errors import typed
-from plumbline_db.layout import is_simulated
 from plumbline_db.records import Campaign
 
 OLD_DAYS = 90  # a table that is older is worth to be measured again
@@ -69,9 +68,10 @@ def _of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[Next
     counts = before.guidelines.values() if before else ()
     violated = sum(count.violations for count in counts)
     steps = []
-    if each.in_force and winners.get(db, each.in_force):
+    if each.in_force and (won := winners.get(db, each.in_force)):
         text = f"{where}: winners are there. To put them in force:"
-        steps += [NextStep(text, command, each.in_force) for command in _in_force(db, each)]
+        command = putting_in_use.command(db, campaigns.get(db, each.in_force), won)
+        steps.append(NextStep(text, command, each.in_force))
     elif before and "after" not in each.stages and violated:
         text = f"{where}: violations, and nothing was searched. To search what removes them:"
         steps.append(NextStep(text, f"plumbline campaign --nprocs {place.nprocs}", before.newest))
@@ -88,17 +88,6 @@ def _of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[Next
             NextStep(text, f"plumbline campaign --nprocs {place.nprocs} --new", before.newest)
         )
     return steps
-
-
-def _in_force(db: Database, each: Coverage) -> list[str]:
-    """On a simulated machine nothing is applied."""
-    campaign = campaigns.get(db, each.in_force)
-    if not is_simulated(campaign):
-        return [typed("apply", "--user", "--campaign", campaign.id)]
-    found = putting_in_use.commands(
-        campaign, machines.library(db, campaign.library_fingerprint), exports.get(db, campaign.id)
-    )
-    return [use.command for use in found]
 
 
 def _days(text: str, now: datetime.datetime) -> float:
