@@ -10,7 +10,7 @@ import pytest
 from plumbline.results import putting_in_use
 from plumbline_db import machines
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Winner
+from plumbline_db.records import Winner
 from tests.db import build
 from tests.exporters.bundles import tuned, variant
 

@@ -39,7 +39,7 @@ def of(
     now = now or datetime.datetime.now(datetime.UTC)
     return [
         *_watched(db),
-        *_under_way(known),
+        *_unfinished(db, known),
         *(step for place in places for step in _of_place(db, place, now)),
     ]
 
@@ -52,14 +52,21 @@ def _watched(db: Database) -> list[NextStep]:
     return [NextStep(text, "plumbline watch --status", waiting[-1].campaign)]
 
 
-def _under_way(known: Sequence[Campaign]) -> list[NextStep]:
-    running = [campaign for campaign in known if campaign.state == "running"]
-    if not running:
-        return []
-    newest = running[-1]
-    more = f" So are {len(running) - 1} more." if running[1:] else ""
-    text = f"{newest.id} is not at its end: it runs, or the same command goes on with it.{more}"
-    return [NextStep(text, typed("results", "--campaign", newest.id), newest.id)]
+def _unfinished(db: Database, known: Sequence[Campaign]) -> list[NextStep]:
+    """The campaign that runs, and the newest of those that were interrupted."""
+    states = {each.id: campaigns.state(db, each) for each in known if not each.imported_from}
+    running = [id for id, state in states.items() if state == "running"]
+    steps = [
+        NextStep(f"{id} is running. What it has found so far:", typed("results", "--campaign", id))
+        for id in running
+    ]
+    interrupted = [id for id, state in states.items() if state == "interrupted"]
+    if interrupted:
+        id = interrupted[-1]
+        others = f" So were {len(interrupted) - 1} more." if interrupted[1:] else ""
+        text = f"{id} was interrupted.{others} To continue it:"
+        steps.append(NextStep(text, typed("campaign", "--continue", id), id))
+    return steps
 
 
 def _of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[NextStep]:

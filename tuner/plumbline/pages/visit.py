@@ -4,6 +4,7 @@ moment. What is asked for and is not there is 404, what nobody can mean is 400."
 from __future__ import annotations
 
 import typing
+from functools import partial
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
@@ -40,7 +41,8 @@ class Visit(NamedTuple):
     pictures: Kept[bytes]
 
     def page(self, template: str, **facts: Any) -> Response:
-        return frame.page(self.request, _shown, template, **facts)
+        state_of = partial(campaigns.state, self.db)
+        return frame.page(self.request, _shown, template, state_of=state_of, **facts)
 
     def path(self, name: str) -> Any:
         return self.request.path_params[name]
