@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from plumbline_db import columns, coverage_renewal
+from plumbline_db import columns, coverage_renewal, lock
 from plumbline_db.coverage_renewal import MEASURED_HERE
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import FOREIGN, OVERLAP_TUNE, SUITES
@@ -138,6 +138,14 @@ def of_suites(db: Statements) -> list[Campaign]:
 def every(db: Statements) -> list[Campaign]:
     """Those of all commands, in the order in which they were started."""
     return _all(db, "ORDER BY number")
+
+
+def state(db: Statements, campaign: Campaign) -> str:
+    """Return `finished`, `running` or, where no process measures it any more, `interrupted`."""
+    if campaign.state == "finished":
+        return campaign.state
+    holder = lock.writer(db.path)
+    return "running" if holder and holder.campaign == campaign.id else "interrupted"
 
 
 def require(db: Statements, id: str) -> None:

@@ -114,6 +114,11 @@ class Database(Statements):
             opened.pop_all()
         return cls(path, connection, held, writable=True)
 
+    def measures(self, campaign: str) -> None:
+        """Say to other processes which campaign this one measures."""
+        if self._lock is not None:
+            self._lock.measures(campaign)
+
     def close(self) -> None:
         try:
             with explained(self.path):
@@ -137,6 +142,9 @@ class Database(Statements):
             confused = isinstance(error, _CONFUSED) and self.path != IN_MEMORY
             if confused and (found := integrity.problems(self)):
                 raise DamagedError(self.path, found[0]) from error
+            interrupted = isinstance(error, KeyboardInterrupt) and self._lock is not None
+            if interrupted and not hasattr(error, "__notes__"):
+                error.add_note("what was measured is kept, the same command continues")
         finally:
             self.close()
         if isinstance(error, DamagedError) and error.path == self.path:

@@ -23,11 +23,12 @@ _MOST_BYTES = 4096
 
 
 class Holder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A process, and when it took the lock."""
+    """A process, and when it took the lock. `campaign`: the one that it measures; empty: none."""
 
     pid: int
     host: str
     since: str
+    campaign: str = ""
 
     @property
     def named(self) -> str:
@@ -66,10 +67,14 @@ class FileLock:
     def release(self) -> None:
         os.close(self._file)
 
-    def _sign(self) -> None:
+    def measures(self, campaign: str) -> None:
+        """Say which campaign this process measures."""
+        self._sign(campaign)
+
+    def _sign(self, campaign: str = "") -> None:
         """Who holds it is for people: a full disk keeps nobody from his lock."""
         since = datetime.now(UTC).isoformat(timespec="seconds")
-        text = msgspec.json.encode(Holder(os.getpid(), socket.gethostname(), since))
+        text = msgspec.json.encode(Holder(os.getpid(), socket.gethostname(), since, campaign))
         with contextlib.suppress(OSError):
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, text + b"\n", 0)
@@ -100,8 +105,29 @@ def to_watch(database: Path) -> FileLock:
 
 def watcher(database: Path) -> Holder | None:
     """Who watches now; None: nobody does."""
+    return _holder(watch_beside(database))
+
+
+def writer(database: Path) -> Holder | None:
+    """Return the process that writes now; None: there is none. The lock of a process that has ended
+    is not tried, as whoever tries it keeps others from it meanwhile."""
     try:
-        file = os.open(watch_beside(database), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        file = os.open(beside(database), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        signed = _read(file)
+    finally:
+        os.close(file)
+    here = signed is not None and signed.host == socket.gethostname()
+    if here and signed is not None and not Path(f"/proc/{signed.pid}").exists():
+        return None
+    return _holder(beside(database))
+
+
+def _holder(path: Path) -> Holder | None:
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
     try:

@@ -54,6 +54,12 @@ CREATE TABLE batch (
     PRIMARY KEY (name, position)
 ) STRICT, WITHOUT ROWID;
 
+-- What a user typed for a campaign that is measured here.
+CREATE TABLE command_line (
+    campaign TEXT NOT NULL PRIMARY KEY REFERENCES campaign (id),  -- which one
+    line     TEXT NOT NULL                                        -- its newest command, quoted for a shell
+) STRICT, WITHOUT ROWID;
+
 -- Launches of one purpose in one environment. Those that took turns differ in `arm` alone.
 CREATE TABLE suite (
     number   INTEGER PRIMARY KEY,                     -- in the order in which they were begun

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline_db import campaigns, events, exports, machines, searches, verdicts, winners
+from plumbline_db import (
+    campaigns,
+    command_lines,
+    events,
+    exports,
+    machines,
+    searches,
+    verdicts,
+    winners,
+)
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Event, Export, Search, Trial, Verdict, Winner
@@ -30,6 +39,27 @@ def test_verdicts_come_back(started: Database, table: list[Verdict]) -> None:
 def test_winners_come_back(started: Database, chosen: list[Winner]) -> None:
     winners.put(started, CAMPAIGN, chosen)
     assert winners.get(started, CAMPAIGN) == chosen
+
+
+def test_the_newest_command_line_comes_back(started: Database) -> None:
+    assert command_lines.get(started, CAMPAIGN) == ""
+    assert command_lines.to_continue(started, build.CAMPAIGN) == (
+        f"`plumbline campaign --continue {CAMPAIGN}` continues it"
+    )
+    for line in ("plumbline campaign -n 2", "plumbline campaign -n 2 'a file.toml'"):
+        command_lines.put(started, CAMPAIGN, line)
+        assert command_lines.get(started, CAMPAIGN) == line
+    assert line in command_lines.to_continue(started, build.CAMPAIGN)
+
+
+def test_only_a_campaign_that_a_process_measures_is_running(started: Database) -> None:
+    assert campaigns.state(started, build.CAMPAIGN) == "interrupted"
+    started.measures(CAMPAIGN)
+    assert campaigns.state(started, build.CAMPAIGN) == "running"
+    started.measures("another")
+    assert campaigns.state(started, build.CAMPAIGN) == "interrupted"
+    done = msgspec.structs.replace(build.CAMPAIGN, state="finished", finished="2025")
+    assert campaigns.state(started, done) == "finished"
 
 
 @strategies.in_one_database

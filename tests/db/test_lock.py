@@ -48,6 +48,18 @@ def test_who_watches_is_known(tmp_path: Path) -> None:
     writer.release()
 
 
+def test_which_campaign_a_writer_measures(tmp_path: Path) -> None:
+    database = tmp_path / "plumbline.db"
+    assert lock.writer(database) is None
+    held = lock.to_write(database)
+    held.measures("c-1")
+    found = lock.writer(database)
+    assert found is not None and (found.pid, found.campaign) == (os.getpid(), "c-1")
+    held.release()
+    assert lock.writer(database) is None
+    lock.to_write(database).release()  # whoever asked keeps nobody from writing
+
+
 @both
 def test_it_ends_with_its_process(take: Take, beside: Beside, tmp_path: Path) -> None:
     database = tmp_path / "plumbline.db"

@@ -14,6 +14,7 @@ import pytest
 from plumbline import libraries
 from plumbline.cli import common, options
 from plumbline.measure.launches import LaunchStore
+from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from tests.db import damage
@@ -203,10 +204,54 @@ def test_a_campaign_that_is_not_finished(
     with pytest.raises(Interrupted):
         plumbline("campaign", *SMALL, "--db", path)
     said = plumbline("run", "--db", path, "--", "env")
-    refused(said, 1, "is not finished; `plumbline campaign` goes on")
+    (id,) = (
+        line.split()[0] for line in plumbline("results", "--list", "--db", path).out.splitlines()
+    )
+    continued = f"`plumbline campaign --continue {id}` continues it (it was begun by "
+    begun = " ".join(map(str, ("plumbline campaign", *SMALL, "--db", path)))
+    refused(said, 1, f"is not finished; {continued}`{begun}`)")
     said = plumbline("results", "--db", path)
     assert said.status == 0
-    assert "not finished; run the same command again to continue" in said.out
+    assert f"The campaign is not finished; {continued}" in " ".join(said.out.split())
+    assert plumbline("results", "--json", "--db", path).json["state"] == "interrupted"
+
+
+def test_an_interrupted_campaign_is_continued_by_its_id(
+    starter: SimulatedStarter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The options that it was begun with need not be repeated, and none may be added."""
+    path = tmp_path / "plumbline.db"
+    install(monkeypatch, SimulatedStarter(planted.costs(), stop_after=20))
+    with pytest.raises(Interrupted):
+        plumbline("campaign", *SMALL, "--db", path)
+    with Database.open(path) as db:
+        (begun,) = campaigns.all_campaigns(db)
+    refused(
+        plumbline("campaign", "--continue", begun.id, "--budget", 3, "--db", path), 2, "leave out"
+    )
+    refused(plumbline("campaign", "--continue", "c-none", "--db", path), 1, "holds no campaign")
+    install(monkeypatch, starter)
+    assert plumbline("campaign", "--continue", begun.id, "--db", path).status == 0
+    with Database.open(path) as db:
+        (finished,) = campaigns.all_campaigns(db)
+    assert (finished.id, finished.settings) == (begun.id, begun.settings)
+    assert finished.state == "finished"
+
+
+def test_a_campaign_of_another_library_is_not_continued_here(
+    starter: SimulatedStarter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "plumbline.db"
+    install(monkeypatch, SimulatedStarter(planted.costs(), stop_after=20))
+    with pytest.raises(Interrupted):
+        plumbline("campaign", *SMALL, "--db", path)
+    monkeypatch.setenv("OMPI_MCA_btl", "self")  # part of what a campaign is
+    with Database.open(path) as db:
+        (begun,) = campaigns.all_campaigns(db)
+    said = plumbline("campaign", "--continue", begun.id, "--db", path)
+    refused(said, 2, "cannot be continued here")
+    with Database.open(path) as db:
+        assert len(campaigns.all_campaigns(db)) == 1
 
 
 def test_interrupted_by_its_user(
@@ -224,7 +269,8 @@ def test_interrupted_by_its_user(
 
     monkeypatch.setattr(LaunchStore, "launch", impatient)
     said = plumbline("campaign", *SMALL, "--db", tmp_path / "plumbline.db")
-    refused(said, 130, "what was measured is kept, the same command continues")
+    refused(said, 130, "5 launches kept in ", "` continues")
+    assert "plumbline campaign --continue" in said.err
     assert len(starter.launches) == 5
 
 

@@ -101,6 +101,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
         )
         store.write(one, contents | copies)
     if not dry_run:
+        store.mark_rolled_back(place.scope, False)
         targets.carry_out(edits, store)
     return AppliedOutcome(
         scope=place.scope,

@@ -140,6 +140,24 @@ class Store:
         os.umask(mask)
         return mode & ~mask
 
+    def is_rolled_back(self, scope: str) -> bool:
+        """Whether nothing is in force because `rollback` took everything out."""
+        return self._mark(scope).exists()
+
+    def mark_rolled_back(self, scope: str, rolled_back: bool) -> None:
+        """Keep whether `rollback` took everything out, so that nobody else is suspected."""
+        mark = self._mark(scope)
+        try:
+            if not rolled_back:
+                mark.unlink(missing_ok=True)
+            elif not mark.exists():
+                files.write_new(mark, b"", self._mode(0o644))
+        except OSError as error:
+            raise PlumblineError(f"cannot write {mark}: {error.strerror}") from error
+
+    def _mark(self, scope: str) -> Path:
+        return self.folder / f"rolled-back-{scope}"
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Nobody else changes these generations meanwhile, or could have. What an interrupted run

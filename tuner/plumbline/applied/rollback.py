@@ -45,6 +45,8 @@ def _rollback(
     states = targets.states(store, scope)
     number = targets.in_force(states)
     if number == 0:
+        if not dry_run and store.numbers():
+            store.mark_rolled_back(scope, True)
         return AppliedOutcome(
             scope=scope, name=store.name, generation=0, previous=0, dry_run=dry_run
         )
@@ -67,6 +69,7 @@ def _rollback(
     changes = targets.changes(edits)
     if not dry_run:
         targets.carry_out(edits, store)
+        store.mark_rolled_back(scope, before is None)
     return AppliedOutcome(
         scope=scope,
         name=store.name,

@@ -26,7 +26,8 @@ def _collect(scrape: Scrape, roots: Sequence[tuple[Scope, Path]]) -> Iterator[Me
     names = ("scope", "name")
     number = GaugeMetricFamily(
         "plumbline_applied_generation",
-        "Generation of plumbline apply whose lines were found; 0: none are there any more.",
+        "Generation of plumbline apply whose lines were found; 0: somebody "
+        "else removed them. Absent after plumbline rollback.",
         labels=names,
     )
     whole = GaugeMetricFamily(
@@ -36,17 +37,20 @@ def _collect(scrape: Scrape, roots: Sequence[tuple[Scope, Path]]) -> Iterator[Me
         labels=names,
     )
     for scope, store in standing.stores(roots):
-        found, as_written = _state(store, scope)
-        number.add_metric((scope, store.name), found)
-        whole.add_metric((scope, store.name), as_written)
+        state = _state(store, scope)
+        if state is not None:
+            number.add_metric((scope, store.name), state[0])
+            whole.add_metric((scope, store.name), state[1])
     yield from (number, whole)
 
 
-def _state(store: Store, scope: Scope) -> tuple[int, bool]:
-    """The generation in force, and whether all of it is."""
+def _state(store: Store, scope: Scope) -> tuple[int, bool] | None:
+    """Return the generation in force and whether all of it is; None after a rollback."""
     try:
         states = targets.states(store, scope)
         number = targets.in_force(states)
+        if number == 0 and store.is_rolled_back(scope):
+            return None
         targets.require_untouched(store, states, force=False)
     except PlumblineError:  # our marks are damaged, or our lines were changed
         known = store.generations(scope)

@@ -20,7 +20,7 @@ from plumbline.libraries.into_ranks import for_ranks
 from plumbline.settings import Settings, default_campaign, ranks_asked
 from plumbline.settings.stored import to_start
 from plumbline.settings.toolchain import Toolchain, find_toolchain
-from plumbline_db import exports, machines, regular, started, winners
+from plumbline_db import command_lines, exports, machines, regular, started, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, typed
 from plumbline_db.records import Campaign, Export, Winner
@@ -53,13 +53,12 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
         choice = default_campaign.choose(db, campaign_id, mpi_prefix)
         campaign = choice.campaign
         library = machines.library(db, campaign.library_fingerprint)
+        if campaign.state != "finished":
+            continued = command_lines.to_continue(db, campaign)
+            raise PlumblineError(f"campaign {campaign.id} is not finished; {continued}")
         written = exports.get(db, campaign.id)
         chosen = winners.get(db, campaign.id)
         placed = started.lines(db, campaign.id)
-    if campaign.state != "finished":
-        raise PlumblineError(
-            f"campaign {campaign.id} is not finished; `plumbline campaign` goes on"
-        )
     settings = to_start(campaign)
     real = settings.ranks.simulate is None
     toolchain = find_toolchain(

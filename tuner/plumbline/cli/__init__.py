@@ -101,9 +101,10 @@ def main() -> None:
     except click.Abort as abort:
         cause = abort.__cause__
         number = cause.signal if isinstance(cause, ending.Ended) else signal.SIGINT
-        how = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+        how = "interrupted" if number == signal.SIGINT else f"stopped ({number.name})"
+        kept = getattr(cause, "__notes__", [])
         with contextlib.suppress(OSError):  # the terminal may be gone
-            click.echo(f"{how}; what was measured is kept, the same command continues", err=True)
+            click.echo("; ".join([how, *kept]), err=True)
         status = 128 + number
     except PlumblineError as error:
         click.echo(f"plumbline: {error}", err=True)

@@ -65,9 +65,7 @@ def shown(
             )
     way = taken.way if taken else None
     if way == "tuned" and best is not None and best.winners_from:
-        yield Text(
-            f"to put it in force: {typed('apply', '--user', '--campaign', best.winners_from)}"
-        )
+        yield Text(f"to put it in force: {best.in_use}")
     if way is None:
         words = [question.function, "--bytes", question.bytes, "--nprocs", question.nprocs]
         yield Text(f"to measure it: {typed('advise', *words, '--measure')}")

@@ -52,6 +52,7 @@ def command(
     from plumbline.applied.generations import Source
     from plumbline.libraries import fits, gate
     from plumbline.settings import default_campaign, identity
+    from plumbline_db import command_lines
     from plumbline_db.connection import Database
     from plumbline_exporters.bundle import load_bundle
 
@@ -59,12 +60,12 @@ def command(
     with Database.open(program.database) as db:
         choice = default_campaign.choose(db, campaign, program.mpi)
         found = choice.campaign
+        if found.state != "finished":
+            raise PlumblineError(
+                f"campaign {found.id} is not finished, so it has no winners to apply; "
+                f"{command_lines.to_continue(db, found)}"
+            )
         loaded = load_bundle(db, found.id, Path(), gate.of_library, created="")
-    if found.state != "finished":
-        raise PlumblineError(
-            f"campaign {found.id} is not finished, so it has no winners to apply; "
-            "`plumbline campaign` goes on with it"
-        )
     if not loaded.winners:
         raise PlumblineError(f"campaign {found.id} found nothing better than the default")
     try:

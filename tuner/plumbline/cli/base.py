@@ -12,6 +12,10 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from plumbline_db import errors
+
+_WORDS = f"{__name__}.words"
+
 
 class Program(NamedTuple):
     """What the options of the whole program say."""
@@ -57,6 +61,8 @@ class Command(click.Command):
         return [*self.also, *super().get_params(ctx), *_above(ctx)]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.parent is None:
+            ctx.meta[_WORDS] = tuple(args)
         rest = super().parse_args(ctx, args)
         given: dict[str, Any] = ctx.meta.setdefault(__name__, {})
         for name, value in ctx.params.items():
@@ -177,6 +183,12 @@ class Lazy(Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(self._words.items()))
+
+
+def command_line() -> str:
+    """Return the command that the user typed, without `--new`: typed again it continues."""
+    words = click.get_current_context().meta[_WORDS]
+    return errors.typed(*(word for word in words if word != "--new"))
 
 
 def typed(ctx: click.Context, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,11 +9,11 @@ import click
 
 from plumbline.settings.search import Searching
 
-from . import base, common, options, progress, running
+from . import base, common, completing, options, progress, running
 from .base import Program
 
 # What `verify` does not have: it is this command without its search.
-SEARCHING = (*Searching.__struct_fields__, "output", "check")
+SEARCHING = (*Searching.__struct_fields__, "output", "check", "continued")
 
 
 @base.command(
@@ -29,17 +29,27 @@ SEARCHING = (*Searching.__struct_fields__, "output", "check")
     is_flag=True,
     help="Then check the winners by programs that are not the campaign's own (plumbline check).",
 )
+@click.option(
+    "--continue",
+    "continued",
+    metavar="ID",
+    shell_complete=completing.campaigns,
+    help="Continue this interrupted campaign, with the settings that it was begun with.",
+)
 @options.campaign_file
 @options.keys("guidelines", "functions", "profile", "use", "sync", "launches", "launches_max")
 @options.wait_for_quiet
 @options.new
-def command(program: Program, output: Path | None, check: bool, **asked: Any) -> int:
+def command(
+    program: Program, output: Path | None, check: bool, continued: str | None, **asked: Any
+) -> int:
     """Measure, verify, search, confirm, export: the whole loop.
 
     The same settings on the same machine and library are the same campaign: run again, it
-    continues, or reports what it found. Settings come from CAMPAIGN_FILE (TOML; keys in
-    docs/campaign.md) and from options, which win. A file that names several libraries
-    or layouts is several campaigns, shown side by side. Exit code 3 if a result was wrong.
+    continues, or reports what it found; --continue needs its id alone. Settings come from
+    CAMPAIGN_FILE (TOML; keys in docs/campaign.md) and from options, which win. A file that names
+    several libraries or layouts is several campaigns, shown side by side. Exit code 3 if a result
+    was wrong.
 
     \b
     Example:
@@ -47,13 +57,28 @@ def command(program: Program, output: Path | None, check: bool, **asked: Any) ->
     """
     if program.json and check:
         raise click.UsageError("--check shows tables; use `plumbline check --json` then")
-    ran = running.run(program, output=output, **asked)
+    if continued is None:
+        ran = running.run(program, output=output, **asked)
+    else:
+        ran = _continued(program, continued, output, **asked)
     found = running.show(program, ran)
     status = common.VIOLATIONS_FOUND if any(each.wrong for each in found) else 0
     if not check:
         return status
     pairs = zip(ran.ids, ran.prefixes, strict=True)
     return max(status, *(_check(id, prefix, program.database) for id, prefix in pairs))
+
+
+def _continued(
+    program: Program, id: str, output: Path | None, wait_for_quiet: bool, **asked: Any
+) -> running.Ran:
+    given = sorted(name for name, value in asked.items() if value not in (None, False, ()))
+    if given:
+        raise click.UsageError(
+            "--continue takes the settings that the campaign was begun with: leave out "
+            + ", ".join(given)
+        )
+    return running.run_again(program, id, output=output, wait_for_quiet=wait_for_quiet)
 
 
 def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:

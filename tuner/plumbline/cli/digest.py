@@ -53,7 +53,7 @@ def summary(report: Report) -> Iterator[str]:
     id = report.campaign.id
     yield report.headline()
     if report.after is None:
-        yield "The campaign is not finished; run the same command again to continue it."
+        yield f"The campaign is not finished; {report.to_continue}."
         return
     if report.winners:
         speedups = [winner.speedup for winner in report.winners]

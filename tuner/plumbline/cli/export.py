@@ -44,7 +44,7 @@ def command(
     from plumbline.libraries import fits, gate
     from plumbline.settings import default_campaign, identity
     from plumbline.system import paths
-    from plumbline_db import machines
+    from plumbline_db import command_lines, machines
     from plumbline_db.connection import Database
     from plumbline_exporters.bundle import load_bundle
     from plumbline_exporters.registry import exporters, write
@@ -70,7 +70,7 @@ def command(
         if found.state != "finished":
             raise PlumblineError(
                 f"campaign {found.id} is not finished, so it has no winners to export; "
-                "`plumbline campaign` goes on with it"
+                f"{command_lines.to_continue(db, found)}"
             )
         library = machines.library(db, found.library_fingerprint)
         other = fits.other(library)

@@ -71,7 +71,8 @@ def command(
             if program.json:
                 common.print_json(every)
             for one in [] if program.json else every:
-                click.echo(f"{one.id}  {one.state}  {one.nprocs} ranks  started {one.started}")
+                state = campaigns.state(db, one)
+                click.echo(f"{one.id}  {state}  {one.nprocs} ranks  started {one.started}")
             return
         wanted = _wanted(db, campaign_file, campaign)
         found = [report.read(db, campaign) for campaign in wanted]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ import msgspec
 from plumbline.system.words import counted
 from plumbline_db.errors import PlumblineError, UsageError, typed
 
-from . import common, progress, pruning
+from . import base, common, progress, pruning
 from .base import Program
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from plumbline.settings import Settings
     from plumbline.settings.campaign_file import Task
     from plumbline_db.connection import Database
+    from plumbline_db.records import Campaign
 
 
 class Ran(msgspec.Struct, frozen=True):
@@ -100,6 +100,29 @@ def run(
     return Ran(ids, failures, prefixes)
 
 
+def run_again(program: Program, id: str, *, output: Path | None, wait_for_quiet: bool) -> Ran:
+    """Continues a campaign that is in the database. Raises UsageError where that is not possible
+    here."""
+    from plumbline.settings import stored
+    from plumbline.settings.campaign_file import Task
+    from plumbline_db import campaigns, machines
+    from plumbline_db.connection import Database
+    from plumbline_db.layout import is_simulated
+
+    with Database.open(program.database) as db:
+        wanted = campaigns.get(db, id)
+        if wanted not in campaigns.own(db):
+            raise UsageError(f"{id} is no campaign that was measured here: it cannot be continued")
+        library = machines.library(db, wanted.library_fingerprint)
+    prefix = program.mpi
+    if prefix is None and not is_simulated(wanted) and Path(library.prefix).is_dir():
+        prefix = Path(library.prefix)
+    task = Task(stored.settings_of(wanted.settings), prefix)
+    database = program.database
+    _one(task, new=False, database=database, output=output, wait=wait_for_quiet, wanted=wanted)
+    return Ran([id], prefixes=[prefix])
+
+
 def _one(
     task: Task,
     *,
@@ -108,6 +131,7 @@ def _one(
     output: Path | None,
     wait: bool = False,
     begun: Callable[[Database, str], None] | None = None,
+    wanted: Campaign | None = None,
 ) -> str:
     """Runs or continues one campaign; returns its id. Of several, each has its own folder in
     `output`. `wait`: for a machine that others leave alone."""
@@ -117,7 +141,7 @@ def _one(
     from plumbline.measure.other_work import WAIT_SECONDS, OtherWork
     from plumbline.settings import identity, starting
     from plumbline.settings.toolchain import OUT, find_toolchain, set_by_site
-    from plumbline_db import runs
+    from plumbline_db import command_lines, runs
     from plumbline_db.connection import Database
 
     if wait and task.settings.ranks.place is not None:
@@ -139,7 +163,9 @@ def _one(
     measured = [*identity.chosen(toolchain, settings).lhs_functions(), *settings.cases.functions]
     common.remark(settings.cases.rounding(measured, settings.ranks.nprocs))
     with Database.open(database, write=True) as db:
-        campaign = identity.begin(db, toolchain, settings, new=new)
+        campaign = identity.begin(db, toolchain, settings, new=new, wanted=wanted)
+        if wanted is None:
+            command_lines.put(db, campaign.id, base.command_line())
         ranks.keep_apart(campaign)
         going = going_on.go_on(db, campaign, settings, ranks)
         if going.settings != settings:
@@ -180,10 +206,10 @@ def _one(
                 other_work = OtherWork(WAIT_SECONDS if wait else 0.0)
                 store = LaunchStore(db, campaign.id, ranks, bar, other_work)
                 loop.Loop(store, toolchain, campaign, settings, folder, earlier=going.earlier).run()
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             kept = counted(len(runs.listing(db, campaign.id)), "launch")
-            with contextlib.suppress(OSError):  # the terminal may be gone
-                common.remark(f"campaign {campaign.id}: {kept} kept in {database}")
+            continued = typed("campaign", "--continue", campaign.id)
+            error.add_note(f"{kept} kept in {database}; `{continued}` continues")
             raise
         if output is None:
             export_folder.release(folder)

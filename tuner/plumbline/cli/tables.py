@@ -41,7 +41,7 @@ def heading(report: Report) -> Text:
         f"{campaign.nprocs} ranks{crowded}{where}\n"
         + "\n".join(
             [
-                f"campaign {campaign.named}, {campaign.state}{under}",
+                f"campaign {campaign.named}, {report.state}{under}",
                 *report.placed,
                 *covered(report),
             ]
@@ -97,7 +97,7 @@ def of(
         yield Text()
         yield wrong(report.wrong)
     if report.after is None:
-        yield Text("\nThe campaign is not finished; run the same command again to continue it.")
+        yield Text(f"\nThe campaign is not finished; {report.to_continue}.")
         return
     if report.campaign.state == "finished" and report.winners:
         yield Text()
@@ -172,7 +172,7 @@ def side_by_side(
             " ".join(report.library.version_string.split()),
             _layout(report),
             report.campaign.id,
-            report.campaign.state,
+            report.state,
             str(len(report.winners)),
             str(report.cost.launches),
             f"{report.cost.seconds:.0f}",

@@ -14,7 +14,7 @@ from plumbline.settings import Settings, campaign_file, default_campaign, starti
 from plumbline.settings.identity import chosen, identifying
 from plumbline.settings.stored import settings_of, to_start
 from plumbline.settings.toolchain import Toolchain, find_toolchain
-from plumbline_db import alarms, campaigns, machines
+from plumbline_db import alarms, campaigns, command_lines, machines
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign
@@ -61,7 +61,7 @@ def asked(db: Database, configuration: Configuration) -> list[WatchedTask]:
         found = _watched(db, default_campaign.choose(db, named, prefix).campaign)
         if found.state != "finished":
             raise PlumblineError(
-                f"campaign {found.id} is not finished: `plumbline campaign` goes on with it"
+                f"campaign {found.id} is not finished: {command_lines.to_continue(db, found)}"
             )
         return [WatchedTask(to_start(found), prefix or _prefix(db, found), found)]
     path = Path(configuration.campaign_file)

@@ -31,7 +31,7 @@ from plumbline.overlap.stored import Measured, Stored
 from plumbline.overlap.suite import OverlapResult
 from plumbline.system import chart
 from plumbline.system.kept import Kept
-from plumbline_db import runs
+from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_exporters import frame
@@ -68,7 +68,8 @@ def pages(db_path: Path) -> Pages:
     def listing(request: Request) -> Response:
         with Database.open(db_path) as db:
             every = stored.every(db)
-        return frame.page(request, _shown, "overlap.html", every=every[::-1])
+            states = {one.campaign.id: campaigns.state(db, one.campaign) for one in every}
+        return frame.page(request, _shown, "overlap.html", every=every[::-1], states=states)
 
     def cells_of(db: Database, one: Stored) -> list[OverlapResult]:
         return read(db, one).cells if runs.surroundings(db, one.campaign.id) else []
@@ -78,6 +79,7 @@ def pages(db_path: Path) -> Pages:
             one = stored.one(db, request.path_params["id"])
             others = [other for other in stored.every(db) if other != one]
             cells, state = cells_of(db, one), _state(db, one)
+            standing = campaigns.state(db, one.campaign)
         drawn = None
         if any(cell.ratio for cell in cells):
             drawn = pictures.get(state, lambda: chart.render(sheet.of_one(one.name, cells)))
@@ -86,6 +88,7 @@ def pages(db_path: Path) -> Pages:
             _shown,
             "overlap_campaign.html",
             one=one,
+            state=standing,
             picture=drawn,
             words=words.of_library(classes.of(cells), None),
             tables=tables(cells),

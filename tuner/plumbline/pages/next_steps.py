@@ -9,11 +9,10 @@ import msgspec
 
 from plumbline.results import putting_in_use
 from plumbline.system.words import counted
-from plumbline_db import alarms, campaigns, exports, machines, winners
+from plumbline_db import alarms, campaigns, winners
 from plumbline_db.connection import Database
 from plumbline_db.coverage import Coverage
 from plumbline_db.errors import typed
-from plumbline_db.layout import is_simulated
 from plumbline_db.records import Campaign
 
 OLD_DAYS = 90  # a table that is older is worth to be measured again
@@ -32,7 +31,7 @@ def of(db: Database, known: Sequence[Campaign]) -> list[NextStep]:
     """What concerns no single place, the most urgent step first."""
     if not known:
         return [NextStep("The database holds no campaign yet.", "plumbline campaign")]
-    return [*_watched(db), *_under_way(known)]
+    return [*_watched(db), *_unfinished(db, known)]
 
 
 def _watched(db: Database) -> list[NextStep]:
@@ -43,14 +42,21 @@ def _watched(db: Database) -> list[NextStep]:
     return [NextStep(text, "plumbline watch --status", waiting[-1].campaign)]
 
 
-def _under_way(known: Sequence[Campaign]) -> list[NextStep]:
-    running = [campaign for campaign in known if campaign.state == "running"]
-    if not running:
-        return []
-    newest = running[-1]
-    more = f" So are {len(running) - 1} more." if running[1:] else ""
-    text = f"{newest.id} is not at its end: it runs, or the same command goes on with it.{more}"
-    return [NextStep(text, typed("results", "--campaign", newest.id), newest.id)]
+def _unfinished(db: Database, known: Sequence[Campaign]) -> list[NextStep]:
+    """The campaign that runs, and the newest of those that were interrupted."""
+    states = {each.id: campaigns.state(db, each) for each in known if not each.imported_from}
+    running = [id for id, state in states.items() if state == "running"]
+    steps = [
+        NextStep(f"{id} is running. What it has found so far:", typed("results", "--campaign", id))
+        for id in running
+    ]
+    interrupted = [id for id, state in states.items() if state == "interrupted"]
+    if interrupted:
+        id = interrupted[-1]
+        others = f" So were {len(interrupted) - 1} more." if interrupted[1:] else ""
+        text = f"{id} was interrupted.{others} To continue it:"
+        steps.append(NextStep(text, typed("campaign", "--continue", id), id))
+    return steps
 
 
 def of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[NextStep]:
@@ -58,9 +64,10 @@ def of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[NextS
     counts = before.guidelines.values() if before else ()
     violated = sum(count.violations for count in counts)
     steps = []
-    if each.in_force and winners.get(db, each.in_force):
+    if each.in_force and (won := winners.get(db, each.in_force)):
         text = "Winners are there. To put them in force:"
-        steps += [NextStep(text, command, each.in_force) for command in _in_force(db, each)]
+        command = putting_in_use.command(db, campaigns.get(db, each.in_force), won)
+        steps.append(NextStep(text, command, each.in_force))
     elif before and "after" not in each.stages and violated:
         text = "Nothing was searched yet. To search what removes the violations:"
         steps.append(NextStep(text, f"plumbline campaign --nprocs {place.nprocs}", before.newest))
@@ -77,17 +84,6 @@ def of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[NextS
             NextStep(text, f"plumbline campaign --nprocs {place.nprocs} --new", before.newest)
         )
     return steps
-
-
-def _in_force(db: Database, each: Coverage) -> list[str]:
-    """On a simulated machine nothing is applied."""
-    campaign = campaigns.get(db, each.in_force)
-    if not is_simulated(campaign):
-        return [typed("apply", "--user", "--campaign", campaign.id)]
-    found = putting_in_use.commands(
-        campaign, machines.library(db, campaign.library_fingerprint), exports.get(db, campaign.id)
-    )
-    return [use.command for use in found]
 
 
 def days(text: str, now: datetime.datetime) -> float:

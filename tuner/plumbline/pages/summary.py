@@ -13,7 +13,7 @@ from starlette.responses import Response
 from plumbline.pages import curve, drawn, summary_chart
 from plumbline.pages.summary_chart import FunctionSummary
 from plumbline.pages.visit import Nothing, Visit
-from plumbline.results import headline, spread
+from plumbline.results import headline, putting_in_use, spread
 from plumbline_db import cost, exports, machines, sweeps, table_samples, verdicts, winners
 from plumbline_db.layout import use
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Verdict, Winner
@@ -99,6 +99,7 @@ def page(visit: Visit) -> Response:
         cost=spent,
         core_hours=spent.seconds * min(campaign.nprocs, cores) / 3600,
         exports=exports.get(db, campaign.id),
+        in_use=putting_in_use.command(db, campaign, found.winners),
         curves=_curves(visit, campaign, found),
     )
 

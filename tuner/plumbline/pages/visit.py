@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import typing
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
@@ -44,7 +45,8 @@ class Visit(NamedTuple):
     pictures: Kept[bytes]
 
     def page(self, template: str, **facts: Any) -> Response:
-        return frame.page(self.request, _shown, template, **facts)
+        state_of = partial(campaigns.state, self.db)
+        return frame.page(self.request, _shown, template, state_of=state_of, **facts)
 
     def path(self, name: str) -> Any:
         return self.request.path_params[name]

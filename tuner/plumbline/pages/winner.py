@@ -7,6 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from plumbline.pages.visit import Nothing, Visit
+from plumbline.results import putting_in_use
 from plumbline.search.outcome import holds
 from plumbline.search.space.cells import Target
 from plumbline_db import events, exports, searches, verdicts, winners
@@ -47,6 +48,7 @@ def page(visit: Visit) -> Response:
             if holds(won, Target(search.function, search.bytes))
         ],
         exports=exports.get(db, campaign.id),
+        in_use=putting_in_use.command(db, campaign, [won]),
         events=[each for each in events.get(db, campaign.id) if _tells_of(won, each)],
     )
 

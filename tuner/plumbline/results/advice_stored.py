@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline.results import advice
+from plumbline.results import advice, putting_in_use
 from plumbline.results.advice import Answer, MeasuredCall
 from plumbline.results.cell_variants import compared, named
 from plumbline.search.outcome import deciding, first_of, label
@@ -47,7 +47,7 @@ class Question(msgspec.Struct, frozen=True):
 class Advice(msgspec.Struct, frozen=True):
     """An answer with what it rests on. `sizes`: at which the library's own call was measured;
     `measured_from`, `measured_to`: when (ISO 8601); `winners_from`: the campaign whose winners are
-    in use ('': none); `winner`: the one for this call."""
+    in use ('': none); `winner`: the one for this call; `in_use`: what a user types to get it."""
 
     answer: Answer
     campaign: Campaign
@@ -61,6 +61,7 @@ class Advice(msgspec.Struct, frozen=True):
     type: str
     op: str
     use: str
+    in_use: str
 
     def age_days(self, now: datetime.datetime) -> float | None:
         """Since the last of its launches; None: the time is not known."""
@@ -166,6 +167,11 @@ def _advice(db: Database, question: Question, campaign: Campaign, sizes: list[in
     answer = _answer(cells, question.bytes, sizes)
     first, last = runs.span(db, campaign.id) or (campaign.started, campaign.finished)
     data = stored.settings_of(campaign.settings).cases.data.of(question.function)
+    winner = deciding(used[1], Target(question.function, question.bytes))
+    in_use = ""
+    if used[0]:
+        won = used[1] if winner is None else [winner]
+        in_use = putting_in_use.command(db, campaigns.get(db, used[0]), won)
     return Advice(
         answer=answer,
         campaign=campaign,
@@ -175,10 +181,11 @@ def _advice(db: Database, question: Question, campaign: Campaign, sizes: list[in
         measured_from=first,
         measured_to=last,
         winners_from=used[0],
-        winner=deciding(used[1], Target(question.function, question.bytes)),
+        winner=winner,
         type=data.type,
         op=data.op,
         use=layout.use(campaign),
+        in_use=in_use,
     )
 
 

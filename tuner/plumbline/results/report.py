@@ -24,6 +24,7 @@ from plumbline.settings.cases import EVERY
 from plumbline.verify.summary import as_json
 from plumbline_db import (
     campaigns,
+    command_lines,
     cost,
     events,
     exports,
@@ -61,6 +62,8 @@ class Report(msgspec.Struct, frozen=True):
     """Everything that is shown of a campaign. `after` is None while it runs."""
 
     campaign: Campaign
+    state: str  # running, interrupted, finished
+    to_continue: str  # the sentence about what continues it; empty when it is finished
     machine: Machine
     library: Library
     before: list[Verdict]
@@ -177,6 +180,8 @@ def read(db: Database, campaign_id: str | None) -> Report:
     ]
     return Report(
         campaign=campaign,
+        state=campaigns.state(db, campaign),
+        to_continue="" if campaign.state == "finished" else command_lines.to_continue(db, campaign),
         machine=machines.machine(db, campaign.machine),
         library=library,
         before=before,
@@ -228,7 +233,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
     return {
         "campaign": campaign.id,
         "imported_from": campaign.imported_from,
-        "state": campaign.state,
+        "state": report.state,
         "started": campaign.started,
         "finished": campaign.finished,
         "nprocs": campaign.nprocs,

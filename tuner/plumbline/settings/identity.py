@@ -30,9 +30,17 @@ from .cases import EVERY, OTHERS
 from .stored import text_of
 
 
-def begin(db: Database, toolchain: Toolchain, settings: Settings, *, new: bool) -> Campaign:
-    """The last campaign of these settings on this machine and library, or another one. Raises
-    UsageError when the settings ask for what the probe or the guidelines do not know."""
+def begin(
+    db: Database,
+    toolchain: Toolchain,
+    settings: Settings,
+    *,
+    new: bool,
+    wanted: Campaign | None = None,
+) -> Campaign:
+    """The last campaign of these settings on this machine and library, or another one; `wanted`,
+    where that is one of these. Raises UsageError when the settings ask for what the probe or the
+    guidelines do not know."""
     chosen(toolchain, settings)
     if settings.cases.op and settings.cases.op not in toolchain.catalogue.ops:
         raise UsageError(f"op must be one of {', '.join(toolchain.catalogue.ops)}")
@@ -57,6 +65,7 @@ def begin(db: Database, toolchain: Toolchain, settings: Settings, *, new: bool) 
         text_of(settings),
         placement,
         new=new,
+        wanted=wanted,
         mark="x",
         left_out=left_out,
         more=more,
@@ -80,12 +89,14 @@ def enter(
     *,
     new: bool,
     mark: str,
+    wanted: Campaign | None = None,
     left_out: Set[str] = frozenset(),
     more: Sequence[str] = (),
     asked: str = "",
     site_rules: str | None = None,
 ) -> Campaign:
-    """The last row whose settings are `text`, here and for this library, or another one. `mark`
+    """The last row whose settings are `text`, here and for this library, or another one; or
+    `wanted`, which raises UsageError where it is none of these. `mark`
     stands between number of ranks and hash in its id. `left_out` are variables of this shell that
     do not count; `more` are facts that do. `asked`: what of `text` makes the row what it is, where
     that is not all of it. `site_rules`: the text of the site's rules file that is in force."""
@@ -100,13 +111,20 @@ def enter(
         ]
     )
     hashed = hashlib.sha256(facts.encode()).hexdigest()[:16]
+    if wanted is not None and wanted.key.partition("-")[0] != hashed:
+        raise UsageError(
+            f"campaign {wanted.id} cannot be continued here: the library, the machine or the "
+            "environment of this shell is not the one that it was begun with"
+        )
     same = [
         campaign
         for campaign in campaigns.every(db)
         if not campaign.imported_from and campaign.key.partition("-")[0] == hashed
     ]
     if same and not new:
-        return max(same, key=lambda one: int(one.key.partition("-")[2] or 1))
+        newest = max(same, key=lambda one: int(one.key.partition("-")[2] or 1))
+        db.measures((wanted or newest).id)
+        return wanted or newest
     key = f"{hashed}-{len(same) + 1}"
     machines.put_machine(db, toolchain.machine)
     machines.put_library(db, library)
@@ -127,6 +145,7 @@ def enter(
         site_rules=site_rules,
     )
     campaigns.put(db, campaign)
+    db.measures(campaign.id)
     return campaign
 
 
