@@ -142,8 +142,8 @@ class Database(Statements):
             confused = isinstance(error, _CONFUSED) and self.path != IN_MEMORY
             if confused and (found := integrity.problems(self)):
                 raise DamagedError(self.path, found[0]) from error
-            interrupted = isinstance(error, KeyboardInterrupt) and self._lock is not None
-            if interrupted and not hasattr(error, "__notes__"):
+            interrupted = isinstance(error, KeyboardInterrupt) and not hasattr(error, "__notes__")
+            if error is not None and interrupted and self._lock is not None:
                 error.add_note("what was measured is kept, the same command continues")
         finally:
             self.close()
