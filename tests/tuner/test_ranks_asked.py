@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.settings.ranks_asked import of, ranks
+from plumbline.settings.ranks_asked import missing, of, ranks
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,29 @@ def test_the_words_of_the_launcher() -> None:
     found = of([*wrapped, "numactl", "-l", "./app"], {})
     assert (found.launcher, found.starter) == (tuple(wrapped), "/opt/bin/mpirun")
     assert of(["./start.sh", "mpirun", "-np", "4", "./app"], {}).launcher == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("mpirun -np 4 ./nosuch", "./nosuch"),
+        ("mpirun -np 4 nosuch -n 3", "nosuch"),
+        ("env A=1 mpiexec -n 2 /no/such", "/no/such"),
+        ("mpirun -np 4 ./there", None),
+        ("mpirun -np 4 there", None),  # some launchers look in this folder
+        ("mpirun -np 4 sh -c true", None),
+        ("mpirun -np 4 --host far ./nosuch", None),
+        ("mpirun -np 4 --wdir /elsewhere ./nosuch", None),
+        ("mpirun -np 2 ./one : -np 3 ./two", None),
+        ("mpirun -np 2 --nobody-knows-it ./nosuch", None),
+        ("srun -n 4 ./nosuch", None),
+        ("./nosuch", None),
+    ],
+)
+def test_a_program_that_the_launcher_would_not_find(
+    line: str, expected: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").write_text("#!/bin/sh\n")
+    (tmp_path / "there").chmod(0o755)
+    assert missing(line.split()) == expected

@@ -32,6 +32,12 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load(None, {}).ranks.nprocs == 16
 
 
+def test_ids_of_guidelines_in_small_letters_are_the_same() -> None:
+    small, large = (load(None, {"guidelines": ids}) for ids in (["gl3", "Pl2"], ["GL3", "PL2"]))
+    assert small == large
+    assert load(None, {"guidelines": ["all"]}).cases.guidelines == ["all"]
+
+
 def test_options_win_over_the_file(tmp_path: Path) -> None:
     path = written(tmp_path, 'nprocs = 8\nop = "MPI_SUM"\nsizes = [64, 4, 4]\nroot = 7\n')
     found = load(path, {"nprocs": None, "seed": 5, "launches": 6})

@@ -46,6 +46,8 @@ def folder(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PLUMBLINE_DB", str(home / "plumbline.db"))
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "app").write_text("#!/bin/sh\n")
+    (tmp_path / "app").chmod(0o755)
     return tmp_path
 
 

@@ -116,7 +116,9 @@ def test_an_imported_campaign_is_named_as_such_and_never_a_default(
     for words in (["apply", "--user"], ["export", "env"], ["run", "--", "true"], ["check"]):
         said = plumbline(words[0], "--db", there, *words[1:])
         assert said.status == 1 and f"(imported from {host}): name one with --ca" in said.err, said
-    said = plumbline("watch", "--once", "--db", there)
+    configuration = tmp_path / "watch.toml"
+    configuration.write_text(plumbline("watch", "--example").out)
+    said = plumbline("watch", "--once", "--db", there, configuration)
     assert said.status != 0 and "imported from" in said.err, said
     for words in (["results"], ["results", "--all"], ["report", "--output", tmp_path / "page"]):
         said = plumbline(*words, "--db", there)
@@ -210,12 +212,16 @@ def test_no_program_is_looked_for_where_a_file_says(sent: Path, tmp_path: Path) 
         sent, tmp_path / "hostile.plumbline", ("UPDATE library SET prefix = ?", (str(evil.parent),))
     )
     there = tmp_path / "there.db"
+    watched = tmp_path / "watch.toml"
     for words in (
         ["db", "import", str(hostile)],
-        *(["apply", "--user", "--dry-run"], ["export", "env"], ["results"], ["watch", "--once"]),
+        *(["apply", "--user", "--dry-run"], ["export", "env"], ["results"]),
+        ["watch", "--once", str(watched)],
     ):
-        if words[0] != "db" and words[0] != "results":
+        if words[0] in ("apply", "export"):
             words = [*words, "--campaign", imported(there)]
+        if words[0] == "watch":
+            watched.write_text(f'campaign = "{imported(there)}"')
         subprocess.run(
             [sys.executable, "-m", "plumbline", *words, "--db", str(there)],
             env=environment(),

@@ -91,3 +91,26 @@ def test_nothing_to_record(tmp_path: Path) -> None:
     missing = plumbline(tmp_path, "record", "--output", "other", "--", "no-such-program")
     assert missing.returncode == 2
     assert "not on PATH" in missing.stderr
+
+
+CRASHES = """
+#include <mpi.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    abort();
+}
+"""
+
+
+def test_a_program_that_crashed_before_its_first_message_is_not_judged(tmp_path: Path) -> None:
+    recorder()
+    (tmp_path / "crash.c").write_text(CRASHES)
+    subprocess.run(["mpicc", "-g", "crash.c", "-o", "crash"], cwd=tmp_path, check=True)
+    done = plumbline(tmp_path, "record", "--output", "mine", *mpirun(tmp_path / "crash"))
+    assert done.returncode != 0
+    detected = plumbline(tmp_path, "detect", "mine", "--db", "results.db")
+    assert detected.returncode == 1 and detected.stdout == ""
+    assert "3 of 3 ranks did not reach MPI_Finalize, and no message was recorded" in detected.stderr
+    assert not (tmp_path / "results.db").exists()

@@ -81,9 +81,18 @@ def test_status_says_how_it_stands(database: Path) -> None:
     assert document["watch"]["pid"] == 7 and document["holder"] is None
 
 
-def test_a_second_one_is_told_to_try_later(database: Path) -> None:
+def test_nothing_is_watched_without_a_configuration(database: Path) -> None:
+    before = sorted(database.parent.iterdir())
+    said = plumbline("watch", "--db", str(database))
+    assert said.status == 2 and "name a configuration" in said.err
+    assert sorted(database.parent.iterdir()) == before  # no backup, no lock
+
+
+def test_a_second_one_is_told_to_try_later(database: Path, tmp_path: Path) -> None:
+    file = tmp_path / "watch.toml"
+    file.write_text(plumbline("watch", "--example").out)
     held = lock.to_watch(database)
-    said = plumbline("watch", "--once", "--db", str(database))
+    said = plumbline("watch", "--once", "--db", str(database), str(file))
     assert said.status == 75 and "is watched already: by process" in said.err
     held.release()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -93,9 +94,17 @@ def specs_of(text: str) -> list[str]:
     return found
 
 
-def no_program(name: str) -> click.UsageError:
-    missing = "there is no program {} that can be started" if "/" in name else "{} is not on PATH"
-    return click.UsageError(missing.format(name))
+def launcher(application: Sequence[str]) -> Path:
+    """Return the path of the first word of a command. Raises click.UsageError where it cannot be
+    started, or where the launcher that it names would look for its program in vain."""
+    from plumbline.settings import ranks_asked
+
+    binary = shutil.which(application[0])
+    missing = application[0] if binary is None else ranks_asked.missing(application)
+    if missing is not None:
+        what = f"there is no program {missing} that can be started"
+        raise click.UsageError(what if "/" in missing else f"{missing} is not on PATH")
+    return Path(str(binary))
 
 
 def functions(catalogue: Catalogue, names: Sequence[str]) -> list[str]:

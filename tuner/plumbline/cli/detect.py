@@ -87,6 +87,7 @@ def command(
     if nprocs and simulate is None:
         raise UsageError("--nprocs is of --simulate: add it")
     recorded = call_sites.resolved(read.read(recording))
+    common.remark(_unfinished(recorded, recording))
     analysed = analysis.analysed(recorded)
     found = _predicted(program, recorded, analysed.found)
     failures: list[str] = []
@@ -109,6 +110,21 @@ def command(
     if unknown and not replay:
         click.echo("\nwhat MPI's own would save no campaign tells: --replay measures it")
     return 0
+
+
+def _unfinished(recorded: Recording, folder: Path) -> str:
+    """Return a sentence about ranks that did not end as they should. Raises PlumblineError where
+    nothing was recorded because of that."""
+    ended_early = sum(not rank.finished for rank in recorded.ranks)
+    if not ended_early:
+        return ""
+    text = f"{folder}: {ended_early} of {recorded.nprocs} ranks did not reach MPI_Finalize"
+    if not len(recorded.events):
+        raise PlumblineError(
+            f"{text}, and no message was recorded before: nothing can be detected; let the program "
+            "run to its end and record it again"
+        )
+    return f"{text}; messages after that are not recorded"
 
 
 def _predicted(program: Program, recording: Recording, found: Sequence[HandMade]) -> list[HandMade]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,10 +66,8 @@ def _found(program: Program, application: tuple[str, ...], output: Path) -> Appl
         return of_recording.application(Path(application[0]))
     from plumbline.results import profiling
 
-    binary = shutil.which(application[0])
-    if binary is None:
-        raise common.no_program(application[0])
-    return profiling.profile(application, Path(binary), program.mpi, output.absolute().parent)
+    binary = common.launcher(application)
+    return profiling.profile(application, binary, program.mpi, output.absolute().parent)
 
 
 def _table(found: Application) -> Table:

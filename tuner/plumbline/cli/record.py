@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,10 +44,8 @@ def command(program: Program, application: tuple[str, ...], output: Path, limit:
     """
     from plumbline.detect import call_sites, read, record, summary
 
-    binary = shutil.which(application[0])
-    if binary is None:
-        raise common.no_program(application[0])
-    about = record.record(application, Path(binary), program.mpi, output, limit << 20)
+    binary = common.launcher(application)
+    about = record.record(application, binary, program.mpi, output, limit << 20)
     recording = call_sites.resolved(read.read(output))
     found = summary.summary(recording, str(output), about.status)
     if program.json:

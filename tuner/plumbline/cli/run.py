@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,19 +52,17 @@ def command(
     from plumbline.campaign import as_started, in_force
     from plumbline.settings import ranks_asked
 
-    binary = shutil.which(application[0])
-    if binary is None:
-        raise common.no_program(application[0])
+    binary = common.launcher(application)
     files = in_force.files(program.database, campaign, program.mpi)
     common.remark(files.note)
     environment = in_force.environment(files)
-    start = ranks_asked.of(application, os.environ, Path(binary))
+    start = ranks_asked.of(application, os.environ, binary)
     shown = as_started.unproven(start)
     if not no_proof:
         shown = as_started.shown(files, environment, start, program.database.absolute().parent)
     common.remark(*shown.statements, as_started.applying(files, environment, shown))
     common.remark(in_force.elsewhere(files, application))
-    environment = in_force.for_program(environment, Path(binary))
+    environment = in_force.for_program(environment, binary)
     if output is None:
         os.execve(binary, list(application), environment)  # noqa: S606 - becomes the user's command
     return _recorded(program, application, output, files, environment)

@@ -47,6 +47,11 @@ def command(
         return _status(program)
     if check:
         return _check(program, file)
+    if file is None:
+        raise click.UsageError(
+            "name a configuration: `plumbline watch --example > watch.toml` writes one with all "
+            "defaults, `plumbline watch --check watch.toml` shows what would be done"
+        )
     return _run(program, file, once=once)
 
 
@@ -54,7 +59,7 @@ def _say(text: str) -> None:
     progress.say(text, "%Y-%m-%d %H:%M:%S%z")
 
 
-def _run(program: Program, file: Path | None, *, once: bool) -> int:
+def _run(program: Program, file: Path, *, once: bool) -> int:
     from plumbline.daemon.service import Service
     from plumbline.daemon.signals import Signals
 

@@ -62,6 +62,7 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             if isinstance(sizes, dict)
             else sorted(set(sizes)),
             block_sizes=sorted(set(self.block_sizes)),
+            guidelines=[id if id == EVERY else id.upper() for id in self.guidelines],
             functions=sorted(set(self.functions)),
         )
 

@@ -4,6 +4,7 @@ number before the program. What is not understood is not guessed."""
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -38,6 +39,13 @@ _VALUES = {
         1,
     ),
     **dict.fromkeys(("--mca", "-mca", "--gmca", "-genv", "-env", "--prtemca"), 2),
+}  # fmt: skip
+
+
+# Options of a launcher after which its program need not be on this host, or in this folder.
+_ELSEWHERE = {
+    "--host", "-host", "-H", "--hostfile", "-hostfile", "--machinefile", "-machinefile", "-f",
+    "-hosts", "--wdir", "-wdir",
 }  # fmt: skip
 
 
@@ -96,6 +104,17 @@ def _place(words: Sequence[str]) -> int:
         return 0
     starters = (at for at, word in enumerate(words) if _STARTERS.match(Path(word).name))
     return next(starters, 0)
+
+
+def missing(words: Sequence[str]) -> str | None:
+    """Return the program that a launcher would start on this host where it does not exist; None
+    where it does, or where the launcher may look elsewhere: on other hosts, in another folder."""
+    start = of(words, {})
+    elsewhere = any(word.partition("=")[0] in _ELSEWHERE for word in start.launcher)
+    if not start.launcher or elsewhere or Path(start.starter).name == "srun":
+        return None
+    program = words[len(start.launcher)]
+    return None if shutil.which(program) or Path(program).exists() else program
 
 
 def takes_all(program: Path) -> bool:
