@@ -603,7 +603,7 @@ def test_which_guidelines_are_verified() -> None:
     assert len(chosen().patterns) < len(every.patterns) and chosen().rank is None
     found = chosen("GL3", every.rank.id)
     assert [one.id for one in found.patterns] == ["GL3"] and found.rank == every.rank
-    with pytest.raises(UsageError, match=r"called what; there are .*PL1"):
+    with pytest.raises(UsageError, match=r"called WHAT; there are .*PL1"):
         chosen("what")
 
 
