@@ -138,7 +138,7 @@ def test_a_campaign_that_is_not_finished(place: Place) -> None:
     with Database.open(place.database, write=True) as db:
         found = campaigns.get(db, None)
         campaigns.put(db, msgspec.structs.replace(found, state="running", finished=""))
-    with pytest.raises(PlumblineError, match=rf"{found.id} is not finished; `plumbline campaign`"):
+    with pytest.raises(PlumblineError, match=rf"`plumbline campaign --continue {found.id}`"):
         in_force.files(place.database, None, None)
 
 
