@@ -1,5 +1,5 @@
-"""What all pages of `plumbline serve` have in common: the frame around them, their headers, errors
-within the frame, and that a page which a browser has already is not sent again.
+"""The common parts of all pages of `plumbline serve`: the frame around them, their headers, and
+errors within the frame. A page that a browser has already is not sent again.
 
 Pages load what this server has, and their policy forbids everything else, scripts within them
 too."""
@@ -55,13 +55,13 @@ class Link(NamedTuple):
     owns: tuple[str, ...] = ()
 
     def leads(self, here: str) -> bool:
-        """Whether the page at the path `here` is this one or belongs to it."""
+        """Return whether the page at the path `here` is this one or belongs to it."""
         first = here.partition("/")[0]
         return first == self.path or first in self.owns
 
 
 class Pages(NamedTuple):
-    """What a room adds: its routes, and the links to them that stand on all pages."""
+    """The routes that a room adds, and the links to them that stand on all pages."""
 
     routes: list[BaseRoute]
     links: list[Link]

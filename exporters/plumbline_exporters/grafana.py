@@ -108,7 +108,7 @@ def _source() -> dict[str, Any]:
 
 
 def _pages() -> dict[str, Any]:
-    """Where `plumbline serve` answers, for links to its pages."""
+    """Return the variable with the address of `plumbline serve`, for links to its pages."""
     here = "http://127.0.0.1:9464"
     chosen = {"text": here, "value": here}
     words = {"name": _PAGES, "label": "Pages", "type": "textbox", "query": here}
@@ -186,8 +186,8 @@ def _panel(number: int, panel: Panel, place: dict[str, int]) -> dict[str, Any]:
 
 
 def _defaults(panel: Panel) -> dict[str, Any]:
-    """How values look. Lines have colours of their own, and thresholds as lines where there are
-    several."""
+    """Return how values look. Lines have colours of their own, and thresholds as lines where there
+    are several."""
     (base, _), *above = panel.steps
     steps: list[dict[str, Any]] = [{"color": base, "value": None}]
     steps += [{"color": colour, "value": value} for colour, value in above]

@@ -153,7 +153,7 @@ def test_each_alert_says_what_it_means_and_which_command_shows_more() -> None:
 
 
 def test_the_runbook_of_each_alert_is_an_anchor_of_a_page() -> None:
-    """With what it means and the command that shows more."""
+    """Each alert has a section that says what it means and names the command that shows more."""
     for name, rule in ALERTS.items():
         words = rule["annotations"]
         path, _, anchor = words["runbook_url"].partition("#")

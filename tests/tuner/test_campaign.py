@@ -603,6 +603,11 @@ def test_which_guidelines_are_verified() -> None:
     assert len(chosen().patterns) < len(every.patterns) and chosen().rank is None
     found = chosen("GL3", every.rank.id)
     assert [one.id for one in found.patterns] == ["GL3"] and found.rank == every.rank
+    own = msgspec.structs.replace(every.patterns[0], id="own_one")
+    there = msgspec.structs.replace(
+        there, guidelines=msgspec.structs.replace(every, patterns=[own, *every.patterns[1:]])
+    )
+    assert [one.id for one in chosen("Own_one").patterns] == ["own_one"]
     with pytest.raises(UsageError, match=r"called WHAT; there are .*PL1"):
         chosen("what")
 

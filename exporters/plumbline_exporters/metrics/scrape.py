@@ -33,8 +33,8 @@ _log = logging.getLogger("plumbline")
 
 
 class Scrape:
-    """What several collectors read, read once; `now`: the time of the scrape. `simulated`: with
-    machines that are simulated; a change there is news of no installation."""
+    """Reads once what several collectors need. `now`: the time of the scrape. `simulated`: machines
+    that are simulated are included; a change there is news of no installation."""
 
     def __init__(
         self, db: Database, now: datetime | None = None, *, simulated: bool = False

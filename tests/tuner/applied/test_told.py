@@ -1,4 +1,4 @@
-"""What Prometheus reads about applied files."""
+"""Tests of the series about applied files."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ def command(
             if program.json:
                 common.print_json(every)
             for one in [] if program.json else every:
-                state = campaigns.state(db, one)
-                click.echo(f"{one.id}  {state}  {one.nprocs} ranks  started {one.started}")
+                ranks = f"{one.nprocs} ranks"
+                click.echo(f"{one.id}  {campaigns.state(db, one)}  {ranks}  started {one.started}")
             return
         wanted = _wanted(db, campaign_file, campaign)
         found = [report.read(db, campaign) for campaign in wanted]

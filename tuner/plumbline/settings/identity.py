@@ -95,22 +95,15 @@ def enter(
     asked: str = "",
     site_rules: str | None = None,
 ) -> Campaign:
-    """The last row whose settings are `text`, here and for this library, or another one; or
-    `wanted`, which raises UsageError where it is none of these. `mark`
-    stands between number of ranks and hash in its id. `left_out` are variables of this shell that
-    do not count; `more` are facts that do. `asked`: what of `text` makes the row what it is, where
-    that is not all of it. `site_rules`: the text of the site's rules file that is in force."""
+    """Return the last row whose settings are `text`, here and for this library, or another one; or
+    `wanted`. Raises UsageError where `wanted` is none of these. `mark` stands between number of
+    ranks and hash in its id. `left_out` are variables of this shell that do not count; `more` are
+    facts that do. `asked`: what of `text` makes the row what it is, where that is not all of it.
+    `site_rules`: the text of the site's rules file that is in force."""
     library = toolchain.installation.library
-    facts = "\n".join(
-        [
-            toolchain.machine.id,
-            library.fingerprint,
-            asked or text,
-            *_circumstances(toolchain, left_out),
-            *more,
-        ]
-    )
-    hashed = hashlib.sha256(facts.encode()).hexdigest()[:16]
+    facts = [asked or text, *_circumstances(toolchain, left_out), *more]
+    facts = [toolchain.machine.id, library.fingerprint, *facts]
+    hashed = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
     if wanted is not None and wanted.key.partition("-")[0] != hashed:
         raise UsageError(
             f"campaign {wanted.id} cannot be continued here: the library, the machine or the "
@@ -180,12 +173,20 @@ def now() -> str:
 def beside(toolchain: Toolchain, settings: Settings) -> dict[str, list[str]]:
     """Functions that are measured though others are named: for these guidelines, which are named
     too. Empty where `functions` or `guidelines` are not given."""
-    named = settings.cases.functions
+    named, asked = settings.cases.functions, _asked(toolchain, settings)
     found: dict[str, list[str]] = {}
     for pattern in toolchain.guidelines.patterns:
-        if named and pattern.id in settings.cases.guidelines and pattern.lhs not in named:
+        if named and pattern.id in asked and pattern.lhs not in named:
             found.setdefault(pattern.lhs, []).append(pattern.id)
     return found
+
+
+def _asked(toolchain: Toolchain, settings: Settings) -> list[str]:
+    """Return the ids that the settings name, as the file of guidelines spells them: settings have
+    them in capitals."""
+    every = [*toolchain.guidelines.entries(), *toolchain.guidelines.of_benchmarks()]
+    spelled = {entry.id.upper(): entry.id for entry in every}
+    return [spelled.get(id, id) for id in settings.cases.guidelines]
 
 
 def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
@@ -214,23 +215,23 @@ def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
         return msgspec.structs.replace(found, patterns=called)
     if settings.cases.guidelines == [EVERY]:
         return toolchain.guidelines
+    asked = _asked(toolchain, settings)
     known = {entry.id for entry in toolchain.guidelines.entries()}
     others = sorted(
-        {benchmark.id for benchmark in toolchain.guidelines.of_benchmarks()}
-        & set(settings.cases.guidelines)
+        {benchmark.id for benchmark in toolchain.guidelines.of_benchmarks()} & set(asked)
     )
     if others:
         raise UsageError(
             f"guidelines: {', '.join(others)}: of benchmarks of overlap, not of collectives; "
             "`plumbline overlap tune` verifies and tunes them"
         )
-    unknown = sorted(set(settings.cases.guidelines) - known, key=by_number)
+    unknown = sorted(set(asked) - known, key=by_number)
     if unknown:
         raise UsageError(
             f"no guideline is called {', '.join(unknown)}"
             + mistakes.instead(unknown, sorted(known, key=by_number))
         )
-    found = toolchain.guidelines.selected(settings.cases.guidelines)
+    found = toolchain.guidelines.selected(asked)
     if not found.patterns and not settings.cases.functions:
         raise UsageError(
             "guidelines: name at least one pattern guideline, whose left side is measured, or name "
