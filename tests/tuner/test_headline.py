@@ -113,7 +113,8 @@ def test_pages_and_metrics_count_alike(stored: Path) -> None:
     campaign = plumbline("results", "--json", "--db", stored).json["campaign"]
     assert SAID in client.get(f"/report/{campaign}").text
     overview = " ".join(client.get("/").text.split())
-    assert "1 violated</span> of 5 cells, 1 undecided; 2 more are violated only after a" in overview
+    assert "before → with winners; 1 undecided" in overview
+    assert "1 violated</span> of 5 cells; 2 more are violated only after a barrier" in overview
     scraped = client.get("/metrics").text.splitlines()
     numbers = {
         (line.partition("{")[0], line.partition('stage="')[2].partition('"')[0]): line.split()[-1]

@@ -94,7 +94,7 @@ def test_run_says_where_winners_are_for_other_numbers_of_ranks(
     for name in ("mpirun", "mine"):
         script(tmp_path / name, "exit 0")
     words = ("run", "--no-proof", "--db", checked[0], "--")
-    assert said in plumbline(*words, tmp_path / "mpirun", "-np", ranks, "./app").err
+    assert said in plumbline(*words, tmp_path / "mpirun", "-np", ranks, tmp_path / "mine").err
     unknown = plumbline(*words, tmp_path / "mine").err
     assert "2 winners of c-20250301-a in force, for communicators of 4 ranks" in unknown
 
