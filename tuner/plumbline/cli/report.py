@@ -13,7 +13,6 @@ from plumbline_db.errors import PlumblineError
 from . import base, common, completing, options, progress
 from .base import Program
 
-
 _SILENT_SECONDS = 10.0
 
 
