@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,96 +19,119 @@ pytestmark = [pytest.mark.mpi, pytest.mark.alone]
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-g", *UNDEFINED.split()]
 FOLDERS = [f"-I{ROOM}", f"-I{ROOM / 'common'}", f"-I{HERE}"]
 
-# What is planted in a file: the right text, the wrong one, and the variants that are wrong then.
-# A header is planted through a file that includes it.
+
+@dataclass(frozen=True)
+class Planted:
+    """An error: the right text of a file, and the wrong one. A header is compiled through a file
+    that includes it."""
+
+    what: str
+    where: str
+    right: str
+    wrong: str
+    names: list[str]  # variants that are wrong with it
+    through: str = ""
+
+
 PLANTED = [
-    pytest.param(
-        *("common/shared_blocks.c", "common/shared_blocks.c"),
-        *("at, pl_step_of(shared, &step, other)", "at, pl_step_of(shared, &step, shared->rank)"),
-        *("allgather_shared_memory",),
-        id="the flag of another slot is read",
+    Planted(
+        "the flag of another slot is read",
+        "common/shared_blocks.c",
+        "at, pl_step_of(shared, &step, other)",
+        "at, pl_step_of(shared, &step, shared->rank)",
+        ["allgather_shared_memory"],
     ),
-    pytest.param(
-        *("common/shared.h", "common/shared_blocks.c"),
-        *("(counter, memory_order_acquire) < number)", "(counter, memory_order_acquire) > number)"),
-        *("barrier_shared_memory bcast_shared_memory",),
-        id="nobody waits for the writer",
+    Planted(
+        "nobody waits for the writer",
+        "common/shared.h",
+        "(counter, memory_order_acquire) < number)",
+        "(counter, memory_order_acquire) > number)",
+        ["barrier_shared_memory", "bcast_shared_memory"],
+        through="common/shared_blocks.c",
     ),
-    pytest.param(
-        *("common/shared_operands.c", "common/shared_operands.c"),
-        *("(char *)to + (size_t)part.first * size", "(char *)to + (size_t)mine.first * size"),
-        *("allreduce_shared_memory",),
-        id="parts of a piece come to one place",
+    Planted(
+        "parts of a piece come to one place",
+        "common/shared_operands.c",
+        "(char *)to + (size_t)part.first * size",
+        "(char *)to + (size_t)mine.first * size",
+        ["allreduce_shared_memory"],
     ),
-    pytest.param(
-        *("common/by_halving.c", "common/by_halving.c"),
-        *("place(halving->fold, root)", "place(halving->fold, 0)"),
-        *("reduce_bine_halving",),
-        id="a halving ends at rank 0 in place of the root",
+    Planted(
+        "a halving ends at rank 0 in place of the root",
+        "common/by_halving.c",
+        "place(halving->fold, root)",
+        "place(halving->fold, 0)",
+        ["reduce_bine_halving"],
     ),
-    pytest.param(
-        *("common/parallel_trees.c", "common/parallel_trees.c"),
-        *("pl_range block = block_of(trees, (int)offset - distance)",),
-        *("pl_range block = block_of(trees, (int)offset)",),
-        *("reduce_scatter_pat reduce_scatter_block_pat",),
-        id="parallel trees add to the block of the sender",
+    Planted(
+        "parallel trees add to the block of the sender",
+        "common/parallel_trees.c",
+        "pl_range block = block_of(trees, (int)offset - distance)",
+        "pl_range block = block_of(trees, (int)offset)",
+        ["reduce_scatter_pat", "reduce_scatter_block_pat"],
     ),
-    pytest.param(
-        *("common/circulant.c", "common/circulant.c"),
-        *("blocks[k] == q ? first : blocks[k] - q", "blocks[k] == q ? 0 : blocks[k] - q"),
-        *("bcast_circulant",),
-        id="a schedule names another first block",
+    Planted(
+        "a schedule names another first block",
+        "common/circulant.c",
+        "blocks[k] == q ? first : blocks[k] - q",
+        "blocks[k] == q ? 0 : blocks[k] - q",
+        ["bcast_circulant"],
     ),
-    pytest.param(
-        *("bcast/double_tree.c", "bcast/double_tree.c"),
-        *("(stream->first + 2 * i) * size", "(stream->first + i) * size"),
-        *("bcast_double_tree",),
-        id="both trees carry the same segments",
+    Planted(
+        "both trees carry the same segments",
+        "bcast/double_tree.c",
+        "(stream->first + 2 * i) * size",
+        "(stream->first + i) * size",
+        ["bcast_double_tree"],
     ),
-    pytest.param(
-        *("allreduce/recursive_multiplying.c", "allreduce/recursive_multiplying.c"),
-        *("i = group->size - 2; i >= 0", "i = group->size - 2; i > 0"),
-        *("allreduce_recursive_multiplying",),
-        id="a group leaves out its first member",
+    Planted(
+        "a group leaves out its first member",
+        "allreduce/recursive_multiplying.c",
+        "i = group->size - 2; i >= 0",
+        "i = group->size - 2; i > 0",
+        ["allreduce_recursive_multiplying"],
     ),
-    pytest.param(
-        *("alltoallv/tuna.c", "alltoallv/tuna.c"),
-        *("store + (size_t)i * travel->most", "store + (size_t)(i / 2) * travel->most"),
-        *("alltoallv_tuna",),
-        id="two blocks on their way lie in one place",
+    Planted(
+        "two blocks on their way lie in one place",
+        "alltoallv/tuna.c",
+        "store + (size_t)i * travel->most",
+        "store + (size_t)(i / 2) * travel->most",
+        ["alltoallv_tuna"],
     ),
-    pytest.param(
-        *("common/bundled_tree.c", "common/bundled_tree.c"),
-        *(
-            "        *end -= bytes;\n        message = *end;",
-            "        message = *end -= bytes / 2;",
-        ),
-        *("scatterv_bundled_tree",),
-        id="a child gets bytes of another one",
+    Planted(
+        "a child gets bytes of another one",
+        "common/bundled_tree.c",
+        "        *end -= bytes;\n        message = *end;",
+        "        message = *end -= bytes / 2;",
+        ["scatterv_bundled_tree"],
     ),
-    pytest.param(
-        *("common/weighted_tree.c", "common/weighted_tree.c"),
-        *("call, bytes + at, place->child", "call, bytes, place->child"),
-        *("gatherv_weighted_tree",),
-        id="a bundle that comes in lies over the own block",
+    Planted(
+        "a bundle that comes in lies over the own block",
+        "common/weighted_tree.c",
+        "call, bytes + at, place->child",
+        "call, bytes, place->child",
+        ["gatherv_weighted_tree"],
     ),
-    pytest.param(
-        *("common/two_trees.c", "common/two_trees.c"),
-        *("*sum = pl_at(pl_operand(call), range.first,", "*sum = pl_at(pl_operand(call), 0,"),
-        *("reduce_two_trees allreduce_two_trees",),
-        id="every segment adds the first operands",
+    Planted(
+        "every segment adds the first operands",
+        "common/two_trees.c",
+        "*sum = pl_at(pl_operand(call), range.first,",
+        "*sum = pl_at(pl_operand(call), 0,",
+        ["reduce_two_trees", "allreduce_two_trees"],
     ),
-    pytest.param(
-        *("common/chains.c", "common/chains.c"),
-        *("last == down && up->place > 0", "last == down && up->place > 2"),
-        *("reduce_scatter_chains reduce_scatter_block_chains",),
-        id="a chain is without its first ranks",
+    Planted(
+        "a chain is without its first ranks",
+        "common/chains.c",
+        "last == down && up->place > 0",
+        "last == down && up->place > 2",
+        ["reduce_scatter_chains", "reduce_scatter_block_chains"],
     ),
-    pytest.param(
-        *("common/gather_reduce.c", "common/gather_reduce.c"),
-        *("(i + p - 1 - gather->rank) % p", "(i + p - gather->rank) % p"),
-        *("allreduce_allgather_reduce",),
-        id="gathered operands are in another order",
+    Planted(
+        "gathered operands are in another order",
+        "common/gather_reduce.c",
+        "(i + p - 1 - gather->rank) % p",
+        "(i + p - gather->rank) % p",
+        ["allreduce_allgather_reduce"],
     ),
 ]
 
@@ -124,20 +148,18 @@ def suite(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("where", "compiled", "right", "wrong", "names"), PLANTED)
-def test_the_suite_finds_it(
-    build: Build, suite: Path, tmp_path: Path, where: str, compiled: str,
-    right: str, wrong: str, names: str,
-) -> None:  # fmt: skip
+@pytest.mark.parametrize("error", PLANTED, ids=[one.what for one in PLANTED])
+def test_the_suite_finds_it(build: Build, suite: Path, tmp_path: Path, error: Planted) -> None:
+    compiled = error.through or error.where
     shutil.copy(ROOM / compiled, tmp_path)
-    text = (ROOM / where).read_text()
-    assert text.count(right) == 1
-    (tmp_path / Path(where).name).write_text(text.replace(right, wrong))
+    text = (ROOM / error.where).read_text()
+    assert text.count(error.right) == 1
+    (tmp_path / Path(error.where).name).write_text(text.replace(error.right, error.wrong))
     program = linked(build, suite, tmp_path / Path(compiled).name)
-    done = mpirun(5, program, *names.split(), env=GARBAGE, timeout=200)
+    done = mpirun(5, program, *error.names, env=GARBAGE, timeout=200)
     found = re.findall(r"^not ok (\w+)", done.stdout + done.stderr, re.MULTILINE)
     assert done.returncode != 0, done.stdout + done.stderr
-    assert set(found) == set(names.split()), done.stdout + done.stderr
+    assert set(found) == set(error.names), done.stdout + done.stderr
 
 
 def linked(build: Build, suite: Path, source: Path) -> Path:
