@@ -35,9 +35,14 @@ NO_LEAKS = {"ASAN_OPTIONS": "detect_leaks=0"}
 def passed(done: subprocess.CompletedProcess[str]) -> dict[str, tuple[int, int]]:
     """(cases, refused) of each variant, all of which must have passed."""
     assert done.returncode == 0, done.stdout + done.stderr
-    found = re.findall(r"^ok (\w+) (\d+) refused=(\d+) specs=\d+$", done.stdout, re.MULTILINE)
+    return all_ok(done.stdout)
+
+
+def all_ok(output: str) -> dict[str, tuple[int, int]]:
+    """Return (cases, refused) of each variant; fail unless the output says that all are right."""
+    found = re.findall(r"^ok (\w+) (\d+) refused=(\d+) specs=\d+$", output, re.MULTILINE)
     assert [name for name, _, _ in found] == NAMES
-    assert "ok left: 0 blocks" in done.stdout
+    assert "ok left: 0 blocks" in output
     return {name: (int(cases), int(refused)) for name, cases, refused in found}
 
 

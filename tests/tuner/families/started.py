@@ -78,11 +78,12 @@ def started(
     placement: Placement,
     program: list[str],
     extra: dict[str, str],
+    seconds: float = 120,
 ) -> Finished:
     environment = dict(os.environ)
     for name in family.settings_in(environment):
         del environment[name]
     with tempfile.TemporaryDirectory() as folder:
         given = environment | family.environment(installation) | extra
-        one = job(Path(folder), program, placement, given, extra=extra, seconds=120)
+        one = job(Path(folder), program, placement, given, extra=extra, seconds=seconds)
         return launcher_for(None).run(family, installation, one)

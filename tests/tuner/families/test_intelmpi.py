@@ -60,6 +60,14 @@ class TestIntelMpi(Conformance):
         "MPI startup(): Incorrect algorithm: BCAST=99, will be ignored\n",  # a canary's
     )
 
+    @pytest.mark.parametrize(("function", "preset"), [("MPI_Gather", "2"), ("MPI_Allgather", "5")])
+    def test_presets_that_are_wrong_for_some_types_are_never_tried(
+        self, found: Installation, function: str, preset: str
+    ) -> None:
+        entry = self.space(found).of(function)
+        assert entry is not None
+        assert [one.name for one in entry.algorithms if one.left_out] == [preset]
+
     def in_force(self, winner: Winner, environment: Mapping[str, str]) -> bool:
         name = knob(winner.function)
         preset = winner.configuration[name]
