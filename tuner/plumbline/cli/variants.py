@@ -23,7 +23,7 @@ FIRST, LAUNCHES = 3, 10
 
 @base.command(
     "variants",
-    takes="mpi json nprocs sizes type op seed simulate",
+    takes="mpi json nprocs nodes sizes type op seed simulate",
     several="nprocs",
     context_settings={"default_map": {"sizes": "8,1024,16384,131072"}},
     told={"sizes": {"help": "Bytes, with commas between, with --best."}},
