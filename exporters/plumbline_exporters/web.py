@@ -103,7 +103,8 @@ def app(
 
     def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
-        answer = frame.error(request, error.status_code, error.detail)
+        detail = "there is no such page" if error.detail == "Not Found" else error.detail
+        answer = frame.error(request, error.status_code, detail)
         answer.headers.update(error.headers or {})
         return answer
 

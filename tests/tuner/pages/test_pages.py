@@ -292,14 +292,27 @@ def test_the_links_stand_in_three_groups_and_the_current_one_is_marked(client: T
 
 
 def test_an_error_is_a_page_for_a_browser_that_keeps_the_form(client: TestClient) -> None:
-    address = "/advise?function=gather&bytes=64k&nprocs=4"
+    address = "/advise?function=gather&bytes=64q&nprocs=4"
     page = Page(client.get(address, headers=BROWSER).text)
     fields = {found["name"]: found for tag, found in page.elements if tag == "input"}
-    assert fields["function"]["value"] == "gather" and fields["bytes"]["value"] == "64k"
+    assert fields["function"]["value"] == "gather" and fields["bytes"]["value"] == "64q"
     assert "aria-invalid" in fields["bytes"] and "aria-invalid" not in fields["nprocs"]
-    assert page.text.count("bytes: '64k' is not a whole number") == 2  # above, and at its field
+    assert page.text.count("bytes: '64q' is not a whole number") == 2  # above, and at its field
     assert client.get(address, headers=BROWSER).status_code == 400
     assert client.get(address).headers["Content-Type"].startswith("text/plain")
+
+
+def test_a_size_may_have_a_unit(client: TestClient) -> None:
+    short, long = (
+        client.get(f"/advise?function=gather&bytes={size}&nprocs=4", headers=BROWSER)
+        for size in ("64k", "65536")
+    )
+    assert (short.status_code, short.text) == (200, long.text)
+
+
+def test_a_page_that_is_not_there_is_said_in_a_sentence(client: TestClient) -> None:
+    answer = client.get("/nosuch", headers=BROWSER)
+    assert answer.status_code == 404 and "there is no such page" in answer.text
 
 
 def test_an_error_of_a_path_is_a_page_too(client: TestClient) -> None:

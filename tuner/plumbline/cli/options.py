@@ -16,6 +16,7 @@ from click.types import OptionHelpExtra
 
 from plumbline.system import extras
 from plumbline.system.limits import LARGEST, MOST
+from plumbline.system.words import number_of_bytes
 from plumbline_db.errors import PlumblineError, UsageError
 
 if TYPE_CHECKING:
@@ -121,14 +122,6 @@ class Real(click.FloatRange):
         if math.isnan(found):  # it is in every range
             self.fail(f"{value} is no number.", param, ctx)
         return float(found)
-
-
-def number_of_bytes(word: str) -> int:
-    """`65536`, and as tables show it `64k`. Raises ValueError."""
-    for power, unit in enumerate("kMG", start=1):
-        if word.strip().removesuffix("iB").endswith((unit, unit.lower(), unit.upper())):
-            return int(word.strip().removesuffix("iB")[:-1]) << 10 * power
-    return int(word)
 
 
 class Bytes(click.ParamType[int]):

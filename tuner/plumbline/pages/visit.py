@@ -3,6 +3,7 @@ moment. What is asked for and is not there is 404, what nobody can mean is 400."
 
 from __future__ import annotations
 
+import contextlib
 import re
 import typing
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from starlette.responses import Response
 
 from plumbline.search.outcome import label
 from plumbline.system.kept import Kept
+from plumbline.system.words import number_of_bytes
 from plumbline.verify.statistics import stars
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
@@ -61,7 +63,8 @@ class Visit(NamedTuple):
     def asked(self, kind: type[Asked]) -> Asked:
         """The query as `kind` has it: unknown keys, values of another form, and keys that stand
         twice where one is meant are errors. What is empty was not filled in."""
-        fields = {field.encode_name: _bare(field.type) for field in msgspec.structs.fields(kind)}
+        types = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+        fields = {name: _bare(of) for name, of in types.items()}
         self.request.state.keys = tuple(fields)
         given: dict[str, Any] = {}
         for name, value in self.request.query_params.multi_items():
@@ -71,7 +74,7 @@ class Visit(NamedTuple):
                 self.request.state.wrong = name
                 raise HTTPException(400, f"{name[:_MOST_SAID]!r} stands twice")
             elif value:
-                given[name] = value
+                given[name] = _plain(value) if types.get(name) in (Bytes, Bytes | None) else value
         try:
             return msgspec.convert(given, kind, strict=False)
         except msgspec.ValidationError as error:
@@ -89,6 +92,13 @@ class Visit(NamedTuple):
 
 class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The query of a page that knows no keys."""
+
+
+def _plain(size: str) -> str:
+    """A number of bytes without its unit, where it is one: `65536` for `64k`."""
+    with contextlib.suppress(ValueError):
+        return str(number_of_bytes(size))
+    return size
 
 
 def _bare(kind: Any) -> Any:

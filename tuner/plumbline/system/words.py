@@ -21,3 +21,11 @@ def with_interval(
     if low is None or high is None:
         return text
     return f"{text} [{unit * low:{form}}, {unit * high:{form}}]"
+
+
+def number_of_bytes(word: str) -> int:
+    """`65536`, and as tables show it `64k`. Raises ValueError."""
+    for power, unit in enumerate("kMG", start=1):
+        if word.strip().removesuffix("iB").endswith((unit, unit.lower(), unit.upper())):
+            return int(word.strip().removesuffix("iB")[:-1]) << 10 * power
+    return int(word)
