@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from plumbline_db.errors import UsageError, typed
+from plumbline_db.errors import UsageError, command_name, typed
 
 from . import base, common, options
 from .base import Program
@@ -122,7 +122,7 @@ def _wanted(db: Database, file: Path | None, campaign: str | None) -> list[str]:
             raise UsageError(
                 f"{file} has run no several campaigns in this database; "
                 f"`{typed('campaign', file)}` runs it, "
-                "`plumbline results --list` shows what there is"
+                f"`{command_name()} results --list` shows what there is"
             )
         return [campaign.id for campaign in together]
     last = campaigns.get(db, campaign).id

@@ -40,7 +40,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     type=options.Count(100),
     help="Of more metrics than this, those of the oldest places are left out.",
 )
-@click.option("--include-simulated", "simulated", is_flag=True, help="Metrics of simulated machines too.")
+@click.option(
+    "--include-simulated", "simulated", is_flag=True, help="Metrics of simulated machines too."
+)
 def command(
     program: Program,
     host: str,

@@ -20,6 +20,7 @@ from plumbline.verify.grid import guideline_label
 from plumbline.verify.summary import summary_table
 from plumbline.verify.table import before_after_table, violation_table
 from plumbline_db.cost import Spent
+from plumbline_db.errors import typed
 from plumbline_db.layout import fixed, layout, use
 from plumbline_db.records import Winner, Wrong
 from plumbline_exporters import bundle
@@ -178,7 +179,7 @@ def side_by_side(
             f"{report.cost.seconds:.0f}",
         )
     yield table
-    yield Text("one of them: plumbline results --campaign CAMPAIGN")
+    yield Text(f"one of them: {typed('results', '--campaign', reports[-1].campaign.id)}")
 
 
 def _layout(report: Report) -> str:
