@@ -234,6 +234,9 @@ def test_progress_is_told_of_new_launches_alone(lab: Lab) -> None:
         def expect(self, seconds: float) -> None:
             raise AssertionError(seconds)
 
+        def phase(self, number: int, of: int, name: str, spent_seconds: float) -> None:
+            raise AssertionError(name)
+
     for expected in ([("before", f"{lab.campaign.id}/before-000")], []):
         told = Told()
         store = lab.store(SimulatedStarter(Costs()), told)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from plumbline.campaign.states import Standing, Step, after
+from plumbline.campaign.states import Standing, Step, after, phase
 
 NOTHING = Standing(winners=False, changed=False, opened=False, may_search=True, may_set=False)
 
@@ -77,3 +77,20 @@ def test_time_is_asked_for_only_where_it_matters() -> None:
     assert after(Step.SEARCH, changed, nobody) is Step.CONFIRM
     spent = Standing(winners=True, changed=False, opened=False, may_search=False, may_set=False)
     assert after(Step.CONFIRM, spent, nobody) is Step.END
+
+
+@pytest.mark.parametrize(
+    ("steps", "phases"),
+    [
+        ("before search confirm", [1, 3, 4]),
+        ("before settings confirm search confirm search confirm", [1, 2, 2, 3, 4, 5, 5]),
+        ("before search search settings confirm", [1, 3, 3, 3, 4]),
+        ("before search confirm confirm settings confirm", [1, 3, 4, 5, 5, 5]),
+    ],
+)
+def test_the_phases_that_people_are_told_never_go_back(steps: str, phases: list[int]) -> None:
+    number, found = 0, []
+    for step in map(Step, steps.split()):
+        number = phase(step, number)
+        found.append(number)
+    assert found == phases

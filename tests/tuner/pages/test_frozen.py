@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import stat
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -11,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.pages import drawn, frozen, frozen_page, printed, script
+from plumbline_db import verdicts
+from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from tests.tuner.cli.command import plumbline
 from tests.tuner.pages.site import FIRST, HOSTILE, MARKUP, SECOND
@@ -66,6 +70,28 @@ def test_it_has_the_pages_of_the_run_and_none_of_another(stored: Path, tmp_path:
     assert not any(SECOND in name for name in names)
     index = (tmp_path / "out" / "index.html").read_text()
     assert 'type="application/json"' in index and 'data-picture="#"' in index
+
+
+def test_each_function_has_the_page_of_its_worst_cell(stored: Path, tmp_path: Path) -> None:
+    """All other cells have theirs where that is asked for."""
+    few = frozen.write(stored, [FIRST], tmp_path / "few")
+    every = frozen.write(stored, [FIRST], tmp_path / "every", all_cells=True)
+    assert few.files < every.files
+    with Database.open(stored) as db:
+        table = verdicts.get(db, FIRST, verdicts.stages(db, FIRST)[0])
+    cells = {folder: _cells(tmp_path / folder) for folder in ("few", "every")}
+    functions = {verdict.function for verdict in table}
+    assert cells["every"] == {(verdict.function, verdict.bytes) for verdict in table}
+    assert {function for function, _ in cells["few"]} == functions
+    assert len(cells["few"]) == len(functions) < len(cells["every"])
+    for function, size in cells["few"]:
+        mine = [verdict for verdict in table if verdict.function == function]
+        violated = {verdict.bytes for verdict in mine if verdict.verdict == "violated"}
+        assert not violated or size in violated
+
+
+def _cells(folder: Path) -> set[tuple[str, int]]:
+    return {(path.parts[-3], int(path.parts[-2])) for path in folder.glob("cell/*/*/*.html")}
 
 
 def test_hostile_names_stay_text(stored: Path, tmp_path: Path) -> None:
@@ -159,6 +185,18 @@ def test_the_command_says_what_it_wrote(
     assert (out / "report.pdf").read_bytes().startswith(b"%PDF")
     document = plumbline("report", FIRST, "--output", out, "--db", stored, "--json").json
     assert document["campaigns"] == [FIRST] and document["pdf"] == f"{out}/report.pdf"
+
+
+def test_in_a_pipe_it_tells_now_and_then_how_far_it_is(
+    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_browser(tmp_path, monkeypatch, PRINTS)
+    moments = itertools.count(0.0, 4.0)  # of each file
+    monkeypatch.setattr("plumbline.cli.report.time.monotonic", lambda: next(moments))
+    said = plumbline("report", "--output", tmp_path / "out", "--db", stored).err.splitlines()
+    told = [line for line in said if re.search(r" \d+ of \d+ files$", line)]
+    assert len(told) > 3 and said.index(told[-1]) < len(said) - 1
+    assert said[said.index(told[-1]) + 1].endswith("printing report.pdf")
 
 
 @pytest.mark.parametrize(

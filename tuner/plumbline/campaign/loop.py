@@ -143,7 +143,7 @@ class Loop:
 
     def run(self) -> Campaign:
         self._tell_what_is_in_force()
-        return states.run(self)
+        return states.run(self, self._store, searches=not self._settings.search.verifies_only)
 
     def standing(self) -> Standing:
         return Standing(

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import msgspec
 
+from plumbline.measure.launches import LaunchStore
 from plumbline_db.records import Campaign
 
 
@@ -24,6 +25,22 @@ class Step(Enum):
     SETTINGS = "settings"
     CONFIRM = "confirm"
     END = "end"
+
+
+PHASES = ("measure", "settings", "search", "confirm", "further rounds")
+"""What people are told of a campaign."""
+
+
+def phase(step: Step, before: int) -> int:
+    """Return the number of the phase that a step belongs to, from 1 on; `before` is that of the
+    step before. Settings are confirmed in their own phase, and what follows the winners of the
+    first search is the last phase."""
+    if step is Step.BEFORE:
+        return 1
+    if before >= 4 and step is not Step.END:
+        return 5
+    own = {Step.SETTINGS: 2, Step.SEARCH: 3, Step.CONFIRM: 4 if before == 3 else before}
+    return max(before, own.get(step, before))
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -71,10 +88,14 @@ class Steps(Protocol):
     def end(self) -> Campaign: ...
 
 
-def run(steps: Steps) -> Campaign:
-    """To the end. Everything a report needs is in the database afterwards."""
-    step = Step.BEFORE
+def run(steps: Steps, store: LaunchStore, *, searches: bool) -> Campaign:
+    """To the end. Everything a report needs is in the database afterwards. `searches`: it does more
+    than measure the library as it is."""
+    step, number = Step.BEFORE, 0
+    of = len(PHASES) if searches else 1
     while step is not Step.END:
+        number = phase(step, number)
+        store.progress.phase(number, of, PHASES[number - 1], store.spent_seconds)
         steps.take(step)
         step = after(step, steps.standing(), steps.has_time)
     return steps.end()

@@ -121,6 +121,7 @@ def _run(
 ) -> tuple[Campaign, list[TunedGuideline]]:
     """To the end; from the database where it is there already."""
     from plumbline.campaign import export_folder
+    from plumbline.campaign.forecast import Forecast
     from plumbline.overlap import tune, tuned
     from plumbline.settings.toolchain import find_toolchain
 
@@ -136,7 +137,7 @@ def _run(
         starter.keep_apart(campaign)
         if campaign.state != "finished":
             folder = output or export_folder.claim(db, database, campaign)
-            with progress.Bar(settings.budget) as bar:
+            with progress.Bar(forecast=Forecast(settings.sampling.launches)) as bar:
                 store = LaunchStore(db, campaign.id, starter, bar)
                 campaign = tune.Loop(store, toolchain, campaign, asked, settings, folder).run()
         return campaign, tuned.lines(db, campaign, toolchain.guidelines)

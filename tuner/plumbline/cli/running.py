@@ -19,7 +19,6 @@ from .base import Program
 if TYPE_CHECKING:
     from plumbline.launch.starter import Starter
     from plumbline.results.report import Report
-    from plumbline.settings import Settings
     from plumbline.settings.campaign_file import Task
     from plumbline_db.connection import Database
     from plumbline_db.records import Campaign
@@ -136,6 +135,7 @@ def _one(
     """Runs or continues one campaign; returns its id. Of several, each has its own folder in
     `output`. `wait`: for a machine that others leave alone."""
     from plumbline.campaign import export_folder, going_on, loop
+    from plumbline.campaign.forecast import Forecast
     from plumbline.launch import launcher_for
     from plumbline.measure.launches import LaunchStore
     from plumbline.measure.other_work import WAIT_SECONDS, OtherWork
@@ -202,7 +202,7 @@ def _one(
                 "(--budget)"
             )
         try:
-            with _bar(settings) as bar:
+            with progress.Bar(forecast=Forecast(settings.sampling.launches)) as bar:
                 other_work = OtherWork(WAIT_SECONDS if wait else 0.0)
                 store = LaunchStore(db, campaign.id, ranks, bar, other_work)
                 loop.Loop(store, toolchain, campaign, settings, folder, earlier=going.earlier).run()
@@ -215,13 +215,6 @@ def _one(
             export_folder.release(folder)
         pruning.by_policy(db, settings.keeping.policy)
     return campaign.id
-
-
-def _bar(settings: Settings) -> progress.Bar:
-    """Over the budget; without a search over the launches that a table has at most."""
-    if settings.search.verifies_only:
-        return progress.Bar(in_all=settings.sampling.launches_max)
-    return progress.Bar(settings.budget)
 
 
 def _held(ranks: Starter) -> str:

@@ -42,6 +42,10 @@ class Progress(Protocol):
         """Launches may take so many seconds from now on."""
         ...
 
+    def phase(self, number: int, of: int, name: str, spent_seconds: float) -> None:
+        """A phase of a campaign begins; its launches so far took `spent_seconds`."""
+        ...
+
 
 class Silent:
     def launched(self, suite: str, run: Run) -> None:
@@ -52,6 +56,9 @@ class Silent:
 
     def expect(self, seconds: float) -> None:
         del seconds
+
+    def phase(self, number: int, of: int, name: str, spent_seconds: float) -> None:
+        del number, of, name, spent_seconds
 
 
 class LaunchOutcome(msgspec.Struct, frozen=True):

@@ -178,7 +178,7 @@ class Loop:
         self._searched = self._confirmed = False
 
     def run(self) -> Campaign:
-        return states.run(self)
+        return states.run(self, self._store, searches=not self._settings.search.verifies_only)
 
     def standing(self) -> Standing:
         violated = any(verdict.verdict == "violated" for verdict in self._before)

@@ -18,6 +18,7 @@ from plumbline.pages import frozen_page, rooms
 from plumbline_db import scratch, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Verdict
 from plumbline_exporters import web
 
 MOST_FILES = 10_000  # of a report
@@ -45,16 +46,23 @@ Tell = Callable[[int, int], None]
 
 
 def write(
-    database: Path, runs: Sequence[str], folder: Path, tell: Tell | None = None
+    database: Path,
+    runs: Sequence[str],
+    folder: Path,
+    tell: Tell | None = None,
+    *,
+    all_cells: bool = False,
 ) -> WrittenReport:
     """The pages of these runs, and of the site, into `folder`, which is as it was until all are
-    there; `tell`: how many files are written, and how many are known so far. Raises PlumblineError
-    where they cannot be written."""
+    there; `tell`: how many files are written, and how many are known so far. `all_cells`: a page
+    for each cell, else one for each function. Raises PlumblineError where they cannot be
+    written."""
     target = folder.absolute()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with scratch.folder(target.parent) as inside:
-            made = _Frozen(database, runs, inside / "report").write(tell or (lambda _, __: None))
+            frozen = _Frozen(database, runs, inside / "report", all_cells=all_cells)
+            made = frozen.write(tell or (lambda _, __: None))
             _move(inside / "report", target)
     except OSError as error:
         raise PlumblineError(
@@ -77,11 +85,14 @@ def _move(made: Path, target: Path) -> None:
 
 
 class _Frozen:
-    def __init__(self, database: Path, runs: Sequence[str], folder: Path) -> None:
+    def __init__(
+        self, database: Path, runs: Sequence[str], folder: Path, *, all_cells: bool
+    ) -> None:
         self._app = web.app(database, rooms.every(database))
         self._runs = runs
         self._folder = folder
         self._stages = _stages(database, runs)
+        self._cells = None if all_cells else _worst(database, runs)
         self._left: deque[str] = deque()
         self._files: dict[str, str] = {}
         self._left_out: set[str] = set()
@@ -150,6 +161,8 @@ class _Frozen:
             if "run" in query or not curves or not all(map(self._is_mine, curves)):
                 return None
             return {"": ".html", "svg": ".svg", "csv": ".csv", "json": ".json"}.get(ending)
+        if what in ("cell", "distribution") and not self._has_page(words):
+            return None
         if what in ("report", "explained", "distribution") and ending:
             # Others than the image itself would be drawn one by one.
             return ".svg" if ending == "svg" and self._is_of_run(path) else None
@@ -164,6 +177,10 @@ class _Frozen:
             return ".html" if not path.endswith(".json") else None
         return ".html" if path in _SITE and not query else None
 
+    def _has_page(self, words: Sequence[str]) -> bool:
+        """Whether a cell has a page: `cell/FUNCTION/BYTES/RUN`."""
+        return self._cells is None or tuple(map(unquote, words[1:4])) in self._cells
+
     def _is_mine(self, curve: str) -> bool:
         return any(curve.startswith((f"{run}:", f"{run}/")) for run in self._runs)
 
@@ -176,6 +193,23 @@ def _stages(database: Path, runs: Iterable[str]) -> set[str]:
     with Database.open(database) as db:
         every = [verdicts.stages(db, run) for run in runs]
     return {stage for stages in every for stage in (stages[:1] + stages[-1:])}
+
+
+def _worst(database: Path, runs: Iterable[str]) -> set[tuple[str, ...]]:
+    """Function, bytes and run of the cell of each function that is furthest from its guideline."""
+    found: dict[tuple[str, str], Verdict] = {}
+    with Database.open(database) as db:
+        for run in runs:
+            stages = verdicts.stages(db, run)
+            for one in verdicts.get(db, run, stages[0]) if stages else []:
+                known = found.get((run, one.function))
+                if known is None or _urgency(one) > _urgency(known):
+                    found[run, one.function] = one
+    return {(one.function, str(one.bytes), run) for (run, _), one in found.items()}
+
+
+def _urgency(verdict: Verdict) -> tuple[bool, float]:
+    return verdict.verdict == "violated", verdict.ratio or 0.0
 
 
 async def asked(app: Starlette, address: str) -> Answer:
