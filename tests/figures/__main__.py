@@ -21,7 +21,7 @@ from plumbline.settings.toolchain import find_toolchain
 from plumbline.system import chart
 from plumbline_db.connection import Database
 from tests.figures import measured, pages
-from tests.figures.measured import DOCS, Figures, Loop
+from tests.figures.measured import Figures, Loop
 from tests.probes.launch import ROOT
 
 SEEDS = (1, 2, 3)
@@ -43,14 +43,23 @@ def main() -> None:
         measured.of_product(find_toolchain(None)),
         loops,
     )
-    measured.write(figures)
-    _draw(databases[0], figures.campaigns[0].id)
+    for path in publish(figures, databases[0]):
+        print(path)
+
+
+def publish(figures: Figures, database: Path, root: Path = ROOT) -> list[Path]:
+    """Write files and pictures, and fill the pages below `root`; the picture is of the campaign
+    that is shown, which `database` holds. Returns the pages that changed."""
+    measured.write(figures, root / "docs" / "figures")
+    _draw(database, figures.campaigns[0].id, root / "docs")
     values = pages.values(figures)
-    for page in pages.every():
+    changed = []
+    for page in pages.every(root):
         text = page.read_text()
         if (new := pages.filled(text, values)) != text:
             page.write_text(new)
-            print(page.relative_to(ROOT))
+            changed.append(page)
+    return changed
 
 
 def _plumbline(*words: object) -> list[str]:
@@ -84,12 +93,12 @@ def _loops(checked: Path) -> list[Loop]:
     return msgspec.convert(json.loads(checked.read_text())["loops"], list[Loop])
 
 
-def _draw(database: Path, campaign: str) -> None:
+def _draw(database: Path, campaign: str, folder: Path) -> None:
     with Database.open(database) as db:
         tables = before_after.read(db, report.read(db, campaign))
     for name, palette in (("results", chart.LIGHT), ("results-dark", chart.DARK)):
         drawn = chart.render(before_after.specification([tables], palette))
-        (DOCS / f"{name}.svg").write_text(drawn)
+        (folder / f"{name}.svg").write_text(drawn)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,7 @@ from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from tests.probes.launch import ROOT
 
-DOCS = ROOT / "docs"
-FOLDER = DOCS / "figures"
+FOLDER = ROOT / "docs" / "figures"
 PARTS = ("campaigns", "product", "check")  # a file each
 WIDTH = 120  # of the lines that are quoted
 

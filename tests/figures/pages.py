@@ -27,9 +27,9 @@ _LOOPS = {
 }
 
 
-def every() -> list[Path]:
+def every(root: Path = ROOT) -> list[Path]:
     """Return the pages that may have such places."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ import pytest
 from plumbline_db.connection import Database
 from tests.db import build
 from tests.figures import measured, pages
+from tests.figures.__main__ import publish
 from tests.figures.measured import FOLDER, Figures, Loop, Product
 from tests.probes.launch import ROOT
 
@@ -66,6 +67,24 @@ def test_a_campaign_is_read_from_its_database(tmp_path: Path) -> None:
     assert values["campaigns"] == "two" and values["all-before"] == str(found.violated_before)
     assert values["check"].startswith("In a copy of OSU's loop 1 of ")
     assert ".venv/bin/plumbline results --all" in values["campaign-end"]
+
+
+def test_make_figures_writes_files_pictures_and_pages(tmp_path: Path) -> None:
+    database = tmp_path / "one.db"
+    with Database.open(database, write=True) as db:
+        build.done(db)
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    page = tmp_path / "README.md"
+    page.write_text("<!--=winners-->0<!--/--> winners\n")
+    (docs / "other.md").write_text("nothing measured\n")
+    figures = Figures([measured.of_database(database)], PRODUCT)
+    assert publish(figures, database, tmp_path) == [page]
+    assert page.read_text() == f"<!--=winners-->{figures.campaigns[0].winners}<!--/--> winners\n"
+    assert measured.read(docs / "figures") == figures
+    light, dark = ((docs / f"{name}.svg").read_text() for name in ("results", "results-dark"))
+    assert light.startswith("<svg") and dark.startswith("<svg") and light != dark
+    assert publish(figures, database, tmp_path) == []
 
 
 def test_an_unfinished_campaign_is_no_figure(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ _WORDS = {
 }
 
 
-class Change(NamedTuple):
+class ViolationChange(NamedTuple):
     """Violated cells of two tables. `removed`: those of the first that hold in the last."""
 
     before: int
@@ -55,12 +55,12 @@ def change(before: Sequence[Verdict], after: Sequence[Verdict], use: str) -> str
     return found + _undecided(after) + more(after, use)
 
 
-def changed(before: Sequence[Verdict], after: Sequence[Verdict]) -> Change:
+def changed(before: Sequence[Verdict], after: Sequence[Verdict]) -> ViolationChange:
     """Return how many cells are violated in the first and in the last table."""
     first = {_cell(verdict) for verdict in everywhere(before)}
     last = {_cell(verdict) for verdict in everywhere(after)}
     held = {_cell(each) for each in after if each.verdict == "holds" and not each.depends}
-    return Change(len(first), len(first & held), len(last - first), len(last))
+    return ViolationChange(len(first), len(first & held), len(last - first), len(last))
 
 
 def _undecided(table: Iterable[Verdict]) -> str:

@@ -48,11 +48,25 @@ class Palette(NamedTuple):
 
 
 LIGHT = Palette(
-    *("#ffffff", "#222222", "#d5dade", "#1b6ca8", "#d1761f", "#b8b8b8", "#edf0f3", "#f2e2a8"),
+    ground="#ffffff",
+    text="#222222",
+    line="#d5dade",
+    default="#1b6ca8",
+    winner="#d1761f",
+    others="#b8b8b8",
+    holds="#edf0f3",
+    undecided="#f2e2a8",
     steps=("#f5b5ac", "#e0685f", "#b52a2c", "#6f0716"),
 )
 DARK = Palette(
-    *("#14181c", "#e4e8eb", "#39424a", "#6db5ee", "#f29a52", "#6c757d", "#252c33", "#5c5218"),
+    ground="#14181c",
+    text="#e4e8eb",
+    line="#39424a",
+    default="#6db5ee",
+    winner="#f29a52",
+    others="#6c757d",
+    holds="#252c33",
+    undecided="#5c5218",
     steps=("#7a3338", "#b8443f", "#ec7b70", "#ffc9c1"),
 )
 
