@@ -18,6 +18,7 @@ from plumbline.search.race.cold_launches import settings_of
 from plumbline.search.race.company import AGREE, Company
 from plumbline.search.race.effort import Effort
 from plumbline.search.race.race import Race
+from plumbline.search.rounds import Around
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
 from plumbline.settings.campaign_file import load
@@ -215,7 +216,7 @@ def test_searches_among_cold_knobs_start_by_our_own_barrier_and_say_who_is_measu
         build.verdict("before", function=one.function, bytes=one.bytes, verdict="violated")
         for one in (BCAST, REDUCE)
     ]
-    rounds.first(1, table, {}, [], lambda *_: {}, refine=lambda: False)
+    rounds.first(Around(1, {}, [], lambda *_: {}), table, refine=lambda: False)
     plans = [one.plan for one in lab.runs()]
     assert tables.plan(settings, []).harness == ("MPI_Barrier",)
     assert plans and all(" sync=dissemination" in one for one in plans)

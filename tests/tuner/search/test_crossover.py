@@ -16,6 +16,7 @@ from plumbline.core.plan import Data
 from plumbline.libraries.space import Space
 from plumbline.search import crossover
 from plumbline.search.crossover import MOST_LOOKS, SizeGrid
+from plumbline.search.rounds import Around
 from plumbline.search.space.candidates import Candidate
 from plumbline.search.space.cells import Target
 from plumbline.search.space.select import Selection
@@ -247,7 +248,9 @@ def test_a_round_of_search_finds_where_its_winners_end(lab: Lab) -> None:
     around = SPACE.hot_environment
     for starter in (SimulatedStarter(costs), SimulatedStarter(costs)):
         rounds = rounds_for(lab.store(starter), sizes)
-        found.append(rounds.first(1, verdicts, around, [], lambda *_: around, refine=lambda: False))
+        found.append(
+            rounds.first(Around(1, around, [], lambda *_: around), verdicts, refine=lambda: False)
+        )
         again = starter.launches
     assert found[0] == found[1] and again == []
     first, second = found[0]

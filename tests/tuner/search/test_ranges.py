@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.search.ranges import FAR_BYTES, far_sizes, with_measured
-from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
+from plumbline.search.ranges import FAR_BYTES, far_sizes, joined, with_measured
+from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Tried, Winner
 from tests.db import build
 
 SIZES = {"MPI_Bcast": [8, 1024], "MPI_Gather": [64, 102400], "MPI_Barrier": [0]}
@@ -43,3 +43,47 @@ def test_far_sizes(what: Winner, sizes: list[int], far: list[int]) -> None:
 def test_measured_sizes(what: Winner, measured: tuple[int, int]) -> None:
     known = with_measured(what, SIZES)
     assert (known.measured_from, known.measured_to) == measured
+
+
+def tried(cells: int, speedup: float, worst: float) -> Tried:
+    return Tried("stream", "MPI_BYTE", "", "core", cells, speedup, speedup, worst)
+
+
+def test_adjoining_ranges_of_one_configuration_are_one() -> None:
+    sizes = {"MPI_Bcast": [8, 64, 512, 4096]}
+    ours = {"function": "MPI_Bcast", "variant": "bcast_chain"}
+    left = build.winner(
+        **ours, bytes_from=8, bytes_to=181, speedup=2.0, removes=["GL1@8"], tried=[tried(2, 2, 1.5)]
+    )
+    right = build.winner(
+        **ours,
+        bytes_from=182,
+        bytes_to=600,
+        speedup=8.0,
+        removes=["GL2@512"],
+        tried=[tried(1, 8, 7)],
+    )
+    (one,) = joined([right, left], sizes)
+    assert (one.bytes_from, one.bytes_to, one.removes) == (8, 600, ["GL1@8", "GL2@512"])
+    assert one.speedup == pytest.approx(32 ** (1 / 3))  # 2 at two cells, 8 at one
+    (pooled,) = one.tried
+    assert (pooled.cells, pooled.worst_low) == (3, 1.5)
+    assert pooled.speedup == pytest.approx(one.speedup)
+
+
+def test_what_lies_apart_or_differs_stays_as_it_is() -> None:
+    ours = {"function": "MPI_Bcast", "variant": "bcast_chain"}
+    gap = [
+        build.winner(**ours, bytes_from=8, bytes_to=181),
+        build.winner(**ours, bytes_from=183, bytes_to=600),
+    ]
+    narrowed = [
+        build.winner(**ours, bytes_from=8, bytes_to=181, restrictions=["type=floating"]),
+        build.winner(**ours, bytes_from=182, bytes_to=600),
+    ]
+    other = [
+        build.winner(**ours, bytes_from=8, bytes_to=181),
+        build.winner(function="MPI_Bcast", variant="bcast_flat", bytes_from=182, bytes_to=600),
+    ]
+    for winners in (gap, narrowed, other):
+        assert joined(winners, {"MPI_Bcast": [8, 512]}) == winners

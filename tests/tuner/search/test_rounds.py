@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.search.ranges import cut_back, inside, measured
-from plumbline.search.rounds import Rounds
+from plumbline.search.rounds import Around, Rounds
 from plumbline.search.space.cells import Target
 from plumbline.search.wanted_cells import idle
 from plumbline.settings.campaign_file import load
@@ -18,7 +18,7 @@ from plumbline_db import campaigns
 from plumbline_db.records import Verdict, Winner
 from tests.db import build
 from tests.tuner.lab import Lab
-from tests.tuner.search.racing import rounds_for
+from tests.tuner.search.racing import SHORT, rounds_for
 from tests.tuner.search.test_candidates import candidate_space
 from tests.tuner.simulated import Costs, SimulatedStarter
 
@@ -68,6 +68,17 @@ SLOW_BCAST = Costs(
     },
 )
 
+SLOW_AT_SMALL = Costs(
+    default={"MPI_Bcast": lambda size: 4.0 if size < 4096 else 0.4},
+    algorithm={("MPI_Bcast", "chain"): lambda *_: 0.5},
+)
+
+
+def held_of(winners: Sequence[Winner], sizes: Sequence[int]) -> list[int]:
+    return [
+        size for size in sizes if any(one.bytes_from <= size <= one.bytes_to for one in winners)
+    ]
+
 
 def violated(function: str, size: int, kind: str = "pattern") -> Verdict:
     return build.verdict("before", function=function, bytes=size, kind=kind)
@@ -101,7 +112,7 @@ def rounds_of(lab: Lab, starter: SimulatedStarter, name: str = "") -> Rounds:
 
 
 def race(rounds: Rounds, table: list[Verdict], number: int = 1) -> list[Winner]:
-    return rounds.first(number, table, {}, [], lambda *_: {}, refine=lambda: False)
+    return rounds.first(Around(number, {}, [], lambda *_: {}), table, refine=lambda: False)
 
 
 def test_a_cell_is_searched_once(rounds: Rounds) -> None:
@@ -141,7 +152,7 @@ def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rou
     standing = [winner(64, 64, function="MPI_Bcast")]
     asked, in_force = asking()
     assert (
-        rounds.second(2, rounds.stuck(table), table, standing, in_force) == standing
+        rounds.second(Around(2, {}, standing, in_force), rounds.stuck(table), table) == standing
     )  # nothing better was found
     assert asked == [(standing, "search-2-in-force")]
     assert rounds.stuck(table) == rounds.fresh(table) == []
@@ -155,11 +166,34 @@ def test_ours_are_in_force_in_races_of_what_is_made_of_them(lab: Lab) -> None:
     rounds = rounds_of(lab, SimulatedStarter(Costs()))
     standing = [winner(8, 4096, "reduce_ring", function="MPI_Reduce")]
     asked, in_force = asking()
-    rounds.first(1, table, {}, standing, in_force, refine=lambda: False)
-    rounds.second(2, rounds.stuck(table), table, standing, in_force)
+    rounds.first(Around(1, {}, standing, in_force), table, refine=lambda: False)
+    rounds.second(Around(2, {}, standing, in_force), rounds.stuck(table), table)
     assert asked == [(standing, "search-1"), (standing, "search-2-in-force")]
     *_, again = lab.searches()
     assert GATHER_MOCKUP in {trial.variant for trial in again.trials}
+
+
+def test_what_has_won_races_at_all_sizes_of_its_function(lab: Lab) -> None:
+    """As that costs a case in launches that are made anyway. What wins nowhere else stays
+    unsearched there, so that the rest of a campaign may search it with all candidates."""
+    campaigns.put(lab.db, lab.campaign)
+    sizes = {"MPI_Gather": [64, 4096], "MPI_Bcast": [64, 512, 4096]}
+    settings = msgspec.structs.replace(
+        SHORT, search=msgspec.structs.replace(SHORT.search, all=True)
+    )
+    rounds = rounds_for(lab.store(SimulatedStarter(SLOW_AT_SMALL)), sizes, settings)
+    table = [violated("MPI_Bcast", 64)]
+    refine = iter([True, True, True])
+    found = rounds.first(
+        Around(1, {}, [], lambda *_: {}), table, refine=lambda: next(refine, False)
+    )
+    chain = [one for one in found if _algorithm(one) == "chain"]
+    assert held_of(chain, [64, 512, 4096]) == [64, 512]
+    assert rounds.unsearched(table) == [
+        Target("MPI_Bcast", 4096),
+        Target("MPI_Gather", 64),
+        Target("MPI_Gather", 4096),
+    ]
 
 
 def test_second_choices_race_with_the_files_of_the_first(lab: Lab) -> None:
@@ -168,7 +202,7 @@ def test_second_choices_race_with_the_files_of_the_first(lab: Lab) -> None:
     table = [violated("MPI_Bcast", 64)]
     other = winner(0, 99, "default", function="MPI_Gather", configuration={})
     asked, in_force = asking()
-    found = rounds.first(1, table, {}, [other], in_force, refine=lambda: False)
+    found = rounds.first(Around(1, {}, [other], in_force), table, refine=lambda: False)
     assert [_algorithm(one) for one in found] == ["chain"]
     second = rounds.seconds.instead(found, [other], in_force)
     assert [_algorithm(one) for one in second] == ["binomial"]

@@ -15,14 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from plumbline.campaign.acceptance_launches import AcceptanceLaunches
-from plumbline.campaign.acceptance_sizes import candidate_of, kept, trials
+from plumbline.campaign.acceptance_sizes import kept, trials
 from plumbline.core.plan import Plan
 from plumbline.launch.known import calls
 from plumbline.measure.launches import LaunchStore
 from plumbline.search import ranges
 from plumbline.search.fixed_point import is_part
 from plumbline.search.order import levels
-from plumbline.search.space.candidates import CandidateSpace
+from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.settings import Settings
 from plumbline.system.placement import Placement
 from plumbline.verify.index import LIBRARY
@@ -141,7 +141,7 @@ class Acceptance:
     def fits(self, winner: Winner) -> bool:
         """Whether it can be put in force beside the library as it is."""
         return winner.function != EVERY_FUNCTION and not self._candidate_space.is_cold(
-            winner.function, candidate_of(winner)
+            winner.function, Candidate.of_winner(winner)
         )
 
 

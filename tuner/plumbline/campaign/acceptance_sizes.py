@@ -16,7 +16,6 @@ from plumbline.campaign.circumstances import (
     everywhere,
     with_conditions,
 )
-from plumbline.core.configuration import Configuration
 from plumbline.core.plan import PlanCase
 from plumbline.search.outcome import deciding, holds
 from plumbline.search.ranges import far_sizes, piece
@@ -83,10 +82,6 @@ class Kept(msgspec.Struct, frozen=True):
     narrowed: list[tuple[Winner, str]]
 
 
-def candidate_of(winner: Winner) -> Candidate:
-    return Candidate(winner.variant, Configuration.of(winner.configuration))
-
-
 def trials(
     fresh: Sequence[Winner],
     winners: Sequence[Winner],
@@ -100,7 +95,7 @@ def trials(
     after them; `measured` are the measured sizes by function."""
     return [
         Trial(
-            *(number, beyond, Target(winner.function, size), candidate_of(winner), where),
+            *(number, beyond, Target(winner.function, size), Candidate.of_winner(winner), where),
             condition="" if beyond else condition(winner, where, size, settings),
             reserve=number >= len(fresh),
             far=size in far_sizes(winner, measured[winner.function]),

@@ -27,7 +27,7 @@ from plumbline.search.budget import NO_TIME, NOT_ASKED, Budget
 from plumbline.search.fixed_point import FixedPoint
 from plumbline.search.order import Order
 from plumbline.search.outcome import deciding
-from plumbline.search.rounds import Rounds
+from plumbline.search.rounds import Around, Rounds
 from plumbline.search.space import plausible
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.search.space.cells import Target
@@ -232,19 +232,12 @@ class Loop:
             if self._changed or not winners
             else self._rounds.stuck(self._table, self._table_before)
         )
+        around = Around(number, self._searched_under, winners, self._files.with_winners)
         if stuck:
-            winners = self._rounds.second(
-                number, stuck, self._table, winners, self._files.with_winners
-            )
+            winners = self._rounds.second(around, stuck, self._table)
         if fresh:
-            winners = winners + self._rounds.first(
-                number,
-                wanted,
-                self._searched_under,
-                winners,
-                self._files.with_winners,
-                refine=self._budget.left,
-            )
+            around = msgspec.structs.replace(around, standing=winners)
+            winners = winners + self._rounds.first(around, wanted, refine=self._budget.left)
             self._rounds.rescue(number)
         self._budget.searched(len(fresh) + len(stuck), begun)
         self._opened = bool(fresh or stuck)
@@ -308,7 +301,8 @@ class Loop:
         self._campaign = campaigns.settle(self._db, self._campaign.id, text_of(self._settings))
 
     def end(self) -> Campaign:
-        winners, current = self._fixed.last.winners, self._fixed.last.table
+        winners = ranges.joined(self._fixed.last.winners, self._sizes)
+        current = self._fixed.last.table
         searches = not self._settings.search.verifies_only
         left = self._rounds.unsearched(current) if searches else []
         if left and not self._budget.left():

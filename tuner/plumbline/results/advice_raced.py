@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, measurable
 from plumbline.measure import unkept
 from plumbline.measure.launches import Progress
@@ -105,7 +104,7 @@ def _tuned(
         return [], ""
     if winner.function == EVERY_FUNCTION:
         return [], "it holds for the process as a whole, and can only be in force from its start"
-    candidate = Candidate(winner.variant, Configuration.of(winner.configuration))
+    candidate = Candidate.of_winner(winner)
     space = CandidateSpace.of(toolchain, settings.ranks.nprocs, unsafe=True)
     if why := space.refusal(winner):
         return [], f"it {why}"

@@ -5,11 +5,12 @@ So right-hand sides are searched first. Pure: names and verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from plumbline.core.guidelines import Guidelines
-from plumbline_db.records import Verdict
+from plumbline_db.records import Verdict, Winner
 
+from .outcome import holds
 from .space.cells import Target
 
 
@@ -73,3 +74,18 @@ def levels(waits: Mapping[str, set[str]]) -> list[set[str]]:
         found.append(level)
         left -= level
     return found
+
+
+def moved(
+    cells: Iterable[Target], waits: Mapping[str, Collection[str]], winners: Sequence[Winner]
+) -> list[Target]:
+    """Return those whose mock-ups are made of calls that have a winner."""
+    return [
+        cell
+        for cell in cells
+        if any(
+            holds(winner, Target(name, cell.bytes))
+            for name in waits[cell.function]
+            for winner in winners
+        )
+    ]

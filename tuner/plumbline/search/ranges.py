@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
+from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Tried, Winner
 
 from .outcome import holds
+from .space.candidates import CandidateSpace
 from .space.cells import Target
 
 Sizes = Mapping[str, Sequence[int]]
@@ -87,6 +88,82 @@ def measured(winners: Iterable[Winner], sizes: Sizes) -> list[Winner]:
     ]
 
 
+def joined(winners: Iterable[Winner], sizes: Sizes) -> list[Winner]:
+    """The winners, those that adjoin and are one configuration as one; gains are means over the
+    measured sizes."""
+    found: list[Winner] = []
+    for winner in sorted(winners, key=lambda one: (one.function, one.variant, one.bytes_from)):
+        last = found[-1] if found else None
+        if last is not None and _continues(last, winner):
+            found[-1] = _together(last, winner, sizes)
+        else:
+            found.append(winner)
+    return found
+
+
+def _continues(last: Winner, winner: Winner) -> bool:
+    ends = msgspec.structs.replace(
+        winner,
+        bytes_from=last.bytes_from,
+        bytes_to=last.bytes_to,
+        measured_from=last.measured_from,
+        measured_to=last.measured_to,
+        removes=last.removes,
+        tried=last.tried,
+        search_speedup=last.search_speedup,
+        speedup=last.speedup,
+        speedup_low=last.speedup_low,
+        speedup_high=last.speedup_high,
+    )
+    return ends == last and winner.bytes_from == last.bytes_to + 1
+
+
+def _together(left: Winner, right: Winner, sizes: Sizes) -> Winner:
+    first, second = (
+        sum(holds(one, Target(one.function, size)) for size in sizes.get(one.function, ()))
+        for one in (left, right)
+    )
+
+    def mean(gain: Callable[[Winner], float]) -> float:
+        return _mean(gain(left), first, gain(right), second)
+
+    return msgspec.structs.replace(
+        left,
+        bytes_to=right.bytes_to,
+        removes=sorted({*left.removes, *right.removes}),
+        tried=_pooled([*left.tried, *right.tried]),
+        search_speedup=mean(lambda one: one.search_speedup),
+        speedup=mean(lambda one: one.speedup),
+        speedup_low=mean(lambda one: one.speedup_low),
+        speedup_high=mean(lambda one: one.speedup_high),
+    )
+
+
+def _mean(left: float, first: int, right: float, second: int) -> float:
+    """The geometric mean over `first` cells with one value and `second` with another."""
+    logs = first * math.log(left) + second * math.log(right)
+    return math.exp(logs / max(1, first + second))
+
+
+def _pooled(tried: Iterable[Tried]) -> list[Tried]:
+    """Those for the same use, type, operator, binding and counts as one."""
+    found: dict[tuple[str, ...], Tried] = {}
+    for one in tried:
+        key = (one.use, one.type, one.op, one.binding, one.counts)
+        known = found.get(key)
+        if known is None:
+            found[key] = one
+            continue
+        found[key] = msgspec.structs.replace(
+            one,
+            cells=known.cells + one.cells,
+            speedup=_mean(known.speedup, known.cells, one.speedup, one.cells),
+            speedup_low=_mean(known.speedup_low, known.cells, one.speedup_low, one.cells),
+            worst_low=min(known.worst_low, one.worst_low),
+        )
+    return list(found.values())
+
+
 def inside(winner: Winner, kept: Collection[Target], sizes: Sequence[int]) -> list[Winner]:
     """The pieces of a winner that hold the cells `kept` and no other of the measured `sizes`, each
     with what it removes there. An end of the winner stays where the size next to it is kept."""
@@ -107,6 +184,26 @@ def inside(winner: Winner, kept: Collection[Target], sizes: Sequence[int]) -> li
         )
         for run in runs
     ]
+
+
+def outside(
+    winners: Iterable[Winner],
+    cells: Collection[Target],
+    sizes: Sizes,
+    candidate_space: CandidateSpace,
+) -> list[Winner]:
+    """What is left of winners where `cells` race again: nothing of an option of the library that
+    holds for all sizes of a racing function."""
+    racing = {cell.function for cell in cells}
+    found: list[Winner] = []
+    for winner in winners:
+        function = winner.function
+        if function not in racing:
+            found.append(winner)
+        elif winner.variant != "default" or not candidate_space.one_for_all_sizes(function):
+            kept = {Target(function, size) for size in sizes[function]} - set(cells)
+            found += inside(winner, kept, sizes[function])
+    return found
 
 
 def piece(winner: Winner, first: int, last: int) -> Winner:

@@ -27,7 +27,7 @@ from . import crossover, outcome, ranges
 from .breaking import Neighbours, as_promised, as_tried, broken
 from .budget import Budget
 from .fixed_point import is_part
-from .order import Order
+from .order import Order, moved
 from .race.bound import bounds
 from .race.race import Race
 from .races import Races
@@ -36,9 +36,20 @@ from .second_choice import InForce, Raced, SecondChoices
 from .space.candidates import CandidateSpace
 from .space.cells import Target
 from .space.select import Selection, Trials
+from .spread import Favourites, Spread
 from .wanted_cells import doubtful, idle, near, violated
 
 _RESCUE = 0.1  # of the budget
+
+
+class Around(msgspec.Struct, frozen=True):
+    """What a round of search is surrounded by: its number, the environment of its launches, the
+    winners that stand, and how winners are put in force."""
+
+    number: int
+    environment: Mapping[str, str]
+    standing: Sequence[Winner]
+    in_force: InForce
 
 
 class Rounds:
@@ -77,6 +88,9 @@ class Rounds:
         self._settings = settings
         self._sizes = sizes
         self._weights = settings.weights(sizes)
+        self._is_dear = settings.ranks.simulate is None
+        one_node = settings.ranks.ppn >= settings.ranks.nprocs
+        self._spread = Spread(candidate_space, usual=one_node)
         self._searched: set[Target] = set()
         self._along: dict[Target, list[Trial]] = {}
         self._again: set[Target] = set()
@@ -170,68 +184,67 @@ class Rounds:
         return [cell for cell in found if cell in self._searched and cell not in self._again]
 
     def first(
-        self,
-        number: int,
-        verdicts: Sequence[Verdict],
-        environment: Mapping[str, str],
-        standing: Sequence[Winner],
-        in_force: InForce,
-        *,
-        refine: Callable[[], bool],
+        self, around: Around, verdicts: Sequence[Verdict], *, refine: Callable[[], bool]
     ) -> list[Winner]:
         """Races the fresh cells, right-hand sides first: each layer with what has won earlier, and
-        what is `standing`, in force: mock-ups are made of these then, as they are where they stand
+        what stands, in force: mock-ups are made of these then, as they are where they stand
         in for a call. Where launches are dear, all race at once, and those again which should have
         waited for what has won. Where one choice must
         hold for all sizes, all sizes race; sizes whose monotony a winner can break race along.
-        Where launches are dear, what winners break elsewhere races too, until they break nothing
-        more, before anybody confirms them."""
+        Where launches are dear, what winners break elsewhere races too, and what has won at other
+        sizes of its function, until there is no more of it, before anybody confirms them."""
         fresh = self.fresh(verdicts)
         layers = self._order.layers(fresh, verdicts)
         waits = self._order.waits(fresh, verdicts)
         found: list[Winner] = []
         for step, layer in enumerate(layers, 1):
             targets = layer
-            if self._settings.ranks.simulate is None:
-                targets = fresh if step == 1 else _moved(layer, waits, found)
-            if not targets:
-                continue
-            searched = {target.function for target in targets}
-            found = [winner for winner in found if winner.function not in searched]
-            found += self._layer(
-                *(number, step, targets, verdicts, environment, standing, found, in_force),
-                refine=refine(),
-            )
+            if self._is_dear:
+                targets = fresh if step == 1 else moved(layer, waits, found)
+            if targets:
+                raced = set(targets)
+                found = ranges.outside(found, raced, self._sizes, self._candidate_space)
+                further = self._favourites(around, found, raced) if step == 1 and refine() else {}
+                found += self._layer(
+                    around, step, targets, verdicts, found, further, refine=refine()
+                )
         limit, step = 1 + self._settings.claims.tolerance, len(layers)
-        while self._settings.ranks.simulate is None and refine():
+        while self._is_dear and refine():
             becomes = as_promised(found, self._sizes)
             table = broken(verdicts, becomes, self._order.made_of, limit)
             targets = worth(self._left(self._wanted(table)), self._weights)
-            if not targets:
+            further = self._favourites(around, found, set(targets))
+            if not targets and not further:
                 break
             step += 1
-            found += self._layer(
-                *(number, step, targets, table),
-                *(environment, standing, found, in_force),
-                refine=refine(),
-            )
+            found += self._layer(around, step, targets, table, found, further, refine=refine())
         return found
+
+    def _favourites(
+        self, around: Around, found: Sequence[Winner], targets: Collection[Target]
+    ) -> Favourites:
+        """What is tried beside the `targets` at other sizes, where all cells are to be tuned."""
+        if not self._settings.search.all or not self._is_dear:
+            return {}
+        cells = [cell for cell in self._left(self._every()) if cell not in targets]
+        return self._spread.favourites(
+            worth(cells, self._weights), [*around.standing, *found], refused=self.seconds.refused
+        )
 
     def _layer(
         self,
-        number: int,
+        around: Around,
         step: int,
         targets: Sequence[Target],
         verdicts: Sequence[Verdict],
-        environment: Mapping[str, str],
-        standing: Sequence[Winner],
         found: Sequence[Winner],
-        in_force: InForce,
+        further: Favourites,
         *,
         refine: bool,
     ) -> list[Winner]:
-        """What wins in `targets`, beside what is `standing` and was `found` before."""
-        suite = Suite("search", number, f"step-{step}" if step > 1 else "")
+        """What wins in `targets`, and of the favourites `further`, beside what stands and was
+        `found` before."""
+        suite = Suite("search", around.number, f"step-{step}" if step > 1 else "")
         entered = dict.fromkeys(targets)
         for target in targets:
             if self._candidate_space.one_for_all_sizes(target.function):
@@ -243,55 +256,53 @@ class Rounds:
         self._searched |= set(targets)
         close = Neighbours(verdicts, self._settings.claims.tolerance)
         beside = [cell for cell in close.of(targets) if cell not in self._searched]
-        around = dict(environment)
+        environment = dict(around.environment)
         # One that answers the calls of a racing cell would take the candidates' place.
         raced = [*entered, *beside]
         others = [
             winner
-            for winner in [*standing, *found]
+            for winner in [*around.standing, *found]
             if winner.function == EVERY_FUNCTION
             or not any(outcome.holds(winner, target) for target in raced)
         ]
         if others:
-            around |= in_force(others, suite.name)
-        race = self._races.begin(self._candidate_space, suite, around, others)
+            environment |= around.in_force(others, suite.name)
+        race = self._races.begin(self._candidate_space, suite, environment, others)
         of = f", part {step}" if step > 1 else ""
-        self._store.progress.step(f"searching {counted(len(targets), 'cell')}, round {number}{of}")
+        cells = counted(len({*targets, *further}), "cell")
+        self._store.progress.step(f"searching {cells}, round {around.number}{of}")
         new = self._run(
             race,
             self._candidate_space,
-            number,
+            around.number,
             targets,
             raced,
             verdicts,
             in_force=others,
             close=close,
+            further=further,
             refine=refine,
         )
-        return ranges.beside(new, [*standing, *found], self._sizes)
+        return ranges.beside(new, [*around.standing, *found], self._sizes)
 
     def second(
-        self,
-        number: int,
-        targets: Sequence[Target],
-        verdicts: Sequence[Verdict],
-        standing: Sequence[Winner],
-        in_force: InForce,
+        self, around: Around, targets: Sequence[Target], verdicts: Sequence[Verdict]
     ) -> list[Winner]:
         """Races our variants against the present state of `targets`, which are stuck, with the
-        `standing` winners in force; returns the winners with `standing` ones cut back where a new
+        standing winners in force; returns the winners with standing ones cut back where a new
         one takes over."""
         self._again |= set(targets)
-        candidate_space = self._candidate_space.without_knobs()
-        suite = Suite("search", number, "in-force")
-        race = self._races.begin(candidate_space, suite, in_force(standing, suite.name), standing)
+        candidate_space, standing = self._candidate_space.without_knobs(), around.standing
+        suite = Suite("search", around.number, "in-force")
+        environment = around.in_force(standing, suite.name)
+        race = self._races.begin(candidate_space, suite, environment, standing)
         self._store.progress.step(
             f"searching {counted(len(targets), 'cell')} with the files in force"
         )
         new = self._run(
             race,
             candidate_space,
-            number,
+            around.number,
             targets,
             targets,
             verdicts,
@@ -362,8 +373,11 @@ class Rounds:
         *,
         in_force: Sequence[Winner],
         close: Neighbours | None = None,
+        further: Favourites | None = None,
         refine: bool,
     ) -> list[Winner]:
+        further = {cell: those for cell, those in (further or {}).items() if cell not in entered}
+        self._spread.enter(further)
         opened_by: dict[Target, list[str]] = {target: [] for target in targets}
         for verdict in verdicts:
             target = Target(verdict.function, verdict.bytes)
@@ -385,7 +399,9 @@ class Rounds:
             beside=[cell for cell in entered if cell not in targets and cell not in beside],
             along=along,
             named={cell for cell, names in opened_by.items() if names} | set(beside),
+            favourites=further,
         )
+        opened_by |= {cell: [] for cell in further}
         self._along |= {cell: race.trials(cell) for cell in along}
         self._races.compare_duplicate(race)
         self._races.tell_passed_over(race)
@@ -402,11 +418,12 @@ class Rounds:
         self._races.tell_apart(race)
         found = self._select(candidate_space, trials, opened_by, between)
         reasons = race.reasons
-        self._searched |= opened_by.keys()
+        won = {cell for cell in further if outcome.deciding(found, cell)}
+        self._searched |= opened_by.keys() - (further.keys() - won)
         self.seconds.add(Raced(race, in_force, candidate_space, trials, opened_by))
         nprocs = self._settings.ranks.nprocs
         for target, tried in {**trials, **between}.items():
-            if target in beside and target not in opened_by:
+            if (target in beside and target not in opened_by) or target in further.keys() - won:
                 continue
             record = outcome.record(
                 number,
@@ -423,21 +440,6 @@ class Rounds:
             )
             searches.put(self._store.db, self._store.campaign, record)
         return found
-
-
-def _moved(
-    cells: Iterable[Target], waits: Mapping[str, Collection[str]], winners: Sequence[Winner]
-) -> list[Target]:
-    """Those whose mock-ups are made of calls that have a winner."""
-    return [
-        cell
-        for cell in cells
-        if any(
-            outcome.holds(winner, Target(name, cell.bytes))
-            for name in waits[cell.function]
-            for winner in winners
-        )
-    ]
 
 
 def _cell(verdict: Verdict) -> tuple[str, str, int]:

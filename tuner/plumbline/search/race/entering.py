@@ -75,22 +75,22 @@ class Entering:
                 [candidate for candidate in self._first(cell) if candidate.variant not in mockups],
             )
 
-    def open_with(self, entries: Mapping[Target, Sequence[Candidate]], most: int) -> None:
-        """These candidates alone (Race.measure)."""
-        self._refine = False
+    def add_alone(self, entries: Mapping[Target, Sequence[Candidate]], most: int = 0) -> None:
+        """These candidates alone in these cells (Race.measure)."""
         together: dict[str, list[Target]] = {}
         knobs: dict[str, dict[Candidate, None]] = {}
         for target, candidates in entries.items():
             whole = self._candidate_space.one_for_all_sizes(target.function)
             alone = [candidate for candidate in candidates if not (whole and candidate.is_knobs)]
             if alone:
-                self.decisions.append(Decision([target], alone, {}, most=most))
+                self.decisions.append(Decision([target], alone, {}, most=most, alone=True))
             if len(alone) < len(candidates):
                 together.setdefault(target.function, []).append(target)
                 shared = knobs.setdefault(target.function, {})
                 shared |= {candidate: None for candidate in candidates if candidate not in alone}
         for function, cells in together.items():
-            self.decisions.append(Decision(cells, list(knobs[function]), {}, most=most))
+            decision = Decision(cells, list(knobs[function]), {}, most=most, alone=True)
+            self.decisions.append(decision)
 
     @property
     def under_way(self) -> list[Decision]:
@@ -156,7 +156,7 @@ class Entering:
         """What leads at a neighbouring size races here too."""
         for decision in self.under_way:
             (cell, *others) = decision.cells
-            if others or not decision.looks or not decision.racing:
+            if others or not decision.looks or not decision.racing or decision.alone:
                 continue
             known = self._ever.get(cell, set())
             decision.racing += [
@@ -173,7 +173,7 @@ class Entering:
         known = {
             decision.cells[0]: decision
             for decision in self.decisions
-            if decision.cells[0] not in waiting
+            if decision.cells[0] not in waiting and not decision.alone
         }
         for cell in waiting:
             sizes = sorted(near.bytes for near in known if near.function == cell.function)

@@ -26,8 +26,8 @@ class Decision(msgspec.Struct):
     measured from the second look on (`at_once`: from the first, as launches are dear). `racing` are
     the candidates that are measured in the next look, `reserve` those that take their places when
     none of them is left; `stopped` says why there is no next look, '' while it is open. `most`: it
-    gets no more looks than that (0: as many as the effort gives). `untried`: what there was no time
-    for."""
+    gets no more looks than that (0: as many as the effort gives). `alone`: nothing joins these
+    candidates. `untried`: what there was no time for."""
 
     cells: list[Target]
     racing: list[Candidate]
@@ -39,6 +39,7 @@ class Decision(msgspec.Struct):
     untried: str = ""
     looks: int = 0
     most: int = 0
+    alone: bool = False
 
     @property
     def all_cells(self) -> list[Target]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from plumbline.core.configuration import Configuration
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.cells import Target
 from plumbline_db import campaigns, winners
@@ -98,7 +97,7 @@ def earlier(db: Database, campaign: str, refusal: Refusal) -> Earlier:
 
     def at(target: Target) -> list[Candidate]:
         holding = [
-            Candidate(winner.variant, Configuration.of(winner.configuration))
+            Candidate.of_winner(winner)
             for those in found.values()
             for winner in those
             if winner.function == target.function

@@ -145,12 +145,14 @@ class Race:
         beside: Collection[Target] = (),
         along: Collection[Target] = (),
         named: AbstractSet[Target] | None = None,
+        favourites: Mapping[Target, Sequence[Candidate]] | None = None,
     ) -> dict[Target, list[Trial]]:
         """`refine` says whether parameters are searched; `without` names variants that do not race
         in a cell; `beside` are the targets that are there because one choice of the library holds
         for all sizes of a function. `along` are cells of other functions that race along for a
         later race with the same past, where that costs hardly a launch. `named`: the targets where
-        a violation would be removed (None: all)."""
+        a violation would be removed (None: all). `favourites` are all that races in further
+        cells."""
         self._judge.named = named
         self._entering.open(
             targets,
@@ -160,8 +162,10 @@ class Race:
             beside=beside,
             along=along,
         )
+        further = favourites or {}
+        self._entering.add_alone(further)
         self._go(refine=refine)
-        return {target: self.trials(target) for target in targets}
+        return {target: self.trials(target) for target in [*targets, *further]}
 
     def trials(self, target: Target) -> list[Trial]:
         """What is known of a cell, also of one that only raced along."""
@@ -173,7 +177,7 @@ class Race:
         """These candidates alone, beside the default, until it is clear what they are worth, in
         `most` looks at most (0: as in any race). The library's own that hold for all sizes are
         judged over all cells of their function."""
-        self._entering.open_with(entries, most)
+        self._entering.add_alone(entries, most)
         self._go(refine=False)
         return {target: self.trials(target) for target in entries}
 

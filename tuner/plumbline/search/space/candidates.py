@@ -20,9 +20,11 @@ from plumbline.libraries.space import Algorithm, FunctionSpace, Parameter, Space
 from plumbline.model.names import names
 from plumbline.settings.toolchain import Toolchain, Variant
 from plumbline.system import version
-from plumbline_db.records import Library
+from plumbline_db.records import Library, Winner
 from plumbline_exporters import by_size
 from plumbline_exporters.bundle import Refusal
+
+_ONE_NODE = "one_node"  # a restriction, as the probe's catalogue names it
 
 
 class Candidate(msgspec.Struct, frozen=True, order=True):
@@ -31,6 +33,10 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
 
     variant: str = "default"
     configuration: Configuration = Configuration()
+
+    @classmethod
+    def of_winner(cls, winner: Winner) -> Candidate:
+        return cls(winner.variant, Configuration.of(winner.configuration))
 
     def case(self, function: str, size: int) -> PlanCase:
         return PlanCase(
@@ -100,6 +106,14 @@ class CandidateSpace:
             for variant in ours
             if (variant.function, variant.kind) == (function, "mockup")
         }
+
+    def of_a_node(self, function: str) -> list[Candidate]:
+        """Return our variants that share memory: they need all ranks on one node."""
+        return [
+            candidate
+            for candidate in self._ours(function)
+            if _ONE_NODE in self._variants[candidate.variant].restrictions
+        ]
 
     def reference_variants(self, function: str) -> list[str]:
         """Variants of ours that send messages and are made of no other collective: a cold candidate

@@ -1,0 +1,74 @@
+"""What races beyond the cells that a table asks for: at every size of a function what has won at
+one of them, and what wins at most sizes of a node, the variants that share memory. It is one case
+or two a cell, in launches that are made anyway. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from plumbline.core.variant_spec import variant_name
+from plumbline_db.records import EVERY_FUNCTION, Winner
+
+from .outcome import deciding
+from .space.candidates import DEFAULT, Candidate, CandidateSpace
+from .space.cells import Target
+
+# What is tried in each cell.
+Favourites = Mapping[Target, Sequence[Candidate]]
+
+
+class Spread:
+    """Those of one campaign. `usual`: whether what shares memory is tried too."""
+
+    def __init__(self, candidate_space: CandidateSpace, *, usual: bool) -> None:
+        self._space = candidate_space
+        self._usual = usual
+        self._tried: dict[Target, set[Candidate]] = {}
+
+    def favourites(
+        self,
+        cells: Iterable[Target],
+        winners: Sequence[Winner],
+        *,
+        refused: Mapping[Target, Collection[str]],
+    ) -> Favourites:
+        """Return what has not been tried so in each of these `cells`, where no winner holds, and
+        is not `refused` there. Hot ones alone, and of the library only what may be chosen size by
+        size."""
+        won: dict[str, set[Candidate]] = {}
+        for winner in winners:
+            won.setdefault(winner.function, set()).add(Candidate.of_winner(winner))
+        found = {}
+        for cell in cells:
+            if _held(winners, cell):
+                continue
+            wanted = won.get(cell.function, set()) | self._of_a_node(cell.function)
+            new = wanted - self._tried.get(cell, set())
+            left = {one for one in new if variant_name(one.variant) not in refused.get(cell, ())}
+            offered = sorted(one for one in left if self._is_fit(cell, one))
+            if offered:
+                found[cell] = offered
+        return found
+
+    def enter(self, entries: Favourites) -> None:
+        """These race now."""
+        for cell, candidates in entries.items():
+            self._tried.setdefault(cell, set()).update(candidates)
+
+    def _of_a_node(self, function: str) -> set[Candidate]:
+        return set(self._space.of_a_node(function)) if self._usual else set()
+
+    def _is_fit(self, cell: Target, one: Candidate) -> bool:
+        """The table has measured mock-ups."""
+        if one == DEFAULT or self._space.is_cold(cell.function, one):
+            return False
+        if variant_name(one.variant) in self._space.mockups(cell.function):
+            return False
+        if one.is_knobs and self._space.one_for_all_sizes(cell.function):
+            return False
+        return self._space.offers(cell.function, one, cell.bytes)
+
+
+def _held(winners: Sequence[Winner], cell: Target) -> bool:
+    holding = deciding(winners, cell)
+    return holding is not None and holding.function != EVERY_FUNCTION
