@@ -33,9 +33,9 @@ def command_name() -> str:
     started = sys.argv[0] if sys.argv else ""
     if os.path.basename(started) != NAME or not os.path.dirname(started):
         return NAME
-    found = shutil.which(NAME)
+    on_path = shutil.which(NAME)
     try:
-        by_name = found is not None and os.path.samefile(found, started)
+        by_name = on_path is not None and os.path.samefile(on_path, started)
     except OSError:  # the program was removed while it ran
         by_name = True
     return NAME if by_name else shlex.quote(started)

@@ -97,12 +97,12 @@ def command(
     common.show(*tables.of_all(found, guidelines.load(), all_rows=all_rows))
 
 
-def _draw(database: Path, found: list[Report], picture: Path) -> None:
+def _draw(database: Path, reports: list[Report], picture: Path) -> None:
     from plumbline.explain import before_after
     from plumbline_db.connection import Database
 
     with Database.open(database) as db:
-        drawn = before_after.specification([before_after.read(db, one) for one in found])
+        drawn = before_after.specification([before_after.read(db, report) for report in reports])
     common.draw(picture, drawn)
     click.echo(str(picture))
 

@@ -43,24 +43,25 @@ class Tables(msgspec.Struct, frozen=True):
 
 def read(db: Database, report: Report) -> Tables:
     """Read what is drawn of a campaign. No program is started."""
-    found = None
+    explanation = None
     if not report.of_benchmarks():
         space = space_file.for_library(paths.layout().search_spaces, report.library)
-        found = explain.explain(db, report, space, {})
+        explanation = explain.explain(db, report, space, {})
     version = " ".join(report.library.version_string.split())
     title = f"{version}, {counted(report.campaign.nprocs, 'rank')}: {report.campaign.id}"
-    return Tables(title, report.before, report.after, found, _tuned(db, report))
+    return Tables(title, report.before, report.after, explanation, _tuned(db, report))
 
 
 def _tuned(db: Database, report: Report) -> dict[str, dict[int, float]]:
     winning = {winner.function for winner in report.winners}
-    found: dict[str, dict[int, float]] = {}
-    for each in table_samples.medians(db, report.campaign.id, report.after or []):
-        case = each.case
+    seconds: dict[str, dict[int, float]] = {}
+    for medians in table_samples.medians(db, report.campaign.id, report.after or []):
+        case = medians.case
         plain = case.variant == "default" and not case.knobs and not case.ranks and not case.use
-        if plain and each.seconds and case.function in winning:
-            found.setdefault(case.function, {})[case.bytes] = statistics.median(each.seconds)
-    return found
+        if plain and medians.seconds and case.function in winning:
+            by_size = seconds.setdefault(case.function, {})
+            by_size[case.bytes] = statistics.median(medians.seconds)
+    return seconds
 
 
 def step(ratio: float | None) -> int:

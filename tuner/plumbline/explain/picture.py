@@ -77,7 +77,7 @@ def _panel(
     series_of = {value["series"] for value in values}
     of_series = {name: look for name, look in _series(palette).items() if name in series_of}
     shown = list(of_series)
-    others = any(each["series"] == OTHERS and each["function"] == function for each in values)
+    others = any(point["series"] == OTHERS and point["function"] == function for point in values)
     bytes_axis: dict[str, Any] = {"type": "ordinal", "title": "bytes", "axis": {"labelAngle": 0}}
     if sizes[0] > 0:
         bytes_axis = chart.log_bytes(sizes)
