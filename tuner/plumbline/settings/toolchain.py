@@ -229,7 +229,10 @@ def variants_tried(
 
 
 # What to do about them.
-OUT = "take it out while a campaign runs (what plumbline apply put there: plumbline rollback)"
+OUT = (
+    f"take it out while a campaign runs (what {command_name()} apply put there: "
+    f"{command_name()} rollback)"
+)
 
 
 def set_by_site(toolchain: Toolchain) -> list[str]:
