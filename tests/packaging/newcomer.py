@@ -26,9 +26,9 @@ NOT_TYPED = {"make test": "a quarter of an hour; CI types it in each fresh clone
 # What a command prints besides what a block shows, as a pattern.
 PRINTS = {
     "run -- mpirun": r"winners? of openmpi\S+ in force",
-    "apply --user --dry-run": r"would be applied: openmpi",
-    "apply --user": r"plumbline: applied: openmpi",
-    "rollback --user": r"^plumbline: .*openmpi",
+    "apply --modules modules --dry-run": r"would be applied: openmpi",
+    "apply --modules modules": r"plumbline: module use \S+ && module load plumbline/openmpi",
+    "rollback --modules modules": r"^plumbline: applied: nothing$",
     "doctor": r"^ok +launch ",
     "results --picture": r"^results\.svg$",
     "results": r"^for a user:  ",
@@ -123,16 +123,16 @@ def test_in_a_fresh_clone(clone: Path, home: Path) -> None:
     newcomer.types(f"mpicc {APPLICATION} -o app")  # "your program"
     lines = [line for lines in blocks() if not is_of_wheel(lines) for line in lines]
     assert lines[0] == "make campaign"
-    parameters = home / ".openmpi" / "mca-params.conf"
+    module = clone / "modules" / "plumbline"
     for line, told in newcomer.types_all(lines):
         if line == "make campaign":
             ends_as_shown(told)
             for command in next_commands(told):
                 newcomer.types(command)
-        if line.endswith("apply --user"):
-            assert "written by plumbline apply" in parameters.read_text()
-        if line.endswith("rollback --user"):
-            assert not parameters.exists() or "plumbline" not in parameters.read_text()
+        if line.endswith(" apply --modules modules"):
+            assert list(module.glob("openmpi-*.lua"))
+        if line.endswith(" rollback --modules modules"):
+            assert not list(module.glob("*"))
 
 
 def test_from_a_wheel(tmp_path: Path, home: Path) -> None:
