@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,8 @@ pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(3600)]
 # How packages reach this machine: an index, a proxy, certificates.
 _INDEX = re.compile(r"PIP_|SSL_CERT_|REQUESTS_CA_|(https?|no)_proxy$", re.IGNORECASE)
 README = (ROOT / "README.md").read_text()
+# For one command.
+MOST_SECONDS = 1800  # for a command
 NOT_TYPED = {"make test": "a quarter of an hour; CI types it in each fresh clone"}
 # What a command prints besides what a block shows, as a pattern.
 PRINTS = {
@@ -77,14 +80,18 @@ class Newcomer:
     def types(self, line: str) -> str:
         """Type a line; 3 is an answer, that something is slower or violated. Returns all that was
         printed."""
-        done = subprocess.run(
+        with subprocess.Popen(
             ["bash", "-c", line],
             cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=1800,
-        )  # fmt: skip
-        told = done.stdout + done.stderr
-        print(f"{done.returncode}  {line}")
-        assert done.returncode in (0, 3) and "Traceback" not in told, f"{line}\n{told}"
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        ) as started:  # fmt: skip
+            try:
+                told, _ = started.communicate(timeout=MOST_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(started.pid, signal.SIGTERM)  # a campaign ends its ranks itself
+                raise
+        print(f"{started.returncode}  {line}")
+        assert started.returncode in (0, 3) and "Traceback" not in told, f"{line}\n{told}"
         return told
 
     def types_all(self, lines: list[str]) -> Iterator[tuple[str, str]]:
