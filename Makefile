@@ -45,11 +45,11 @@ LOOPS = $(if $(filter simgrid-%,$(MPI_ID)),,build/$(MPI_ID)/loops build/$(MPI_ID
 C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
-.PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts test-install \
+.PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts test-install test-newcomer \
         test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages \
         screenshot fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
         bench-detector bench-refinement bench-slowdowns bench-brute \
-        bench-neighbors bench-search bench-search-machine lock install clean distclean
+        bench-neighbors bench-search bench-search-machine figures lock install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -91,6 +91,9 @@ test-variants: setup $(STAMPS)/test-packages build setup-mpis  ## variants: all 
 test-install: setup $(STAMPS)/test-packages $(STAMPS)/install-packages build  ## a wheel without dpkg and apt; four pages' commands in four places (ARGS="-k slurm": in one)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m pytest -s $(ARGS) tests/packaging/fresh_install.py tests/packaging/pages_in_places.py
+
+test-newcomer: setup $(STAMPS)/test-packages $(STAMPS)/install-packages  ## README's commands, typed in a fresh clone and from a wheel (a quiet machine; some 20 minutes)
+	$(BIN)/python -m pytest -s $(ARGS) tests/packaging/newcomer.py
 
 test-hosts: setup $(STAMPS)/test-packages build  ## a campaign over two hosts in network namespaces (root; minutes)
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/two_host_campaign.py
@@ -144,6 +147,9 @@ check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings ar
 	$(BIN)/ruff format --check $(PY_FOLDERS)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+figures: setup build  ## three campaigns, and what README and docs quote of them (a quiet machine; some 15 minutes; ARGS="A.db …": of campaigns that are finished)
+	$(BIN)/python -m tests.figures $(ARGS)
 
 bench: setup build  ## the figures that performance targets speak of, as ratios in one run (ARGS="--campaign --beside RELEASE": two campaigns)
 	$(BIN)/python -m tests.bench.bench $(ARGS)

@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.figures import measured
+from tests.page_commands import FENCED
+
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
@@ -102,3 +105,17 @@ def test_a_page_is_short_and_its_lines_are(page: Path) -> None:
     assert [line for line in lines if len(line) > 160] == []
     command = next((number for number, line in enumerate(lines) if line.startswith("```")), 0)
     assert 0 < command <= 12 or not task, "begin with a command"
+
+
+def test_commands_of_the_readme_can_be_pasted() -> None:
+    """PATH leads to no `plumbline` of a checkout; Open MPI starts no more ranks than there are
+    cores; a shell takes `<name>` for a file."""
+    blocks = FENCED.findall((ROOT / "README.md").read_text())
+    lines = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
+    commands = [line for line in lines if re.match(r"(\S*/)?(plumbline|make|python3|pip) ", line)]
+    assert len(commands) >= 10
+    assert [line for line in commands if line.startswith("plumbline ")] == []
+    assert [line for line in lines if re.search(r"<\w+>", line)] == []
+    (shown, *_) = measured.read().campaigns
+    ranks = {int(number) for line in lines for number in re.findall(r"-np (\d+)", line)}
+    assert ranks == {shown.ranks} and shown.ranks <= shown.cores

@@ -4,6 +4,6 @@ prefix=$(CDPATH='' cd -- "$(dirname -- "$(readlink -f -- "$0")")/.." && pwd) || 
 exec "${PLUMBLINE_PYTHON:-python3}" -I -c '
 import sys
 sys.path.insert(0, sys.argv.pop(1))
-sys.argv[0] = "plumbline"
+sys.argv[0] = sys.argv.pop(1)
 from plumbline.cli import main
-main()' "$prefix/lib/plumbline/python" "$@"
+main()' "$prefix/lib/plumbline/python" "$0" "$@"

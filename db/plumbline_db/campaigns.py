@@ -9,7 +9,7 @@ import msgspec
 
 from plumbline_db import columns, coverage_renewal, lock
 from plumbline_db.coverage_renewal import MEASURED_HERE
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.layout import FOREIGN, OVERLAP_TUNE, SUITES
 from plumbline_db.records import FROM, Campaign
 from plumbline_db.statements import Statements
@@ -87,7 +87,9 @@ def get(db: Statements, id: str | None) -> Campaign:
     if id is None:
         newest = _first(db, f"WHERE {_LOOPS} ORDER BY {MEASURED_HERE} DESC, number DESC LIMIT 1")
         if newest is None:
-            raise PlumblineError(f"{db.path} holds no campaign: run `plumbline campaign` first")
+            raise PlumblineError(
+                f"{db.path} holds no campaign: run `{command_name()} campaign` first"
+            )
         return newest
     campaign = known(db, id)
     if campaign is None:

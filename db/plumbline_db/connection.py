@@ -26,7 +26,7 @@ from plumbline_db import (
     series,
     way_back,
 )
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.statements import Statements, explained
 from plumbline_db.way_back import DamagedError
 
@@ -75,7 +75,7 @@ class Database(Statements):
             known_file = path.exists() and schema.recognise(path)
         if not known_file:
             raise PlumblineError(
-                f"there is no database at {path}: run `plumbline campaign` first, "
+                f"there is no database at {path}: run `{command_name()} campaign` first, "
                 "or name another file with --db"
             )
         if schema.has_log(path):

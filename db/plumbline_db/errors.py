@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import os
 import shlex
+import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,10 +24,27 @@ _OF_MACHINE = {
 }
 
 
+NAME = "plumbline"
+
+
+def command_name() -> str:
+    """Return what a shell needs to start this program again: its name if PATH leads to it,
+    otherwise the path by which it was started, as `.venv/bin/plumbline` in a checkout."""
+    started = sys.argv[0] if sys.argv else ""
+    if os.path.basename(started) != NAME or not os.path.dirname(started):
+        return NAME
+    on_path = shutil.which(NAME)
+    try:
+        by_name = on_path is not None and os.path.samefile(on_path, started)
+    except OSError:  # the program was removed while it ran
+        by_name = True
+    return NAME if by_name else shlex.quote(started)
+
+
 def typed(*words: object) -> str:
-    """The command `plumbline WORDS…`, quoted for a shell: whatever a name in it contains, somebody
-    who copies the command runs this command alone."""
-    return shlex.join(["plumbline", *map(str, words)])
+    """Return the command that runs this program with these words, quoted for a shell: whatever a
+    name in it contains, somebody who copies the command runs this command alone."""
+    return f"{command_name()} {shlex.join(map(str, words))}"
 
 
 class PlumblineError(Exception):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from plumbline_db import columns, shapes
 from plumbline_db.blobs import packed, require_bytes, unpacked
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.probe_records import Samples
 from plumbline_db.shapes import Layout
 from plumbline_db.statements import Statements
@@ -161,6 +161,6 @@ def _require_kept(db: Statements, measurements: Mapping[str, Any]) -> None:
     if row is not None:
         raise PrunedError(
             f"{db.path}: samples of campaign {row[0]} were thrown away on {row[1]} ({row[2]}). "
-            "Its medians are there (`plumbline db table medians`); a backup may have the samples, "
-            "or measure anew"
+            f"Its medians are there (`{command_name()} db table medians`); a backup may have "
+            "the samples, or measure anew"
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline_db import scratch
-from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.errors import PlumblineError, UsageError, command_name
 from plumbline_db.records import Export
 from plumbline_exporters import families, quoting
 from plumbline_exporters.bundle import NO_SUM, SUM, Bundle
@@ -129,8 +129,8 @@ def _require_room(paths: Sequence[Path], *, force: bool) -> None:
     if theirs:
         raise PlumblineError(
             f"{', '.join(theirs)}: there already, and not as Plumbline wrote it: name another "
-            "folder (`plumbline apply` puts winners into files of yours), or replace it by "
-            "`plumbline export --force`"
+            f"folder (`{command_name()} apply` puts winners into files of yours), or replace it by "
+            f"`{command_name()} export --force`"
         )
 
 

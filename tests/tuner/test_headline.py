@@ -42,6 +42,14 @@ AFTER = [
 ]
 
 
+def test_removed_new_and_remaining_violations_are_counted() -> None:
+    """8 B is gone, 16 B stays; 32 B is new, as it was violated in some ways of use alone."""
+    after = [*AFTER[:2], cell(32, V, loop=V), *AFTER[3:]]
+    assert headline.changed(BEFORE, after) == headline.ViolationChange(
+        before=2, removed=1, new=1, after=2
+    )
+
+
 def test_what_is_violated_in_some_ways_of_use_has_its_own_number() -> None:
     assert [one.bytes for one in headline.everywhere(BEFORE)] == [8, 16]
     assert [one.bytes for one in headline.somewhere(BEFORE)] == [32, 64]

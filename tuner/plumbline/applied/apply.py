@@ -15,7 +15,7 @@ from plumbline.applied.places import Place
 from plumbline.libraries import Family, Installation
 from plumbline.system import paths
 from plumbline_db import regular
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.layout import fixed
 from plumbline_db.records import EVERY_FUNCTION, Machine
 from plumbline_exporters import families
@@ -151,7 +151,7 @@ def _together(wish: Wish, known: Generation | None) -> tuple[list[Source], list[
         if theirs.prefix != library.prefix:
             raise PlumblineError(
                 f"generation {known.number} is in force there, for {theirs.id} in {theirs.prefix}: "
-                "one place holds one library; plumbline rollback first"
+                f"one place holds one library; `{command_name()} rollback` first"
             )
         ids = ", ".join(source.campaign.id for source in known.sources)
         return [wish.source], [
@@ -162,7 +162,7 @@ def _together(wish: Wish, known: Generation | None) -> tuple[list[Source], list[
         raise PlumblineError(
             f"generation {known.number} is in force there, measured on {known.machine.host} "
             f"({known.machine.id}), and this campaign on {wish.machine.host} ({wish.machine.id}): "
-            "what one machine likes may harm the other; plumbline rollback first"
+            f"what one machine likes may harm the other; `{command_name()} rollback` first"
         )
     kept = [source for source in known.sources if source.layout != wish.source.layout]
     gone = [source.campaign.id for source in known.sources if source.layout == wish.source.layout]

@@ -23,7 +23,7 @@ from plumbline.settings.fixed import Fixed
 from plumbline.settings.stored import settings_of
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.words import counted
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.records import EVERY_FUNCTION
 from plumbline_exporters import families, plumbline_sh
 
@@ -57,7 +57,7 @@ def check(one: Generation, folder: Path, prefix: Path | None, database: Path) ->
         load = f"plumbline/{one.library.id}"
         return TamperCheck(not_checked=[f"nothing has loaded the module {load} here"])
     if not Store(folder.parent.parent, one.name, shared=False).intact(one):
-        again = "`plumbline apply` writes them again"
+        again = f"`{command_name()} apply` writes them again"
         return TamperCheck(not_active=[f"files in {folder} are gone or were changed: {again}"])
     try:
         if libraries.find(prefix)[1].library.fingerprint != one.library.fingerprint:
@@ -145,7 +145,7 @@ def _of_source(source: Source, place: _Place, prefix: Path | None, database: Pat
         settings = msgspec.structs.replace(settings_of(campaign.settings), fixed=Fixed())
         toolchain = installed.find_toolchain(prefix, settings=settings, beside=database.parent)
         if isinstance(toolchain.launcher, Queue):
-            start = "`plumbline run -- srun …` in a job checks them"
+            start = f"`{command_name()} run -- srun …` in a job checks them"
             return TamperCheck(not_checked=[f"{who}: its ranks are jobs of a scheduler: {start}"])
         script = place.folder / plumbline_sh.FILE_NAME
         files = Files(campaign, settings, winners, script, toolchain)

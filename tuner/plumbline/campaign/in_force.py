@@ -22,7 +22,7 @@ from plumbline.settings.stored import to_start
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db import command_lines, exports, machines, regular, started, winners
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError, typed
+from plumbline_db.errors import PlumblineError, command_name, typed
 from plumbline_db.records import Campaign, Export, Winner
 from plumbline_exporters import plumbline_sh, winners_json
 from plumbline_exporters.bundle import load_bundle
@@ -76,7 +76,7 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
     if script is None and not chosen:
         raise PlumblineError(
             f"campaign {campaign.id} has no winners, and no other one here has: there is nothing "
-            "to put in force; `plumbline campaign` searches"
+            f"to put in force; `{command_name()} campaign` searches"
             if campaign_id is None
             else f"campaign {campaign.id} has no winners: there is nothing to put in force"
         )
@@ -84,7 +84,7 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
         command = typed("apply", "--user", "--campaign", campaign.id)
         raise PlumblineError(
             f"campaign {campaign.named} has exported nothing to source: `{command}` puts its "
-            "winners in force, `plumbline export` writes them"
+            f"winners in force, `{command_name()} export` writes them"
         )
     return Files(campaign, settings, chosen, script, toolchain, choice.note, placed)
 

@@ -23,7 +23,7 @@ from plumbline.settings.toolchain import OUT, set_by_site
 from plumbline.system.placement import Placement
 from plumbline.system.process import Finished
 from plumbline.system.words import counted
-from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.errors import PlumblineError, UsageError, command_name
 from plumbline_db.records import Failure, Run
 
 from .cells import ProgramCell
@@ -180,5 +180,5 @@ class Sides:
             return Refused(text)
         return PlumblineError(
             f"with the exported files in force {text}\nso the files are not fit for use; "
-            "`plumbline run` says whether they are in force"
+            f"`{command_name()} run` says whether they are in force"
         )

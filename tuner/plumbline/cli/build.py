@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, typed
 
 from . import base, common
 from .base import Program
@@ -41,7 +41,7 @@ def command(program: Program, mpicc: str | None) -> None:
     click.echo(f"built for {built.mpi_id} in {built.seconds:.0f} s:")
     for path in built.programs:
         click.echo(f"  {path}")
-    click.echo("next: plumbline doctor, plumbline campaign")
+    click.echo(f"next: {typed('doctor')}, {typed('campaign')}")
 
 
 def _wrapper(prefix: Path | None, mpicc: str | None) -> tuple[Path, dict[str, str]]:

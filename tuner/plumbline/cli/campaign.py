@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from plumbline.settings.search import Searching
+from plumbline_db.errors import command_name
 
 from . import base, common, completing, options, progress, running
 from .base import Program
@@ -56,7 +57,7 @@ def command(
       plumbline campaign --nprocs 4 --sizes 1024,16384,65536 --guidelines GL12,GL13
     """
     if program.json and check:
-        raise click.UsageError("--check shows tables; use `plumbline check --json` then")
+        raise click.UsageError(f"--check shows tables; use `{command_name()} check --json` then")
     if continued is None:
         ran = running.run(program, output=output, **asked)
     else:

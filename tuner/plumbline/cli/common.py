@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plumbline.system.words import with_interval
-from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.errors import PlumblineError, UsageError, command_name
 
 from .base import Program
 from .streams import clean
@@ -119,7 +119,8 @@ def functions(catalogue: Catalogue, names: Sequence[str]) -> list[str]:
     if unmeasured:
         raise UsageError(
             f"{', '.join(sorted(unmeasured))}: the probe measures neighbourhood collectives as "
-            "operations of the pattern `neighbourhood` alone (`plumbline suite`), without variants"
+            f"operations of the pattern `neighbourhood` alone (`{command_name()} suite`), "
+            "without variants"
         )
     if unknown:
         raise UsageError(

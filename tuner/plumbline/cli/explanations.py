@@ -21,7 +21,7 @@ from plumbline.results import report
 from plumbline.results.report import Report
 from plumbline.system.words import counted
 from plumbline_db.connection import Database
-from plumbline_db.errors import UsageError
+from plumbline_db.errors import UsageError, typed
 
 from . import common, progress, tables
 
@@ -85,8 +85,9 @@ def of(found: Explanation, known: Guidelines, *, all_rows: bool) -> Iterator[Ren
 def _basis(basis: Basis | None) -> Text:
     if basis is None:
         return Text(
-            "no models: α and β are not known here; plumbline results --explain --measure measures "
-            "them, γ and the gaps (some seconds)"
+            "no models: α and β are not known here; "
+            f"{typed('results', '--explain', '--measure')} measures them, γ and the gaps "
+            "(some seconds)"
         )
     network = basis.network
     lines = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, command_name
 
 from . import base, common
 from .base import Program
@@ -37,7 +37,8 @@ def command(program: Program) -> int:
         common.print_json([document(comparison) for comparison in found])
     elif not found:
         raise PlumblineError(
-            f"{program.database} holds no comparison: `plumbline compare --measure A B` makes one"
+            f"{program.database} holds no comparison: "
+            f"`{command_name()} compare --measure A B` makes one"
         )
     else:
         common.show(_table(found))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from plumbline.system.words import counted
-from plumbline_db.errors import UsageError
+from plumbline_db.errors import UsageError, command_name
 
 from . import base, common
 from .base import Program
@@ -137,7 +137,7 @@ def _list(program: Program) -> None:
     elif every:
         common.show(_listing(every))
     else:
-        click.echo("no overlap campaign is stored yet: run `plumbline overlap`")
+        click.echo(f"no overlap campaign is stored yet: run `{command_name()} overlap`")
 
 
 def _listing(every: Sequence[Stored]) -> Table:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from plumbline_db.errors import UsageError, typed
+from plumbline_db.errors import UsageError, command_name, typed
 
 from . import base, common, options
 from .base import Program
 
 if TYPE_CHECKING:
+    from plumbline.results.report import Report
     from plumbline_db.connection import Database
 
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 )
 @options.all_rows
 @options.listing
-@options.picture("Draw the tables, or what explains them,")
+@options.picture("Draw the tables before and after, or what explains them,")
 @click.option(
     "--explain",
     is_flag=True,
@@ -86,18 +87,24 @@ def command(
     if program.json and picture is None:
         common.print_json(report.documents(found, all_cells=all_rows))
         return
-    if picture is None and not all_rows and len(found) == 1:
+    if not picture and not all_rows and len(found) == 1:
         for line in digest.lines(found[0], guidelines.load(), digest.columns()):
             click.echo(line)
         return
-    shown = tables.of_all(found, guidelines.load(), all_rows=all_rows, notes=picture is None)
-    if picture is None:
-        common.show(*shown)
-    else:
-        from .picture import write_picture
+    if picture is not None:
+        _draw(program.database, found, picture)
+        return
+    common.show(*tables.of_all(found, guidelines.load(), all_rows=all_rows))
 
-        write_picture(picture, shown, columns=150)
-        click.echo(str(picture))
+
+def _draw(database: Path, reports: list[Report], picture: Path) -> None:
+    from plumbline.explain import before_after
+    from plumbline_db.connection import Database
+
+    with Database.open(database) as db:
+        drawn = before_after.specification([before_after.read(db, report) for report in reports])
+    common.draw(picture, drawn)
+    click.echo(str(picture))
 
 
 def _in_use(db: Database, shown: list[str]) -> list[str]:
@@ -122,7 +129,7 @@ def _wanted(db: Database, file: Path | None, campaign: str | None) -> list[str]:
             raise UsageError(
                 f"{file} has run no several campaigns in this database; "
                 f"`{typed('campaign', file)}` runs it, "
-                "`plumbline results --list` shows what there is"
+                f"`{command_name()} results --list` shows what there is"
             )
         return [campaign.id for campaign in together]
     last = campaigns.get(db, campaign).id

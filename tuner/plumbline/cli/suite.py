@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plumbline_db.errors import UsageError
+from plumbline_db.errors import UsageError, command_name
 
 from . import base, common, options
 from .base import Program
@@ -53,7 +53,7 @@ def command(
         _list(program, description.standard())
         return 0
     if name is None:
-        raise UsageError("name a suite file, or one that ships (`plumbline suite --list`)")
+        raise UsageError(f"name a suite file, or one that ships (`{command_name()} suite --list`)")
     found = description.named(name)
     settings = campaign_file.load(None, asked)
     ran = running_suites.run(program, settings, found.title or name, found.suite, new=new)

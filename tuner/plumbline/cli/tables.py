@@ -20,6 +20,7 @@ from plumbline.verify.grid import guideline_label
 from plumbline.verify.summary import summary_table
 from plumbline.verify.table import before_after_table, violation_table
 from plumbline_db.cost import Spent
+from plumbline_db.errors import typed
 from plumbline_db.layout import fixed, layout, use
 from plumbline_db.records import Winner, Wrong
 from plumbline_exporters import bundle
@@ -69,19 +70,17 @@ def covered(report: Report) -> Iterator[str]:
 
 
 def of_all(
-    reports: Sequence[Report], guidelines: Guidelines, *, all_rows: bool, notes: bool = True
+    reports: Sequence[Report], guidelines: Guidelines, *, all_rows: bool
 ) -> Iterator[RenderableType]:
     """Of one campaign, or of those of one file beside each other."""
     if len(reports) == 1:
-        return of(reports[0], guidelines, all_rows=all_rows, notes=notes)
+        return of(reports[0], guidelines, all_rows=all_rows)
     return side_by_side(reports, guidelines, all_rows=all_rows)
 
 
-def of(
-    report: Report, guidelines: Guidelines, *, all_rows: bool, notes: bool = True
-) -> Iterator[RenderableType]:
-    """Everything, in reading order: before, what became of it, how; and, as `notes`, what was
-    dropped, what remains and why, at what cost."""
+def of(report: Report, guidelines: Guidelines, *, all_rows: bool) -> Iterator[RenderableType]:
+    """Everything, in reading order: before, what became of it, how, what was dropped, what remains
+    and why, at what cost."""
     crowded = report.campaign.oversubscribed
     yield heading(report)
     yield Text()
@@ -131,8 +130,6 @@ def of(
         yield Text()
         yield saved(report.saving)
         yield savings(report.saving)
-    if not notes:
-        return
     if texts := report.notes():
         yield Text()
         yield Text("\n".join(texts))
@@ -178,7 +175,7 @@ def side_by_side(
             f"{report.cost.seconds:.0f}",
         )
     yield table
-    yield Text("one of them: plumbline results --campaign CAMPAIGN")
+    yield Text(f"one of them: {typed('results', '--campaign', reports[-1].campaign.id)}")
 
 
 def _layout(report: Report) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from plumbline.system import ending
+from plumbline_db.errors import command_name
 
 from . import base, common, progress
 from .base import Program
@@ -49,8 +50,9 @@ def command(
         return _check(program, file)
     if file is None:
         raise click.UsageError(
-            "name a configuration: `plumbline watch --example > watch.toml` writes one with all "
-            "defaults, `plumbline watch --check watch.toml` shows what would be done"
+            f"name a configuration: `{command_name()} watch --example > watch.toml` writes one "
+            f"with all defaults, `{command_name()} watch --check watch.toml` shows what would be "
+            "done"
         )
     return _run(program, file, once=once)
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plumbline.system.words import counted
+from plumbline_db.errors import command_name
 
 if TYPE_CHECKING:
     from plumbline.daemon.planned import Plan
@@ -23,7 +24,7 @@ _MOST_NAMED = 5
 def of_status(status: Status) -> Iterator[RenderableType]:
     watch = status.watch
     if watch is None:
-        yield Text("nothing was ever watched here: plumbline watch --example")
+        yield Text(f"nothing was ever watched here: {command_name()} watch --example")
         return
     yield Text(f"watched by {status.holder.named}" if status.holder else _ended(watch))
     if watch.stepped:

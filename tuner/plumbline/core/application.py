@@ -15,7 +15,7 @@ import msgspec
 
 from plumbline.system.words import counted
 from plumbline_db import regular, scratch
-from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.errors import PlumblineError, UsageError, command_name
 
 # Of the work of an application: what its heaviest cells make up together. The rest is left alone.
 _WORTH = 0.99
@@ -143,7 +143,8 @@ def read(path: Path) -> Application:
         raise UsageError(f"cannot read the profile {path}: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(
-            f"profile {path}: {error}; `plumbline profile -- mpirun … application` writes one"
+            f"profile {path}: {error}; "
+            f"`{command_name()} profile -- mpirun … application` writes one"
         ) from error
     for number, call in enumerate(found.calls):
         times = (call.calls, call.seconds, call.fastest_seconds, call.work_seconds)

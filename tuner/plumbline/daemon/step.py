@@ -9,6 +9,8 @@ from enum import Enum
 
 import msgspec
 
+from plumbline_db.errors import command_name
+
 
 class Step(Enum):
     """`CAMPAIGN`: the whole of it, for a table that is missing or out of date. `CONFIRM`: what was
@@ -50,7 +52,7 @@ class Next(msgspec.Struct, frozen=True):
     because: str = ""
 
 
-NO_TABLE = "there is no finished campaign: run `plumbline campaign`, or set search.whole"
+NO_TABLE = f"there is no finished campaign: run `{command_name()} campaign`, or set search.whole"
 
 
 def following(known: Situation) -> Next:
@@ -82,5 +84,5 @@ def _missing(known: Situation) -> str:
     if not known.table:
         return NO_TABLE
     if known.stale:
-        return f"{known.stale}: run `plumbline campaign`, or set search.whole"
+        return f"{known.stale}: run `{command_name()} campaign`, or set search.whole"
     return ""

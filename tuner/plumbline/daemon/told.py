@@ -27,7 +27,7 @@ def of_changes(campaign: str, changes: Sequence[FingerprintChange]) -> Told:
     stale = [change for change in changes if change.makes_stale]
     what = "its table is out of date" if stale else "what is in force has changed"
     table = "\n".join(change.text for change in changes)
-    command = "plumbline campaign" if stale else "plumbline watch --status"
+    command = typed("campaign") if stale else typed("watch", "--status")
     return Told(campaign, f"{campaign}: {what}", table, command)
 
 
@@ -63,4 +63,4 @@ def of_retuning(row: Retuning, opened_by: Sequence[CellAlarm], command: str) -> 
 
 def of_error(campaign: str, step: str, error: str) -> Told:
     what = f"{campaign}: {step} failed"
-    return Told(campaign, what, error, "plumbline watch --status")
+    return Told(campaign, what, error, typed("watch", "--status"))

@@ -18,6 +18,7 @@ from plumbline.detect.findings import HandMade
 from plumbline_db import detections
 from plumbline_db.connection import Database
 from plumbline_db.detections import Detection
+from plumbline_db.errors import command_name
 from plumbline_exporters import frame
 from plumbline_exporters.frame import Link, Pages
 
@@ -92,7 +93,7 @@ def _opened(db_path: Path, request: Request) -> Iterator[Detection]:
         yield detection
     except msgspec.DecodeError as error:
         raise HTTPException(
-            404, "run `plumbline detect` again: it is of another version"
+            404, f"run `{command_name()} detect` again: it is of another version"
         ) from error
 
 

@@ -25,7 +25,7 @@ from plumbline.detect.recording import (
 )
 from plumbline.system.machine import processing_units
 from plumbline_db import regular
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, command_name
 
 ABOUT = "recording.json"
 _MPI = ("libmpi", "libpmpi", "libopen-", "libmpich")
@@ -48,7 +48,7 @@ def read(folder: Path) -> Recording:
     with ThreadPoolExecutor(processing_units()) as pool:  # what is long holds no lock of Python
         files = list(pool.map(_read, paths))
     if not files:
-        raise PlumblineError(f"{folder}: no recording: make one with `plumbline record`")
+        raise PlumblineError(f"{folder}: no recording: make one with `{command_name()} record`")
     _require_all(folder, files)
     common = _Common()
     times = clocks(files)

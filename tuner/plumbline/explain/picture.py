@@ -11,20 +11,23 @@ from typing import Any
 
 from plumbline.explain.explain import Explained, Explanation
 from plumbline.system import chart
+from plumbline.system.chart import Palette
 
 DEFAULT, WINNER, OTHERS = "default", "winner", "other candidates"
 MODEL_OF_DEFAULT, MODEL_OF_WINNER = "default, by the model", "winner, by the model"
 FLOOR = "lower bound"
 
-# Told apart without colour as well: by dashes and shapes.
-_SERIES = {
-    OTHERS: ("#b8b8b8", [1, 0], "circle"),
-    DEFAULT: ("#1b6ca8", [1, 0], "circle"),
-    WINNER: ("#d1761f", [1, 0], "square"),
-    MODEL_OF_DEFAULT: ("#1b6ca8", [2, 3], "triangle-up"),
-    MODEL_OF_WINNER: ("#d1761f", [2, 3], "triangle-down"),
-    FLOOR: ("#222222", [7, 4], "stroke"),
-}
+
+def _series(palette: Palette) -> dict[str, tuple[str, list[int], str]]:
+    """Return colour, dashes and shape of each series: without colours they differ as well."""
+    return {
+        OTHERS: (palette.others, [1, 0], "circle"),
+        DEFAULT: (palette.default, [1, 0], "circle"),
+        WINNER: (palette.winner, [1, 0], "square"),
+        MODEL_OF_DEFAULT: (palette.default, [2, 3], "triangle-up"),
+        MODEL_OF_WINNER: (palette.winner, [2, 3], "triangle-down"),
+        FLOOR: (palette.text, [7, 4], "stroke"),
+    }
 
 
 def specification(found: Explanation, title: list[str]) -> dict[str, Any]:
@@ -38,31 +41,50 @@ def specification(found: Explanation, title: list[str]) -> dict[str, Any]:
     for cell in found.cells:
         values += _candidates(cell)
     values = _in_pieces(values, {name: sorted(its_sizes) for name, its_sizes in sizes.items()})
-    shown = [name for name in _SERIES if any(value["series"] == name for value in values)]
-    with_others = {value["function"] for value in values if value["series"] == OTHERS}
     return {
         "title": {"text": title, "subtitle": _says(found), "anchor": "start", "fontSize": 12},
         "data": {"values": values},
         "columns": 2,
         "concat": [
-            _panel(name, sorted(sizes[name]), shown, others=name in with_others) for name in sizes
+            _panel(name, sorted(sizes[name]), values, chart.LIGHT)
+            | {"transform": [{"filter": f"datum.function == '{name}'"}]}
+            for name in sizes
         ],
         "config": {"background": "white", "font": "sans-serif"},
     }
 
 
-def _panel(
-    function: str, sizes: Sequence[int], shown: Sequence[str], *, others: bool
+def of_function(
+    found: Explanation, function: str, tuned: Mapping[int, float], palette: Palette
 ) -> dict[str, Any]:
-    """A function; `others`: it has other candidates. Its axis is logarithmic; a call without bytes
-    has one place."""
+    """Return a panel with its data, of one function without the models of its candidates. `tuned`:
+    seconds with the winners by size, as measured in the last table."""
+    values = [value for value in _curves(found) if value["function"] == function]
+    for cell in found.cells:
+        if cell.function == function:
+            values += [value for value in _candidates(cell) if value["series"] == OTHERS]
+    values += [_point(function, size, WINNER, "", seconds) for size, seconds in tuned.items()]
+    sizes = sorted({value["bytes"] for value in values})
+    values = _in_pieces(values, {function: sizes})
+    return _panel(function, sizes, values, palette) | {"data": {"values": values}}
+
+
+def _panel(
+    function: str, sizes: Sequence[int], values: Sequence[dict[str, Any]], palette: Palette
+) -> dict[str, Any]:
+    """Return the panel of a function, one of those of the values. Its axis is logarithmic; a call
+    without bytes has one place."""
+    series_of = {value["series"] for value in values}
+    of_series = {name: look for name, look in _series(palette).items() if name in series_of}
+    shown = list(of_series)
+    others = any(point["series"] == OTHERS and point["function"] == function for point in values)
     bytes_axis: dict[str, Any] = {"type": "ordinal", "title": "bytes", "axis": {"labelAngle": 0}}
     if sizes[0] > 0:
         bytes_axis = chart.log_bytes(sizes)
     series = {"field": "series", "type": "nominal"}
     legend = {"title": None, "orient": "top", "columns": 3, "labelLimit": 300, "symbolSize": 90}
     colours, dashes, shapes = (
-        {"scale": {"domain": shown, "range": [_SERIES[name][place] for name in shown]}}
+        {"scale": {"domain": shown, "range": [look[place] for look in of_series.values()]}}
         for place in range(3)
     )
     encoding = {
@@ -96,7 +118,6 @@ def _panel(
         "title": {"text": function, "anchor": "middle"},
         "width": 420,
         "height": 260,
-        "transform": [{"filter": f"datum.function == '{function}'"}],
         "layer": layers if others else layers[2:],  # no layer without a point
     }
 

@@ -23,7 +23,7 @@ from plumbline.libraries import shorthand
 from plumbline.libraries.space import Space
 from plumbline.system import mistakes, toml, version
 from plumbline.system.toml import Document
-from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.errors import PlumblineError, UsageError, command_name
 from plumbline_db.records import Library
 
 _RANGE = ("min_version", "below_version")
@@ -55,7 +55,7 @@ def for_library(folder: Path, library: Library) -> Space:
             return space
     raise PlumblineError(
         f"no search space in {folder} fits {library.id}; set min_version and below_version of "
-        f"{path.name} so that one does, and compare it with `plumbline doctor`"
+        f"{path.name} so that one does, and compare it with `{command_name()} doctor`"
     )
 
 

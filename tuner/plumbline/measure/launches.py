@@ -24,7 +24,7 @@ from plumbline.settings.identity import now
 from plumbline.system.placement import Placement
 from plumbline_db import cost, events, runs, started
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.probe_records import Header, ProbeRecord
 from plumbline_db.records import Event, Failure, Run, Suite
 
@@ -369,7 +369,7 @@ class Series:
             raise PlumblineError(
                 f"three launches of {self._suite.name} failed and no case is to blame; the last "
                 f"one: {failure.text}\n{outcome.run.stderr[-1500:].strip()}\n"
-                "`plumbline doctor` tries the steps one by one; the same command goes on"
+                f"`{command_name()} doctor` tries the steps one by one; the same command goes on"
             )
         return False
 

@@ -12,7 +12,7 @@ from plumbline.overlap.suite import OverlapResult
 from plumbline.results.sides import Name, Side
 from plumbline_db import campaigns, machines, runs
 from plumbline_db.connection import Database
-from plumbline_db.errors import UsageError
+from plumbline_db.errors import UsageError, command_name
 from plumbline_db.records import Campaign, Library, Machine
 
 # Settings that say how something was measured, not how much; knobs do too.
@@ -62,7 +62,7 @@ def one(db: Database, id: str) -> Stored:
     """Raises UsageError that lists what there is."""
     known = {campaign.id: campaign for campaign in campaigns.every(db) if _is_overlap(campaign)}
     if id not in known:
-        listed = ", ".join(known) or "none (run `plumbline overlap` first)"
+        listed = ", ".join(known) or f"none (run `{command_name()} overlap` first)"
         raise UsageError(f"{db.path} holds no overlap campaign {id}; it holds: {listed}")
     return _stored(db, known[id])
 

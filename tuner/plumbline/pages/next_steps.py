@@ -30,7 +30,7 @@ class NextStep(msgspec.Struct, frozen=True):
 def of(db: Database, known: Sequence[Campaign]) -> list[NextStep]:
     """What concerns no single place, the most urgent step first."""
     if not known:
-        return [NextStep("The database holds no campaign yet.", "plumbline campaign")]
+        return [NextStep("The database holds no campaign yet.", typed("campaign"))]
     return [*_watched(db), *_unfinished(db, known)]
 
 
@@ -39,7 +39,7 @@ def _watched(db: Database) -> list[NextStep]:
     if not waiting:
         return []
     text = f"{counted(len(waiting), 'watched cell')} may have changed."
-    return [NextStep(text, "plumbline watch --status", waiting[-1].campaign)]
+    return [NextStep(text, typed("watch", "--status"), waiting[-1].campaign)]
 
 
 def _unfinished(db: Database, known: Sequence[Campaign]) -> list[NextStep]:
@@ -70,18 +70,18 @@ def of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[NextS
         steps.append(NextStep(text, command, each.in_force))
     elif before and "after" not in each.stages and violated:
         text = "Nothing was searched yet. To search what removes the violations:"
-        steps.append(NextStep(text, f"plumbline campaign --nprocs {place.nprocs}", before.newest))
+        steps.append(NextStep(text, typed("campaign", "--nprocs", place.nprocs), before.newest))
     if before is None:
         return steps
     undecided = sum(count.undecided for count in counts)
     if undecided > _UNDECIDED * before.cells:
         text = f"{undecided} of {before.cells} cells are undecided. More launches decide:"
-        command = f"plumbline verify --nprocs {place.nprocs} --launches-max 60"
+        command = typed("verify", "--nprocs", place.nprocs, "--launches-max", 60)
         steps.append(NextStep(text, command, before.newest))
     if days(before.newest_measured, now) > OLD_DAYS:
         text = f"The newest table is older than {OLD_DAYS} days. To measure it again:"
         steps.append(
-            NextStep(text, f"plumbline campaign --nprocs {place.nprocs} --new", before.newest)
+            NextStep(text, typed("campaign", "--nprocs", place.nprocs, "--new"), before.newest)
         )
     return steps
 

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from plumbline.core import guidelines
+from plumbline.explain import before_after
 from plumbline.pages.run import counted
 from plumbline.pages.visit import Visit, Word
 from plumbline_db import verdicts
@@ -47,7 +48,6 @@ class TableRow(msgspec.Struct, frozen=True):
         return max((cell.ratio or 1.0 for cell in self.violated), default=0.0)
 
 
-_STEPS = (1.25, 2.0, 4.0)  # ratios from which a colour is darker
 _WORST = {"violated": 2, "undecided": 1, "holds": 0}
 
 
@@ -109,7 +109,7 @@ def step(verdict: Verdict) -> str:
     """The class of a cell: of a violated one, how much slower it is, in four steps."""
     if verdict.verdict != "violated":
         return verdict.verdict
-    return f"violated step-{1 + sum((verdict.ratio or 1.0) >= least for least in _STEPS)}"
+    return f"violated step-{1 + before_after.step(verdict.ratio)}"
 
 
 def sides(verdict: Verdict) -> str:

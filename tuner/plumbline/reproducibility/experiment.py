@@ -31,7 +31,7 @@ from plumbline.system.placement import here
 from plumbline.verify.estimators import ESTIMATORS
 from plumbline_db import measurements
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.records import Campaign, Suite
 
 # A budget ends the trials no earlier, as a spread of fewer says little.
@@ -217,7 +217,8 @@ class _Series:
                     f"three launches of {self._suite.name} failed, the last one: "
                     f"{failure.text}\n"
                     f"{outcome.run.stderr[-1500:].strip()}\n{blame}"
-                    "`plumbline doctor` tries the steps one by one; the same command goes on"
+                    f"`{command_name()} doctor` tries the steps one by one; "
+                    "the same command goes on"
                 )
 
 

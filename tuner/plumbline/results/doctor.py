@@ -27,7 +27,7 @@ from plumbline.system.machine import processing_units
 from plumbline.system.words import counted
 from plumbline_db import file_system
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.probe_records import Header, ProbeRecord
 
 
@@ -91,7 +91,7 @@ def _applied(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         campaigns = ", ".join(source.campaign.named for source in applied.sources)
         text = f"generation {applied.number} of {applied.name} is applied (--{state.scope}): "
         if state.other is not None:
-            remedy = f"plumbline rollback --{state.scope} takes it out"
+            remedy = f"{command_name()} rollback --{state.scope} takes it out"
             yield Finding("applied", "warns", f"{text}{campaigns}; {state.other}; {remedy}")
             continue
         yield Finding("applied", "notes", text + campaigns)

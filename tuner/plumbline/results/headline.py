@@ -4,6 +4,7 @@ and how many only in some. Pure."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from plumbline.system.words import counted
 from plumbline_db.records import Verdict
@@ -14,6 +15,15 @@ _WORDS = {
     "stream": "in a stream of calls",
     "synchronised": "where all ranks start together",
 }
+
+
+class ViolationChange(NamedTuple):
+    """Violated cells of two tables. `removed`: those of the first that hold in the last."""
+
+    before: int
+    removed: int
+    new: int
+    after: int
 
 
 def everywhere(table: Iterable[Verdict]) -> list[Verdict]:
@@ -36,15 +46,21 @@ def standing(table: Sequence[Verdict], use: str) -> str:
 def change(before: Sequence[Verdict], after: Sequence[Verdict], use: str) -> str:
     """Return the sentence about the first and the last table:
     `violations: 12 removed of 13; 9 more are violated only after a barrier`."""
+    counts = changed(before, after)
+    found = "no violations"
+    if counts.before or counts.after:
+        found = f"violations: {counts.removed} removed of {counts.before}"
+    if counts.new:
+        found += f", {counts.new} new"
+    return found + _undecided(after) + more(after, use)
+
+
+def changed(before: Sequence[Verdict], after: Sequence[Verdict]) -> ViolationChange:
+    """Return how many cells are violated in the first and in the last table."""
     first = {_cell(verdict) for verdict in everywhere(before)}
     last = {_cell(verdict) for verdict in everywhere(after)}
     held = {_cell(each) for each in after if each.verdict == "holds" and not each.depends}
-    found = "no violations"
-    if first or last:
-        found = f"violations: {len(first & held)} removed of {len(first)}"
-    if new := len(last - first):
-        found += f", {new} new"
-    return found + _undecided(after) + more(after, use)
+    return ViolationChange(len(first), len(first & held), len(last - first), len(last))
 
 
 def _undecided(table: Iterable[Verdict]) -> str:

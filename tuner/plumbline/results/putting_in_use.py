@@ -12,7 +12,7 @@ from plumbline.libraries import ReadsParameterFiles, families
 from plumbline.system.placement import Placement
 from plumbline_db import exports, machines
 from plumbline_db.connection import Database
-from plumbline_db.errors import typed
+from plumbline_db.errors import command_name, typed
 from plumbline_db.layout import is_simulated
 from plumbline_db.records import Campaign, Export, Library, Winner
 from plumbline_exporters import plumbline_sh
@@ -31,7 +31,7 @@ def commands(campaign: Campaign, library: Library, exported: Sequence[Export]) -
     sourced."""
     if is_simulated(campaign):
         return [UseCommand("a program", line) for line in _sourced(campaign, exported)]
-    run = f"plumbline run -- {_start(campaign, library)}"
+    run = f"{command_name()} run -- {_start(campaign, library)}"
     if campaign.imported_from:  # it is used where it is named, and its files are elsewhere
         run = typed("apply", "--user", "--campaign", campaign.id, "--dry-run")
     return [

@@ -26,7 +26,7 @@ from plumbline.results.compare import (
 from plumbline.results.sides import Side
 from plumbline.verify.design import Design
 from plumbline.verify.statistics import paired_ratio
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, command_name
 
 Change = Literal["slower", "faster", "equal", "not shown", "lost", "only in B"]
 # A look at a cell wants a result in as many of its pairs: less than what the next look adds.
@@ -64,7 +64,7 @@ def regressions(a: Side, b: Side, claim: RegressionClaim, how: How) -> list[Regr
     the launches of the sides do not take turns."""
     pairs, why = pairing(a, b)
     if pairs is None:
-        raise PlumblineError(f"{why}; measure them again: plumbline compare --measure A B")
+        raise PlumblineError(f"{why}; measure them again: {command_name()} compare --measure A B")
     left, right = (
         {cell: seconds_of(samples, how) for cell, samples in by_cell(side, how).items()}
         for side in (a, b)

@@ -16,7 +16,7 @@ from plumbline.measure import factors
 from plumbline_db import campaigns, machines, points, runs, table_samples, verdicts
 from plumbline_db import suites as stored_suites
 from plumbline_db.connection import Database
-from plumbline_db.errors import UsageError
+from plumbline_db.errors import UsageError, command_name
 from plumbline_db.records import Campaign, Library, Machine, Suite, Verdict
 from plumbline_db.runs import LaunchSamples, Surroundings
 
@@ -86,7 +86,7 @@ def read(db: Database, name: Name) -> Side:
         if name.campaign in {each.id for each in campaigns.foreign(db)}:
             raise UsageError(
                 f"{name.campaign} is what another program has printed, without samples: nothing "
-                "is tested with it; its curves are in the pages (`plumbline serve`, Curves)"
+                f"is tested with it; its curves are in the pages (`{command_name()} serve`, Curves)"
             )
         listed = ", ".join(known) or "none"
         raise UsageError(f"{db.path} holds no run {name.campaign}; it holds: {listed}")

@@ -15,7 +15,7 @@ from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import campaigns, hockney
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.errors import PlumblineError, UsageError, command_name
 from plumbline_db.probe_records import PingPong
 from plumbline_db.records import EXPLAINING
 
@@ -30,7 +30,7 @@ def twin_of(db: Database, campaign: str, selector: Selector, mpi_prefix: Path | 
         have = [campaign.id for campaign in campaigns.every(db) if hockney.get(db, campaign.id)]
         raise UsageError(
             f"{campaign} has no ping-pongs in {db.path}; there are {', '.join(have) or 'none'}; "
-            "`plumbline pingpong` measures them"
+            f"`{command_name()} pingpong` measures them"
         )
     pairs = ("other_node", "other_socket", "same_socket", "same_core")
     pair = next(name for name in pairs if any(trip.pair == name for trip in trips))

@@ -22,6 +22,7 @@ from plumbline.launch import allocation
 from plumbline.launch.simulation import known
 from plumbline.system import mistakes, modules, placement, toml
 from plumbline.system.toml import Document
+from plumbline_db.errors import command_name
 
 from . import CHOSEN, GROUPS, Settings, of_keys
 from .ranks import PLACES
@@ -107,7 +108,9 @@ def _of_allocation(values: Mapping[str, Any]) -> dict[str, Any]:
 def _profile(source: Document, path: Any) -> Any:
     """What the file says, in place of its name: a campaign does not change with the file."""
     if not isinstance(path, str) or not path:
-        raise source.refused("profile must name a file that `plumbline profile` has written")
+        raise source.refused(
+            f"profile must name a file that `{command_name()} profile` has written"
+        )
     return msgspec.to_builtins(profile_file.read(Path(path)))
 
 

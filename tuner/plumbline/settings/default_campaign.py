@@ -15,7 +15,7 @@ from plumbline.system.machine import this_machine
 from plumbline.system.words import counted
 from plumbline_db import campaigns, machines, winners
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError, typed
+from plumbline_db.errors import PlumblineError, command_name, typed
 from plumbline_db.records import Campaign, Library
 
 
@@ -41,7 +41,7 @@ def choose(db: Database, named: str | None, mpi_prefix: Path | None = None) -> C
         listed = ", ".join(campaign.named for campaign in campaigns.all_campaigns(db))
         raise PlumblineError(
             f"{db.path} holds no campaign that was measured here, only {listed}: name one with "
-            "--campaign, or run `plumbline campaign`"
+            f"--campaign, or run `{command_name()} campaign`"
         )
     if not those:
         return Choice(finished_last(own) or last)
@@ -78,7 +78,7 @@ def used(db: Database, campaign: Campaign, shown: Sequence[str]) -> str:
     if not those or those[-1].id in shown:
         return ""
     return (
-        f"the winners in use (`plumbline run`, `export`, `apply`) are those of "
+        f"the winners in use (`{command_name()} run`, `export`, `apply`) are those of "
         f"{described(db, those[-1])}; `{typed('results', '--campaign', those[-1].id)}` shows it"
     )
 

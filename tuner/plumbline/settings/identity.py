@@ -21,7 +21,7 @@ from plumbline.system import mistakes
 from plumbline.system.placement import Placement
 from plumbline_db import campaigns, machines, regular
 from plumbline_db.connection import Database
-from plumbline_db.errors import UsageError
+from plumbline_db.errors import UsageError, command_name
 from plumbline_db.order import by_number
 from plumbline_db.records import Campaign
 
@@ -50,7 +50,7 @@ def begin(
     if unknown:
         raise UsageError(
             f"variants: there is no {', '.join(sorted(unknown))}; names stand without parameters, "
-            "`plumbline variants` shows them"
+            f"`{command_name()} variants` shows them"
         )
     left_out = set(settings.fixed.environment)  # they stand in the settings
     placement = settings.ranks.placement(toolchain.launcher.processing_units())
@@ -223,7 +223,7 @@ def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
     if others:
         raise UsageError(
             f"guidelines: {', '.join(others)}: of benchmarks of overlap, not of collectives; "
-            "`plumbline overlap tune` verifies and tunes them"
+            f"`{command_name()} overlap tune` verifies and tunes them"
         )
     unknown = sorted(set(asked) - known, key=by_number)
     if unknown:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.records import Campaign
 
 from . import GROUP_OF, Settings, of_keys
@@ -38,8 +38,8 @@ def to_start(campaign: Campaign) -> Settings:
     if campaign.imported_from and asked:
         raise PlumblineError(
             f"campaign {campaign.named} asks for {', '.join(asked)}: what an imported campaign "
-            "asks for is not done here; `plumbline export` and `plumbline apply` use its winners "
-            "alone"
+            f"asks for is not done here; `{command_name()} export` and `{command_name()} apply` "
+            "use its winners alone"
         )
     return settings
 

@@ -19,7 +19,7 @@ from plumbline.settings import Settings
 from plumbline.settings.way_of_use import BARRIER
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.records import Machine
 
 
@@ -229,7 +229,10 @@ def variants_tried(
 
 
 # What to do about them.
-OUT = "take it out while a campaign runs (what plumbline apply put there: plumbline rollback)"
+OUT = (
+    f"take it out while a campaign runs (what {command_name()} apply put there: "
+    f"{command_name()} rollback)"
+)
 
 
 def set_by_site(toolchain: Toolchain) -> list[str]:
@@ -260,15 +263,15 @@ def list_of(
         said = f"{done.stdout}\n{done.stderr}".strip()[-_MOST_SAID:]
         raise PlumblineError(
             f"{probe} --list ended with status {done.status} and said: {said or 'nothing'}\n"
-            "If it was built for something else than what is installed here: `plumbline build` "
-            "(`make build`)"
+            f"If it was built for something else than what is installed here: "
+            f"`{command_name()} build` (`make build`)"
         )
     try:
         found = msgspec.json.decode(done.stdout, type=Catalogue)
     except (ValueError, msgspec.ValidationError) as error:
         raise PlumblineError(
             f"{probe} --list does not answer as this version expects ({error}); "
-            "run `plumbline build` (`make build`) again"
+            f"run `{command_name()} build` (`make build`) again"
         ) from error
     forms = [form.variant for form in found.forms]
     return msgspec.structs.replace(found, variants=[*found.variants, *forms])

@@ -10,7 +10,7 @@ from plumbline.core.variant_spec import variant_name
 from plumbline.measure.refine import Refinement, grid
 from plumbline.settings.toolchain import Catalogue
 from plumbline.suites.description import AskedSuite
-from plumbline_db.errors import UsageError
+from plumbline_db.errors import UsageError, command_name
 
 
 class NamedOperation(NamedTuple):
@@ -58,7 +58,7 @@ def operations(suite: AskedSuite, catalogue: Catalogue) -> list[NamedOperation]:
         else:
             raise UsageError(
                 f"{where}: {name} is no function of MPI that the probe knows, and none of our "
-                "variants (`plumbline variants` lists both)"
+                f"variants (`{command_name()} variants` lists both)"
             )
     return found
 

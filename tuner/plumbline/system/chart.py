@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 # The language of the specifications; vl-convert carries several versions.
 _VERSION = "5.20"
@@ -19,6 +19,56 @@ IN_POWERS_OF_TWO = (
     "datum.value >= 1024 ? datum.value / 1024 + ' Ki' : datum.value"
 )
 """The labels of an axis of bytes."""
+
+
+class Palette(NamedTuple):
+    """The colours of a chart. `steps`: slower by how much, four of them, the smallest first."""
+
+    ground: str
+    text: str
+    line: str
+    default: str
+    winner: str
+    others: str
+    holds: str
+    undecided: str
+    steps: tuple[str, str, str, str]
+
+    def config(self) -> dict[str, Any]:
+        """Return what a specification has in `config`, so that its texts and lines have them."""
+        words = {"labelColor": self.text, "titleColor": self.text}
+        return {
+            "background": self.ground,
+            "font": "sans-serif",
+            "axis": words | {"gridColor": self.line, "domainColor": self.text},
+            "legend": words,
+            "title": {"color": self.text, "subtitleColor": self.text},
+            "view": {"stroke": self.line},
+        }
+
+
+LIGHT = Palette(
+    ground="#ffffff",
+    text="#222222",
+    line="#d5dade",
+    default="#1b6ca8",
+    winner="#d1761f",
+    others="#b8b8b8",
+    holds="#edf0f3",
+    undecided="#f2e2a8",
+    steps=("#f5b5ac", "#e0685f", "#b52a2c", "#6f0716"),
+)
+DARK = Palette(
+    ground="#14181c",
+    text="#e4e8eb",
+    line="#39424a",
+    default="#6db5ee",
+    winner="#f29a52",
+    others="#6c757d",
+    holds="#252c33",
+    undecided="#5c5218",
+    steps=("#7a3338", "#b8443f", "#ec7b70", "#ffc9c1"),
+)
 
 
 def log_bytes(sizes: Sequence[int]) -> dict[str, Any]:
@@ -54,17 +104,6 @@ def drawn(spec: Mapping[str, Any], path: Path) -> bytes:
     if path.suffix == ".pdf":
         return bytes(vl_convert.vegalite_to_pdf(dict(spec), vl_version=_VERSION))
     return render(spec).encode()
-
-
-def converted(svg: str, path: Path) -> bytes:
-    """As `drawn`, of what is SVG already."""
-    if path.suffix not in (".png", ".pdf"):
-        return svg.encode()
-    import vl_convert
-
-    if path.suffix == ".png":
-        return bytes(vl_convert.svg_to_png(svg, scale=_SHARP))
-    return bytes(vl_convert.svg_to_pdf(svg))
 
 
 def script() -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline_db.errors import PlumblineError, typed
+from plumbline_db.errors import PlumblineError, command_name, typed
 from plumbline_db.records import Library
 
 
@@ -29,7 +29,11 @@ class Layout(msgspec.Struct, frozen=True):
         """Against a program that is missing; `mpicc`: the library's own, where it is known."""
         if self.own is None:
             return f"`make build MPICC={shlex.quote(str(mpicc)) if mpicc else '<its mpicc>'}`"
-        return f"`{typed('build', mpicc)}`" if mpicc else "`plumbline build --mpi <its prefix>`"
+        return (
+            f"`{typed('build', mpicc)}`"
+            if mpicc
+            else f"`{command_name()} build --mpi <its prefix>`"
+        )
 
     def probe(self, build_id: str, mpicc: Path | None = None) -> Path:
         """`mpicc`: the library's own, where it is known."""
@@ -49,7 +53,7 @@ class Layout(msgspec.Struct, frozen=True):
         """The compiled core of `plumbline detect`, which is one for all MPI libraries."""
         path = self._found("detection", "libdetection.so")
         if not path.is_file():
-            command = "`make build`" if self.own is None else "`plumbline build`"
+            command = "`make build`" if self.own is None else f"`{command_name()} build`"
             raise PlumblineError(f"{path} is missing: build it with {command}")
         return path
 
