@@ -76,7 +76,7 @@ def test_each_cell_has_the_colour_of_its_worst_guideline() -> None:
 def test_the_curve_is_of_the_function_that_gained_most() -> None:
     svg = chart.render(before_after.specification([tables()]))
     assert ">MPI_Scan<" in svg and ">MPI_Bcast<" not in svg
-    for series in ("default", "winner", "lower bound"):
+    for series in ("default", "winner", "lower bound with messages"):
         assert f"series: {series};" in svg
     microseconds = re.findall(r"run time, µs: ([\d.]+); series: winner", svg)
     assert {float(one) for one in microseconds} == {5.0}

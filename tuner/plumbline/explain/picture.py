@@ -15,7 +15,7 @@ from plumbline.system.chart import Palette
 
 DEFAULT, WINNER, OTHERS = "default", "winner", "other candidates"
 MODEL_OF_DEFAULT, MODEL_OF_WINNER = "default, by the model", "winner, by the model"
-FLOOR = "lower bound"
+FLOOR = "lower bound with messages"  # memory that ranks share may be faster
 
 
 def _series(palette: Palette) -> dict[str, tuple[str, list[int], str]]:

@@ -208,15 +208,16 @@ class Rounds:
                 found += self._layer(
                     around, step, targets, verdicts, found, further, refine=refine()
                 )
-        limit, step = 1 + self._settings.claims.tolerance, len(layers)
+        limit, step, alone = 1 + self._settings.claims.tolerance, len(layers), False
         while self._is_dear and refine():
             becomes = as_promised(found, self._sizes)
             table = broken(verdicts, becomes, self._order.made_of, limit)
             targets = worth(self._left(self._wanted(table)), self._weights)
             further = self._favourites(around, found, set(targets))
-            if not targets and not further:
+            # What favourites alone win asks for no further part: there would be one after another.
+            if not targets and (alone or not further):
                 break
-            step += 1
+            alone, step = not targets, step + 1
             found += self._layer(around, step, targets, table, found, further, refine=refine())
         return found
 
