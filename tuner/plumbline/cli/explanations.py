@@ -62,7 +62,8 @@ def show(
     else:
         known = guidelines.load()
         for one, explanation in zip(reports, found, strict=True):
-            common.show(tables.heading(one), *of(explanation, known, all_rows=all_rows))
+            shown = of(explanation, known, all_rows=all_rows)
+            common.show(tables.heading(one), *shown, fit=True)
 
 
 def of(found: Explanation, known: Guidelines, *, all_rows: bool) -> Iterator[RenderableType]:

@@ -261,7 +261,7 @@ def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
     """A row an amount of work, the largest first, a column a size. Of `load` a row a number of
     threads, and slowdowns in place of ratios."""
     from plumbline.overlap import ranks
-    from plumbline.verify.grid import size_head
+    from plumbline.verify.grid import size_heads
 
     of = [cell for cell in cells if cell.bench == bench]
     sizes = sorted({result.bytes for result in of})
@@ -269,8 +269,8 @@ def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
     load = bench == LOAD
     heading = "threads" if load else "work µs"
     table.add_column(heading, justify="right", min_width=len(bench))
-    for size in sizes:
-        table.add_column(size_head(size), justify="right")
+    for head in size_heads(sizes):
+        table.add_column(head, justify="right")
     up = {result: result.threads if load else result.work_ns / 1000 for result in of}
     for amount in sorted(set(up.values()), reverse=True):
         row = {

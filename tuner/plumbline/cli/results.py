@@ -87,12 +87,12 @@ def command(
         common.print_json(report.documents(found, all_cells=all_rows))
         return
     if picture is None and not all_rows and len(found) == 1:
-        for line in digest.lines(found[0], guidelines.load(), digest.columns()):
+        for line in digest.lines(found[0], guidelines.load(), common.columns()):
             click.echo(line)
         return
     shown = tables.of_all(found, guidelines.load(), all_rows=all_rows, notes=picture is None)
     if picture is None:
-        common.show(*shown)
+        common.show(*shown, fit=True)
     else:
         from .picture import write_picture
 

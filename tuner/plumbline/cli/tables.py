@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -10,6 +11,7 @@ from rich.text import Text
 
 from plumbline.core.guidelines import Guidelines
 from plumbline.results.behind import Behind
+from plumbline.results.remaining import Remaining
 from plumbline.results.report import Report, timed_share
 from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
@@ -21,12 +23,17 @@ from plumbline.verify.summary import summary_table
 from plumbline.verify.table import before_after_table, violation_table
 from plumbline_db.cost import Spent
 from plumbline_db.layout import fixed, layout, use
+from plumbline_db.order import by_number
 from plumbline_db.records import Winner, Wrong
 from plumbline_exporters import bundle
 
 from . import common
 
 _HEAVY = 0.01  # of the application's work
+_OF_SEARCH = ["in the search", "of default", "of right side"]
+
+T = TypeVar("T")
+K = TypeVar("K")
 
 
 def heading(report: Report) -> Text:
@@ -136,14 +143,11 @@ def of(
     if texts := report.notes():
         yield Text()
         yield Text("\n".join(texts))
-    if report.behind:
-        yield Text()
-        yield behind(report.behind)
-    remaining = report.remaining()
-    if remaining and report.searches:
-        yield Text()
-        yield _remaining(report, guidelines)
     yield Text()
+    if report.behind:
+        yield from behind(report.behind)
+    if report.searches and (left := report.remaining()):
+        yield from remaining(left, guidelines)
     yield facts(report)
 
 
@@ -187,7 +191,9 @@ def _layout(report: Report) -> str:
 
 def winners(report: Report, guidelines: Guidelines) -> Table:
     table = common.titled(
-        "Winners", ("function", "bytes", "configuration", "speed-up, cold", "removes")
+        "Winners",
+        ("function", "bytes", "configuration", "speed-up, cold", "removes"),
+        whole=("speed-up, cold",),
     )
     for winner in in_order(report.winners):
         table.add_row(
@@ -212,30 +218,48 @@ def _removed(winner: Winner, guidelines: Guidelines) -> str:
         guideline, _, size = name.partition("@")
         sizes.setdefault(guideline, []).append(size)
     words = [
-        named(guideline, guidelines) + (f" ({', '.join(those)} B)" if all(those) else "")
+        named(guideline, guidelines)
+        + (f" ({', '.join(sorted(those, key=by_number))} B)" if all(those) else "")
         for guideline, those in sizes.items()
     ]
     return "; ".join(words) or "none for certain"
 
 
-def named(guideline: str, guidelines: Guidelines) -> str:
-    """Its id and its name; the id alone where nobody knows it."""
-    return " ".join(dict.fromkeys([guideline, guideline_label(guideline, guidelines)]))
+def named(guideline: str, guidelines: Guidelines, function: str = "") -> str:
+    """`GL3 Gather ⪯ Allgather`, and with a function that its name lacks `GL2 A(n) ⪯ k A(n / k) of
+    Gather`; the id alone where nobody knows the guideline."""
+    name = " ".join(dict.fromkeys([guideline, guideline_label(guideline, guidelines)]))
+    short = function.removeprefix("MPI_")
+    return name if short in name else f"{name} of {short}"
 
 
-def behind(found: Sequence[Behind]) -> Table:
-    """Cells that what was measured could make faster, and why it was not taken."""
-    table = common.titled(
-        "Behind the best that was measured",
-        ("function", "bytes", "in force", "times as long as", "the best", "why"),
-    )
-    for behind in found:
-        best = common.short(behind.best)
-        own = common.short(behind.in_force)
-        table.add_row(
-            behind.function, str(behind.bytes), own, f"{behind.factor:.2f}", best, behind.why
+def behind(found: Sequence[Behind]) -> Iterator[RenderableType]:
+    """Cells that what was measured could make faster, by the reason why it was not taken."""
+    yield Text("Behind the best that was measured", style="bold")
+    for why, those in _grouped(found, lambda each: each.why).items():
+        table = common.titled(
+            f"{why}:", ("function", "bytes", "in force", "times as long as", "the best")
         )
-    return table
+        rows = _grouped(those, lambda each: (each.function, each.in_force, each.best))
+        for (function, in_force, best), cells in rows.items():
+            factors = [f"{each.factor:.2f}" for each in cells]
+            table.add_row(
+                function,
+                ", ".join(str(size) for size in sorted(each.bytes for each in cells)),
+                common.short(in_force),
+                "-".join(dict.fromkeys([min(factors), max(factors)])),
+                common.short(best),
+            )
+        yield table
+        yield Text()
+
+
+def _grouped(found: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """In the order of the first of each group."""
+    groups: dict[K, list[T]] = {}
+    for each in found:
+        groups.setdefault(key(each), []).append(each)
+    return groups
 
 
 def wrong(found: Sequence[Wrong]) -> Table:
@@ -360,16 +384,25 @@ def facts(report: Report) -> Text:
     return Text("\n".join(lines))
 
 
-def _remaining(report: Report, guidelines: Guidelines) -> Table:
-    table = common.titled(
-        "Violations that remain", ("guideline", "function", "bytes", "ratio", "why")
-    )
-    for verdict, reason in report.remaining():
-        table.add_row(
-            named(verdict.guideline, guidelines),
-            verdict.function,
-            str(verdict.bytes),
-            f"{verdict.ratio:.2f}" if verdict.ratio is not None else "",
-            reason,
-        )
-    return table
+def remaining(found: Sequence[Remaining], guidelines: Guidelines) -> Iterator[RenderableType]:
+    """Violations that are left, by the reason; in the search the winner in force, or the fastest
+    candidate."""
+    yield Text("Violations that remain", style="bold")
+    for why, those in _grouped(found, lambda each: each.reason).items():
+        heads = ["guideline", "bytes", "ratio"]
+        tried = any(each.configuration for each in those)
+        heads += _OF_SEARCH if tried else []
+        table = common.titled(f"{why}:", heads, whole=("ratio", "of default"))
+        for each in those:
+            verdict, trial = each.verdict, each.trial
+            words = [
+                named(verdict.guideline, guidelines, verdict.function),
+                str(verdict.bytes),
+                with_interval(verdict.ratio, verdict.ratio_low, verdict.ratio_high),
+                common.short(each.configuration),
+                with_interval(trial.ratio, trial.ratio_low, trial.ratio_high) if trial else "",
+                with_interval(each.of_right_side, None, None),
+            ]
+            table.add_row(*words[: len(table.columns)])
+        yield table
+        yield Text()
