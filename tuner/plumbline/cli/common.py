@@ -168,7 +168,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def columns() -> int:
-    """How wide lines are: what COLUMNS says, or as the terminal; 80 in a pipe."""
+    """Return the width of lines: what COLUMNS says, or that of the terminal; 80 in a pipe."""
     return shutil.get_terminal_size().columns
 
 

@@ -17,7 +17,7 @@ from plumbline_db.errors import typed
 from plumbline_db.records import Verdict, Winner
 from plumbline_exporters import bundle
 
-from . import common, tables
+from . import campaign_texts, common
 
 _MOST_OF_WINNERS = 24  # lines
 _MOST_OF_GUIDELINES = 12
@@ -25,7 +25,7 @@ _MOST_OF_GUIDELINES = 12
 
 def lines(report: Report, guidelines: Guidelines, width: int) -> list[str]:
     """Of a campaign; lines are as long as `width`, and no word is broken over two of them."""
-    found = tables.heading(report).plain.splitlines()
+    found = campaign_texts.heading(report).splitlines()
     if report.winners:
         found += ["", "Winners, cold: function, bytes, times as fast [95 %], configuration"]
         found += _first(_winners(report.winners), _MOST_OF_WINNERS, width, "")
@@ -36,7 +36,7 @@ def lines(report: Report, guidelines: Guidelines, width: int) -> list[str]:
         rows = _by_guideline(left, guidelines)
         found += _first(rows, _MOST_OF_GUIDELINES, width, " guideline")
     if report.saving is not None:
-        found += ["", tables.saved(report.saving).plain]
+        found += ["", campaign_texts.saved(report.saving)]
     found += ["", *summary(report)]
     return [part for line in found for part in _wrapped(line, width)]
 
@@ -77,7 +77,7 @@ def _winners(winners: Sequence[Winner]) -> list[str]:
             with_interval(winner.speedup, winner.speedup_low, winner.speedup_high),
             common.short(label(winner.variant, winner.configuration)),
         )
-        for winner in tables.in_order(winners)
+        for winner in campaign_texts.in_order(winners)
     ]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     widths[-1] = 0
@@ -95,13 +95,13 @@ def _by_guideline(verdicts: Sequence[Verdict], guidelines: Guidelines) -> list[s
         of_key = [each for each in verdicts if (each.guideline, each.function) == key]
         most = max(of_key, key=lambda each: each.ratio or 0.0)
         worst = with_interval(most.ratio, most.ratio_low, most.ratio_high)
-        name = tables.named(key[0], guidelines, key[1])
+        name = campaign_texts.named(key[0], guidelines, key[1])
         rows.append(f"  {name}: {counted(count, 'size')}" + (f", {worst}" if worst else ""))
     return rows
 
 
 def _first(rows: Sequence[str], most: int, width: int, thing: str) -> Iterator[str]:
-    """As many rows as have room in `most` lines, then how many more there are."""
+    """Return the rows that have room in `most` lines, then the number of the others."""
     used = 0
     for number, row in enumerate(rows):
         used += len(_wrapped(row, width))

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from plumbline.measure.event_kinds import NO_TIME
 from plumbline.results import saving
 from plumbline.results.behind import LOST, NOT_CLEAR, Behind, behind, whole_functions
 from plumbline.results.saving import Saving
-from plumbline.search.budget import NO_TIME
 from plumbline.search.outcome import candidates, deciding, fastest, first_of, is_of, label, nothing
 from plumbline.search.space.cells import Target
 from plumbline_db import events, machines, searches, winners
@@ -35,7 +35,7 @@ class Remaining(msgspec.Struct, frozen=True):
 
 
 class Searched(msgspec.Struct, frozen=True):
-    """What a campaign did about violations. `searches` are in the order of the rounds."""
+    """The measures of a campaign against violations. `searches` are in the order of the rounds."""
 
     searches: Sequence[Search]
     winners: Sequence[Winner]

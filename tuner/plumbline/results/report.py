@@ -12,16 +12,15 @@ import msgspec
 from plumbline.core import guidelines
 from plumbline.measure import other_work
 from plumbline.measure.conditions import Conditions, Weakness, of_refusals, of_starts, summary
-from plumbline.measure.launches import PUT_ASIDE
+from plumbline.measure.event_kinds import NO_TIME, NOT_ASKED, PUT_ASIDE
 from plumbline.measure.settling import Start, named
 from plumbline.results import headline, saving, spread
 from plumbline.results.behind import Behind, behind, whole_functions
 from plumbline.results.remaining import Remaining, Searched
 from plumbline.results.saving import Saving
-from plumbline.search.budget import NO_TIME, NOT_ASKED
 from plumbline.search.outcome import label
 from plumbline.settings.cases import EVERY
-from plumbline.verify.summary import as_json
+from plumbline.verify.document import as_json
 from plumbline_db import (
     campaigns,
     command_lines,
@@ -78,7 +77,6 @@ class Report(msgspec.Struct, frozen=True):
     saving: Saving | None = None
     wrong: list[Wrong] = []
     placed: list[str] = []  # how ranks were started (plumbline_db.started)
-    behind: list[Behind] = []
     hours: spread.Hours | None = None  # what the intervals of `winners` are widened by
 
     def of_benchmarks(self) -> bool:
@@ -94,15 +92,23 @@ class Report(msgspec.Struct, frozen=True):
             return headline.standing(self.after, way)
         return headline.change(self.before, self.after, way)
 
-    def remaining(self) -> list[Remaining]:
-        """Violations that are left, each with what its search found, and why it was not enough."""
+    def remaining(self, slower: Sequence[Behind] | None = None) -> list[Remaining]:
+        """Return the violations that are left, each with what its search found, and why it was not
+        enough. `slower`: what `behind` has returned; None: it is called."""
         if self.of_benchmarks():
             whole = [each for each in self.searches if each.function == EVERY_FUNCTION]
             why = whole[-1].reason if whole else "not searched"
             left = [verdict for verdict in self.after or [] if verdict.verdict == "violated"]
             return [Remaining(verdict, why) for verdict in left]
-        did = Searched(self.searches, self.winners, self.events, self.behind, self.saving)
+        slower = self.behind() if slower is None else slower
+        did = Searched(self.searches, self.winners, self.events, slower, self.saving)
         return did.remaining(self.after or [])
+
+    def behind(self) -> list[Behind]:
+        """Return the cells whose answer is behind the best that their search has measured."""
+        if self.after is None:
+            return []
+        return behind(self.searches, self.winners, whole_functions(self.library))
 
     def without_cells(self) -> list[str]:
         """Guidelines that were asked for by id, and that nothing here could be compared for."""
@@ -177,7 +183,6 @@ def read(db: Database, campaign_id: str | None) -> Report:
         saving=saving.of(db, campaign, after, kept),
         wrong=runs.wrong(db, campaign.id),
         placed=started.lines(db, campaign.id),
-        behind=behind(found, kept, whole_functions(library)) if finished else [],
         hours=hours,
     )
 
@@ -204,6 +209,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
     """`all_cells` puts every verdict under `cells_all`, not only the violations."""
     campaign = report.campaign
     names = guidelines.load().names()
+    slower = report.behind()
     concerned = dict.fromkeys(verdict.guideline for verdict in report.before)
     return {
         "campaign": campaign.id,
@@ -231,8 +237,8 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "hours": None if report.hours is None else report.hours.document(),
         "not_proven": report.not_proven(),
         "application": msgspec.to_builtins(report.saving),
-        "remaining": [_remaining(each, names) for each in report.remaining()],
-        "behind": msgspec.to_builtins(report.behind),
+        "remaining": [_remaining(each, names) for each in report.remaining(slower)],
+        "behind": msgspec.to_builtins(slower),
         "exports": [msgspec.to_builtins(export) for export in report.exports],
         "events": [msgspec.to_builtins(event) for event in report.events],
         "conditions": msgspec.to_builtins(report.conditions),

@@ -104,13 +104,13 @@ def _ratio(trial: Trial) -> float:
 
 
 def fastest(trials: Sequence[Trial]) -> Trial | None:
-    """The one with the least time; None where none has a time."""
+    """Return the trial with the least time; None where none has a time."""
     measured = [trial for trial in trials if trial.ratio is not None]
     return min(measured, key=_ratio, default=None)
 
 
 def candidates(trials: Sequence[Trial]) -> int:
-    """How many different ones the trials are of."""
+    """Return the number of different candidates in the trials."""
     return len({(trial.variant, *sorted(trial.knobs.items())) for trial in trials})
 
 

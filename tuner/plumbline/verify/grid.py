@@ -67,8 +67,8 @@ def of_before_and_after(
 
 
 def size_heads(sizes: Sequence[int]) -> list[str]:
-    """In one style: 512, 1k, 100k, 1M where each size above 1024 is a multiple of 1024, else all in
-    bytes."""
+    """Return heads in one style: 512, 1k, 100k, 1M where each size above 1024 is a multiple of it,
+    else bytes."""
     if any(size > 1024 and size % 1024 for size in sizes):
         return [str(size) for size in sizes]
     return [_short(size) for size in sizes]
