@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING
 
 from plumbline_db.errors import PlumblineError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 _HEAD = 9  # bytes before a list that stands alone: width, least
 _MOST_BYTES = 2**22  # of a text; one that is longer was not written here
@@ -23,6 +25,8 @@ _WHOLE = {1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8"}
 def packed(values: ArrayLike) -> tuple[int, bytes]:
     """The least value (0: there is none), and the others less that. Values that are all equal take
     no bytes. OverflowError when one does not fit 64 bits."""
+    import numpy as np
+
     every = np.asarray(values, dtype="<i8")
     if not len(every):
         return 0, b""
@@ -42,11 +46,15 @@ def whole_bytes(values: NDArray[np.uint64]) -> bytes:
 def unpacked(least: int, stored: bytes, count: int) -> NDArray[np.int64]:
     """The inverse of `packed` for so many values. Raises ValueError where they cannot be that
     many, or no integers of 64 bits."""
+    import numpy as np
+
     return numbers(stored, count).view("<i8") + np.int64(least)
 
 
 def numbers(stored: bytes, count: int) -> NDArray[np.uint64]:
     """The inverse of `whole_bytes`."""
+    import numpy as np
+
     if not stored:
         if not 0 <= count <= _MOST_EQUAL:
             raise ValueError(f"no bytes hold no {count} numbers")
@@ -82,6 +90,8 @@ def blob(values: Sequence[int]) -> bytes:
 
 def array(stored: bytes) -> NDArray[np.int64]:
     """The inverse of `blob`. Raises ValueError for what is none."""
+    import numpy as np
+
     if not stored:
         return np.zeros(0, "<i8")
     body = stored[_HEAD:]

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from plumbline_db import (
     campaigns,
@@ -79,6 +78,8 @@ def of(db: Statements, what: str, names: Sequence[str] = ()) -> Iterator[Part]:
 
 def _samples(db: Statements, campaign: str) -> Iterator[Part]:
     """A part a launch."""
+    import numpy as np
+
     launches = db.rows(
         """SELECT run.number FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign ORDER BY run.number""",
@@ -98,6 +99,8 @@ def _samples(db: Statements, campaign: str) -> Iterator[Part]:
 
 
 def _of_case(row: Sequence[Any], found: series.Series) -> Part:
+    import numpy as np
+
     blocks = found.layout.blocks
     warmups = [block.warmups for block in blocks]
     samples = [block.samples for block in blocks]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import cast
 
 import msgspec
-import numpy as np
 
 from plumbline_db import campaigns, columns
 from plumbline_db.blobs import array
@@ -47,6 +46,8 @@ class Hockney(Record, frozen=True):
 def half_trips(db: Statements, campaign: str, suites: Sequence[str]) -> list[HalfTrips]:
     """Of each class of pairs and size, by pair and size: per launch the median of half the round
     trips, in the launches of some suites. Launches that failed are left out."""
+    import numpy as np
+
     found: dict[tuple[str, int], dict[int, float]] = {}
     for number, pair, size, blob in db.rows(
         """SELECT run.number, p.pair, p.bytes, p.round_trips

@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from plumbline_db import columns, configurations, overlaps, rank_series, series, summaries, trust
 from plumbline_db.blobs import blob, text, times
@@ -27,6 +25,10 @@ from plumbline_db.probe_records import (
     Samples,
 )
 from plumbline_db.statements import Statements
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _readings = msgspec.json.Decoder(dict[str, KnobReading])
 

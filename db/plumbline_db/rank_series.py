@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from plumbline_db import columns
 from plumbline_db.blobs import packed, require_bytes, unpacked
 from plumbline_db.probe_records import ProbeRecord, RankSamples
 from plumbline_db.record import Record
 from plumbline_db.statements import Statements
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def put(db: Statements, rows: Mapping[int, int], records: Sequence[ProbeRecord]) -> None:
@@ -65,6 +68,8 @@ class RankTimes(Record, frozen=True):
 
 def medians(db: Statements, campaign: str, suites: Sequence[str]) -> list[RankTimes]:
     """Of results in the finished launches of some suites, by launch, case and rank."""
+    import numpy as np
+
     rows = db.rows(
         """SELECT c.measurement, c.launch_number, c.function, c.variant, c.bytes, c.ranks, r.rank,
                   r.n, r.least_ns, r.samples

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from plumbline_db import campaigns, columns, cost, measurements, series, trust
 from plumbline_db import suites as suite_rows
@@ -16,6 +14,10 @@ from plumbline_db.blobs import text, text_blob
 from plumbline_db.probe_records import Check, Footer, Header, Load, ProbeRecord, Refused, Samples
 from plumbline_db.records import AFTERWARDS, Case, Failure, Medians, Run, Suite, Wrong
 from plumbline_db.statements import Statements
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # What was asked for of a case, as `columns.read` takes it, and the tables that say it.
 _CASE = """p.function, p.variant, c.knobs, p.config, p.bytes, p.type, p.op, p.root, p.delay_ns,
@@ -258,6 +260,8 @@ def launch_samples(
     Only cases whose check is ok and whose samples were not refused, and of these only blocks that
     are of no transit. Launches are in order of
     `suites`, then of sequence; cases in order of first appearance."""
+    import numpy as np
+
     timed = _timed(db, campaign, suites, use, sizes, functions)
     every = [found for launches in timed.values() for those in launches.values() for found in those]
     kept = series.of(db, [measurement for measurement, _, _ in every])

@@ -6,11 +6,9 @@ and what becomes of their samples, is for those who ask."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from plumbline_db import columns, shapes
 from plumbline_db.blobs import packed, require_bytes, unpacked
@@ -18,6 +16,10 @@ from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.probe_records import Samples
 from plumbline_db.shapes import Layout
 from plumbline_db.statements import Statements
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class PrunedError(PlumblineError):

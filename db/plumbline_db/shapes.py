@@ -9,7 +9,6 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 
 from plumbline_db.blobs import numbers, whole_bytes
 from plumbline_db.probe_records import Samples
@@ -99,6 +98,8 @@ def _counts(blocks: Sequence[Samples]) -> tuple[list[Column], bytes]:
 
 def _stored(values: Sequence[int]) -> bytes:
     """As `whole_bytes`, which takes longer for a few small numbers."""
+    import numpy as np
+
     greatest = max(values)
     if greatest < 256:
         return bytes(values) if greatest else b""

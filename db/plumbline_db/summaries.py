@@ -4,14 +4,15 @@ for most."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from plumbline_db import columns
 from plumbline_db.probe_records import ProbeRecord, Samples, Transit
 from plumbline_db.statements import Statements
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Of the table, but for the measurement.
 FIELDS = (
@@ -73,6 +74,8 @@ def add(db: Statements, run_id: str, those: Mapping[int, Mapping[str, Any]]) -> 
 
 
 def _by_case(records: Iterable[ProbeRecord]) -> dict[int, dict[str, Any]]:
+    import numpy as np
+
     kept = list(records)
     first = {record.case: record.blocks for record in kept if isinstance(record, Transit)}
     times: dict[int, list[int]] = {}
@@ -94,6 +97,8 @@ def _by_case(records: Iterable[ProbeRecord]) -> dict[int, dict[str, Any]]:
 def of(samples: NDArray[np.int64]) -> list[dict[str, Any]]:
     """Of each row. A quantile is the shortest sample that so large a share does not exceed
     (definition 1 of Hyndman, Fan 1996), the median the usual one."""
+    import numpy as np
+
     n = samples.shape[1]
     ordered = np.sort(samples, axis=1)
     # As Python's own: exact where two are so long that their sum is no 64-bit integer.

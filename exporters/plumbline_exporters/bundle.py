@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from plumbline_db import campaigns, machines, started, winners
-from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import fixed, layout
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Campaign, Library, Machine, Winner
 from plumbline_exporters import quoting
+
+if TYPE_CHECKING:
+    from plumbline_db.connection import Database
 
 # In the head of every file, for the checksum of all that stands around it (registry.texts).
 SUM = "sum"
@@ -74,6 +76,8 @@ def load_bundle(
 ) -> Bundle:
     """The winners of a campaign (None: the one started last) as they are in the database, each of
     them let through by `refusal_of` the campaign's library."""
+    from plumbline_db import campaigns, machines, started, winners
+
     with db.snapshot():
         campaign = campaigns.get(db, campaign_id)
         machine = machines.machine(db, campaign.machine)

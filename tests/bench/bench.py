@@ -37,6 +37,7 @@ from tests.bench import monitored
 from tests.bench.figure import Figure
 from tests.bench.replaced import replaced
 from tests.bench.shared_window import shared_window
+from tests.bench.startup import startup
 from tests.exporters.prometheus import served
 from tests.verify.simulated import medians
 
@@ -256,6 +257,7 @@ FIGURES: list[Callable[[Toolchain], Iterator[Figure]]] = [
     verdicts,
     reproducibility,
     scrape,
+    startup,
 ]
 
 

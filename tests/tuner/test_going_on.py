@@ -11,8 +11,9 @@ import pytest
 
 from plumbline.campaign import loop
 from plumbline.campaign.going_on import GoingOn, go_on
+from plumbline.measure.event_kinds import LIMIT, NO_TIME
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.budget import LIMIT, NO_TIME, Budget
+from plumbline.search.budget import Budget
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline_db import campaigns, events, runs, searches, suites, verdicts

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.cli import tables as text_tables
+from plumbline.cli import campaign_texts
 from plumbline.results import report
 from plumbline.results.report import Report
 from plumbline.settings import Settings
@@ -70,8 +70,9 @@ def test_only_what_weighs_something_is_searched(done: Done) -> None:
         "MPI_Scan",
     }
     assert {(one.function, one.bytes) for one in done.report.searches} == {("MPI_Allreduce", HEAVY)}
-    (left,) = {why for one, why in done.report.remaining() if one.function == "MPI_Scan"}
-    assert left == "not searched: the application spends no time worth speaking of there"
+    left = [one for one in done.report.remaining() if one.verdict.function == "MPI_Scan"]
+    (why,) = {one.reason for one in left}
+    assert why == "not searched: the application spends no time worth speaking of there"
 
 
 def test_the_saving_is_what_was_planted(done: Done) -> None:
@@ -107,11 +108,11 @@ def test_results_say_it(done: Done) -> None:
         "MPI_Scan",
     ]
     assert done.report.saving is not None
-    sentence = str(text_tables.saved(done.report.saving))
+    sentence = campaign_texts.saved(done.report.saving)
     assert sentence.startswith("expected saving a run of mpirun -np 4 ./application: ")
     assert " of 100 s (0." in sentence
     unfinished = msgspec.structs.replace(done.report.saving, saving_seconds=None)
-    assert "known at the end" in str(text_tables.saved(unfinished))
+    assert "known at the end" in campaign_texts.saved(unfinished)
 
 
 def test_without_an_application_nothing_is_said(done: Done) -> None:

@@ -16,8 +16,9 @@ import pytest
 from rich.console import Console, RenderableType
 
 from plumbline.verify import grid
+from plumbline.verify.document import JSON_FIELDS, as_json
 from plumbline.verify.drawing import STYLES
-from plumbline.verify.summary import JSON_FIELDS, KindCount, as_json, summary_counts, summary_table
+from plumbline.verify.summary import KindCount, summary_counts, summary_table
 from plumbline.verify.table import (
     ASCII,
     UNICODE,
@@ -97,14 +98,14 @@ def test_violation_table() -> None:
     table = violation_table(
         BEFORE, PAPER, title="before: Open MPI 4.1.4, 4 ranks", oversubscribed=True
     )
-    assert natural_width(table) <= 120
-    check_golden("violations.txt", printed(table))
+    assert natural_width(table) <= 132
+    check_golden("violations.txt", printed(table, width=132))
 
 
 def test_all_rows() -> None:
     table = violation_table(BEFORE, PAPER, title="before", all_rows=True)
-    assert natural_width(table) <= 120
-    check_golden("all-rows.txt", printed(table))
+    assert natural_width(table) <= 132
+    check_golden("all-rows.txt", printed(table, width=132))
 
 
 def test_before_and_after() -> None:
@@ -126,7 +127,7 @@ def test_a_narrow_console_folds_and_hides_nothing() -> None:
 def test_every_size_is_there_at_every_width(width: int) -> None:
     text = printed(violation_table(BEFORE, PAPER, title="t"), width=width)
     heads = " ".join(line for line in text.splitlines() if line.strip().startswith("bytes")).split()
-    assert [head for head in heads if head != "bytes"] == [grid.size_head(n) for n in SIZES]
+    assert [head for head in heads if head != "bytes"] == grid.size_heads(SIZES)
 
 
 def test_ascii_terminals() -> None:
@@ -201,21 +202,24 @@ def test_one_table_shows_one_stage_and_one_number_of_ranks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "head"),
+    ("sizes", "heads"),
     [
-        (0, "0"),
-        (1000, "1000"),
-        (1024, "1k"),
-        (1500, "1500"),
-        (2048, "2k"),
-        (10000, "10000"),
-        (102400, "100k"),
-        (1048576, "1M"),
-        (1572864, "1536k"),
+        ([0, 512, 1000, 1024, 2048, 102400], "0 512 1000 1k 2k 100k"),
+        ([1024, 1048576, 1572864], "1k 1M 1536k"),
+        ([8192, 10000, 16384], "8192 10000 16384"),
+        ([1, 1023], "1 1023"),
+        ([], ""),
     ],
 )
-def test_size_heads(size: int, head: str) -> None:
-    assert grid.size_head(size) == head
+def test_size_heads_have_one_style(sizes: list[int], heads: str) -> None:
+    assert " ".join(grid.size_heads(sizes)) == heads
+
+
+def test_the_legend_explains_k_where_it_is_used() -> None:
+    for sizes, used in (([1024, 2048], True), ([1024, 1500], False), ([1, 512], False)):
+        cells = [verdict("split", "MPI_Gather", size, "violated", "GL2") for size in sizes]
+        text = " ".join(printed(violation_table(cells, PAPER, title="t")).split())
+        assert ("k = 1024" in text) == used
 
 
 def test_the_summary_names_the_patterns_that_were_tested_and_no_others() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.cli import digest
 from plumbline.core import explained_guidelines, guidelines
-from plumbline_db import exports, winners
+from plumbline_db import exports, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Export
 from plumbline_exporters.bundle import heading
@@ -108,7 +108,7 @@ def test_a_winner_that_removes_nothing_is_said_to(tmp_path: Path) -> None:
         in_vain = [msgspec.structs.replace(each, removes=[]) for each in removing]
         usual = plumbline("results", "--db", database).out
         winners.put(db, campaign.id, [*removing, *in_vain[:1]])
-    said = plumbline("results", "--db", database).out
+    said = " ".join(plumbline("results", "--db", database).out.split())
     assert "; 1 removing no violation for certain" in said and "for certain" not in usual
     tables = " ".join(plumbline("results", "--all", "--db", database).out.split())
     assert tables.count("none for certain") == 1
@@ -116,10 +116,53 @@ def test_a_winner_that_removes_nothing_is_said_to(tmp_path: Path) -> None:
     assert sum("removes: no violation for certain; it is faster" in one for one in lines) == 1
 
 
+@pytest.mark.parametrize("words", [(), ("--all",), ("--explain",)])
+@pytest.mark.parametrize("asked", [None, 60, 132])
+def test_lines_fit_in_a_pipe(
+    finished: tuple[Path, Result],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    asked: int | None,
+) -> None:
+    """In 80 columns, or in as many as COLUMNS says; a path is not cut."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if asked is not None:
+        monkeypatch.setenv("COLUMNS", str(asked))
+    lines = plumbline("results", *words, "--db", finished[0]).out.splitlines()
+    too_long = [line for line in lines if len(line.rstrip()) > (asked or 80)]
+    assert all(line.strip().startswith("/") for line in too_long), too_long
+    assert max(len(line.rstrip()) for line in lines) > 50
+
+
+def test_the_short_form_has_intervals_and_sixty_lines_at_most(tmp_path: Path) -> None:
+    database = tmp_path / "plumbline.db"
+    with Database.open(database, write=True) as db:
+        campaign = build.done(db)
+        (one, *_) = winners.get(db, campaign.id)
+        at = [1024 * number for number in range(1, 41)]
+        long = "a_variant_whose_name_leaves_no_room_on_the_line"
+        one = msgspec.structs.replace(one, variant=long, configuration={})
+        many = [msgspec.structs.replace(one, bytes_from=size, bytes_to=size) for size in at]
+        winners.put(db, campaign.id, many)
+        plain = build.verdict("after", verdict="violated")
+        functions = [f"MPI_Function_{number}" for number in range(30)]
+        left = [msgspec.structs.replace(plain, function=name) for name in functions]
+        low = msgspec.structs.replace(plain, function=functions[0], bytes=1, ratio=1.06)
+        verdicts.put(db, campaign.id, "after", [*left, low])
+    lines = plumbline("results", "--db", database).out.splitlines()
+    interval = f"{one.speedup:.2f} [{one.speedup_low:.2f}, {one.speedup_high:.2f}]"
+    shown = sum(interval in line for line in lines)
+    assert 10 < shown < 40 and f"  and {40 - shown} more" in lines
+    ratio = f"{plain.ratio:.2f} [{plain.ratio_low:.2f}, {plain.ratio_high:.2f}]"
+    assert any(f"of Function_0: 2 sizes, {ratio}" in line for line in lines)
+    assert any(line.startswith("  and ") and line.endswith("more guidelines") for line in lines)
+    assert len(lines) <= 60
+
+
 def test_tables_name_the_guidelines(finished: tuple[Path, Result]) -> None:
     said = plumbline("results", "--all", "--db", finished[0]).out
-    winners = said.partition("\nWinners\n")[2]
-    assert "GL12 Allreduce ⪯ Reduce+Bcast (" in winners and "@" not in winners.split("\n\n")[0]
+    winners = said.partition("\nWinners\n")[2].partition("\n\n")[0]
+    assert "GL12 Allreduce ⪯ Reduce+Bcast (" in " ".join(winners.split()) and "@" not in winners
 
 
 def test_a_picture_has_both_tables_and_a_curve(

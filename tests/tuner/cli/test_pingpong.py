@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.measure import pingpong
+from plumbline.measure.pingpong_settings import SIZES
 from plumbline_db import campaigns, hockney, runs
 from plumbline_db.connection import Database
 from tests.db import build
@@ -24,7 +24,7 @@ def test_pingpong(starter: SimulatedStarter, tmp_path: Path) -> None:
     found = plumbline(*words, "--json").json
     assert [one["pair"] for one in found["pairs"]] == ["same_core", "same_socket"]
     for one, more in zip(found["pairs"], (1e-6, 0), strict=True):
-        assert [trips["bytes"] for trips in one["half_trips"]] == list(pingpong.SIZES)
+        assert [trips["bytes"] for trips in one["half_trips"]] == list(SIZES)
         assert {len(trips["seconds"]) for trips in one["half_trips"]} == {10}
         whole, eager, rendezvous = one["lines"]
         assert (whole["piece"], eager["piece"], rendezvous["piece"]) == (0, 1, 2)

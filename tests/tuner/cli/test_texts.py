@@ -78,5 +78,5 @@ def test_what_looks_like_markup_is_text(capsys: pytest.CaptureFixture[str]) -> N
     assert natural_width(table) > len(said)
     common.show(table, said)
     assert capsys.readouterr().out.count(said) == 2
-    with progress.Bar(1.0) as bar:
+    with progress.Bar(in_all=1) as bar:
         bar.step(said)

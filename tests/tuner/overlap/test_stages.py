@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import duration, suite
-from plumbline.overlap.settings import OverlapSettings
+from plumbline.overlap.settings import OverlapSettings, axes
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Run
@@ -18,7 +18,7 @@ from tests.db import build
 from tests.tuner.overlap.pretended import LARGEST_EAGER, Library, quiet_library
 from tests.tuner.simulated import Interrupted
 
-SIZES, WORK = suite.axes(quick=False)
+SIZES, WORK = axes(quick=False)
 # Where the message is not lost in the scatter of the work.
 SETTINGS = OverlapSettings(
     2, ("sender", "receiver"), SIZES[:17], WORK[:9], triples=7, launches=3, adaptive=True

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
-from plumbline.overlap import suite
+from plumbline.overlap.settings import axes
 from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
@@ -21,13 +21,13 @@ from tests.tuner.test_end_to_end import kill
 
 
 def test_the_axes_go_by_roots_of_two() -> None:
-    sizes, work = suite.axes(quick=False)
+    sizes, work = axes(quick=False)
     assert (sizes[0], sizes[-1], len(sizes)) == (64, 4 << 20, 33)
     assert (work[0], work[-1], len(work)) == (2_000, 4_096_000, 23)
     for axis in (sizes, work):
         steps = [high / low for low, high in itertools.pairwise(axis)]
         assert all(1.38 < step < 1.45 for step in steps)
-    quick, less = suite.axes(quick=True)
+    quick, less = axes(quick=True)
     assert set(quick) <= set(sizes) and set(less) <= set(work) and len(quick) == 17
 
 

@@ -21,9 +21,10 @@ from plumbline.campaign.states import Standing, Step
 from plumbline.campaign.vetting import Vetting
 from plumbline.launch.starter import Starter
 from plumbline.measure import tables
+from plumbline.measure.event_kinds import NO_TIME, NOT_ASKED
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search import crossover, process, ranges
-from plumbline.search.budget import NO_TIME, NOT_ASKED, Budget
+from plumbline.search.budget import Budget
 from plumbline.search.fixed_point import FixedPoint
 from plumbline.search.order import Order
 from plumbline.search.outcome import deciding

@@ -19,14 +19,13 @@ from plumbline_db.records import Winner
 
 from . import cells as cell_choice
 from . import judge, loops
+from .amounts import ITERATIONS, PAIRS
 from .cells import ProgramCell, whole
 from .judge import CellSeen, Judgement, WinnerInLoop, Word
 from .programs import Program, Reading, Wanted
 from .sides import Refused, Sides
 
 LEAST_PAIRS = 6  # fewer have no 95 % interval
-PAIRS = 12  # so many that a correction over dozens of suspects leaves something
-ITERATIONS = 100
 WIDE = 2.0
 
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from plumbline.results import advice, advice_raced
+from plumbline.results import advice
 from plumbline.results.advice import TAKE, Answer
-from plumbline.results.advice_raced import Raced
 from plumbline.results.advice_stored import Advice, Advised
 from plumbline.system.words import counted
 from plumbline_db.errors import typed
@@ -20,6 +19,8 @@ from .base import Program
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from plumbline.results.advice_raced import Raced
 
 _OTHERS = 3  # other libraries and machines that get a line
 
@@ -32,6 +33,8 @@ def answer(advised: Advised, raced: Raced | None) -> Answer | None:
 
 
 def race(program: Program, advised: Advised) -> Raced:
+    from plumbline.results import advice_raced
+
     with progress.Bar(in_all=advice_raced.FIRST + advice_raced.LAUNCHES) as bar:
         return advice_raced.race(advised, program.mpi, bar)
 

@@ -6,17 +6,12 @@ from pathlib import Path
 
 import click
 
+from plumbline.check import amounts
 from plumbline.system.placement import BINDS
 from plumbline_db.errors import UsageError
 
 from . import base, common, options, progress
 from .base import Program
-
-
-def _usual(name: str) -> object:
-    from plumbline.check import acceptance
-
-    return getattr(acceptance, name)
 
 
 @base.command(
@@ -26,8 +21,8 @@ def _usual(name: str) -> object:
     told={"bind": {"unset": "as the campaign was asked for, else plain"}},
 )
 @options.option("--functions", type=options.Functions(), unset="all", help="Only winners of these.")
-@options.launches("Pairs of launches.", unset=lambda: _usual("PAIRS"))
-@options.reps("Calls that each loop times.", unset=lambda: _usual("ITERATIONS"))
+@options.launches("Pairs of launches.", unset=str(amounts.PAIRS))
+@options.reps("Calls that each loop times.", unset=str(amounts.ITERATIONS))
 @click.option(
     "--osu",
     type=click.Path(path_type=Path),
@@ -68,14 +63,14 @@ def command(
 
     from . import check_tables
 
-    pairs = acceptance.PAIRS if launches is None else launches
+    pairs = amounts.PAIRS if launches is None else launches
     if pairs < acceptance.LEAST_PAIRS:
         raise UsageError(
             f"--launches {pairs}: fewer than {acceptance.LEAST_PAIRS} cannot show anything"
         )
     if bind is not None and bind not in BINDS:
         raise UsageError(f"--bind {bind}: it is one of {', '.join(BINDS)}")
-    iterations = reps or acceptance.ITERATIONS
+    iterations = reps or amounts.ITERATIONS
     files = in_force.files(program.database, campaign, program.mpi)
     common.remark(files.note)
     programs = installed.programs(files, osu, imb, iterations)

@@ -168,8 +168,14 @@ def console(*, stderr: bool = False) -> Console:
     return CleanConsole(stderr=stderr)
 
 
-def show(*renderables: RenderableType) -> None:
-    """Prints on stdout: as wide as a terminal, elsewhere each table as wide as it needs."""
+def columns() -> int:
+    """Return the width of lines: what COLUMNS says, or that of the terminal; 80 in a pipe."""
+    return shutil.get_terminal_size().columns
+
+
+def show(*renderables: RenderableType, fit: bool = False) -> None:
+    """Prints on stdout: as wide as a terminal, elsewhere each table as wide as it needs; with `fit`
+    as wide as `columns` says everywhere."""
     from rich.table import Table
 
     from plumbline.verify.table import natural_width
@@ -180,9 +186,11 @@ def show(*renderables: RenderableType) -> None:
     terminal = sys.stdout.isatty()
     for renderable in renderables:
         of_table = isinstance(renderable, Table)
-        width = max(100, natural_width(renderable)) if of_table and not terminal else None
+        width = columns() if fit else None
+        if of_table and not terminal and not fit:
+            width = max(100, natural_width(renderable))
         console = CleanConsole(width=width)
-        whole = terminal or of_table
+        whole = terminal or of_table or fit
         for piece in fitted(renderable, console.width) if whole else [renderable]:
             console.print(piece, soft_wrap=not isinstance(piece, Table))
 
@@ -198,12 +206,13 @@ def table(*columns: str, left: Collection[str] = (), title: str = "", wrap: bool
     return plain
 
 
-def titled(title: str, columns: Sequence[str]) -> Table:
-    """The same with a title in bold; what is too long for a column of words is folded."""
+def titled(title: str, columns: Sequence[str], whole: Collection[str] = ()) -> Table:
+    """The same with a title in bold; what is too long for a column of words is folded, but for
+    those in `whole`."""
     from rich.text import Text
 
     plain = table()
     plain.title = Text(title, style="bold")
     for name in columns:
-        plain.add_column(name, overflow="fold")
+        plain.add_column(name, overflow="fold", no_wrap=name in whole)
     return plain

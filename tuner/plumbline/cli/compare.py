@@ -26,7 +26,7 @@ def _option(name: str, **more: Any) -> options.Wrap:
 
 
 def _usual(name: str) -> object:
-    from plumbline.results.compare import How
+    from plumbline.results.how import How
 
     return getattr(How(), name)
 

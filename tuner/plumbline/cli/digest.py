@@ -3,8 +3,6 @@ Never wider than the terminal, and sixty lines at most; `results --all` has the 
 
 from __future__ import annotations
 
-import shutil
-import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,36 +12,31 @@ from plumbline.core.guidelines import Guidelines
 from plumbline.results import headline, putting_in_use
 from plumbline.results.report import Report
 from plumbline.search.outcome import label
-from plumbline.system.words import counted
+from plumbline.system.words import counted, with_interval
 from plumbline_db.errors import typed
 from plumbline_db.records import Verdict, Winner
 from plumbline_exporters import bundle
 
-from . import common, tables
+from . import campaign_texts, common
 
-_MOST_WINNERS = 20
-_MOST_KINDS = 10
-_PIPE_COLUMNS = 120
-
-
-def columns() -> int:
-    """Of the terminal; a pipe has 120."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _PIPE_COLUMNS
+_MOST_OF_WINNERS = 24  # lines
+_MOST_OF_GUIDELINES = 12
 
 
 def lines(report: Report, guidelines: Guidelines, width: int) -> list[str]:
     """Of a campaign; lines are as long as `width`, and no word is broken over two of them."""
-    found = tables.heading(report).plain.splitlines()
+    found = campaign_texts.heading(report).splitlines()
     if report.winners:
-        found += ["", "Winners, cold: function, bytes, times as fast, configuration"]
-        found += _winners(report.winners)
+        found += ["", "Winners, cold: function, bytes, times as fast [95 %], configuration"]
+        found += _first(_winners(report.winners), _MOST_OF_WINNERS, width, "")
     left = headline.everywhere(report.before if report.after is None else report.after)
     if left:
         still = "Still violated" if report.winners else "Violated"
-        found += ["", f"{still}, at how many sizes, and times as long as allowed"]
-        found += _by_guideline(left, guidelines)
+        found += ["", f"{still}: at how many sizes, and the largest ratio [95 %]"]
+        rows = _by_guideline(left, guidelines)
+        found += _first(rows, _MOST_OF_GUIDELINES, width, " guideline")
     if report.saving is not None:
-        found += ["", tables.saved(report.saving).plain]
+        found += ["", campaign_texts.saved(report.saving)]
     found += ["", *summary(report)]
     return [part for line in found for part in _wrapped(line, width)]
 
@@ -76,38 +69,47 @@ def summary(report: Report) -> Iterator[str]:
     yield f"all tables:  {typed('results', '--all', '--campaign', id)}"
 
 
-def _winners(winners: Sequence[Winner]) -> Iterator[str]:
-    shown = tables.in_order(winners)[:_MOST_WINNERS]
-    names = max(len(winner.function) for winner in shown)
-    sizes = max(len(bundle.sizes(winner, unit="")) for winner in shown)
-    for winner in shown:
-        what = common.short(label(winner.variant, winner.configuration))
-        yield (
-            f"  {winner.function:{names}}  {bundle.sizes(winner, unit=''):{sizes}}  "
-            f"{winner.speedup:5.2f}  {what}"
+def _winners(winners: Sequence[Winner]) -> list[str]:
+    cells = [
+        (
+            winner.function,
+            bundle.sizes(winner, unit=""),
+            with_interval(winner.speedup, winner.speedup_low, winner.speedup_high),
+            common.short(label(winner.variant, winner.configuration)),
         )
-    if len(winners) > len(shown):
-        yield f"  and {len(winners) - len(shown)} more"
+        for winner in campaign_texts.in_order(winners)
+    ]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    widths[-1] = 0
+    return [
+        "  " + "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
+        for row in cells
+    ]
 
 
-def _by_guideline(verdicts: Sequence[Verdict], guidelines: Guidelines) -> Iterator[str]:
+def _by_guideline(verdicts: Sequence[Verdict], guidelines: Guidelines) -> list[str]:
     """How often each is violated, the most often first, by its name."""
     counts = Counter((verdict.guideline, verdict.function) for verdict in verdicts)
-    for key, count in counts.most_common(_MOST_KINDS):
-        ratios = [
-            verdict.ratio
-            for verdict in verdicts
-            if (verdict.guideline, verdict.function) == key and verdict.ratio
-        ]
-        worst = f", {max(ratios):.2f} at worst" if ratios else ""
-        yield f"  {key[0]:5} {_name(guidelines, *key)}: {counted(count, 'size')}{worst}"
-    if len(counts) > _MOST_KINDS:
-        yield f"  and {counted(len(counts) - _MOST_KINDS, 'more guideline')}"
+    rows = []
+    for key, count in counts.most_common():
+        of_key = [each for each in verdicts if (each.guideline, each.function) == key]
+        most = max(of_key, key=lambda each: each.ratio or 0.0)
+        worst = with_interval(most.ratio, most.ratio_low, most.ratio_high)
+        name = campaign_texts.named(key[0], guidelines, key[1])
+        rows.append(f"  {name}: {counted(count, 'size')}" + (f", {worst}" if worst else ""))
+    return rows
 
 
-def _name(guidelines: Guidelines, guideline: str, function: str) -> str:
-    name = guidelines.name_of(guideline)
-    return name if function.removeprefix("MPI_") in name else f"{name} of {function}"
+def _first(rows: Sequence[str], most: int, width: int, thing: str) -> Iterator[str]:
+    """Return the rows that have room in `most` lines, then the number of the others."""
+    used = 0
+    for number, row in enumerate(rows):
+        used += len(_wrapped(row, width))
+        if used > most:
+            left = len(rows) - number
+            yield f"  and {counted(left, f'more{thing}') if thing else f'{left} more'}"
+            return
+        yield row
 
 
 def _wrapped(line: str, width: int) -> list[str]:

@@ -25,7 +25,7 @@ def command(program: Program, daemon: bool) -> int:
     from plumbline.results import doctor
 
     if daemon:
-        from plumbline.daemon.service import utc_now
+        from plumbline.daemon.moments import utc_now
         from plumbline.results import doctor_daemon
 
         examined = doctor_daemon.examine(program.database, utc_now)

@@ -23,7 +23,7 @@ from plumbline.system.words import counted
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError, typed
 
-from . import common, progress, tables
+from . import campaign_texts, common, progress
 
 _FEW = 6
 
@@ -62,7 +62,8 @@ def show(
     else:
         known = guidelines.load()
         for one, explanation in zip(reports, found, strict=True):
-            common.show(tables.heading(one), *of(explanation, known, all_rows=all_rows))
+            shown = of(explanation, known, all_rows=all_rows)
+            common.show(campaign_texts.heading(one), *shown, fit=True)
 
 
 def of(found: Explanation, known: Guidelines, *, all_rows: bool) -> Iterator[RenderableType]:
@@ -125,7 +126,7 @@ def _sentences(cell: Explained, known: Guidelines) -> Iterator[str]:
     )
     for violated in cell.violated:
         times = f"{violated.ratio:.2f} times {violated.rhs} ({_us(violated.seconds)} µs)"
-        yield f"  violates {tables.named(violated.guideline, known)}: {times}"
+        yield f"  violates {campaign_texts.named(violated.guideline, known)}: {times}"
     yield f"  {_what_the_default_is(cell)}"
     if cell.winner:
         won = cell.winner

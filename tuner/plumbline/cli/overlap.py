@@ -13,7 +13,7 @@ from plumbline.core.configuration import AS_IT_IS
 from plumbline.overlap import benches as names
 from plumbline.overlap import place
 from plumbline.overlap.benches import LOAD, QUICK, Aid
-from plumbline.overlap.settings import LAUNCHES, OverlapSettings
+from plumbline.overlap.settings import LAUNCHES, OverlapSettings, axes
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system import limits
@@ -50,8 +50,6 @@ _USUAL = OverlapSettings(place.NPROCS)
 
 
 def _axis(number: int, unit: int) -> str:
-    from plumbline.overlap.suite import axes
-
     steps = axes(quick=False)[number]
     return f"{steps[0] // unit} to {steps[-1] // unit}, by √2; what is named is all measured"
 
@@ -162,7 +160,7 @@ def command(
 
     if quick and full:
         raise UsageError("--quick and --full are different grids; name one of them")
-    every_size, every_work = suite.axes(quick=quick)
+    every_size, every_work = axes(quick=quick)
     chosen = names.names(benches, groups=True) if benches else names.QUICK
     settings = OverlapSettings(
         place.NPROCS,
@@ -261,7 +259,7 @@ def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
     """A row an amount of work, the largest first, a column a size. Of `load` a row a number of
     threads, and slowdowns in place of ratios."""
     from plumbline.overlap import ranks
-    from plumbline.verify.grid import size_head
+    from plumbline.verify.grid import size_heads
 
     of = [cell for cell in cells if cell.bench == bench]
     sizes = sorted({result.bytes for result in of})
@@ -269,8 +267,8 @@ def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
     load = bench == LOAD
     heading = "threads" if load else "work µs"
     table.add_column(heading, justify="right", min_width=len(bench))
-    for size in sizes:
-        table.add_column(size_head(size), justify="right")
+    for head in size_heads(sizes):
+        table.add_column(head, justify="right")
     up = {result: result.threads if load else result.work_ns / 1000 for result in of}
     for amount in sorted(set(up.values()), reverse=True):
         row = {

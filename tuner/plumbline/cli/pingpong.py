@@ -6,12 +6,9 @@ import statistics
 from functools import partial
 from typing import TYPE_CHECKING
 
-from plumbline.measure import pingpong
-from plumbline.measure.launches import LaunchStore
-from plumbline.measure.pingpong import SIZES, PairLatencies, PingPongSettings
+from plumbline.measure.pingpong_settings import SIZES, PingPongSettings
 from plumbline.system.machine import processing_units
 from plumbline.system.words import with_interval
-from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 
 from . import base, common, options, progress
@@ -19,6 +16,8 @@ from .base import Program
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from plumbline.measure.pingpong import PairLatencies
 
 
 _FEWEST = 2
@@ -57,8 +56,11 @@ def command(
       plumbline pingpong
       plumbline pingpong -n 4 --sizes 0,8,1024,65536,1048576 --json
     """
+    from plumbline.measure import pingpong
+    from plumbline.measure.launches import LaunchStore
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
+    from plumbline_db.connection import Database
 
     if nprocs is not None and nprocs < _FEWEST:
         raise UsageError(f"--nprocs {nprocs}: {_FEWEST} at least")

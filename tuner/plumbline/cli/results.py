@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,42 +60,57 @@ def command(
       plumbline results --all
       plumbline results --explain --picture why.svg
     """
-    from plumbline.core import guidelines
-    from plumbline.results import report
-    from plumbline_db import campaigns
     from plumbline_db.connection import Database
 
-    from . import digest, tables
+    if listing:
+        _list(program)
+        return
+    from plumbline.results import report
 
     with Database.open(program.database) as db:
-        if listing:
-            every = campaigns.all_campaigns(db) + campaigns.tuned_overlap(db)
-            if program.json:
-                common.print_json(every)
-            for one in [] if program.json else every:
-                ranks = f"{one.nprocs} ranks"
-                click.echo(f"{one.id}  {campaigns.state(db, one)}  {ranks}  started {one.started}")
-            return
         wanted = _wanted(db, campaign_file, campaign)
-        found = [report.read(db, campaign) for campaign in wanted]
+        reports = [report.read(db, campaign) for campaign in wanted]
         if campaign is None:
             common.remark(*_in_use(db, wanted))
     if explain or measure:
         from . import explanations
 
-        explanations.show(program.database, found, picture, all_rows, measure, program.json)
-        return
-    if program.json and picture is None:
-        common.print_json(report.documents(found, all_cells=all_rows))
-        return
-    if not picture and not all_rows and len(found) == 1:
-        for line in digest.lines(found[0], guidelines.load(), digest.columns()):
+        explanations.show(program.database, reports, picture, all_rows, measure, program.json)
+    elif program.json and picture is None:
+        common.print_json(report.documents(reports, all_cells=all_rows))
+    elif picture is not None:
+        _draw(program.database, reports, picture)
+    else:
+        _show(reports, all_rows=all_rows)
+
+
+def _list(program: Program) -> None:
+    from plumbline_db import campaigns
+    from plumbline_db.connection import Database
+
+    with Database.open(program.database) as db:
+        every = campaigns.all_campaigns(db) + campaigns.tuned_overlap(db)
+        if program.json:
+            common.print_json(every)
+            return
+        for campaign in every:
+            state, ranks = campaigns.state(db, campaign), f"{campaign.nprocs} ranks"
+            click.echo(f"{campaign.id}  {state}  {ranks}  started {campaign.started}")
+
+
+def _show(reports: Sequence[Report], *, all_rows: bool) -> None:
+    from plumbline.core import guidelines
+
+    if not all_rows and len(reports) == 1:
+        from . import digest
+
+        for line in digest.lines(reports[0], guidelines.load(), common.columns()):
             click.echo(line)
         return
-    if picture is not None:
-        _draw(program.database, found, picture)
-        return
-    common.show(*tables.of_all(found, guidelines.load(), all_rows=all_rows))
+    from . import tables
+
+    shown = tables.of_all(reports, guidelines.load(), all_rows=all_rows)
+    common.show(*shown, fit=True)
 
 
 def _draw(database: Path, reports: list[Report], picture: Path) -> None:

@@ -47,10 +47,10 @@ def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Re
     if program.json:
         common.print_json(report.documents(found, all_cells=all_rows is not None))
     elif len(found) == 1 and all_rows is None:
-        for line in digest.lines(found[0], guidelines.load(), digest.columns()):
+        for line in digest.lines(found[0], guidelines.load(), common.columns()):
             click.echo(line)
     elif found:
-        common.show(*tables.of_all(found, guidelines.load(), all_rows=bool(all_rows)))
+        common.show(*tables.of_all(found, guidelines.load(), all_rows=bool(all_rows)), fit=True)
     if ran.failures:
         failed = "; ".join(ran.failures)
         raise PlumblineError(f"not run to the end: {failed} (the same command goes on)")

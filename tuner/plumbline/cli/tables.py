@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -10,63 +11,29 @@ from rich.text import Text
 
 from plumbline.core.guidelines import Guidelines
 from plumbline.results.behind import Behind
+from plumbline.results.remaining import Remaining
 from plumbline.results.report import Report, timed_share
 from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
-from plumbline.settings.cases import IN_BLOCKS
 from plumbline.system.words import counted, with_interval
 from plumbline.verify.across import Column, across_table
-from plumbline.verify.grid import guideline_label
 from plumbline.verify.summary import summary_table
 from plumbline.verify.table import before_after_table, violation_table
 from plumbline_db.cost import Spent
 from plumbline_db.errors import typed
-from plumbline_db.layout import fixed, layout, use
+from plumbline_db.layout import use
+from plumbline_db.order import by_number
 from plumbline_db.records import Winner, Wrong
 from plumbline_exporters import bundle
 
-from . import common
+from . import campaign_texts, common
+from .campaign_texts import in_unit
 
 _HEAVY = 0.01  # of the application's work
+_OF_SEARCH = ["in the search", "of default", "of right side"]
 
-
-def heading(report: Report) -> Text:
-    campaign, machine = report.campaign, report.machine
-    crowded = " (oversubscribed)" if campaign.oversubscribed else ""
-    placed = layout(campaign)
-    where = f", {placed}" if campaign.nodes > 1 or "," in placed else ""
-    under = f"\nunder {fixed(campaign)}" if fixed(campaign) else ""
-    return Text(
-        f"{report.library.version_string} on {machine.host}, {machine.cpu_model}, "
-        f"{counted(machine.processing_units, 'processing unit')}; "
-        f"{campaign.nprocs} ranks{crowded}{where}\n"
-        + "\n".join(
-            [
-                f"campaign {campaign.named}, {report.state}{under}",
-                *report.placed,
-                *covered(report),
-            ]
-        )
-    )
-
-
-def covered(report: Report) -> Iterator[str]:
-    """From which sizes to which the table goes; where a volume is made of blocks, by block."""
-    sizes: dict[bool, set[int]] = {True: set(), False: set()}
-    for verdict in report.before:
-        blocks = verdict.function in IN_BLOCKS
-        sizes[blocks] |= {
-            -(-size // report.campaign.nprocs) if blocks else size
-            for size in (verdict.bytes, verdict.other_bytes)
-            if size and not verdict.ranks
-        }
-    words = [
-        f"from {min(those)} to {max(those)} B{what}"
-        for blocks, what in ((False, ""), (True, " in blocks (Gather, Alltoall …)"))
-        if (those := sizes[blocks])
-    ]
-    if words:
-        yield f"sizes {' and '.join(words)}"
+T = TypeVar("T")
+K = TypeVar("K")
 
 
 def of_all(
@@ -82,7 +49,7 @@ def of(report: Report, guidelines: Guidelines, *, all_rows: bool) -> Iterator[Re
     """Everything, in reading order: before, what became of it, how, what was dropped, what remains
     and why, at what cost."""
     crowded = report.campaign.oversubscribed
-    yield heading(report)
+    yield Text(campaign_texts.heading(report))
     yield Text()
     way = use(report.campaign)
     yield violation_table(
@@ -128,19 +95,17 @@ def of(report: Report, guidelines: Guidelines, *, all_rows: bool) -> Iterator[Re
         yield from (Text(f"not proven: {text}") for text in report.not_proven())
     if report.saving is not None:
         yield Text()
-        yield saved(report.saving)
+        yield Text(campaign_texts.saved(report.saving))
         yield savings(report.saving)
     if texts := report.notes():
         yield Text()
         yield Text("\n".join(texts))
-    if report.behind:
-        yield Text()
-        yield behind(report.behind)
-    remaining = report.remaining()
-    if remaining and report.searches:
-        yield Text()
-        yield _remaining(report, guidelines)
     yield Text()
+    slower = report.behind()
+    if slower:
+        yield from behind(slower)
+    if report.searches and (left := report.remaining(slower)):
+        yield from remaining(left, guidelines)
     yield facts(report)
 
 
@@ -184,9 +149,11 @@ def _layout(report: Report) -> str:
 
 def winners(report: Report, guidelines: Guidelines) -> Table:
     table = common.titled(
-        "Winners", ("function", "bytes", "configuration", "speed-up, cold", "removes")
+        "Winners",
+        ("function", "bytes", "configuration", "speed-up, cold", "removes"),
+        whole=("speed-up, cold",),
     )
-    for winner in in_order(report.winners):
+    for winner in campaign_texts.in_order(report.winners):
         table.add_row(
             winner.function,
             bundle.sizes(winner, unit="") + bundle.only(winner),
@@ -197,11 +164,6 @@ def winners(report: Report, guidelines: Guidelines) -> Table:
     return table
 
 
-def in_order(found: Sequence[Winner]) -> list[Winner]:
-    """By function and size; they are stored round by round."""
-    return sorted(found, key=lambda winner: (winner.function, winner.bytes_from))
-
-
 def _removed(winner: Winner, guidelines: Guidelines) -> str:
     """`GL12 Allreduce ⪯ Reduce+Bcast (1024, 8192 B)`, by guideline."""
     sizes: dict[str, list[str]] = {}
@@ -209,30 +171,40 @@ def _removed(winner: Winner, guidelines: Guidelines) -> str:
         guideline, _, size = name.partition("@")
         sizes.setdefault(guideline, []).append(size)
     words = [
-        named(guideline, guidelines) + (f" ({', '.join(those)} B)" if all(those) else "")
+        campaign_texts.named(guideline, guidelines)
+        + (f" ({', '.join(sorted(those, key=by_number))} B)" if all(those) else "")
         for guideline, those in sizes.items()
     ]
     return "; ".join(words) or "none for certain"
 
 
-def named(guideline: str, guidelines: Guidelines) -> str:
-    """Its id and its name; the id alone where nobody knows it."""
-    return " ".join(dict.fromkeys([guideline, guideline_label(guideline, guidelines)]))
-
-
-def behind(found: Sequence[Behind]) -> Table:
-    """Cells that what was measured could make faster, and why it was not taken."""
-    table = common.titled(
-        "Behind the best that was measured",
-        ("function", "bytes", "in force", "times as long as", "the best", "why"),
-    )
-    for behind in found:
-        best = common.short(behind.best)
-        own = common.short(behind.in_force)
-        table.add_row(
-            behind.function, str(behind.bytes), own, f"{behind.factor:.2f}", best, behind.why
+def behind(found: Sequence[Behind]) -> Iterator[RenderableType]:
+    """Cells that what was measured could make faster, by the reason why it was not taken."""
+    yield Text("Behind the best that was measured", style="bold")
+    for why, those in _grouped(found, lambda each: each.why).items():
+        table = common.titled(
+            f"{why}:", ("function", "bytes", "in force", "times as long as", "the best")
         )
-    return table
+        rows = _grouped(those, lambda each: (each.function, each.in_force, each.best))
+        for (function, in_force, best), cells in rows.items():
+            factors = sorted(each.factor for each in cells)
+            table.add_row(
+                function,
+                ", ".join(str(size) for size in sorted(each.bytes for each in cells)),
+                common.short(in_force),
+                "-".join(dict.fromkeys(f"{factor:.2f}" for factor in (factors[0], factors[-1]))),
+                common.short(best),
+            )
+        yield table
+        yield Text()
+
+
+def _grouped(found: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Return groups in the order of their first members."""
+    groups: dict[K, list[T]] = {}
+    for each in found:
+        groups.setdefault(key(each), []).append(each)
+    return groups
 
 
 def wrong(found: Sequence[Wrong]) -> Table:
@@ -252,20 +224,6 @@ def wrong(found: Sequence[Wrong]) -> Table:
             Text(wrong.detail),
         )
     return table
-
-
-def saved(found: Saving) -> Text:
-    """What the winners save the application, in a sentence."""
-    words = " ".join(found.command)
-    if found.saving_seconds is None:
-        return Text(f"for {words}; what it saves is known at the end")
-    return Text(
-        f"expected saving a run of {words}: {_seconds(found.saving_seconds)} "
-        f"[{_seconds(found.saving_low_seconds)}, {_seconds(found.saving_high_seconds)}] of "
-        f"{_seconds(found.run_seconds)} ({found.saving_seconds / (found.run_seconds or 1):.2%}); "
-        f"collectives took {_seconds(found.collective_seconds)}, "
-        f"{_seconds(found.here_seconds)} of it on communicators of these ranks"
-    )
 
 
 def savings(found: Saving) -> Table:
@@ -289,30 +247,20 @@ def savings(found: Saving) -> Table:
         interval = ""
         if row.configuration and row.saving_seconds is not None:
             interval = (
-                f"{_seconds(row.saving_seconds)} [{_seconds(row.saving_low_seconds)}, "
-                f"{_seconds(row.saving_high_seconds)}]"
+                f"{in_unit(row.saving_seconds)} [{in_unit(row.saving_low_seconds)}, "
+                f"{in_unit(row.saving_high_seconds)}]"
             )
         table.add_row(
             row.function,
             str(row.bytes),
             f"{row.calls:.6g}",
-            _seconds(row.seconds),
-            _seconds(row.work_seconds),
-            _seconds(row.default_seconds),
+            in_unit(row.seconds),
+            in_unit(row.work_seconds),
+            in_unit(row.default_seconds),
             interval or ("not measured" if row.configuration else "-"),
             common.short(row.configuration),
         )
     return table
-
-
-def _seconds(value: float | None) -> str:
-    """In the unit that people read."""
-    if value is None:
-        return ""
-    for unit, name in ((1.0, "s"), (1e-3, "ms")):
-        if abs(value) >= unit:
-            return f"{value / unit:.3g} {name}"
-    return f"{value * 1e6:.3g} µs"
 
 
 def _spent(spent: Spent) -> str:
@@ -357,16 +305,25 @@ def facts(report: Report) -> Text:
     return Text("\n".join(lines))
 
 
-def _remaining(report: Report, guidelines: Guidelines) -> Table:
-    table = common.titled(
-        "Violations that remain", ("guideline", "function", "bytes", "ratio", "why")
-    )
-    for verdict, reason in report.remaining():
-        table.add_row(
-            named(verdict.guideline, guidelines),
-            verdict.function,
-            str(verdict.bytes),
-            f"{verdict.ratio:.2f}" if verdict.ratio is not None else "",
-            reason,
-        )
-    return table
+def remaining(found: Sequence[Remaining], guidelines: Guidelines) -> Iterator[RenderableType]:
+    """Violations that are left, by the reason; in the search the winner in force, or the fastest
+    candidate."""
+    yield Text("Violations that remain", style="bold")
+    for why, those in _grouped(found, lambda each: each.reason).items():
+        heads = ["guideline", "bytes", "ratio"]
+        tried = any(each.configuration for each in those)
+        heads += _OF_SEARCH if tried else []
+        table = common.titled(f"{why}:", heads, whole=("ratio", "of default"))
+        for each in those:
+            verdict, trial = each.verdict, each.trial
+            words = [
+                campaign_texts.named(verdict.guideline, guidelines, verdict.function),
+                str(verdict.bytes),
+                with_interval(verdict.ratio, verdict.ratio_low, verdict.ratio_high),
+                common.short(each.configuration),
+                with_interval(trial.ratio, trial.ratio_low, trial.ratio_high) if trial else "",
+                with_interval(each.of_right_side, None, None),
+            ]
+            table.add_row(*words[: len(table.columns)])
+        yield table
+        yield Text()

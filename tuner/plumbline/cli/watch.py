@@ -83,7 +83,7 @@ def _run(program: Program, file: Path, *, once: bool) -> int:
 
 def _status(program: Program) -> int:
     from plumbline.daemon import status
-    from plumbline.daemon.service import utc_now
+    from plumbline.daemon.moments import utc_now
 
     from . import watch_tables
 
@@ -94,7 +94,7 @@ def _status(program: Program) -> int:
 
 def _check(program: Program, file: Path | None) -> int:
     from plumbline.daemon import planned
-    from plumbline.daemon.service import utc_now
+    from plumbline.daemon.moments import utc_now
 
     from . import watch_tables
 

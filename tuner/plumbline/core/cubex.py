@@ -12,21 +12,22 @@ import struct
 import tarfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-import numpy as np
-from numpy.typing import NDArray
-
 from plumbline_db.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 GZIP = b"\x1f\x8b"
 _MOST_BYTES = 256 * 2**20
 _INDEX, _DATA, _PACKED = b"CUBEX.INDEX", b"CUBEX.DATA", b"ZCUBEX.DATA"
 _KINDS = {"UINT64": "u8", "INT64": "i8", "DOUBLE": "f8", "MINDOUBLE": "f8", "MAXDOUBLE": "f8"}
 
-Values = NDArray[np.float64]
+Values: TypeAlias = "NDArray[np.float64]"
 
 
 class CubeSite(NamedTuple):
@@ -147,6 +148,8 @@ def _processes(root: Element) -> tuple[list[str], list[int | None]]:
 
 def _rows(index: bytes, data: bytes, kind: str, columns: int) -> dict[int, Values]:
     """By the number of the row."""
+    import numpy as np
+
     at = len(_INDEX)
     if index[:at] != _INDEX or columns < 1:
         raise ValueError("an index does not begin as one")

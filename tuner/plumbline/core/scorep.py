@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from plumbline.core import cubex
 from plumbline.core.application import Application, Calls, joined
 from plumbline.core.cubex import CubeProfile, Values
@@ -37,6 +35,8 @@ def read(data: bytes) -> Application:
 
 
 def _calls(profile: CubeProfile) -> Iterator[Calls]:
+    import numpy as np
+
     nprocs = len(profile.nodes)
     hosts = {name: profile.nodes.count(name) for name in profile.nodes}
     inside = np.array([process is not None for process in profile.process])
@@ -74,6 +74,8 @@ def _calls(profile: CubeProfile) -> Iterator[Calls]:
 
 
 def _possible(of: Values, visits: Values) -> Values:
+    import numpy as np
+
     found = np.where(visits > 0, of, 0.0)
     if not np.all((found >= 0) & (found <= _MOST)):
         raise UsageError("it has a number of calls, bytes or seconds that cannot be")

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.daemon.configuration import Backup
-from plumbline.daemon.work import iso
+from plumbline.daemon.moments import iso
 from plumbline.system.words import counted
 from plumbline_db import connection, way_back
 from plumbline_db.errors import PlumblineError

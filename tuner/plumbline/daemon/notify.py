@@ -15,8 +15,8 @@ import msgspec
 
 from plumbline.daemon import deadline, mail
 from plumbline.daemon.configuration import TEMPLATE_NAMES, Notify
+from plumbline.daemon.moments import Clock, iso
 from plumbline.daemon.told import Told
-from plumbline.daemon.work import Clock, iso
 from plumbline.system import version
 from plumbline_db import watching
 from plumbline_db.connection import Database

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from plumbline.daemon import configuration_file, mail, notify, watched
+from plumbline.daemon.moments import Clock, iso
 from plumbline.daemon.watcher import Watcher
-from plumbline.daemon.work import Clock, iso
 from plumbline_db.connection import Database
 from plumbline_exporters import web_config
 

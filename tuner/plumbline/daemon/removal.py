@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from plumbline.daemon.configuration import Keeping
-from plumbline.daemon.work import iso, moment_of
+from plumbline.daemon.moments import iso, moment_of
 from plumbline.system.words import counted
 from plumbline_db import pruning, watching
 from plumbline_db.connection import Database

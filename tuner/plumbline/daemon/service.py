@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
@@ -18,6 +18,7 @@ import msgspec
 from plumbline.daemon import configuration_file, notify, told
 from plumbline.daemon.backups import Backups, Made
 from plumbline.daemon.configuration import Configuration
+from plumbline.daemon.moments import Clock, iso, utc_now
 from plumbline.daemon.sd_notify import Notifier, Watchdog
 from plumbline.daemon.signals import Signals
 from plumbline.daemon.step import Step
@@ -25,7 +26,6 @@ from plumbline.daemon.taking import Advance
 from plumbline.daemon.watched import Finder
 from plumbline.daemon.watched import find as find_installed
 from plumbline.daemon.watcher import Watcher
-from plumbline.daemon.work import Clock, iso
 from plumbline.system import ending
 from plumbline_db import lock, watching
 from plumbline_db.connection import Database
@@ -49,10 +49,6 @@ class Beside(Protocol):
     def begin(self, configuration: Configuration) -> None: ...
 
     def renew(self, configuration: Configuration) -> None: ...
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class Service:

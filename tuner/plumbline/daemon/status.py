@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.daemon.cells import state_of
-from plumbline.daemon.work import iso, moment_of
+from plumbline.daemon.moments import iso, moment_of
 from plumbline.watch.design import Design
 from plumbline.watch.sizing import found_change, largest_scale, launches_of
 from plumbline.watch.state import CellState

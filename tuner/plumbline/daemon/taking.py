@@ -7,10 +7,11 @@ from datetime import datetime
 import msgspec
 
 from plumbline.daemon import applying, canary, looking, recheck, schedule, searching, told
+from plumbline.daemon.moments import iso
 from plumbline.daemon.step import Step
 from plumbline.daemon.told import Told
 from plumbline.daemon.watched import Here
-from plumbline.daemon.work import Work, iso
+from plumbline.daemon.work import Work
 from plumbline.settings import Settings, identity
 from plumbline.system.words import counted
 from plumbline_db import alarms, campaigns, watching

@@ -11,10 +11,11 @@ import msgspec
 from plumbline.daemon import in_force, looking, neighbour, removal, schedule, step, taking, told
 from plumbline.daemon import watched as watched_campaigns
 from plumbline.daemon.configuration import Configuration
+from plumbline.daemon.moments import Clock, iso, moment_of
 from plumbline.daemon.step import Next, Situation, Step
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watched import Finder, Here, WatchedTask
-from plumbline.daemon.work import Clock, Paused, StepProgress, Work, iso, moment_of
+from plumbline.daemon.work import Paused, StepProgress, Work
 from plumbline_db import alarms, watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, of_machine

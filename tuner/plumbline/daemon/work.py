@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 import msgspec
 import numpy as np
@@ -13,6 +12,7 @@ from plumbline.core.plan import Plan, PlanCase
 from plumbline.daemon.cells import Cell
 from plumbline.daemon.configuration import Configuration
 from plumbline.daemon.in_force import InForce
+from plumbline.daemon.moments import Clock, iso
 from plumbline.daemon.watched import Here
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore, Progress, Series, Silent
@@ -22,20 +22,8 @@ from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Run, Suite
 from plumbline_db.watch_records import WatchDay
 
-Clock = Callable[[], datetime]
-
 # Of the calls of a launch; why: docs/design/change-detection.md.
 QUARTILE = 0.25
-
-
-def iso(moment: datetime | None) -> str:
-    """As the database keeps times of day; None: never."""
-    return "" if moment is None else moment.astimezone(UTC).isoformat(timespec="seconds")
-
-
-def moment_of(text: str) -> datetime | None:
-    """What `iso` has written."""
-    return datetime.fromisoformat(text) if text else None
 
 
 class Paused(Exception):

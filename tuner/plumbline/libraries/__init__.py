@@ -240,12 +240,20 @@ def family(implementation: type[_F]) -> type[_F]:
     return implementation
 
 
+def of_name(name: str) -> Family | None:
+    """Return one family; the folders of the others are not imported."""
+    if name not in {module.name for module in pkgutil.iter_modules(__path__) if module.ispkg}:
+        return None
+    importlib.import_module(f"{__name__}.{name}")
+    return _FAMILIES[name]
+
+
 @cache
 def families() -> dict[str, Family]:
     for module in pkgutil.iter_modules(__path__):
         if module.ispkg:
             importlib.import_module(f"{__name__}.{module.name}")
-    return _FAMILIES
+    return dict(sorted(_FAMILIES.items()))
 
 
 def find(prefix: Path | None = None) -> tuple[Family, Installation]:

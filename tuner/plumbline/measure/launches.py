@@ -18,6 +18,7 @@ from plumbline.core.plan import Plan, PlanCase, named
 from plumbline.launch.starter import Starter
 from plumbline.measure import blame, factors
 from plumbline.measure.aside import LIBRARY, Aside
+from plumbline.measure.event_kinds import PUT_ASIDE
 from plumbline.measure.filling import Filling
 from plumbline.measure.other_work import OtherWork
 from plumbline.settings.identity import now
@@ -27,8 +28,6 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.probe_records import Header, ProbeRecord
 from plumbline_db.records import Event, Failure, Run, Suite
-
-PUT_ASIDE = "put aside"  # the kind of the event
 
 
 class Progress(Protocol):

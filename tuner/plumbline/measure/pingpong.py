@@ -12,6 +12,7 @@ import msgspec
 from plumbline.core.plan import Plan, RoundTrips
 from plumbline.measure import hockney
 from plumbline.measure.launches import LaunchStore, Series
+from plumbline.measure.pingpong_settings import PingPongSettings
 from plumbline.settings import identity
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.machine import processing_units
@@ -23,20 +24,8 @@ from plumbline_db.hockney import HalfTrips, Hockney
 from plumbline_db.probe_records import Pair
 from plumbline_db.records import Campaign, Suite
 
-SIZES = (0, *(2**power for power in range(23)))
 SUITE = Suite("pingpong")
 _FEW = 10
-
-
-class PingPongSettings(msgspec.Struct, frozen=True):
-    """`reps`: round trips a size up to 64 KiB, fewer beyond, at least ten."""
-
-    nprocs: int
-    sizes: tuple[int, ...] = SIZES
-    reps: int = 100
-    launches: int = 10
-    seed: int = 1
-    command: str = "pingpong"
 
 
 class PairLatencies(msgspec.Struct, frozen=True):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
-import numpy as np
 
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Plan, PlanCase, least_bytes, measurable, part_bytes
@@ -268,6 +267,8 @@ class ViolationTable:
 def spread(medians: Iterable[Medians]) -> float:
     """Relative standard deviation of the medians of a case, launch by launch: that of the case in
     the middle of all; 0 where no case has two launches."""
+    import numpy as np
+
     found = [np.std(np.log(one.seconds), ddof=1) for one in medians if len(one.seconds) > 1]
     return float(np.median(found)) if found else 0.0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import msgspec
 
 from plumbline.core.configuration import Configuration
@@ -9,6 +11,8 @@ from plumbline.overlap import benches
 from plumbline.overlap.benches import Aid
 
 LAUNCHES = 5
+_SMALL, _LARGE = 64, 4 << 20  # bytes
+_SHORT, _LONG = 2_000, 4_096_000  # nanoseconds of work
 
 
 class OverlapSettings(msgspec.Struct, frozen=True):
@@ -30,3 +34,13 @@ class OverlapSettings(msgspec.Struct, frozen=True):
     command: str = "overlap"
     adaptive: bool = False
     loads: tuple[int, ...] = ()
+
+
+def axes(*, quick: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes and amounts of work: in steps of a factor of 2, or of its square root."""
+    return _steps(_SMALL, _LARGE, 1 if quick else 2), _steps(_SHORT, _LONG, 1 if quick else 2)
+
+
+def _steps(low: int, high: int, parts: int) -> tuple[int, ...]:
+    found = (round(low * 2 ** (step / parts)) for step in itertools.count())
+    return tuple(itertools.takewhile(lambda one: one <= high, found))

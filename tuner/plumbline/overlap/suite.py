@@ -27,8 +27,6 @@ from plumbline_db.connection import Database
 from plumbline_db.probe_records import Overlap
 from plumbline_db.records import Campaign, Library, Suite
 
-_SMALL, _LARGE = 64, 4 << 20  # bytes
-_SHORT, _LONG = 2_000, 4_096_000  # nanoseconds of work
 _LOAD_WORK = 100_000  # of each thread of `load`, at a time
 
 
@@ -46,16 +44,6 @@ class OverlapResult(msgspec.Struct, frozen=True):
     rank: int = 0
     threads: int = 0
     measured: bool = True
-
-
-def axes(*, quick: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Sizes and amounts of work: in steps of a factor of 2, or of its square root."""
-    return _steps(_SMALL, _LARGE, 1 if quick else 2), _steps(_SHORT, _LONG, 1 if quick else 2)
-
-
-def _steps(low: int, high: int, parts: int) -> tuple[int, ...]:
-    found = (round(low * 2 ** (step / parts)) for step in itertools.count())
-    return tuple(itertools.takewhile(lambda one: one <= high, found))
 
 
 Place = tuple[int, int, int]  # of a cell: bytes, nanoseconds of work, threads

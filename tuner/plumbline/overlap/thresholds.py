@@ -11,7 +11,8 @@ import msgspec
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import OverlapCell, Plan
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.overlap import delivered, suite
+from plumbline.overlap import delivered
+from plumbline.overlap.settings import axes
 from plumbline.settings import identity
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.placement import Placement
@@ -68,7 +69,7 @@ def begin(
 
 def first(settings: ThresholdSettings) -> Plan:
     """The plan of the first launch."""
-    sizes, _ = suite.axes(quick=False)
+    sizes, _ = axes(quick=False)
     return _plan(settings, sizes)
 
 

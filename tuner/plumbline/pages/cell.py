@@ -10,9 +10,11 @@ from starlette.responses import Response
 from plumbline.pages import distribution_chart, drawn
 from plumbline.pages.distribution_chart import Distribution
 from plumbline.pages.visit import Visit, Word
+from plumbline.results import remaining
 from plumbline.results.cell_variants import CellVariant, compared, named
-from plumbline_db import runs, searches, table_samples, verdicts
-from plumbline_db.records import Campaign, Search, Verdict
+from plumbline.results.remaining import Remaining
+from plumbline_db import runs, table_samples, verdicts
+from plumbline_db.records import Campaign, Verdict
 from plumbline_db.series import PrunedError
 
 
@@ -45,14 +47,11 @@ def page(visit: Visit) -> Response:
     )
 
 
-def _still_violated(visit: Visit, found: CellData) -> list[Search]:
-    """The searches of a cell that its last table still has as violated."""
+def _still_violated(visit: Visit, found: CellData) -> list[Remaining]:
+    """The guidelines that the cell still violates in its last table, each with the reason."""
     if found.stage != found.stages[-1]:
         return []
-    if all(verdict.verdict != "violated" for verdict in found.verdicts):
-        return []
-    every = searches.all_searches(visit.db, found.campaign.id)
-    return [each for each in every if (each.function, each.bytes) == (found.function, found.size)]
+    return remaining.of_cell(visit.db, found.campaign, found.verdicts)
 
 
 def picture(visit: Visit) -> Response:

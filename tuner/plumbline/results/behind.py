@@ -16,6 +16,8 @@ from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Search, Trial, Winner
 
+LOST = "the search chose a candidate, which was dropped later (see the notes)"
+NOT_CLEAR = "no candidate is clearly faster than the default"
 _LEAST = 1.01  # by less than this nothing is behind
 
 
@@ -43,6 +45,7 @@ def behind(
     searches: Sequence[Search], winners: Sequence[Winner], whole: Collection[str]
 ) -> list[Behind]:
     """The farthest first. `whole`: functions where the library has one choice for all sizes."""
+    won = {Target(each.function, each.bytes) for each in searches if each.outcome == "winner"}
     found = []
     for cell, search in first_of(searches).items():
         measured = {
@@ -59,22 +62,24 @@ def behind(
         if factor > _LEAST:
             said = "default" if own is None else label(own.variant, own.knobs)
             what = label(best.variant, best.knobs)
-            why = _why(cell, best, factor, winner, whole)
+            one_option = best.variant == "default" and cell.function in whole
+            why = _why(best, factor, winner, one_option=one_option, won=cell in won)
             found.append(Behind(cell.function, cell.bytes, said, what, factor, why))
     return sorted(found, key=lambda one: -one.factor)
 
 
-def _why(
-    cell: Target, best: Trial, factor: float, winner: Winner | None, whole: Collection[str]
-) -> str:
-    if best.variant == "default" and cell.function in whole:
-        return "one option of the library must hold for all sizes, and this one is not it"
+def _why(best: Trial, factor: float, winner: Winner | None, *, one_option: bool, won: bool) -> str:
+    if one_option:
+        return (
+            "the library has one option for all sizes of this function; another value is better "
+            "over all sizes"
+        )
     near = select.tie(best)
     if winner is not None and factor <= near:
         return f"as good within {100 * (near - 1):.0f} %, with fewer rules"
     if winner is None:
-        return "not clearly faster when it was measured again, or it lost its place (see the notes)"
-    return "another one answers this call"
+        return LOST if won else NOT_CLEAR
+    return "another winner answers this call"
 
 
 def _ratio(trial: Trial) -> float:

@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
-import numpy as np
 
 from plumbline.core.plan import EQUAL_COUNTS
 from plumbline.measure import factors
 from plumbline.measure.factors import Difference
 from plumbline.results import side_conditions
+from plumbline.results.how import How
 from plumbline.results.side_conditions import SideConditions
 from plumbline.results.sides import Side
 from plumbline.verify.launch_averages import averages
-from plumbline.verify.statistics import TESTS, Alternative, Test, benjamini_hochberg, stars
+from plumbline.verify.statistics import TESTS, Test, benjamini_hochberg, stars
 from plumbline_db.errors import UsageError
 from plumbline_db.runs import LaunchSamples
 
@@ -31,19 +31,6 @@ Verdict = Literal[
 PAIRED, UNPAIRED = "signed-rank", "rank-sum"
 # They say that two distributions differ, in place or in spread: no side is the faster one.
 NOT_OF_LOCATION = frozenset({"kolmogorov-smirnov"})
-
-
-class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`test`: a name of TESTS, or auto. `alternative` is about the times of A: less means that A is
-    faster. `average`: of the samples of a launch, after Tukey's filter if `outliers` says so."""
-
-    test: str = "auto"
-    alternative: Alternative = "two-sided"
-    average: Literal["median", "mean"] = "median"
-    outliers: Literal["keep", "tukey"] = "keep"
-    alpha: float = 0.05
-    confidence: float = 0.95
-    all_variants: bool = False
 
 
 class MatchedCell(msgspec.Struct, frozen=True, order=True):
@@ -261,6 +248,8 @@ def _line(
 
 def sample_of(seconds: Sequence[float]) -> Sample:
     """Of one side, which has a launch at least."""
+    import numpy as np
+
     low, high = np.quantile(seconds, [0.25, 0.75])
     return Sample(len(seconds), statistics.median(seconds), float(low), float(high))
 

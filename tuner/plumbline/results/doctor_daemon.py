@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from plumbline.daemon import configuration_file, status
-from plumbline.daemon.work import Clock, moment_of
+from plumbline.daemon.moments import Clock, moment_of
 from plumbline.results.doctor import Finding
 from plumbline.system import process
 from plumbline_db import regular

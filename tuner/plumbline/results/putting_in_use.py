@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.libraries import ReadsParameterFiles, families
+from plumbline.libraries import ReadsParameterFiles, of_name
 from plumbline.system.placement import Placement
 from plumbline_db import exports, machines
 from plumbline_db.connection import Database
@@ -47,7 +47,7 @@ def command(db: Database, campaign: Campaign, winners: Sequence[Winner]) -> str:
     if is_simulated(campaign):
         export = typed("export", "env", "--campaign", campaign.id)
         return next(iter(_sourced(campaign, exports.get(db, campaign.id))), export)
-    by_parameters = isinstance(families().get(library.family), ReadsParameterFiles)
+    by_parameters = isinstance(of_name(library.family), ReadsParameterFiles)
     if not (by_parameters and any(is_profile(winner) for winner in winners)):
         return typed("apply", "--user", "--campaign", campaign.id)
     start = _start(campaign, library)
@@ -60,7 +60,7 @@ def command(db: Database, campaign: Campaign, winners: Sequence[Winner]) -> str:
 def _start(campaign: Campaign, library: Library) -> str:
     """The mpirun of a program. Some libraries start no more ranks than there are cores unless
     they are told to."""
-    family = families().get(library.family)
+    family = of_name(library.family)
     crowded = campaign.oversubscribed
     asked = Placement(nodes=campaign.nodes, ppn=campaign.ppn, oversubscribed=crowded).plain()
     words = [] if family is None or campaign.nodes > 1 else family.words(asked)

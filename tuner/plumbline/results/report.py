@@ -12,16 +12,15 @@ import msgspec
 from plumbline.core import guidelines
 from plumbline.measure import other_work
 from plumbline.measure.conditions import Conditions, Weakness, of_refusals, of_starts, summary
-from plumbline.measure.launches import PUT_ASIDE
+from plumbline.measure.event_kinds import NO_TIME, NOT_ASKED, PUT_ASIDE
 from plumbline.measure.settling import Start, named
 from plumbline.results import headline, saving, spread
 from plumbline.results.behind import Behind, behind, whole_functions
+from plumbline.results.remaining import Remaining, Searched
 from plumbline.results.saving import Saving
-from plumbline.search.budget import NO_TIME, NOT_ASKED
-from plumbline.search.outcome import deciding, label
-from plumbline.search.space.cells import Target
+from plumbline.search.outcome import label
 from plumbline.settings.cases import EVERY
-from plumbline.verify.summary import as_json
+from plumbline.verify.document import as_json
 from plumbline_db import (
     campaigns,
     command_lines,
@@ -78,7 +77,6 @@ class Report(msgspec.Struct, frozen=True):
     saving: Saving | None = None
     wrong: list[Wrong] = []
     placed: list[str] = []  # how ranks were started (plumbline_db.started)
-    behind: list[Behind] = []
     hours: spread.Hours | None = None  # what the intervals of `winners` are widened by
 
     def of_benchmarks(self) -> bool:
@@ -94,18 +92,23 @@ class Report(msgspec.Struct, frozen=True):
             return headline.standing(self.after, way)
         return headline.change(self.before, self.after, way)
 
-    def remaining(self) -> list[tuple[Verdict, str]]:
-        """Violations that are left, each with what its search found, and why it was not enough."""
-        found = {(search.function, search.bytes): search for search in self.searches}
-        left = [verdict for verdict in self.after or [] if verdict.verdict == "violated"]
+    def remaining(self, slower: Sequence[Behind] | None = None) -> list[Remaining]:
+        """Return the violations that are left, each with what its search found, and why it was not
+        enough. `slower`: what `behind` has returned; None: it is called."""
         if self.of_benchmarks():
-            whole = found.get((EVERY_FUNCTION, 0))
-            why = "not searched" if whole is None else whole.reason
-            return [(verdict, why) for verdict in left]
-        return [
-            (verdict, self._reason(verdict, found.get((verdict.function, verdict.bytes))))
-            for verdict in left
-        ]
+            whole = [each for each in self.searches if each.function == EVERY_FUNCTION]
+            why = whole[-1].reason if whole else "not searched"
+            left = [verdict for verdict in self.after or [] if verdict.verdict == "violated"]
+            return [Remaining(verdict, why) for verdict in left]
+        slower = self.behind() if slower is None else slower
+        did = Searched(self.searches, self.winners, self.events, slower, self.saving)
+        return did.remaining(self.after or [])
+
+    def behind(self) -> list[Behind]:
+        """Return the cells whose answer is behind the best that their search has measured."""
+        if self.after is None:
+            return []
+        return behind(self.searches, self.winners, whole_functions(self.library))
 
     def without_cells(self) -> list[str]:
         """Guidelines that were asked for by id, and that nothing here could be compared for."""
@@ -134,28 +137,6 @@ class Report(msgspec.Struct, frozen=True):
             "site",
         )
         return [f"{event.kind}: {event.said}" for event in self.events if event.kind in kinds]
-
-    def _reason(self, verdict: Verdict, search: Search | None) -> str:
-        elsewhere = [use.use for use in verdict.uses if use.verdict == "holds"]
-        reason = self._reason_of_use(verdict, search)
-        return f"holds in another use ({', '.join(elsewhere)}); {reason}" if elsewhere else reason
-
-    def _reason_of_use(self, verdict: Verdict, search: Search | None) -> str:
-        if not verdict.replaceable:
-            side = f"on {verdict.ranks} ranks" if verdict.ranks else verdict.lhs
-            return f"not searched: its left side ({side}) is not a call that can be replaced here"
-        if search is None and self.saving and not self.saving.calls_for(verdict):
-            return "not searched: the application spends no time worth speaking of there"
-        if search is None and any(event.kind == NO_TIME for event in self.events):
-            return "not searched: the budget was used up (--budget asks for more)"
-        if search is None:
-            return "not searched: all rounds were used up (--rounds asks for more)"
-        in_force = deciding(self.winners, Target(verdict.function, verdict.bytes))
-        if search.outcome == "winner" and in_force is None:
-            return f"{search.reason}; it lost its place when it was confirmed (see the events)"
-        if in_force is not None:
-            return f"in force: {label(in_force.variant, in_force.configuration)}; {search.reason}"
-        return search.reason
 
 
 def read(db: Database, campaign_id: str | None) -> Report:
@@ -202,7 +183,6 @@ def read(db: Database, campaign_id: str | None) -> Report:
         saving=saving.of(db, campaign, after, kept),
         wrong=runs.wrong(db, campaign.id),
         placed=started.lines(db, campaign.id),
-        behind=behind(found, kept, whole_functions(library)) if finished else [],
         hours=hours,
     )
 
@@ -229,6 +209,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
     """`all_cells` puts every verdict under `cells_all`, not only the violations."""
     campaign = report.campaign
     names = guidelines.load().names()
+    slower = report.behind()
     concerned = dict.fromkeys(verdict.guideline for verdict in report.before)
     return {
         "campaign": campaign.id,
@@ -256,18 +237,8 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "hours": None if report.hours is None else report.hours.document(),
         "not_proven": report.not_proven(),
         "application": msgspec.to_builtins(report.saving),
-        "remaining": [
-            {
-                "guideline": verdict.guideline,
-                "name": names.get(verdict.guideline),
-                "function": verdict.function,
-                "bytes": verdict.bytes,
-                "ratio": verdict.ratio,
-                "reason": reason,
-            }
-            for verdict, reason in report.remaining()
-        ],
-        "behind": msgspec.to_builtins(report.behind),
+        "remaining": [_remaining(each, names) for each in report.remaining(slower)],
+        "behind": msgspec.to_builtins(slower),
         "exports": [msgspec.to_builtins(export) for export in report.exports],
         "events": [msgspec.to_builtins(event) for event in report.events],
         "conditions": msgspec.to_builtins(report.conditions),
@@ -303,6 +274,26 @@ def _named(found: list[Verdict], names: Mapping[str, str]) -> list[dict[str, obj
         {"guideline": verdict.guideline, "name": names.get(verdict.guideline)} | fields
         for verdict, fields in zip(found, as_json(found), strict=True)
     ]
+
+
+def _remaining(found: Remaining, names: Mapping[str, str]) -> dict[str, Any]:
+    verdict, trial = found.verdict, found.trial
+    return {
+        "guideline": verdict.guideline,
+        "name": names.get(verdict.guideline),
+        "function": verdict.function,
+        "bytes": verdict.bytes,
+        "ratio": verdict.ratio,
+        "ratio_low": verdict.ratio_low,
+        "ratio_high": verdict.ratio_high,
+        "reason": found.reason,
+        "candidates": found.candidates,
+        "configuration": found.configuration,
+        "of_default": None if trial is None else trial.ratio,
+        "of_default_low": None if trial is None else trial.ratio_low,
+        "of_default_high": None if trial is None else trial.ratio_high,
+        "of_right_side": found.of_right_side,
+    }
 
 
 def _winner(winner: Winner) -> dict[str, Any]:

@@ -6,22 +6,22 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from plumbline.campaign.pairs import cold_ratios
 from plumbline.core import application
 from plumbline.core.application import Application, Calls
-from plumbline.measure import tables
 from plumbline.search.outcome import deciding, label
-from plumbline.search.space.candidates import DEFAULT
+from plumbline.search.space.candidate import DEFAULT
 from plumbline.search.space.cells import Target, index
-from plumbline.settings.stored import settings_of
-from plumbline.verify.statistics import Comparison
 from plumbline_db import campaigns, runs, suites, verdicts
 from plumbline_db import winners as winners_of
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
+
+if TYPE_CHECKING:
+    from plumbline.verify.statistics import Comparison
 
 
 class Cold(msgspec.Struct, frozen=True):
@@ -142,6 +142,10 @@ def cold(
 ) -> dict[Target, Cold]:
     """Cells that were measured with and without the files, in the confirmation that its verdicts in
     the `table` rest on."""
+    from plumbline.campaign.pairs import cold_ratios
+    from plumbline.measure import tables
+    from plumbline.settings.stored import settings_of
+
     settings = settings_of(campaign.settings)
     compare = tables.compare_of(settings)
     ratios: dict[Target, list[float]] = {}

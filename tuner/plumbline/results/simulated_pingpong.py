@@ -6,8 +6,8 @@ import statistics
 from pathlib import Path
 
 from plumbline.core.plan import Plan, RoundTrips
+from plumbline.core.selectors import Selector
 from plumbline.launch.simulation import Simulation
-from plumbline.libraries.simgrid import Selector
 from plumbline.measure import pingpong
 from plumbline.results import twin
 from plumbline.settings import starting

@@ -6,14 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from plumbline.measure.event_kinds import LIMIT
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 
 # Kinds of events: how long it may take; cells that nothing is left for.
-LIMIT, NO_TIME = "time limit", "budget used up"
-NOT_ASKED = "not searched"  # cells without a violation, which --all searches
 
 _TABLES = 8  # times what the first table has cost, where nobody named a budget
 _CONFIRMED = 1.5  # times what it has cost: what comes after the first search, at least

@@ -103,16 +103,26 @@ def _ratio(trial: Trial) -> float:
     return trial.ratio or 1.0
 
 
-def _reason(trials: Sequence[Trial], winner: Winner | None) -> str:
+def fastest(trials: Sequence[Trial]) -> Trial | None:
+    """Return the trial with the least time; None where none has a time."""
     measured = [trial for trial in trials if trial.ratio is not None]
-    if not measured:
-        return _nothing(trials)
-    best = min(measured, key=lambda one: one.ratio or 0.0)
-    shown, text = best, f"{len(trials)} candidates; the fastest, "
+    return min(measured, key=_ratio, default=None)
+
+
+def candidates(trials: Sequence[Trial]) -> int:
+    """Return the number of different candidates in the trials."""
+    return len({(trial.variant, *sorted(trial.knobs.items())) for trial in trials})
+
+
+def _reason(trials: Sequence[Trial], winner: Winner | None) -> str:
+    best = fastest(trials)
+    if best is None:
+        return nothing(trials)
+    shown, text = best, f"{counted(len(trials), 'candidate')}; the fastest, "
     if winner is not None:
-        same = [trial for trial in measured if is_of(trial, winner)]
+        same = [trial for trial in trials if trial.ratio is not None and is_of(trial, winner)]
         shown = same[0] if same else best
-        text = f"chosen out of {len(trials)} candidates: "
+        text = f"chosen out of {counted(len(trials), 'candidate')}: "
     text += f"{label(shown.variant, shown.knobs)}, takes {shown.ratio:.2f}"
     if shown.ratio_low is not None and shown.ratio_high is not None:
         text += f" [{shown.ratio_low:.2f}, {shown.ratio_high:.2f}]"
@@ -128,7 +138,7 @@ _WITHOUT_TIMES = {
 }
 
 
-def _nothing(trials: Sequence[Trial]) -> str:
+def nothing(trials: Sequence[Trial]) -> str:
     """Why no candidate has a time."""
     if not trials:
         return "no candidate was tried"

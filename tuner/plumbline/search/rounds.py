@@ -16,7 +16,8 @@ import msgspec
 from plumbline.core.application import worth
 from plumbline.core.plan import Plan
 from plumbline.launch.simulated import MANY
-from plumbline.measure.launches import PUT_ASIDE, LaunchStore
+from plumbline.measure.event_kinds import PUT_ASIDE
+from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
 from plumbline.settings.way_of_use import BARRIER, OWN_BARRIER
 from plumbline.system.words import counted

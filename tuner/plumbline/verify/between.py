@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import msgspec
-import numpy as np
 
 from plumbline.verify.significance.distributions import student_quantile
 
@@ -54,6 +53,8 @@ def between_campaigns(cells: Sequence[Sequence[Estimate]]) -> CampaignSpread:
     """`cells`: of each cell its estimates, one a campaign. Where launches say all there is to know,
     the difference of two campaigns over its standard error follows Student's t, and 95 % of the
     differences lie within its quantile; the factor is by how much they lie beyond."""
+    import numpy as np
+
     both = [cell for cell in cells if len(cell) > 1]
     campaigns = max((len(cell) for cell in cells), default=0)
     if campaigns < 2:

@@ -3,10 +3,12 @@ Bogomolov, JRSS B 76 (2014), for tests inside selected families."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
 from plumbline.verify.significance.comparison import Vector
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 def benjamini_hochberg(p: ArrayLike) -> Vector:
@@ -20,6 +22,8 @@ def adjusted_within(p: ArrayLike, family: ArrayLike) -> Vector:
     Benjamini-Hochberg selects R of the m members at α; a test inside a selected one is rejected at
     α R/m (Benjamini and Bogomolov). So the value is the minimum over k of m max(p, p_(k)) / k,
     which for the members' own p is the Benjamini-Hochberg adjustment."""
+    import numpy as np
+
     members = np.sort(_probabilities(family))
     tests = _probabilities(p)
     m = len(members)
@@ -30,6 +34,8 @@ def adjusted_within(p: ArrayLike, family: ArrayLike) -> Vector:
 
 
 def _probabilities(p: ArrayLike) -> Vector:
+    import numpy as np
+
     array = np.asarray(p, dtype=np.float64)
     if not ((array >= 0) & (array <= 1)).all():
         raise ValueError("p-values must lie between 0 and 1")

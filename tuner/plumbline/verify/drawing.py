@@ -73,6 +73,7 @@ class FoldingTable(Table):
             padding=0,
         )
         self._grid_rows, self._sizes, self._marks = rows, sizes, marks
+        self._heads = grid.size_heads(sizes)
         self._labels = [row.label.replace(PRECEDES, marks.precedes) for row in rows]
         self._fill(range(len(sizes)) if span is None else span)
 
@@ -95,7 +96,7 @@ class FoldingTable(Table):
         self.add_column("", no_wrap=True)
         self.add_column("bytes", min_width=LABEL_WIDTH)
         for place in span:
-            self.add_column(grid.size_head(self._sizes[place]), justify="center", no_wrap=True)
+            self.add_column(self._heads[place], justify="center", no_wrap=True)
         for i, (row, label) in enumerate(zip(self._grid_rows, self._labels, strict=True)):
             following = self._grid_rows[i + 1 : i + 2]
             self.add_row(
@@ -109,8 +110,8 @@ class FoldingTable(Table):
         """Cuts the columns into runs that fit into `width`, at least one column each."""
         room = width - 2 - max(LABEL_WIDTH, *map(len, self._labels), 0)
         spans, start, used = [], 0, 0
-        for place, size in enumerate(self._sizes):
-            needed = 1 + len(grid.size_head(size))
+        for place, head in enumerate(self._heads):
+            needed = 1 + len(head)
             if place > start and used + needed > room:
                 spans.append(range(start, place))
                 start, used = place, 0

@@ -5,17 +5,22 @@ zero, which is what the signed-rank test asks for."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
-Estimator = Callable[[ArrayLike, ArrayLike], float]
+
+Estimator = Callable[["ArrayLike", "ArrayLike"], float]
 
 _MANY = 256
 
 
 def medians(left: ArrayLike, right: ArrayLike) -> float:
     """Log of the ratio of the medians (seed 000, section 4.3)."""
+    import numpy as np
+
     return float(np.log(median(_times(left))) - np.log(median(_times(right))))
 
 
@@ -24,6 +29,8 @@ def pairs(left: ArrayLike, right: ArrayLike) -> float:
     shift between two samples (Hollander, Wolfe, Chicken, 3rd ed., section 4.2), on the logarithms.
     Where the times of a cell have two heaps, a median jumps between them; this does not. What
     verification uses. Many samples are represented by _MANY of their quantiles."""
+    import numpy as np
+
     ours, theirs = np.log(_few(_times(left))), np.log(_few(_times(right)))
     return median(np.subtract.outer(ours, theirs).ravel())
 
@@ -31,6 +38,8 @@ def pairs(left: ArrayLike, right: ArrayLike) -> float:
 def median(values: NDArray[np.float64]) -> float:
     """Of one dimension, without NaN: what numpy.median says, in a quarter of its time where values
     are few."""
+    import numpy as np
+
     middle, odd = divmod(len(values), 2)
     if odd:
         return float(np.partition(values, middle)[middle])
@@ -39,12 +48,16 @@ def median(values: NDArray[np.float64]) -> float:
 
 
 def _few(times: NDArray[np.float64]) -> NDArray[np.float64]:
+    import numpy as np
+
     if len(times) <= _MANY:
         return times
     return np.quantile(times, (np.arange(_MANY) + 0.5) / _MANY)
 
 
 def _times(values: ArrayLike) -> NDArray[np.float64]:
+    import numpy as np
+
     return np.asarray(values, dtype=np.float64)
 
 

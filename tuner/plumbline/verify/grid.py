@@ -66,8 +66,15 @@ def of_before_and_after(
     return _grid(states, [*before, *after], guidelines)
 
 
-def size_head(size: int) -> str:
-    """1500 → 1500, 2048 → 2k, 102400 → 100k, 1048576 → 1M: whole multiples of 1024 are short."""
+def size_heads(sizes: Sequence[int]) -> list[str]:
+    """Return heads in one style: 512, 1k, 100k, 1M where each size above 1024 is a multiple of it,
+    else bytes."""
+    if any(size > 1024 and size % 1024 for size in sizes):
+        return [str(size) for size in sizes]
+    return [_short(size) for size in sizes]
+
+
+def _short(size: int) -> str:
     for unit, factor in (("M", 1024 * 1024), ("k", 1024)):
         if size >= factor and size % factor == 0:
             return f"{size // factor}{unit}"

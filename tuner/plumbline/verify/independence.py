@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from plumbline.verify.significance.comparison import TIE_DIGITS
 from plumbline.verify.significance.null_distributions import doubled_midranks
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # From here on equal tables have false violations two and a half times (50 cells) to five times (645
 # cells) as often as with independent launches.
@@ -65,6 +68,8 @@ def lag_one(cells: Sequence[Mapping[int, float]], *, seed: int = 0) -> Dependenc
 
     Ranks, because the test of a verdict looks at ranks, and an outlier would drown all other
     launches of its cell."""
+    import numpy as np
+
     launches = sorted({launch for cell in cells for launch in cell})
     parts = _parts([cell for cell in cells if len(cell) >= LEAST_LAUNCHES], launches)
     used = sum(part.cells for part in parts)
@@ -80,6 +85,8 @@ def lag_one(cells: Sequence[Mapping[int, float]], *, seed: int = 0) -> Dependenc
 
 
 def _parts(cells: Sequence[Mapping[int, float]], launches: Sequence[int]) -> list[_Part]:
+    import numpy as np
+
     place = {launch: number for number, launch in enumerate(launches)}
     groups: dict[tuple[int, ...], list[NDArray[np.float64]]] = {}
     for cell in cells:
@@ -101,6 +108,8 @@ def _pooled(parts: Sequence[_Part], times: NDArray[np.intp]) -> NDArray[np.float
     """The mean over the cells, each with the weight n of its launches, of r + 1/n, over what that
     is for a coefficient of 1: r of n independent values is -1/n on average, that of a series with
     coefficient ρ is about ρ - (1 + 4ρ)/n. `times`: when each launch was, a row an answer."""
+    import numpy as np
+
     found = np.zeros(len(times))
     for part in parts:
         order = np.argsort(times[:, part.places], axis=1)

@@ -11,13 +11,15 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from plumbline.core.variant_spec import variant_name
 from plumbline.verify import estimators
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Case, Medians
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from plumbline_db.runs import LaunchSamples
@@ -158,6 +160,8 @@ class Index:
 
     def _log_ratio(self, left: Side, right: Side, run: int) -> float:
         """A sample below the timer's unit counts as one nanosecond."""
+        import numpy as np
+
         lefts, rights = self._ns.get(left, {}).get(run), self._ns.get(right, {}).get(run)
         if lefts is None or rights is None:
             return math.log(self.seconds[left][run]) - math.log(self.seconds[right][run])

@@ -5,12 +5,14 @@ Pure. Samples are filtered here, never where they are stored."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
-from numpy.typing import ArrayLike
 
 from plumbline.verify.significance.comparison import Vector, finite
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 FENCE = 1.5  # interquartile ranges
 
@@ -27,6 +29,8 @@ class LaunchAverage(msgspec.Struct, frozen=True):
 def averages(launches: Iterable[ArrayLike], *, filtered: bool = True) -> list[LaunchAverage]:
     """One LaunchAverage for each launch, from its samples; `filtered`: Tukey's outliers are left
     out first (lines 4 to 6 of the algorithm)."""
+    import numpy as np
+
     found = []
     for launch in launches:
         samples = finite(launch, "samples")
@@ -43,6 +47,8 @@ def tukey_filter(values: ArrayLike) -> Vector:
     Quartiles interpolate linearly between order statistics, as R's `quantile` does by default: type
     7 of Hyndman and Fan, The American Statistician 50 (1996). Of fewer than 4 values none can be an
     outlier."""
+    import numpy as np
+
     samples = finite(values, "samples")
     first, third = np.quantile(samples, [0.25, 0.75], method="linear")
     reach = FENCE * (third - first)

@@ -1,4 +1,4 @@
-"""The summary of a table (Table 2 of Hunold et al., Euro-Par 2016) and the numbers for scripts."""
+"""The summary of a table (Table 2 of Hunold et al., Euro-Par 2016)."""
 
 from __future__ import annotations
 
@@ -12,29 +12,6 @@ from plumbline.core.guidelines import Guidelines
 from plumbline.verify.drawing import UNICODE, Marks
 from plumbline.verify.kinds import Kind, Row, all_kinds, of_table
 from plumbline_db.records import Verdict
-
-# Fields of a verdict in `--json` (docs/verification.md), in this order.
-JSON_FIELDS = (
-    "guideline",
-    "kind",
-    "function",
-    "lhs",
-    "rhs",
-    "ranks",
-    "nprocs",
-    "ppn",
-    "bytes",
-    "other_bytes",
-    "factor",
-    "verdict",
-    "ratio",
-    "ratio_low",
-    "ratio_high",
-    "p",
-    "p_adjusted",
-    "launches",
-    "reason",
-)
 
 
 class KindCount(msgspec.Struct, frozen=True):
@@ -86,15 +63,6 @@ def summary_table(
         cells = [_count_text(counts[stage][kind.name]) for stage in stages]
         table.add_row(f"{kind.letter} {_kind_label(kind.name, guidelines, tested)}", *cells)
     return table
-
-
-def as_json(verdicts: Sequence[Verdict]) -> list[dict[str, object]]:
-    """Verdicts as plain objects with the fields JSON_FIELDS; numbers that do not exist are None."""
-    return [
-        {field: getattr(verdict, field) for field in JSON_FIELDS}
-        | {"depends": verdict.depends, "uses": msgspec.to_builtins(verdict.uses)}
-        for verdict in verdicts
-    ]
 
 
 def _kinds_of(verdicts: Sequence[Verdict]) -> list[Kind]:

@@ -86,7 +86,8 @@ def _table(
     if "depends" not in shown:
         legend = {sign: meaning for sign, meaning in legend.items() if sign != marks.depends}
     signs = ", ".join(f"{sign} {meaning}" for sign, meaning in legend.items())
-    lines = [f"{signs}; {kinds}; k = 1024"]
+    units = [head[-1] for head in grid.size_heads(found.sizes) if not head.isdecimal()]
+    lines = ["; ".join([signs, kinds, *(["k = 1024"] if units else [])])]
     if oversubscribed:
         lines.append("oversubscribed: ranks share processing units")
     caption = Text("\n".join(lines), style="dim")

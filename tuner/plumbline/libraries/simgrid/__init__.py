@@ -11,9 +11,9 @@ import shutil
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Literal, get_args
 
 from plumbline.core.reach import Reach
+from plumbline.core.selectors import SELECTORS
 from plumbline.libraries import Family, Installation, Knob, built, family, preloaded
 from plumbline.libraries.canary import Canary
 from plumbline.libraries.said import by
@@ -24,9 +24,6 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters.family.simgrid.env import OPTIONS
 
-# SMPI re-creates the decisions of these libraries (smpi/coll-selector).
-Selector = Literal["ompi", "mpich", "mvapich2", "impi"]
-SELECTORS: tuple[str, ...] = get_args(Selector)
 # Those whose choices depend on what was called before (probes/measure/run.c).
 SETTLING = ("mvapich2",)
 

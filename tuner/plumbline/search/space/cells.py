@@ -11,7 +11,7 @@ from plumbline.core.configuration import Configuration
 from plumbline_db.probe_records import Check
 from plumbline_db.records import Medians
 
-from .candidates import Candidate
+from .candidate import Candidate
 
 
 class Target(msgspec.Struct, frozen=True, order=True):

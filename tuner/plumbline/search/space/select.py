@@ -10,15 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import geometric_mean
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from plumbline.core.configuration import Configuration
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Trial, Winner
 
-from .candidates import DEFAULT, Candidate, CandidateSpace
+from .candidate import DEFAULT, Candidate
 from .cells import Target
+
+if TYPE_CHECKING:
+    from .candidates import CandidateSpace
 
 # How far a choice reaches from a measured size: nobody has measured what lies between.
 REACH = 2

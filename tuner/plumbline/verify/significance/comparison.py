@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 # Log ratios come from integer nanoseconds: what differs by less is rounding, and ties.
 TIE_DIGITS = 12
 
-Vector = NDArray[np.float64]
+Vector: TypeAlias = "NDArray[np.float64]"
 
 # What is shown when p is small: left takes longer, left takes less time, they differ.
 Alternative = Literal["greater", "less", "two-sided"]
@@ -88,6 +90,8 @@ def middle_of(ordered: Vector) -> float:
 
 def differences(log_left: Vector, log_right: Vector) -> Vector:
     """All differences between two samples, ascending; their median is the Hodges-Lehmann shift."""
+    import numpy as np
+
     return np.sort(np.subtract.outer(log_left, log_right), axis=None)
 
 
@@ -96,6 +100,8 @@ def ratio_of(log_ratio: float) -> float:
 
 
 def finite(values: ArrayLike, what: str) -> Vector:
+    import numpy as np
+
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or len(array) == 0:
         raise ValueError(f"{what}: one dimension and at least one value are needed")
@@ -105,6 +111,8 @@ def finite(values: ArrayLike, what: str) -> Vector:
 
 
 def logarithms(seconds: ArrayLike, what: str) -> Vector:
+    import numpy as np
+
     array = finite(seconds, what)
     if not (array > 0).all():
         raise ValueError(f"{what}: a time is not positive")

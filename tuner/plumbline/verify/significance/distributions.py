@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
 
 _TINY = 1e-300
 _CLOSE = 3e-16
@@ -93,6 +96,8 @@ def student_quantile(freedom: float, share: float) -> float:
 
 def student4_below(t: ArrayLike) -> NDArray[np.float64]:
     """`student_below` with four degrees of freedom, whose distribution has a closed form."""
+    import numpy as np
+
     near: NDArray[np.float64] = np.clip(np.asarray(t, dtype=np.float64), -_FAR, _FAR)
     scale = 1 + near * near / 4
     below: NDArray[np.float64] = near / np.sqrt(scale) * (1 - near * near / scale / 12)

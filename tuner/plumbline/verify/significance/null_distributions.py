@@ -9,14 +9,17 @@ sections 3.1 and 4.1.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 
 SIGNED_RANK_LIMIT = 50  # 2^50 outcomes fit into 64 bits
 RANK_SUM_LIMIT = 60  # so do the C(60, 30) subsets
 
-Counts = NDArray[np.int64]
+Counts: TypeAlias = "NDArray[np.int64]"
 
 
 @lru_cache(maxsize=4096)
@@ -24,6 +27,8 @@ def signed_rank_counts(doubled_ranks: tuple[int, ...]) -> Counts:
     """counts[s]: sign patterns in which the doubled ranks with a plus sign add up to s.
 
     Cost: n vector additions over n(n + 1) sums. At most SIGNED_RANK_LIMIT ranks."""
+    import numpy as np
+
     if len(doubled_ranks) > SIGNED_RANK_LIMIT:
         raise ValueError(f"{len(doubled_ranks)} ranks are too many to count")
     counts = np.zeros(sum(doubled_ranks) + 1, dtype=np.int64)
@@ -38,6 +43,8 @@ def signed_rank_counts(doubled_ranks: tuple[int, ...]) -> Counts:
 @lru_cache(maxsize=256)
 def rank_sum_counts(doubled_ranks: tuple[int, ...], size: int) -> Counts:
     """counts[s]: subsets of `size` of the doubled ranks that add up to s."""
+    import numpy as np
+
     if len(doubled_ranks) > RANK_SUM_LIMIT:
         raise ValueError(f"{len(doubled_ranks)} ranks are too many to count")
     counts = np.zeros((size + 1, sum(doubled_ranks) + 1), dtype=np.int64)
@@ -74,12 +81,16 @@ def rank_sum_order(left: int, right: int, tail: float) -> int:
 
 
 def _order(counts: Counts, tail: float) -> int:
+    import numpy as np
+
     below = np.cumsum(counts) / counts.sum()
     return int(np.searchsorted(below, tail, side="right"))
 
 
 def doubled_midranks(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Twice the rank of each value, ties sharing the mean of their ranks."""
+    import numpy as np
+
     order = values.argsort()
     ordered = values[order]
     if (ordered[1:] != ordered[:-1]).all():

@@ -1,0 +1,90 @@
+"""A campaign in sentences and names, without what draws tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from plumbline.core.guidelines import Guidelines
+from plumbline.results.report import Report
+from plumbline.results.saving import Saving
+from plumbline.settings.cases import IN_BLOCKS
+from plumbline.system.words import counted
+from plumbline.verify.grid import guideline_label
+from plumbline_db.layout import fixed, layout
+from plumbline_db.records import Winner
+
+
+def heading(report: Report) -> str:
+    campaign, machine = report.campaign, report.machine
+    crowded = " (oversubscribed)" if campaign.oversubscribed else ""
+    placed = layout(campaign)
+    where = f", {placed}" if campaign.nodes > 1 or "," in placed else ""
+    under = f"\nunder {fixed(campaign)}" if fixed(campaign) else ""
+    return (
+        f"{report.library.version_string} on {machine.host}, {machine.cpu_model}, "
+        f"{counted(machine.processing_units, 'processing unit')}; "
+        f"{campaign.nprocs} ranks{crowded}{where}\n"
+        + "\n".join(
+            [
+                f"campaign {campaign.named}, {report.state}{under}",
+                *report.placed,
+                *covered(report),
+            ]
+        )
+    )
+
+
+def covered(report: Report) -> Iterator[str]:
+    """From which sizes to which the table goes; where a volume is made of blocks, by block."""
+    sizes: dict[bool, set[int]] = {True: set(), False: set()}
+    for verdict in report.before:
+        blocks = verdict.function in IN_BLOCKS
+        sizes[blocks] |= {
+            -(-size // report.campaign.nprocs) if blocks else size
+            for size in (verdict.bytes, verdict.other_bytes)
+            if size and not verdict.ranks
+        }
+    words = [
+        f"from {min(those)} to {max(those)} B{what}"
+        for blocks, what in ((False, ""), (True, " in blocks (Gather, Alltoall …)"))
+        if (those := sizes[blocks])
+    ]
+    if words:
+        yield f"sizes {' and '.join(words)}"
+
+
+def in_order(found: Sequence[Winner]) -> list[Winner]:
+    """By function and size; they are stored round by round."""
+    return sorted(found, key=lambda winner: (winner.function, winner.bytes_from))
+
+
+def named(guideline: str, guidelines: Guidelines, function: str = "") -> str:
+    """`GL3 Gather ⪯ Allgather`, and with a function that its name lacks `GL2 A(n) ⪯ k A(n / k) of
+    Gather`; the id alone where nobody knows the guideline."""
+    name = " ".join(dict.fromkeys([guideline, guideline_label(guideline, guidelines)]))
+    short = function.removeprefix("MPI_")
+    return name if short in name else f"{name} of {short}"
+
+
+def saved(found: Saving) -> str:
+    """What the winners save the application, in a sentence."""
+    words = " ".join(found.command)
+    if found.saving_seconds is None:
+        return f"for {words}; what it saves is known at the end"
+    return (
+        f"expected saving a run of {words}: {in_unit(found.saving_seconds)} "
+        f"[{in_unit(found.saving_low_seconds)}, {in_unit(found.saving_high_seconds)}] of "
+        f"{in_unit(found.run_seconds)} ({found.saving_seconds / (found.run_seconds or 1):.2%}); "
+        f"collectives took {in_unit(found.collective_seconds)}, "
+        f"{in_unit(found.here_seconds)} of it on communicators of these ranks"
+    )
+
+
+def in_unit(value: float | None) -> str:
+    """In the unit that people read."""
+    if value is None:
+        return ""
+    for unit, name in ((1.0, "s"), (1e-3, "ms")):
+        if abs(value) >= unit:
+            return f"{value / unit:.3g} {name}"
+    return f"{value * 1e6:.3g} µs"

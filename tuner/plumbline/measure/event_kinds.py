@@ -1,0 +1,5 @@
+"""Kinds of the events of a campaign that several rooms name."""
+
+PUT_ASIDE = "put aside"
+LIMIT, NO_TIME = "time limit", "budget used up"
+NOT_ASKED = "not searched"  # cells without a violation, which --all searches

@@ -1,0 +1,131 @@
+"""Violations that remain in the last table, each with the reason about its own guideline: the
+search of a cell is held to the fastest right-hand side, maybe that of another guideline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from plumbline.measure.event_kinds import NO_TIME
+from plumbline.results import saving
+from plumbline.results.behind import LOST, NOT_CLEAR, Behind, behind, whole_functions
+from plumbline.results.saving import Saving
+from plumbline.search.outcome import candidates, deciding, fastest, first_of, is_of, label, nothing
+from plumbline.search.space.cells import Target
+from plumbline_db import events, machines, searches, winners
+from plumbline_db.connection import Database
+from plumbline_db.records import EVERY_FUNCTION, Campaign, Event, Search, Trial, Verdict, Winner
+
+_TOO_SLOW = "the winner in force is not fast enough for this guideline"
+_OF_PROCESS = "the setting of the process is in force"
+
+
+class Remaining(msgspec.Struct, frozen=True):
+    """A violation that is left, and why. `configuration` is the winner in force there, or else the
+    fastest of the `candidates` that were tried; `trial` is its measurement in the search, and
+    `of_right_side` its time over that of the guideline's right side there."""
+
+    verdict: Verdict
+    reason: str
+    candidates: int = 0
+    configuration: str = ""
+    trial: Trial | None = None
+    of_right_side: float | None = None
+
+
+class Searched(msgspec.Struct, frozen=True):
+    """The measures of a campaign against violations. `searches` are in the order of the rounds."""
+
+    searches: Sequence[Search]
+    winners: Sequence[Winner]
+    events: Sequence[Event]
+    behind: Sequence[Behind]
+    saving: Saving | None = None
+
+    def remaining(self, table: Iterable[Verdict]) -> list[Remaining]:
+        """Return what is violated in `table`."""
+        left = [verdict for verdict in table if verdict.verdict == "violated"]
+        return [self._of(verdict) for verdict in left]
+
+    def _of(self, verdict: Verdict) -> Remaining:
+        cell = Target(verdict.function, verdict.bytes)
+        of_cell = [each for each in self.searches if Target(each.function, each.bytes) == cell]
+        reason = self._reason(verdict, cell, of_cell)
+        elsewhere = [use.use for use in verdict.uses if use.verdict == "holds"]
+        if elsewhere:
+            reason = f"holds in another use ({', '.join(elsewhere)}); {reason}"
+        if not of_cell or not verdict.replaceable:
+            return Remaining(verdict, reason)
+        trials = [trial for search in of_cell for trial in search.trials]
+        winner = deciding(self._of_functions(), cell)
+        # Ratios of the first search are to the library as it is.
+        shown = fastest(first_of(of_cell)[cell].trials)
+        if winner is not None:
+            shown = next((each for each in trials if is_of(each, winner)), None)
+        named = shown if winner is None else winner
+        return Remaining(
+            verdict,
+            reason,
+            candidates=candidates(trials),
+            configuration="" if named is None else _label(named),
+            trial=shown,
+            of_right_side=None if shown is None else _of_right_side(verdict, shown, of_cell),
+        )
+
+    def _reason(self, verdict: Verdict, cell: Target, of_cell: Sequence[Search]) -> str:
+        if not verdict.replaceable:
+            side = f"on {verdict.ranks} ranks" if verdict.ranks else verdict.lhs
+            return f"not searched: its left side ({side}) is not a call that can be replaced here"
+        if not of_cell:
+            return self._not_searched(verdict)
+        if deciding(self._of_functions(), cell) is not None:
+            return _TOO_SLOW
+        beside = f"; {_OF_PROCESS}" if deciding(self.winners, cell) else ""
+        if any(search.outcome == "winner" for search in of_cell):
+            return LOST + beside
+        faster = [each.why for each in self.behind if Target(each.function, each.bytes) == cell]
+        if faster:
+            return faster[0] + beside
+        trials = [trial for search in of_cell for trial in search.trials]
+        return (NOT_CLEAR if fastest(trials) else nothing(trials)) + beside
+
+    def _not_searched(self, verdict: Verdict) -> str:
+        if self.saving and not self.saving.calls_for(verdict):
+            return "not searched: the application spends no time worth speaking of there"
+        if any(event.kind == NO_TIME for event in self.events):
+            return "not searched: the budget was used up (--budget asks for more)"
+        return "not searched: all rounds were used up (--rounds asks for more)"
+
+    def _of_functions(self) -> list[Winner]:
+        """Winners but for the settings of the process, which are for no cell."""
+        return [winner for winner in self.winners if winner.function != EVERY_FUNCTION]
+
+
+def of_cell(db: Database, campaign: Campaign, verdicts: Sequence[Verdict]) -> list[Remaining]:
+    """Return what is violated of these verdicts of the last table; nothing without a search."""
+    every, kept = searches.all_searches(db, campaign.id), winners.get(db, campaign.id)
+    if not every or all(verdict.verdict != "violated" for verdict in verdicts):
+        return []
+    whole = whole_functions(machines.library(db, campaign.library_fingerprint))
+    spent = saving.of(db, campaign, None, kept)
+    found = Searched(every, kept, events.get(db, campaign.id), behind(every, kept, whole), spent)
+    return found.remaining(verdicts)
+
+
+def _label(of: Trial | Winner) -> str:
+    return label(of.variant, of.knobs if isinstance(of, Trial) else of.configuration)
+
+
+def _of_right_side(verdict: Verdict, shown: Trial, of_cell: Sequence[Search]) -> float | None:
+    """The time of `shown` over that of the guideline's right side, both over the default's in one
+    search; None where its search did not measure that side."""
+    for search in of_cell:
+        if shown.ratio is None or shown not in search.trials:
+            continue
+        if search.bound == f"{verdict.guideline}@{verdict.bytes}" and search.bound_ratio:
+            return shown.ratio / search.bound_ratio
+        for trial in search.trials:
+            if trial.variant == verdict.right != "default" and not trial.knobs and trial.ratio:
+                return shown.ratio / trial.ratio
+    return None
