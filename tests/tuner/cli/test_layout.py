@@ -21,9 +21,8 @@ def test_they_are_settings_of_the_campaign(tmp_path: Path) -> None:
     database = tmp_path / "plumbline.db"
     said = plumbline("verify", *SMALL, "--bind", "core", "--map-by", "numa", "--db", database)
     assert said.status in (0, 3), said.err
-    assert "4 ranks (oversubscribed), 1 x 4, bound to a core each, in turn over each numa" in (
-        said.out
-    )
+    shown = " ".join(said.out.split())
+    assert "4 ranks (oversubscribed), 1 x 4, bound to a core each, in turn over each numa" in shown
     assert "measured with mpirun -np 4\n" in said.out
     found = plumbline("results", "--db", database, "--json").json
     assert found["layout"] == "1 x 4, bound to a core each, in turn over each numa"
