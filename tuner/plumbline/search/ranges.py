@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
@@ -91,14 +92,15 @@ def measured(winners: Iterable[Winner], sizes: Sizes) -> list[Winner]:
 def joined(winners: Iterable[Winner], sizes: Sizes) -> list[Winner]:
     """The winners, those that adjoin and are one configuration as one; gains are means over the
     measured sizes."""
-    found: list[Winner] = []
-    for winner in sorted(winners, key=lambda one: (one.function, one.variant, one.bytes_from)):
-        last = found[-1] if found else None
+    rows: list[Winner] = []
+    order = operator.attrgetter("function", "variant", "bytes_from")
+    for winner in sorted(winners, key=order):
+        last = rows[-1] if rows else None
         if last is not None and _continues(last, winner):
-            found[-1] = _together(last, winner, sizes)
+            rows[-1] = _together(last, winner, sizes)
         else:
-            found.append(winner)
-    return found
+            rows.append(winner)
+    return rows
 
 
 def _continues(last: Winner, winner: Winner) -> bool:
@@ -147,21 +149,21 @@ def _mean(left: float, first: int, right: float, second: int) -> float:
 
 def _pooled(tried: Iterable[Tried]) -> list[Tried]:
     """Those for the same use, type, operator, binding and counts as one."""
-    found: dict[tuple[str, ...], Tried] = {}
+    pooled: dict[tuple[str, ...], Tried] = {}
     for one in tried:
         key = (one.use, one.type, one.op, one.binding, one.counts)
-        known = found.get(key)
-        if known is None:
-            found[key] = one
+        pool = pooled.get(key)
+        if pool is None:
+            pooled[key] = one
             continue
-        found[key] = msgspec.structs.replace(
+        pooled[key] = msgspec.structs.replace(
             one,
-            cells=known.cells + one.cells,
-            speedup=_mean(known.speedup, known.cells, one.speedup, one.cells),
-            speedup_low=_mean(known.speedup_low, known.cells, one.speedup_low, one.cells),
-            worst_low=min(known.worst_low, one.worst_low),
+            cells=pool.cells + one.cells,
+            speedup=_mean(pool.speedup, pool.cells, one.speedup, one.cells),
+            speedup_low=_mean(pool.speedup_low, pool.cells, one.speedup_low, one.cells),
+            worst_low=min(pool.worst_low, one.worst_low),
         )
-    return list(found.values())
+    return list(pooled.values())
 
 
 def inside(winner: Winner, kept: Collection[Target], sizes: Sequence[int]) -> list[Winner]:

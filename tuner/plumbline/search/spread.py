@@ -38,17 +38,21 @@ class Spread:
         won: dict[str, set[Candidate]] = {}
         for winner in winners:
             won.setdefault(winner.function, set()).add(Candidate.of_winner(winner))
-        found = {}
+        entries = {}
         for cell in cells:
             if _held(winners, cell):
                 continue
-            wanted = won.get(cell.function, set()) | self._of_a_node(cell.function)
-            new = wanted - self._tried.get(cell, set())
-            left = {one for one in new if variant_name(one.variant) not in refused.get(cell, ())}
-            offered = sorted(one for one in left if self._is_fit(cell, one))
+            candidates = won.get(cell.function, set()) | self._of_a_node(cell.function)
+            new = candidates - self._tried.get(cell, set())
+            offered = sorted(
+                candidate
+                for candidate in new
+                if variant_name(candidate.variant) not in refused.get(cell, ())
+                and self._is_fit(cell, candidate)
+            )
             if offered:
-                found[cell] = offered
-        return found
+                entries[cell] = offered
+        return entries
 
     def enter(self, entries: Favourites) -> None:
         """These race now."""
@@ -58,15 +62,15 @@ class Spread:
     def _of_a_node(self, function: str) -> set[Candidate]:
         return set(self._space.of_a_node(function)) if self._usual else set()
 
-    def _is_fit(self, cell: Target, one: Candidate) -> bool:
+    def _is_fit(self, cell: Target, candidate: Candidate) -> bool:
         """The table has measured mock-ups."""
-        if one == DEFAULT or self._space.is_cold(cell.function, one):
+        if candidate == DEFAULT or self._space.is_cold(cell.function, candidate):
             return False
-        if variant_name(one.variant) in self._space.mockups(cell.function):
+        if variant_name(candidate.variant) in self._space.mockups(cell.function):
             return False
-        if one.is_knobs and self._space.one_for_all_sizes(cell.function):
+        if candidate.is_knobs and self._space.one_for_all_sizes(cell.function):
             return False
-        return self._space.offers(cell.function, one, cell.bytes)
+        return self._space.offers(cell.function, candidate, cell.bytes)
 
 
 def _held(winners: Sequence[Winner], cell: Target) -> bool:
