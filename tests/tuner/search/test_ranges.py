@@ -85,5 +85,6 @@ def test_what_lies_apart_or_differs_stays_as_it_is() -> None:
         build.winner(**ours, bytes_from=8, bytes_to=181),
         build.winner(function="MPI_Bcast", variant="bcast_flat", bytes_from=182, bytes_to=600),
     ]
-    for winners in (gap, narrowed, other):
+    reversed_ones = other[::-1]
+    for winners in (gap, narrowed, other, reversed_ones):
         assert joined(winners, {"MPI_Bcast": [8, 512]}) == winners

@@ -89,18 +89,18 @@ def measured(winners: Iterable[Winner], sizes: Sizes) -> list[Winner]:
     ]
 
 
-def joined(winners: Iterable[Winner], sizes: Sizes) -> list[Winner]:
-    """The winners, those that adjoin and are one configuration as one; gains are means over the
-    measured sizes."""
-    rows: list[Winner] = []
-    order = operator.attrgetter("function", "variant", "bytes_from")
-    for winner in sorted(winners, key=order):
-        last = rows[-1] if rows else None
-        if last is not None and _continues(last, winner):
-            rows[-1] = _together(last, winner, sizes)
+def joined(winners: Sequence[Winner], sizes: Sizes) -> list[Winner]:
+    """The winners in their order, those that adjoin and are one configuration as one; gains are
+    means over the measured sizes."""
+    rows: list[tuple[int, Winner]] = []
+    begins = operator.attrgetter("function", "variant", "bytes_from")
+    for place, winner in sorted(enumerate(winners), key=lambda numbered: begins(numbered[1])):
+        if rows and _continues(rows[-1][1], winner):
+            first, last = rows[-1]
+            rows[-1] = first, _together(last, winner, sizes)
         else:
-            rows.append(winner)
-    return rows
+            rows.append((place, winner))
+    return [winner for _, winner in sorted(rows, key=operator.itemgetter(0))]
 
 
 def _continues(last: Winner, winner: Winner) -> bool:
