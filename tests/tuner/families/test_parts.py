@@ -42,6 +42,7 @@ def test_every_family_has_it(family: str, part: str) -> None:
 SPEAKING = {"finding.py", "shell_file.py", "libraries/__init__.py"}
 SIMULATING = {
     *("simulated.py", "simulation.py", "doctor.py", "simulated_pingpong.py"),
+    "selectors.py",
     "simgrid_trace.py",  # a format of files
 }
 # To be asked of families too: which variables a launcher makes anew, and which ones bind ranks.
