@@ -124,13 +124,17 @@ def test_lines_fit_in_a_pipe(
     words: tuple[str, ...],
     asked: int | None,
 ) -> None:
-    """In 80 columns, or in as many as COLUMNS says; a path is not cut."""
+    """In 80 columns, or in as many as COLUMNS says; a path is not cut, and a command stays on one
+    line, so that it can be pasted."""
     monkeypatch.delenv("COLUMNS", raising=False)
     if asked is not None:
         monkeypatch.setenv("COLUMNS", str(asked))
     lines = plumbline("results", *words, "--db", finished[0]).out.splitlines()
     too_long = [line for line in lines if len(line.rstrip()) > (asked or 80)]
-    assert all(line.strip().startswith("/") for line in too_long), too_long
+    whole = ("/", "for a user: ", "for a site: ", "all tables: ")
+    assert all(line.strip().startswith(whole) for line in too_long), too_long
+    sites = [line for line in lines if line.startswith("for a site: ")]
+    assert all(line.endswith(" --dry-run") for line in sites) and bool(sites) == (not words)
     assert max(len(line.rstrip()) for line in lines) > 50
 
 

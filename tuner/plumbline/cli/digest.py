@@ -3,6 +3,7 @@ Never wider than the terminal, and sixty lines at most; `results --all` has the 
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ from . import campaign_texts, common
 
 _MOST_OF_WINNERS = 24  # lines
 _MOST_OF_GUIDELINES = 12
+_COMMAND = re.compile(r"(?:for a \w+|all tables):  ")  # how lines with one begin
 
 
 def lines(report: Report, guidelines: Guidelines, width: int) -> list[str]:
@@ -38,7 +40,12 @@ def lines(report: Report, guidelines: Guidelines, width: int) -> list[str]:
     if report.saving is not None:
         found += ["", campaign_texts.saved(report.saving)]
     found += ["", *summary(report)]
-    return [part for line in found for part in _wrapped(line, width)]
+    # A command that is broken over two lines does not work when it is pasted.
+    return [
+        part
+        for line in found
+        for part in ([line] if _COMMAND.match(line) else _wrapped(line, width))
+    ]
 
 
 def summary(report: Report) -> Iterator[str]:
