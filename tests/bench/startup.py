@@ -1,4 +1,4 @@
-"""What a command takes that measures nothing, over an interpreter that does nothing."""
+"""Compare the start of commands that measure nothing with that of a bare interpreter."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def startup(toolchain: Toolchain) -> Iterator[Figure]:
 
 
 def _seconds(words: Sequence[str]) -> float:
-    """Of one process, user and system."""
+    """Return the least processor time of some turns, user and system, in seconds."""
     least = float("inf")
     for _ in range(TURNS):
         before = os.times()

@@ -1,4 +1,4 @@
-"""How messages call this program: by its name, or by the path by which it was started."""
+"""Messages call this program by its name, or by the path by which it was started."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What the pages quote: campaigns, the check of their winners and counts of the product, as the
-files in docs/figures hold them. Read from databases, written by `make figures`, read by tests."""
+"""Read and write what the pages quote: campaigns, the check of their winners and counts of the
+product, as the files in docs/figures hold them. `make figures` writes them from databases, and
+tests read them."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ class Campaign(msgspec.Struct, frozen=True):
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """How many winners a program sees faster, and how many slower (`plumbline check --json`)."""
+    """A loop of `plumbline check --json`: how many winners it sees faster, and how many slower."""
 
     loop: str
     faster: int

@@ -124,8 +124,8 @@ def test_lines_fit_in_a_pipe(
     words: tuple[str, ...],
     asked: int | None,
 ) -> None:
-    """In 80 columns, or in as many as COLUMNS says; a path is not cut, and a command stays on one
-    line, so that it can be pasted."""
+    """Lines have 80 columns, or as many as COLUMNS says; a path is not cut, and a command stays on
+    one line, so that it can be pasted."""
     monkeypatch.delenv("COLUMNS", raising=False)
     if asked is not None:
         monkeypatch.setenv("COLUMNS", str(asked))

@@ -98,7 +98,7 @@ def test_what_is_not_known_is_not_said(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_long_step_says_every_minute_that_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
-    """In the words of the step: names of suites are for the database."""
+    """A bar has the words of the step: names of suites are for the database."""
     clock = Clock()
     with of_campaign(clock) as bar:
         bar.phase(3, 5, "search", 100.0)

@@ -1,4 +1,5 @@
-"""What commands import: help and small reads leave out what computes, draws, serves or launches.
+"""Commands import what they need: help and small reads leave out what computes, draws, serves or
+launches.
 
 Each runs in an interpreter of its own; times are for `make bench`."""
 
