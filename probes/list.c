@@ -107,7 +107,7 @@ void pl_list(FILE *out)
     pl_json_text(json, "probe", PL_VERSION);
     pl_json_array(json, "functions");
     for (int i = 0; i < PL_FUNCTION_COUNT; i++) {
-        if (pl_has_neighbors((enum pl_function)i))
+        if (!pl_is_measured((enum pl_function)i))
             continue;
         pl_json_object(json, NULL);
         pl_json_text(json, "name", pl_function_name((enum pl_function)i));

@@ -20,7 +20,7 @@ static bool take_function(struct pl_parser *parser, const char *value)
     parser->current->pattern = pl_pattern_by_name(value);
     if (pl_has_neighbors(parser->current->function))
         return pl_refuse(parser, "measured as an operation of the pattern 'neighbourhood' alone");
-    return parser->current->function != PL_FUNCTION_COUNT || parser->current->pattern ||
+    return pl_is_measured(parser->current->function) || parser->current->pattern ||
            pl_refuse(parser, "no such function; 'probe --list' names them (functions, patterns)");
 }
 

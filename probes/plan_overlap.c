@@ -35,8 +35,7 @@ static bool take_kernel(struct pl_parser *parser, const char *value)
 static bool take_function(struct pl_parser *parser, const char *value)
 {
     last(parser)->function = pl_function_by_name(value);
-    return (last(parser)->function < PL_FUNCTION_COUNT &&
-            !pl_has_neighbors(last(parser)->function)) ||
+    return pl_is_measured(last(parser)->function) ||
            pl_refuse(parser, "no such function; 'probe --list' names them");
 }
 

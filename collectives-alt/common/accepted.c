@@ -80,6 +80,14 @@ bool pl_ask(MPI_Op op, MPI_Datatype type)
     return true;
 }
 
+bool pl_bears_unsent(MPI_Datatype type)
+{
+    char out = 0, in = 0;
+    const int nothing = 0;
+    return can_ask() && PMPI_Alltoallw(&out, &nothing, &nothing, &type, &in, &nothing, &nothing,
+                                       &type, alone) == MPI_SUCCESS;
+}
+
 bool pl_bears_alias_in_exscan(void)
 {
     int value = 0;

@@ -6,8 +6,18 @@
 
 enum { TAG_AT_ONCE = 11, TAG_PAIRWISE = 12, TAG_OWN = 13 };
 
+/* Displacements of Alltoallw are in bytes. An empty block may have no datatype (pl_bears_unsent).
+ */
+static struct pl_block typed(const void *buf, int count, int displ, MPI_Datatype type)
+{
+    return (struct pl_block){pl_at(buf, displ, MPI_BYTE), count, count > 0 ? type : MPI_BYTE, 0};
+}
+
 struct pl_block pl_from(const struct pl_call *call, int other)
 {
+    if (call->recvtypes)
+        return typed(call->recvbuf, call->recvcounts[other], call->rdispls[other],
+                     call->recvtypes[other]);
     const int count = call->recvcounts ? call->recvcounts[other] : call->recvcount;
     const long long first = call->rdispls ? call->rdispls[other] : (long long)other * count;
     return (struct pl_block){pl_at(call->recvbuf, first, call->recvtype), count, call->recvtype, 0};
@@ -18,16 +28,28 @@ struct pl_block pl_to(const struct pl_call *call, int other)
     if (call->function == PL_FN_allgather || call->function == PL_FN_allgatherv ||
         call->function == PL_FN_neighbor_allgather || call->function == PL_FN_neighbor_allgatherv)
         return (struct pl_block){call->sendbuf, call->sendcount, call->sendtype, 0};
+    if (call->sendtypes)
+        return typed(call->sendbuf, call->sendcounts[other], call->sdispls[other],
+                     call->sendtypes[other]);
     const int count = call->sendcounts ? call->sendcounts[other] : call->sendcount;
     const long long first = call->sdispls ? call->sdispls[other] : (long long)other * count;
     return (struct pl_block){pl_at(call->sendbuf, first, call->sendtype), count, call->sendtype, 0};
 }
 
+/* The other end of a message, or MPI_PROC_NULL for an empty one of Alltoallw, which both ends know:
+ * their datatypes have the same signature. */
+static int end_of(const struct pl_call *call, const struct pl_block *block, int other)
+{
+    const bool sends = !call->recvtypes || (block->count > 0 && pl_size_of(block->type) != 0);
+    return sends ? other : MPI_PROC_NULL;
+}
+
 static int send_and_receive(const struct pl_call *call, MPI_Comm peers, const struct pl_block *out,
                             int to, const struct pl_block *in, int from, int tag)
 {
-    return pl_peer_sendrecv(call, out->buf, out->count, out->type, to, tag, (void *)in->buf,
-                            in->count, in->type, from, tag, peers);
+    return pl_peer_sendrecv(call, out->buf, out->count, out->type, end_of(call, out, to), tag,
+                            (void *)in->buf, in->count, in->type, end_of(call, in, from), tag,
+                            peers);
 }
 
 int pl_keep_own(const struct pl_call *call, MPI_Comm peers, int rank)
@@ -92,9 +114,10 @@ static int at_once(const struct pl_call *call, bool naive, int window)
         } else {
             open += 2;
         }
-        PL_TRY(pl_peer_irecv(call, (void *)in.buf, in.count, in.type, from, TAG_AT_ONCE, peers,
-                             &pair[0]));
-        PL_TRY(pl_peer_isend(call, out.buf, out.count, out.type, to, TAG_AT_ONCE, peers, &pair[1]));
+        PL_TRY(pl_peer_irecv(call, (void *)in.buf, in.count, in.type, end_of(call, &in, from),
+                             TAG_AT_ONCE, peers, &pair[0]));
+        PL_TRY(pl_peer_isend(call, out.buf, out.count, out.type, end_of(call, &out, to),
+                             TAG_AT_ONCE, peers, &pair[1]));
     }
     if (!naive)
         PL_TRY(pl_keep_own(call, peers, rank));
@@ -130,10 +153,11 @@ int pl_everyone_pairwise(const struct pl_call *call)
         for (int step = 0; step < p; step++) {
             const int other = (step + p - rank) % p;
             const struct pl_block in = pl_from(call, other);
+            const int end = end_of(call, &in, other);
             if (other != rank)
                 PL_TRY(pl_raise(call->comm,
-                                PL_MPI(Sendrecv_replace)((void *)in.buf, in.count, in.type, other,
-                                                         TAG_PAIRWISE, other, TAG_PAIRWISE, peers,
+                                PL_MPI(Sendrecv_replace)((void *)in.buf, in.count, in.type, end,
+                                                         TAG_PAIRWISE, end, TAG_PAIRWISE, peers,
                                                          MPI_STATUS_IGNORE)));
         }
         return rc;

@@ -1,13 +1,13 @@
-/* Allgather(v) and Alltoall(v) by one message from everyone to everyone, in the datatypes of the
- * call. */
+/* Allgather(v) and Alltoall(v, w) by one message from everyone to everyone, in the datatypes of the
+ * call. Alltoallw alone leaves out empty messages: its blocks of many datatypes are mostly few. */
 #ifndef PL_EVERYONE_H
 #define PL_EVERYONE_H
 
 #include "tools.h"
 
 /* What this rank receives from `other` (the rank, or the place among the neighbours), and what it
- * sends to it. Not for an Alltoall(v) in place,
- * whose blocks to send are where others arrive. The field `bytes` is not set. */
+ * sends to it. Not for an Alltoall(v, w) in place, whose blocks to send are where others arrive.
+ * The field `bytes` is not set. */
 struct pl_block pl_from(const struct pl_call *call, int other);
 struct pl_block pl_to(const struct pl_call *call, int other);
 
@@ -15,8 +15,8 @@ struct pl_block pl_to(const struct pl_call *call, int other);
 int pl_keep_own(const struct pl_call *call, MPI_Comm peers, int rank);
 
 /* MPI_Irecv and MPI_Isend for every other rank, the next one first, then MPI_Waitall. Naive: in
- * order of rank, and to oneself too. Alltoall in place: n bytes in PL_SLOT_SEND; Alltoallv cannot.
- */
+ * order of rank, and to oneself too. Alltoall in place: n bytes in PL_SLOT_SEND; Alltoallv and
+ * Alltoallw cannot. */
 int pl_everyone_at_once(const struct pl_call *call);
 int pl_everyone_in_a_window(const struct pl_call *call); /* the parameter says how many */
 int pl_everyone_naive(const struct pl_call *call);

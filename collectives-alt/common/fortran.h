@@ -111,6 +111,7 @@ static void *address(void *buffer)
 #define G_ALLGATHERV G_SEND, G_RECVV, COMM(comm)
 #define P_ALLTOALLV(...) (P_SENDV, P_RECVV, Integer comm, __VA_ARGS__)
 #define G_ALLTOALLV G_SENDV, G_RECVV, COMM(comm)
+#define P_ALLTOALLW(...) P_ALLTOALLV(__VA_ARGS__) /* each datatype is the first of as many */
 #define P_REDUCE(...) (P_OPERANDS, Integer root, Integer comm, __VA_ARGS__)
 #define G_REDUCE G_OPERANDS(*count), *root, COMM(comm)
 #define P_REDUCED(...) (P_OPERANDS, Integer comm, __VA_ARGS__)

@@ -40,13 +40,18 @@ bool pl_reduces(enum pl_function function)
 
 bool pl_has_neighbors(enum pl_function function)
 {
-    return function > PL_FN_reduce_local && function < PL_FUNCTION_COUNT;
+    return function >= PL_FN_neighbor_allgather && function < PL_FUNCTION_COUNT;
+}
+
+bool pl_is_measured(enum pl_function function)
+{
+    return function <= PL_FN_reduce_local;
 }
 
 bool pl_has_volume(enum pl_function function)
 {
     return function != PL_FN_gatherv && function != PL_FN_scatterv && function != PL_FN_alltoallv &&
-           !pl_has_neighbors(function);
+           pl_is_measured(function);
 }
 
 bool pl_deployable(const struct pl_variant *variant)

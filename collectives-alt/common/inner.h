@@ -26,7 +26,7 @@ int pl_inner_part(const struct pl_call *part, const struct pl_call *outer);
 #include "collectives.def"
 
 /* What libplumbline.so offers to the probe's copies; its name changes with struct pl_call. */
-#define PL_COMPOSE plumbline_compose_1
+#define PL_COMPOSE plumbline_compose_2
 extern int PL_COMPOSE(struct pl_call *call) __attribute__((weak, visibility("default")));
 
 #endif

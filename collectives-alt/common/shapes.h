@@ -54,6 +54,16 @@
     (PL_P_SENDV(Count, Displ), PL_P_RECVV(Count, Displ), MPI_Comm comm __VA_ARGS__)
 #define PL_G_ALLTOALLV(...) (PL_G_SENDV, PL_G_RECVV, comm __VA_ARGS__)
 #define PL_C_ALLTOALLV PL_C_SENDV, PL_C_RECVV, c->comm
+#define PL_P_ALLTOALLW(Count, Displ, ...)                                                          \
+    (const void *sendbuf, const Count sendcounts[], const Displ sdispls[],                         \
+     const MPI_Datatype sendtypes[], void *recvbuf, const Count recvcounts[],                      \
+     const Displ rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm __VA_ARGS__)
+#define PL_G_ALLTOALLW(...)                                                                        \
+    (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,             \
+     comm __VA_ARGS__)
+#define PL_C_ALLTOALLW                                                                             \
+    c->sendbuf, c->sendcounts, c->sdispls, c->sendtypes, c->recvbuf, c->recvcounts, c->rdispls,    \
+    c->recvtypes, c->comm
 
 #define PL_P_OPERANDS(Counts) const void *sendbuf, void *recvbuf, Counts, MPI_Datatype type, MPI_Op op
 #define PL_P_REDUCE(Count, Displ, ...)                                                             \
@@ -86,6 +96,10 @@
 #define PL_F_BLOCKS PL_F_IN_SENDS, PL_F_IN_RECEIVES;
 #define PL_F_ALLGATHERV PL_F_IN_SENDS, PL_F_IN_RECEIVESV;
 #define PL_F_ALLTOALLV PL_F_IN_SENDSV, PL_F_IN_RECEIVESV;
+#define PL_F_ALLTOALLW                                                                             \
+    call.sendbuf = sendbuf, call.sendcounts = sendcounts, call.sdispls = sdispls,                  \
+    call.sendtypes = sendtypes, call.recvbuf = recvbuf, call.recvcounts = recvcounts,              \
+    call.rdispls = rdispls, call.recvtypes = recvtypes;
 #define PL_F_REDUCE PL_F_IN_REDUCES, call.recvcount = count, call.root = root;
 #define PL_F_REDUCED PL_F_IN_REDUCES, call.recvcount = count;
 #define PL_F_REDUCE_SCATTER PL_F_IN_REDUCES, call.recvcounts = counts;
@@ -109,6 +123,7 @@
 #define PL_E_BLOCKS PL_E_SEND && PL_E_RECV
 #define PL_E_ALLGATHERV PL_E_SEND && PL_E_RECVV
 #define PL_E_ALLTOALLV PL_E_SENDV && PL_E_RECVV
+#define PL_E_ALLTOALLW false /* is never remembered */
 #define PL_E_REDUCE PL_E_OPERANDS && c->recvcount == count && c->root == root
 #define PL_E_REDUCED PL_E_OPERANDS && c->recvcount == count
 #define PL_E_REDUCE_SCATTER PL_E_OPERANDS && c->recvcounts == counts

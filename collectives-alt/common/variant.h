@@ -44,13 +44,17 @@ enum pl_function pl_function_by_name(const char *name);
 bool pl_reduces(enum pl_function function);
 /* True for neighbourhood collectives (neighbors.h), which need a communicator with a topology. */
 bool pl_has_neighbors(enum pl_function function);
+/* False for functions that profiles can replace, but that the probe, the search and the suite of
+ * the variants leave out: MPI_Alltoallw, and those with neighbours. */
+bool pl_is_measured(enum pl_function function);
 
 struct pl_kept;
 
 /* The arguments of one call. Fields a function does not have are zero. Names follow the standard;
  * MPI_Bcast's buffer is `recvbuf` with recvcount and recvtype on every rank; the datatype of a
  * reduction is `recvtype`, its count `recvcount`; MPI_Reduce_local's inbuf is `sendbuf`, its
- * inoutbuf `recvbuf`; MPI_Reduce_scatter uses recvcounts. */
+ * inoutbuf `recvbuf`; MPI_Reduce_scatter uses recvcounts. MPI_Alltoallw has tables of datatypes,
+ * and its displacements are in bytes. */
 struct pl_call {
     enum pl_function function;
     const void *sendbuf;
@@ -68,6 +72,7 @@ struct pl_call {
     const void *messages; /* of a replay, which is no collective (probes/measure/replay.h) */
     const struct pl_call *outer; /* the call whose variant makes this one (inner.h) */
     size_t scratch;              /* in libplumbline.so: the bound of the running variant */
+    const MPI_Datatype *sendtypes, *recvtypes; /* of MPI_Alltoallw */
 };
 
 /* What a call begins as. A copy of it is made faster than zeros in the place of unnamed fields. */
@@ -80,7 +85,8 @@ enum { PL_DEPTH = 4 };
  * only arguments that are significant on this rank, and gives the same number on every rank.
  * PL_NO_VOLUME on inter-communicators, for calls that are not legal, for reductions of elements of
  * size 0, and past INT_MAX - p bytes or elements; PL_LOCAL_VOLUME where no rank, or only some,
- * could tell (Gatherv, Scatterv, Alltoallv, neighbours). See volume.c for each function. */
+ * could tell (Gatherv, Scatterv, Alltoallv, Alltoallw, neighbours). See volume.c for each function.
+ */
 enum { PL_NO_VOLUME = -1, PL_LOCAL_VOLUME = -2 };
 long long pl_volume_found(const struct pl_call *call);
 static inline long long pl_volume(const struct pl_call *call)
@@ -176,7 +182,7 @@ struct pl_variant {
  * (pl_private_limit), or memory cannot be shared; the call is left to the library. */
 enum { PL_LEFT = -1 };
 
-/* False where not all ranks know the volume of a call: Gatherv, Scatterv, Alltoallv, and
+/* False where not all ranks know the volume of a call: Gatherv, Scatterv, Alltoallv, Alltoallw, and
  * neighbourhood collectives. */
 bool pl_has_volume(enum pl_function function);
 /* True if all ranks can know that the variant stays within a bound of memory, so that a profile may
@@ -253,6 +259,10 @@ static inline bool pl_accepts(MPI_Op op, MPI_Datatype type)
 {
     return pl_find_known(op, type) || pl_ask(op, type);
 }
+
+/* True if the library lets an empty block of Alltoallw have this datatype, which it does not take
+ * otherwise (MPICH: MPI_DATATYPE_NULL and all that are not committed). */
+bool pl_bears_unsent(MPI_Datatype type);
 
 /* True if the library lets an Exscan send from where it receives, which is never legal. */
 bool pl_bears_alias_in_exscan(void);

@@ -9,7 +9,7 @@
  *   Allgatherv                                       sum of recvcounts * size(recvtype)
  *   Reduce_scatter                                   sum of recvcounts * size
  *   Reduce_scatter_block                             recvcount * size * p
- *   Gatherv, Scatterv, Alltoallv                     PL_LOCAL_VOLUME: only the root knows, or none
+ *   Gatherv, Scatterv, Alltoallv, Alltoallw          PL_LOCAL_VOLUME: only the root knows, or none
  *   Neighbor_allgather(v), Neighbor_alltoall(v)      the same: ranks have other numbers of
  * neighbours
  *
@@ -129,6 +129,7 @@ long long pl_volume_on(const struct pl_call *call, int p, int rank)
     case PL_FN_gatherv:
     case PL_FN_scatterv:
     case PL_FN_alltoallv:
+    case PL_FN_alltoallw:
     case PL_FN_neighbor_allgather:
     case PL_FN_neighbor_allgatherv:
     case PL_FN_neighbor_alltoall:

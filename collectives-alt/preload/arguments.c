@@ -4,6 +4,7 @@
  * Only arguments that are significant on this rank are looked at. Where one rank alone can see that
  * a call is not legal, that rank gets the error, and the others wait, as they do without us; a root
  * whose own block does not fit gets it when all have been through. */
+#include "everyone.h"
 #include "neighbors.h"
 #include "preload.h"
 
@@ -138,6 +139,40 @@ static PL_NOT_INLINE bool legal_move(const struct pl_call *call,
     return !sending || !receiving || move->sends != move->receives || fit(&out, &in);
 }
 
+/* --- a datatype for each block --- */
+
+static struct side side_of_block(struct pl_block block)
+{
+    return (struct side){block.buf, block.type, block.count, block.count, 0};
+}
+
+/* `type` is that of the call, which that of an empty block need not be. */
+static bool is_taken_block(const struct side *side, MPI_Datatype type)
+{
+    return is_taken(side) &&
+           (side->count > 0 || pl_accepts(MPI_OP_NULL, type) || pl_bears_unsent(type));
+}
+
+static PL_NOT_INLINE bool legal_types(const struct pl_call *call,
+                                      const struct pl_comm_state *comm_state)
+{
+    const bool in_place = call->sendbuf == MPI_IN_PLACE;
+    if (!call->recvcounts || !call->rdispls || !call->recvtypes || call->recvbuf == MPI_IN_PLACE ||
+        (!in_place && (!call->sendcounts || !call->sdispls || !call->sendtypes)))
+        return false;
+    for (int i = 0; i < comm_state->p; i++) {
+        const struct side in = side_of_block(pl_from(call, i));
+        if (!is_taken_block(&in, call->recvtypes[i]))
+            return false;
+        if (in_place)
+            continue;
+        const struct side out = side_of_block(pl_to(call, i));
+        if (!is_taken_block(&out, call->sendtypes[i]) || (i == comm_state->rank && !fit(&out, &in)))
+            return false;
+    }
+    return true;
+}
+
 /* --- reductions --- */
 
 /* Rank 0 has no result of Exscan: it may name any buffer for it, or none. So where one is named
@@ -203,6 +238,8 @@ bool pl_legal(const struct pl_call *call, const struct pl_comm_state *comm_state
 {
     if (pl_has_neighbors(call->function))
         return legal_neighbors(call);
+    if (call->function == PL_FN_alltoallw)
+        return legal_types(call, comm_state);
     if (moves[call->function].receives != NOBODY)
         return legal_move(call, comm_state);
     return call->function == PL_FN_barrier || legal_reduction(call, comm_state);
@@ -227,11 +264,11 @@ static bool lasts(MPI_Op op, MPI_Datatype type)
     return pl_common_size(type) > 0 || pl_find_known(op, type);
 }
 
-/* Calls of neighbours are never remembered: that their counts are the same would take a look at as
- * many of them. */
+/* Calls of neighbours and of Alltoallw are never remembered: that their counts or datatypes are the
+ * same would take a look at as many of them. */
 bool pl_lasts(const struct pl_call *call, const struct pl_comm_state *comm_state)
 {
-    if (pl_has_neighbors(call->function))
+    if (pl_has_neighbors(call->function) || call->function == PL_FN_alltoallw)
         return false;
     if (moves[call->function].receives != NOBODY)
         return (!sends(call, comm_state) || lasts(MPI_OP_NULL, call->sendtype)) &&

@@ -135,9 +135,17 @@ static long long vector_bytes(const int *counts, int p, MPI_Datatype type)
     return sum > 0 && PMPI_Type_size(type, &size) == MPI_SUCCESS ? sum * size : 0;
 }
 
+static long long typed_bytes(const int *counts, int p, const MPI_Datatype *types)
+{
+    long long sum = 0;
+    for (int i = 0; i < p; i++)
+        sum += vector_bytes(&counts[i], 1, types[i]);
+    return sum;
+}
+
 /* Where ranks may send different amounts, what this rank knows of them: the root of Gatherv and
- * Scatterv all, another one its own, as if all were like it; of Alltoallv and of neighbours what it
- * receives. */
+ * Scatterv all, another one its own, as if all were like it; of Alltoallv, Alltoallw and of
+ * neighbours what it receives. */
 static long long local_bytes(const struct pl_call *call, const struct pl_comm_state *comm_state)
 {
     const bool root = call->root == comm_state->rank;
@@ -148,6 +156,8 @@ static long long local_bytes(const struct pl_call *call, const struct pl_comm_st
                                 : vector_bytes(&call->recvcount, 1, call->recvtype) * in;
     }
     switch (call->function) {
+    case PL_FN_alltoallw:
+        return typed_bytes(call->recvcounts, comm_state->p, call->recvtypes);
     case PL_FN_gatherv:
         return root ? vector_bytes(call->recvcounts, comm_state->p, call->recvtype)
                     : vector_bytes(&call->sendcount, 1, call->sendtype) * comm_state->p;

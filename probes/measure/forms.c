@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-/* Neighbourhood collectives come behind; the probe has them as a pattern (pattern/). */
+/* What the probe does not measure comes behind; it has neighbours as a pattern (pattern/). */
 enum { FUNCTIONS = PL_FN_reduce_local + 1 };
 
 static const struct pl_form immediate[FUNCTIONS] = {
 #define PL_FUNCTION(symbol, name)                                                                  \
     {"MPI_I" #symbol, "i" #symbol "_as_" #symbol, PL_FN_##symbol, pl_immediate},
-#define PL_NEIGHBOR_FUNCTION(...)
+#define PL_UNMEASURED_FUNCTION(...)
 #include "functions.def"
 #undef PL_FUNCTION
 };
@@ -18,7 +18,7 @@ static const struct pl_form immediate[FUNCTIONS] = {
 static const struct pl_form persistent[FUNCTIONS] = {
 #define PL_FUNCTION(symbol, name)                                                                  \
     {"MPI_" #name "_init", #symbol "_init_as_" #symbol, PL_FN_##symbol, pl_persistent},
-#define PL_NEIGHBOR_FUNCTION(...)
+#define PL_UNMEASURED_FUNCTION(...)
 #include "functions.def"
 #undef PL_FUNCTION
 };

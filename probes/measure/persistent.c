@@ -1,7 +1,7 @@
 /* Persistent collectives (MPI 4.0, section 6.13). A library may have them before its header says so
  * (Open MPI 5), or under MPIX_ (Open MPI 4): they are looked for when the probe is started.
  * Those with a table of counts are left out, as the tables are shared by all cases, and so are
- * those of neighbours, which the probe measures as a pattern alone. */
+ * those that the probe does not measure. */
 #include "measure/forms.h"
 
 #include "tools.h"
@@ -10,7 +10,7 @@
     PL_WEAK(MPI_##name##_init, SHAPE)                                                              \
     PL_WEAK(MPIX_##name##_init, SHAPE)
 #define PL_COLLECTIVE_TABLES(...)
-#define PL_COLLECTIVE_NEIGHBORS(...)
+#define PL_COLLECTIVE_UNMEASURED(...)
 #define PL_WEAK(name, SHAPE)                                                                       \
     extern int name PL_P_##SHAPE(int, int, , MPI_Info info, MPI_Request *request)                  \
         __attribute__((weak));
@@ -36,7 +36,7 @@ static int begin(enum pl_function function, const struct pl_call *c, MPI_Request
         return MPIX_##name##_init ? MPIX_##name##_init(PL_C_##SHAPE, MPI_INFO_NULL, request)       \
                                   : MPI_ERR_ARG;
 #define PL_COLLECTIVE_TABLES(...)
-#define PL_COLLECTIVE_NEIGHBORS(...)
+#define PL_COLLECTIVE_UNMEASURED(...)
 #include "collectives.def"
     default:
         return MPI_ERR_ARG;

@@ -193,14 +193,7 @@ COLLECTIVE(Reduce_scatter, Ireduce_scatter, REDUCE_SCATTER, PLACE(sendbuf), -1, 
            plain(recvbuf, counts[RANK], type))
 
 /* Each part may have a type of its own: their data are not looked at. */
-#define PL_P_ALLTOALLW(Count, Displ, ...)                                                          \
-    (const void *sendbuf, const Count sendcounts[], const Displ sdispls[],                         \
-     const MPI_Datatype sendtypes[], void *recvbuf, const Count recvcounts[],                      \
-     const Displ rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm __VA_ARGS__)
 #define PL_P_NEIGHBOURS(Count, Displ, ...) PL_P_ALLTOALLW(Count, MPI_Aint, __VA_ARGS__)
-#define PL_G_ALLTOALLW(...)                                                                        \
-    (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,             \
-     comm __VA_ARGS__)
 #define PL_G_NEIGHBOURS PL_G_ALLTOALLW
 COLLECTIVE(Alltoallw, Ialltoallw, ALLTOALLW, PL_UNKNOWN_CONTENT, -1, MPI_OP_NULL, false,
            none(), none())

@@ -142,7 +142,7 @@ MAKER(intercomm_create,
 #else
 #define PERSISTENT(name, PARAMETERS, function, ...)
 #endif
-#define PL_COLLECTIVE_NEIGHBORS(...)
+#define PL_COLLECTIVE_UNMEASURED(...)
 #include "collectives.def"
 /* clang-format on */
 

@@ -8,7 +8,7 @@ int main(void)
 {
     for (int i = 0; i < pl_catalogue_size; i++) {
         const struct pl_variant *variant = pl_catalogue[i];
-        if (pl_has_neighbors(variant->function)) /* neighbors.c */
+        if (!pl_is_measured(variant->function)) /* neighbors.c, alltoallw.c */
             continue;
         if (pl_variant_by_name(variant->name) != variant)
             return 1;

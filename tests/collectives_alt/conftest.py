@@ -26,7 +26,16 @@ def under_mpich() -> Build:
     wrapper = MPICH / "bin" / "mpicc"
     if not wrapper.exists():
         pytest.skip("no MPICH in build/mpis: `make setup-mpis` fetches it")
-    programs = ("variants", "counts", "elements", "refused", "crowd", "farewell", "jobs")
+    programs = (
+        "variants",
+        "counts",
+        "elements",
+        "refused",
+        "crowd",
+        "farewell",
+        "jobs",
+        "alltoallw",
+    )
     return make(*programs, mpicc=str(wrapper))
 
 

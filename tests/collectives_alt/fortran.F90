@@ -122,10 +122,37 @@ contains
         call MPI_Alltoallv(mine, counts, displs, MPI_INTEGER, all_, counts, displs, MPI_INTEGER, &
                            comm IERR)
         call check('alltoallv', all_, [(100 * (i - 1) + rank + 1, i = 1, p)])
+        call typed()
         call MPI_Barrier(comm IERR)
         block = 0
         call from_bottom(block)
         call check('bcast from MPI_BOTTOM', block, [7, 8])
+    end subroutine
+
+    ! Rank i sends rank j two numbers, as a pair where i + j is odd; it receives them as two.
+    subroutine typed()
+        integer :: i, pair_or_two(p), twos(p), places(p), sent(2 * p), found(2 * p)
+        DATATYPE_TYPE :: pair, sends(p), receives(p)
+        call MPI_Type_contiguous(2, MPI_INTEGER, pair IERR)
+        call MPI_Type_commit(pair IERR)
+        twos = 2
+        places = [(8 * (i - 1), i = 1, p)] ! in bytes
+        receives = MPI_INTEGER
+        do i = 1, p
+            pair_or_two(i) = merge(1, 2, mod(rank + i - 1, 2) == 1)
+            sends(i) = MPI_INTEGER
+            if (pair_or_two(i) == 1) sends(i) = pair
+        end do
+        sent = [(100 * rank + i, i = 1, 2 * p)]
+        found = 0
+        call MPI_Alltoallw(sent, pair_or_two, places, sends, found, twos, places, receives, &
+                           comm IERR)
+        call check('alltoallw', found(1:2*p-1:2), [(100 * (i - 1) + 2 * rank + 1, i = 1, p)])
+        call check('alltoallw', found(2:2*p:2), [(100 * (i - 1) + 2 * rank + 2, i = 1, p)])
+        call MPI_Alltoallw(MPI_IN_PLACE, twos, places, receives, sent, twos, places, receives, &
+                           comm IERR)
+        call check('alltoallw in place', sent, found)
+        call MPI_Type_free(pair IERR)
     end subroutine
 
     ! A datatype with absolute addresses.

@@ -38,7 +38,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return path
 
 
-GOOD = (0, "good 86\n", "")
+GOOD = (0, "good 95\n", "")
 
 
 def test_without_rules(build: Build, program: str) -> None:
@@ -62,7 +62,15 @@ def test_replaces_every_function(
 def test_calls_without_a_rule_are_counted(build: Build, tmp_path: Path, program: str) -> None:
     run = Started(build, tmp_path, None, program=program, nprocs=NPROCS)
     assert (run.done.returncode, run.done.stdout, run.done.stderr) == GOOD
-    assert len(run.report["functions"]) == 16
+    assert len(run.report["functions"]) == 17
+
+
+def test_datatypes_in_tables(build: Build, tmp_path: Path, program: str) -> None:
+    rules = rule("MPI_Alltoallw", "alltoallw_pairwise")
+    run = Started(build, tmp_path, rules, program=program, nprocs=NPROCS)
+    assert (run.done.returncode, run.done.stdout, run.done.stderr) == GOOD
+    counted = run.function("MPI_Alltoallw")
+    assert (counted["calls"], counted["replaced"]) == (2, 2)
 
 
 def test_calls_are_recorded(build: Build, tmp_path: Path, program: str) -> None:

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.mpi
 
 MATRIX = ROOM.parent / "tests" / "collectives_alt" / "cases" / "matrix.txt"
 NAMES = re.findall(
-    r"^PL_NEIGHBOR_VARIANT\((\w+)\)", (ROOM / "catalogue.def").read_text(), re.MULTILINE
+    r"^PL_UNMEASURED_VARIANT\((neighbor_\w+)\)", (ROOM / "catalogue.def").read_text(), re.MULTILINE
 )
 ILLEGAL = 5
 """Calls of each function in neighbors.c that the library refuses: nothing replaces them."""

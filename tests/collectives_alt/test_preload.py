@@ -262,4 +262,4 @@ def test_only_mpi_entry_points_are_exported(build: Build) -> None:
     assert {"mpi_allreduce_", "mpi_allreduce_f08_"} <= set(symbols)
     others = [name for name in symbols if not name.startswith(("MPI_", "mpi_"))]
     # By it the probe's mock-ups compose as replacements do.
-    assert others == ["plumbline_compose_1"]
+    assert others == ["plumbline_compose_2"]

@@ -114,6 +114,12 @@ def test_other_communicators_are_named() -> None:
     ]
 
 
+def test_what_the_probe_does_not_measure_is_left_out() -> None:
+    names = ("MPI_Alltoallv", "MPI_Alltoallw", "MPI_Neighbor_alltoall")
+    found = application(*(calls(name, 8, 10, 1e-3) for name in names))
+    assert found.functions(4, 1) == ["MPI_Alltoallv"]
+
+
 @pytest.mark.parametrize(
     ("wanted", "size"),
     [(90, 64), (91, 128), (64, 64), (181, 128), (182, 256), (31, None), (0, None)],

@@ -9,19 +9,21 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from plumbline import libraries
 from plumbline.cli import common, options
 from plumbline.measure.launches import LaunchStore
+from plumbline.settings.toolchain import Variant
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, UsageError
 from tests.db import damage
 from tests.tuner import planted
 from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.cli.conftest import SMALL, install
-from tests.tuner.simulated import Interrupted, SimulatedStarter
+from tests.tuner.simulated import Interrupted, SimulatedStarter, toolchain
 
 READERS = (
     ["results"],
@@ -361,3 +363,12 @@ def test_the_same_reason_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureF
     said = plumbline("serve", "--textfile", tmp_path / "x.prom", "--db", tmp_path / "none.db")
     assert said.status == 1 and said.err.count("there is no database") == 1
     assert "there is no database" not in caplog.text
+
+
+def test_a_function_of_profiles_alone_is_named() -> None:
+    """The catalogue has variants of functions that the probe does not measure."""
+    variant = Variant("alltoallw_pairwise", "MPI_Alltoallw", "algorithm", [], "")
+    catalogue = msgspec.structs.replace(toolchain().catalogue, variants=[variant])
+    assert common.functions(catalogue, ["MPI_Bcast"]) == ["MPI_Bcast"]
+    with pytest.raises(UsageError, match="MPI_Alltoallw: a profile can replace it"):
+        common.functions(catalogue, ["MPI_Alltoallw"])

@@ -118,9 +118,9 @@ def functions(catalogue: Catalogue, names: Sequence[str]) -> list[str]:
     unmeasured = {variant.function for variant in catalogue.variants}.intersection(unknown)
     if unmeasured:
         raise UsageError(
-            f"{', '.join(sorted(unmeasured))}: the probe measures neighbourhood collectives as "
-            f"operations of the pattern `neighbourhood` alone (`{command_name()} suite`), "
-            "without variants"
+            f"{', '.join(sorted(unmeasured))}: a profile can replace it, but the probe does not "
+            f"measure it (collectives of neighbours: `{command_name()} suite neighbourhood`, "
+            "without variants)"
         )
     if unknown:
         raise UsageError(

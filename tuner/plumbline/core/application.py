@@ -23,8 +23,8 @@ _WORTH = 0.99
 _MOST_SIZES = 21
 # A call is told by a measured size that is no farther away than this.
 _REACH = 2.0
-# Functions that are recorded, but that no campaign measures.
-_OF_NEIGHBORS = "MPI_Neighbor_"
+# Beginnings of functions that are recorded, but that no campaign measures.
+_UNMEASURED = ("MPI_Alltoallw", "MPI_Neighbor_")
 
 
 class _Cell(Protocol):
@@ -119,7 +119,7 @@ class Application(
             for call in self.calls
             if (call.nprocs, call.nodes) == (nprocs, nodes)
             and call.bytes is not None
-            and not call.function.startswith(_OF_NEIGHBORS)
+            and not call.function.startswith(_UNMEASURED)
         ]
 
     def sizes(self, function: str, nprocs: int, nodes: int) -> list[int]:
