@@ -8,10 +8,11 @@
  * Restrictions: the operation must be commutative: nodes may have any ranks.
  * Messages: one up and one down for every rank that is not first on its node, and those of
  * recursive doubling, on the private communicator.
- * Scratch: one vector, and one to copy a derived type.
+ * Scratch: messages of up to 64 KiB, or one, that are open; one vector to copy a derived type.
  *
  * Leaders must have equal results to the last bit. So the operand of the lower place is always the
  * left one. */
+#include "incoming.h"
 #include "parameters.h"
 #include "teams.h"
 
@@ -90,4 +91,5 @@ out:
 
 PL_DESCRIBE(PL_ALGORITHM, allreduce, allreduce_hierarchical, run,
             "trees inside nodes, recursive doubling between them (Karonis et al. 2000)",
-            .restrictions = PL_COMMUTATIVE, .scratch_volumes = 2, .parameters = {PL_LEVELS_RADIX});
+            .restrictions = PL_COMMUTATIVE, .scratch_volumes = 2, .scratch_bytes = PL_INCOMING_MOST,
+            .parameters = {PL_LEVELS_RADIX});

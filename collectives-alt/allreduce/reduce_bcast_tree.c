@@ -5,7 +5,9 @@
  * Restrictions: none. Subtrees are runs of ranks: the order is kept.
  * Parameter: radix.
  * Messages: one up and one down from and to every rank but 0, on the private communicator.
- * Scratch: one vector on inner ranks. */
+ * Scratch: on inner ranks messages of up to 64 KiB, or one, that are open; one more vector in place
+ * if the operation is not commutative. */
+#include "incoming.h"
 #include "parameters.h"
 #include "reductions.h"
 #include "trees.h"
@@ -31,5 +33,6 @@ out:
 }
 
 PL_DESCRIBE(PL_ALGORITHM, allreduce, allreduce_reduce_bcast_tree, run,
-            "up and down one k-nomial tree (Thakur et al. 2005 for k = 2)", .scratch_volumes = 2,
+            "up and down one k-nomial tree (Thakur et al. 2005 for k = 2)", .scratch_volumes = 3,
+            .scratch_bytes = PL_INCOMING_MOST,
             .parameters = {PL_RADIX(2, "k: each level has k - 1 subtrees", 2, 3, 4, 8, 16)});

@@ -1,8 +1,6 @@
 /* Partial results over a run of ranks, in two rooms that take turns. */
 #include "reductions.h"
 
-enum { TAG = 3 };
-
 int pl_partial_start(struct pl_partial *partial, const struct pl_call *call, int n,
                      bool into_recvbuf)
 {
@@ -90,9 +88,9 @@ static int exchange(const struct pl_partial *partial, const void *from, struct p
     const struct pl_call *call = partial->call;
     const MPI_Datatype type = call->recvtype;
     return pl_peer_sendrecv(call, pl_at(from, send.first, type), send.count, type,
-                            send.count ? to : MPI_PROC_NULL, TAG, pl_at(into, receive.first, type),
-                            receive.count, type, receive.count ? source : MPI_PROC_NULL, TAG,
-                            partial->peers);
+                            send.count ? to : MPI_PROC_NULL, PL_PARTIAL_TAG,
+                            pl_at(into, receive.first, type), receive.count, type,
+                            receive.count ? source : MPI_PROC_NULL, PL_PARTIAL_TAG, partial->peers);
 }
 
 static int send_from(const struct pl_partial *partial, const void *from, struct pl_range range,
@@ -102,7 +100,7 @@ static int send_from(const struct pl_partial *partial, const void *from, struct 
     if (range.count == 0)
         return MPI_SUCCESS;
     return pl_peer_send(call, pl_at(from, range.first, call->recvtype), range.count, call->recvtype,
-                        to, TAG, partial->peers);
+                        to, PL_PARTIAL_TAG, partial->peers);
 }
 
 static int receive_into(const struct pl_partial *partial, void *into, struct pl_range range,
@@ -112,7 +110,7 @@ static int receive_into(const struct pl_partial *partial, void *into, struct pl_
     if (range.count == 0)
         return MPI_SUCCESS;
     return pl_peer_recv(call, pl_at(into, range.first, call->recvtype), range.count, call->recvtype,
-                        from, TAG, partial->peers);
+                        from, PL_PARTIAL_TAG, partial->peers);
 }
 
 int pl_partial_send(const struct pl_partial *partial, struct pl_range range, int to)

@@ -4,6 +4,9 @@
 
 #include "vectors.h"
 
+/* The tag of all these messages. */
+enum { PL_PARTIAL_TAG = 3 };
+
 /* The result over a run of neighbouring ranks, to which that over the run next to it is added: in
  * front of it (`lower`) or behind it, so that operands keep the order of ranks. Nothing is copied
  * but where a non-commutative operation leaves no choice: the value moves between two rooms. */

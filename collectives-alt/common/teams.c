@@ -1,5 +1,6 @@
 /* Teams of ranks and their trees. */
 #include "teams.h"
+#include "incoming.h"
 #include "shared.h"
 #include "trees.h"
 
@@ -183,6 +184,47 @@ out:
     return rc;
 }
 
+struct children {
+    const struct pl_team *team;
+    struct pl_tree tree;
+    int root, own_at;
+};
+
+static int child(const void *where, int i)
+{
+    const struct children *children = where;
+    const int number = i - (i > children->own_at);
+    return rank_of(children->team, children->root, pl_child(&children->tree, number));
+}
+
+/* The first message goes to the room, unless the own operand is there. */
+static int add_children(struct children *children, const struct pl_call *call, const void **value,
+                        bool has_room, void *room)
+{
+    int rc = MPI_SUCCESS;
+    const struct pl_team *team = children->team;
+    const int count = children->tree.children + 1;
+    if (!has_room)
+        room = pl_scratch_elements(team->comm, PL_SLOT_WORK, call->recvcount, call->recvtype);
+    if (!has_room && !room)
+        return pl_raise(team->comm, MPI_ERR_NO_MEM);
+    children->own_at = *value != room;
+    const struct pl_incoming incoming = {.call = call,
+                                         .peers = team->peers,
+                                         .tag = TAG_REDUCE,
+                                         .count = count,
+                                         .own_at = children->own_at,
+                                         .own = *value,
+                                         .sum = room,
+                                         .window = pl_incoming_window(call, count),
+                                         .sender = child,
+                                         .where = children};
+    PL_TRY(pl_add_incoming(&incoming));
+    *value = room;
+out:
+    return rc;
+}
+
 int pl_team_reduce(const struct pl_team *team, int root, const struct pl_call *call,
                    const void **value, bool has_room, void *room)
 {
@@ -201,25 +243,11 @@ int pl_team_reduce(const struct pl_team *team, int root, const struct pl_call *c
             *value = room;
         return rc;
     }
-    const struct pl_tree tree = tree_of(team, root);
-    void *incoming = NULL;
-    for (int i = 0; i < tree.children; i++) {
-        if (!has_room) {
-            room = pl_scratch_elements(team->comm, PL_SLOT_WORK, count, type);
-            has_room = room != NULL;
-        }
-        if (!incoming && *value == room)
-            incoming = pl_scratch_elements(team->comm, PL_SLOT_RECV, count, type);
-        void *other = *value == room ? incoming : room;
-        if (!has_room || (other != room && !incoming))
-            return pl_raise(team->comm, MPI_ERR_NO_MEM);
-        PL_TRY(receive(team, root, pl_child(&tree, i), TAG_REDUCE, other, count, type));
-        PL_TRY(pl_raise(team->comm, PL_MPI(Reduce_local)(other == room ? *value : incoming, room,
-                                                         count, type, call->op)));
-        *value = room;
-    }
-    if (tree.parent >= 0)
-        PL_TRY(send(team, root, tree.parent, TAG_REDUCE, *value, count, type));
+    struct children children = {team, tree_of(team, root), root, 0};
+    if (children.tree.children > 0)
+        PL_TRY(add_children(&children, call, value, has_room, room));
+    if (children.tree.parent >= 0)
+        PL_TRY(send(team, root, children.tree.parent, TAG_REDUCE, *value, count, type));
 out:
     return rc;
 }

@@ -7,10 +7,12 @@
  * that run wraps around; for a non-commutative operation the tree's root is rank 0, which sends
  * the result on.
  * Messages: one from every rank but the root, on the private communicator.
- * Scratch: one vector at the root and two on other inner ranks, which keep their send buffer. */
+ * Scratch: on inner ranks messages of up to 64 KiB, or one, that are open; the sum on all of them but
+ * the root; one more vector in place if the operation is not commutative. */
+#include "incoming.h"
 #include "parameters.h"
 #include "reductions.h"
 
 PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_binomial, pl_reduce_on_tree,
             "binomial tree, ceil(log2 p) rounds (Thakur et al. 2005)", .scratch_volumes = 3,
-            .parameters = {PL_FIXED(2)});
+            .scratch_bytes = PL_INCOMING_MOST, .parameters = {PL_FIXED(2)});

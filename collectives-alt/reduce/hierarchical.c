@@ -7,7 +7,9 @@
  * Restrictions: the operation must be commutative: trees begin at the root, and nodes may have any
  * ranks.
  * Messages: one from every rank but the root, on the private communicator.
- * Scratch: two vectors on inner ranks, one at the root, and one to copy a derived type. */
+ * Scratch: on inner ranks messages of up to 64 KiB, or one, that are open; the sum on all of them but
+ * the root; one vector to copy a derived type. */
+#include "incoming.h"
 #include "parameters.h"
 #include "teams.h"
 
@@ -32,4 +34,5 @@ out:
 
 PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_hierarchical, run,
             "inside nodes, then between them, on k-nomial trees (Karonis et al. 2000)",
-            .restrictions = PL_COMMUTATIVE, .scratch_volumes = 3, .parameters = {PL_LEVELS_RADIX});
+            .restrictions = PL_COMMUTATIVE, .scratch_volumes = 3, .scratch_bytes = PL_INCOMING_MOST,
+            .parameters = {PL_LEVELS_RADIX});

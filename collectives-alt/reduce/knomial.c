@@ -6,10 +6,12 @@
  * Restrictions: none; the order is kept as in reduce_binomial.
  * Parameter: radix; 2 is reduce_binomial, p or more lets everybody send to the root.
  * Messages: one from every rank but the root, on the private communicator.
- * Scratch: one vector at the root and two on other inner ranks. */
+ * Scratch: that of reduce_binomial. */
+#include "incoming.h"
 #include "parameters.h"
 #include "reductions.h"
 
 PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_knomial, pl_reduce_on_tree,
             "k-nomial tree, ceil(log_k p) levels (MPICH)", .scratch_volumes = 3,
+            .scratch_bytes = PL_INCOMING_MOST,
             .parameters = {PL_RADIX(4, "k: each level has k - 1 subtrees", 3, 4, 8, 16)});

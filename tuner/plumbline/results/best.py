@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import statistics as numbers
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
 import msgspec
 
+from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan
 from plumbline.measure import side_by_side
 from plumbline.measure.launches import LaunchStore
@@ -24,7 +25,6 @@ from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Catalogue
 from plumbline.verify.statistics import Comparison, paired_ratio
-from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Suite
 
 FRONT = 3  # of either side that go on to the final launches
@@ -53,10 +53,17 @@ class BestOfCell(msgspec.Struct, frozen=True):
 
 
 class Field(msgspec.Struct, frozen=True):
-    """Who runs for a function at one size."""
+    """Who runs for a function at one size. `cold` are algorithms of the library that only a launch
+    as a whole can have."""
 
     library: Sequence[Candidate]
     ours: Sequence[Candidate]
+    cold: Sequence[Candidate] = ()
+
+    @property
+    def sides(self) -> tuple[list[Candidate], list[Candidate]]:
+        """The library's candidates and ours."""
+        return [*self.library, *self.cold], [*self.ours]
 
 
 def field(
@@ -78,7 +85,8 @@ def field(
         if variant.function == function and variant.kind != "naive"
         for spec in variant.specs(size, nprocs)
     ]
-    return Field(list(library), ours)
+    cold = [one for one in library if candidate_space.is_cold(function, one)]
+    return Field([one for one in library if one not in cold], ours, cold)
 
 
 def plan_of(settings: Settings, data: Data, switch: str) -> Plan:
@@ -104,22 +112,25 @@ def find(
     compare: Callable[[Sequence[float]], Comparison] = paired_ratio,
 ) -> list[BestOfCell]:
     """The best of each side for every target of `fields`; `plan` says how cases are measured. All
-    sizes of a function share their launches. `compare` takes log ratios, one a launch. Raises
-    PlumblineError when launches fail and no case is to blame."""
+    sizes of a function share their launches. `compare` takes log ratios, one a launch. A target at
+    which the library's own call was not timed has no cell. Raises PlumblineError when launches fail
+    and no case is to blame."""
     cells = []
     nprocs = store.starter.placement.nprocs
     for function in dict.fromkeys(target.function for target in fields):
         store.progress.step(f"{function}, {nprocs} ranks")
         suite = Suite("best", step=function.removeprefix("MPI_").lower())
         here = {target: field for target, field in fields.items() if target.function == function}
-        entries = {target: [*field.library, *field.ours] for target, field in here.items()}
-        known = _run(store, suite, plan, environment, entries, first, compare)
+        cold = {candidate for field in here.values() for candidate in field.cold}
+        entries = {target: [*chain(*field.sides)] for target, field in here.items()}
+        race = _Race(store, plan, environment, cold, compare)
+        known = race.run(suite, entries, first)
         fronts = {
-            target: [_front(side, known[target]) for side in (field.library, field.ours)]
+            target: [_front(side, known[target]) for side in field.sides]
             for target, field in here.items()
         }
         last = {target: [*chain(*sides)] for target, sides in fronts.items()}
-        final = _run(store, suite.at(2), plan, environment, last, finals, compare)
+        final = race.run(suite.at(2), last, finals)
         cells += [
             _cell(
                 target,
@@ -130,33 +141,55 @@ def find(
                 compare,
             )
             for target in here
+            if DEFAULT in final[target]
         ]
     return cells
 
 
-def _run(
-    store: LaunchStore,
-    suite: Suite,
-    plan: Plan,
-    environment: Mapping[str, str],
-    entries: Mapping[Target, Iterable[Candidate]],
-    launches: int,
-    compare: Callable[[Sequence[float]], Comparison],
-) -> dict[Target, dict[Candidate, MeasuredCase]]:
-    """Lines of the default and of those candidates that every launch measured."""
-    runners = [
-        (target, candidate)
-        for target, candidates in entries.items()
-        for candidate in dict.fromkeys([DEFAULT, *candidates])
-    ]
-    cases = tuple(candidate.case(target.function, target.bytes) for target, candidate in runners)
-    plan = msgspec.structs.replace(plan, cases=cases)
-    lines = side_by_side.run(store, plan, launches, environment, suite=suite, compare=compare)
-    found: dict[Target, dict[Candidate, MeasuredCase]] = {target: {} for target in entries}
-    for (target, candidate), line in zip(runners, lines, strict=True):
-        if len(line.seconds) == launches:
-            found[target][candidate] = line
-    return found
+class _Race(msgspec.Struct):
+    """How the candidates of one function are measured; a launch as a whole has one of the `cold`
+    ones."""
+
+    store: LaunchStore
+    plan: Plan
+    environment: Mapping[str, str]
+    cold: Collection[Candidate]
+    compare: Callable[[Sequence[float]], Comparison]
+
+    def run(
+        self, suite: Suite, entries: Mapping[Target, Sequence[Candidate]], launches: int
+    ) -> dict[Target, dict[Candidate, MeasuredCase]]:
+        """Return the lines of the default and of those candidates that every launch measured."""
+        cases = tuple(
+            candidate.case(target.function, target.bytes)
+            for target, candidates in entries.items()
+            for candidate in dict.fromkeys([DEFAULT, *candidates])
+            if candidate not in self.cold
+        )
+        started = dict.fromkeys(chain(*entries.values()))
+        settings = [one.configuration for one in started if one in self.cold]
+        lines = side_by_side.run(
+            self.store,
+            msgspec.structs.replace(self.plan, cases=cases),
+            launches,
+            self.environment,
+            settings,
+            suite=suite,
+            compare=self.compare,
+        )
+        lines = [line for line in lines if len(line.seconds) == launches]
+        by_candidate = {
+            (line.bytes, Candidate(line.variant, Configuration.of(line.knobs))): line
+            for line in lines
+        }
+        return {
+            target: {
+                candidate: by_candidate[target.bytes, candidate]
+                for candidate in dict.fromkeys([DEFAULT, *candidates])
+                if (target.bytes, candidate) in by_candidate
+            }
+            for target, candidates in entries.items()
+        }
 
 
 def _cell(
@@ -167,11 +200,6 @@ def _cell(
     candidates: int,
     compare: Callable[[Sequence[float]], Comparison],
 ) -> BestOfCell:
-    default = final.get(DEFAULT)
-    if default is None:
-        raise PlumblineError(
-            f"{target.function} at {target.bytes} bytes: the library's own call was not timed"
-        )
     library, ours = (
         min(
             (candidate for candidate in front if candidate in final),
@@ -184,7 +212,7 @@ def _cell(
         function=target.function,
         nprocs=nprocs,
         bytes=target.bytes,
-        default_seconds=_median(default),
+        default_seconds=_median(final[DEFAULT]),
         library=_fastest(library, final),
         ours=_fastest(ours, final),
         ours_over_library=_between(ours, library, final, compare),
