@@ -13,7 +13,12 @@
 #include <unistd.h>
 
 /* What a process shares at most: parts of its own, in bytes. */
-enum { MOST_BYTES = 32 << 20 };
+enum { MOST_BYTES = 128 << 20 };
+/* What rings of long steps take on a node, unless they would have less than PL_FEW_RING_BYTES. A
+ * ring of 2 MiB is longer than a core's cache of level 2: where the ring stays in the caches of its
+ * readers, a stream of Bcasts of 32 KiB takes three times as long (two cores of AMD EPYC). Steps of
+ * up to PL_FEW_BYTES are five times as slow in such a ring. */
+enum { NODE_BYTES = 8 << 20 };
 /* Looks before MPI gets a turn, some microseconds, and how often it gets one from then on; looks
  * before the processor is given to others. */
 enum { LOOKS = 100, PROGRESS_EVERY = 32, LOOKS_BEFORE_YIELD = 1000 };
@@ -140,6 +145,22 @@ out:
     return rc;
 }
 
+static unsigned log2_of(unsigned value)
+{
+    return 31 - (unsigned)__builtin_clz(value);
+}
+
+/* Equal on all ranks of a node. */
+static void size_rings(struct pl_shared *shared)
+{
+    unsigned ring = PL_RING_BYTES;
+    while (ring > PL_FEW_RING_BYTES && ring > NODE_BYTES / (unsigned)shared->p)
+        ring /= 2;
+    shared->lines.shift = log2_of(PL_LINES / PL_SEGMENTS);
+    shared->few.shift = log2_of(PL_FEW_RING_BYTES / PL_SEGMENTS);
+    shared->ring.shift = log2_of(ring / PL_SEGMENTS);
+}
+
 static void free_shared(struct pl_shared *shared)
 {
     if (shared->parts)
@@ -169,6 +190,7 @@ static int make_shared(MPI_Comm comm, struct pl_kept *kept)
         shared->rank++;
     shared->is_whole = nodes->count == 1;
     shared->comm = comm;
+    size_rings(shared);
     shared->length = (size_t)shared->p * (size_t)bytes;
     rc = share(comm, nodes, kept->rank, may, shared, offers, &good);
     if (good)
