@@ -23,7 +23,7 @@ struct pl_incoming {
 /* Bytes of scratch memory that pl_incoming_window asks for beyond one vector. */
 enum { PL_INCOMING_MOST = 1 << 16 };
 
-/* As many of the count - 1 messages as fit into PL_INCOMING_MOST, at least 1; count > 1. */
+/* As many vectors as fit into PL_INCOMING_MOST, at least 1 and at most `count`. */
 int pl_incoming_window(const struct pl_call *call, int count);
 
 /* Uses PL_SLOT_RECV for `window` vectors. */
