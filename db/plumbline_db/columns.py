@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar, get_origin
@@ -34,7 +33,7 @@ def values(record: Record, *but: str) -> dict[str, Any]:
     """By name, all `but` these; lists and dictionaries as JSON. Raises ValueError for NaN, which
     SQLite stores as NULL: nothing may become "unknown" without a reason."""
     found = {name: getattr(record, name) for name in record.__struct_fields__ if name not in but}
-    if any(isinstance(value, float) and math.isnan(value) for value in found.values()):
+    if any(value != value for value in found.values()):  # noqa: PLR0124 - NaN alone
         raise ValueError(f"not a number in {record}")
     return {
         name: msgspec.json.encode(value).decode() if isinstance(value, (dict, list)) else value

@@ -6,8 +6,9 @@ probe's to say."""
 from __future__ import annotations
 
 import math
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -80,7 +81,20 @@ class _Cell(msgspec.Struct, frozen=True):
     traced: int = 0
 
 
+class _Allowance(msgspec.Struct, frozen=True):
+    """What the samples of a case in a block may be. `checked`: the start scheme leaves out some.
+    `reps_of_mean`: a sample is the mean of so many calls; 0: it is one call."""
+
+    warmups: int
+    samples: int
+    checked: bool
+    by_rank: bool
+    reps_of_mean: int
+
+
 _SHOWN = ("bench", "bytes", "work_ns", "kernel", "test_ns", "function", "threads")  # as they are
+_ASKED = [name for name in CaseRecord.__struct_fields__ if name != "bytes_moved"]
+_asked = attrgetter(*_ASKED)
 # Where a start scheme finds repetitions invalid, or has a budget.
 _CHECKED = frozenset(("window", "roundtime", "synchronised", "late"))
 _CASE = {"variant": "default", "config": "default", "type": "MPI_BYTE", "op": "MPI_BOR"}
@@ -95,7 +109,7 @@ class Planned:
         self._most_ns = (1.01 * seconds + 1) * 1e9
         self._timed_ns = 0  # at least, by what is recorded
         self._set = _Set()
-        self._in_blocks = False  # a stopping rule ends cases between the blocks of the plan
+        self._by_samples = False  # a stopping rule says how many samples a block has
         self._configs: dict[str, dict[str, str]] = {}
         self._cases: dict[int, CaseRecord] = {}
         self._pingpongs: dict[int, int] = {}  # repetitions by size
@@ -104,7 +118,8 @@ class Planned:
             match word:
                 case "set":
                     self._set = msgspec.convert(values, _Set, strict=False)
-                    self._in_blocks = "blocks" in values
+                    # Where the plan has blocks, a rule ends cases between them.
+                    self._by_samples = bool(self._set.nrep) and "blocks" not in values
                 case "config":
                     self._configs[values.pop("id")] = values
                 case "case":
@@ -119,9 +134,10 @@ class Planned:
         self._good: set[int] = set()
         self._orders: dict[int, frozenset[int]] = {}
         self._turns: deque[tuple[int, int]] = deque()  # block, case: whose samples come next
-        self._taken: Counter[int] = Counter()  # samples by case
+        self._allowances: dict[tuple[int, int], _Allowance] = {}
+        self._taken: dict[int, int] = {}  # samples by case
         self._seen: set[tuple[str, object]] = set()
-        self._last: Samples | None = None
+        self._last: Samples | None = None  # those of its ranks must follow
 
     def _case(self, values: dict[str, str]) -> CaseRecord:
         number, reps = values.pop("id"), self._set.nrep_max if self._by_samples else 10
@@ -131,11 +147,6 @@ class Planned:
         return msgspec.convert(known | _CASE | values, CaseRecord, strict=False)
 
     @property
-    def _by_samples(self) -> bool:
-        """A stopping rule says how many samples a block has."""
-        return bool(self._set.nrep) and not self._in_blocks
-
-    @property
     def _blocks(self) -> int:
         """How many there can be."""
         if self._by_samples:
@@ -143,9 +154,8 @@ class Planned:
         return self._set.blocks
 
     def accept(self, record: ProbeRecord) -> None:
+        """Any record but samples."""
         match record:
-            case Samples():  # first, as most are
-                self._samples(record)
             case Header():
                 self._header(record)
             case ConfigRecord():
@@ -180,7 +190,7 @@ class Planned:
                 _require(
                     f"nrep of case {record.case}, by its samples,",
                     record.nrep,
-                    self._taken[record.case],
+                    self._taken.get(record.case, 0),
                 )
                 self._seen.add(("nrep", record.case))
             case PingPong():
@@ -215,8 +225,8 @@ class Planned:
         planned = self._cases.get(record.case)
         if planned is None:
             raise UnplannedError(f"case {record.case} is not in the plan")
-        for name in record.__struct_fields__:
-            if name != "bytes_moved":
+        if _asked(record) != _asked(planned):
+            for name in _ASKED:
                 what = f"{name} of case {record.case}"
                 _require(what, getattr(record, name), getattr(planned, name))
 
@@ -237,38 +247,58 @@ class Planned:
         for block, case in self._turns:
             raise UnplannedError(f"no samples of case {case} in block {block}", case)
 
-    def _samples(self, record: Samples) -> None:
-        if not self._turns or self._turns.popleft() != (record.block, record.case):
+    def accept_samples(self, record: Samples) -> None:
+        case, block = record.case, record.block
+        if not self._turns or self._turns.popleft() != (block, case):
             raise UnplannedError(f"samples of {_where(record)}, whose turn it is not")
-        warmup, most = self._room(record.case, record.block)
-        use = self._cases[record.case].use or self._set.use or self._set.sync
-        if use not in _CHECKED and (record.late + record.overrun > 0 or record.budget_spent):
+        key = (case, block if self._by_samples else min(block, 1))  # later blocks are alike
+        allowance = self._allowances.get(key)
+        if allowance is None:
+            allowance = self._allowances[key] = self._allowance(case, block)
+        ns, warmup_ns, late = record.ns, record.warmup_ns, record.late
+        count = len(ns)
+        if not allowance.checked and (late + record.overrun > 0 or record.budget_spent):
             raise UnplannedError(
                 f"repetitions of {_where(record)} are left out, which nothing checks"
             )
-        if len(record.ns) > most or len(record.warmup_ns) > warmup:
+        if count > allowance.samples or len(warmup_ns) > allowance.warmups:
             raise UnplannedError(
-                f"{len(record.ns)} samples of {_where(record)} after {len(record.warmup_ns)} to "
-                f"warm up, the plan asks for {most} after {warmup}"
+                f"{count} samples of {_where(record)} after {len(warmup_ns)} to warm up, "
+                f"the plan asks for {allowance.samples} after {allowance.warmups}"
             )
-        if record.overrun > len(record.ns):
-            raise UnplannedError(f"{record.overrun} of {len(record.ns)} samples overran")
-        if len(record.ns) + record.late < most and not record.budget_spent:
-            wanted = most - record.late
-            _require(f"the number of samples of {_where(record)}", len(record.ns), wanted)
-        self._require_ranks_of_last()
-        self._last = record
-        self._taken[record.case] += len(record.ns)
-        self._times(record.warmup_ns, record.ns)
-        if use == "stream" or self._set.plain:  # rounded means of a series; rank 0's stands first
-            reps = self._cases[record.case].reps
-            self._timed_ns += sum(max(0, ns * reps - reps // 2) for ns in record.ns[:1])
+        if record.overrun > count:
+            raise UnplannedError(f"{record.overrun} of {count} samples overran")
+        if count + late < allowance.samples and not record.budget_spent:
+            wanted = allowance.samples - late
+            _require(f"the number of samples of {_where(record)}", count, wanted)
+        if self._last is not None:
+            self._require_ranks_of_last()
+        if allowance.by_rank:
+            self._last = record
+        self._taken[case] = self._taken.get(case, 0) + count
+        self._times(warmup_ns, ns)
+        if allowance.reps_of_mean:  # rounded means of a series; rank 0's stands first
+            reps = allowance.reps_of_mean
+            self._timed_ns += sum(max(0, mean * reps - reps // 2) for mean in ns[:1])
         else:  # of a cycle the sample is a mean of what stands before it
-            self._timed_ns += sum(record.warmup_ns) + (0 if self._set.cycle else sum(record.ns))
+            self._timed_ns += sum(warmup_ns) + (0 if self._set.cycle else sum(ns))
+
+    def _allowance(self, case: int, block: int) -> _Allowance:
+        planned = self._cases[case]
+        warmups, samples = self._room(case, block)
+        use = planned.use or self._set.use or self._set.sync
+        is_mean = use == "stream" or bool(self._set.plain)
+        return _Allowance(
+            warmups,
+            samples,
+            checked=use in _CHECKED,
+            by_rank=bool(planned.by_rank),
+            reps_of_mean=planned.reps if is_mean else 0,
+        )
 
     def _require_ranks_of_last(self) -> None:
         last, self._last = self._last, None
-        if last is not None and self._cases[last.case].by_rank:
+        if last is not None:
             raise UnplannedError(f"no ranks' times of {_where(last)}", last.case)
 
     def _rank_samples(self, record: RankSamples) -> None:
@@ -330,9 +360,9 @@ class Planned:
         self._require_ranks(record.rank)
 
     def _times(self, *lists: Sequence[int]) -> None:
-        longest = max(max(times, default=0) for times in lists)
-        if longest > self._most_ns:
-            raise UnplannedError(f"a time of {longest} ns, longer than the launch")
+        for times in lists:
+            if times and max(times) > self._most_ns:
+                raise UnplannedError(f"a time of {max(times)} ns, longer than the launch")
 
     def _footer(self, footer: Footer) -> None:
         _require("the number of cases", footer.cases, len(self._cases))
