@@ -33,7 +33,7 @@ def values(record: Record, *but: str) -> dict[str, Any]:
     """By name, all `but` these; lists and dictionaries as JSON. Raises ValueError for NaN, which
     SQLite stores as NULL: nothing may become "unknown" without a reason."""
     found = {name: getattr(record, name) for name in record.__struct_fields__ if name not in but}
-    if any(value != value for value in found.values()):  # noqa: PLR0124 - NaN alone
+    if any(value != value for value in found.values()):
         raise ValueError(f"not a number in {record}")
     return {
         name: msgspec.json.encode(value).decode() if isinstance(value, (dict, list)) else value

@@ -72,14 +72,9 @@ def decode(
     try:
         for line in lines:
             record = _decoder.decode(line)
-            if type(record) is Samples:  # nearly all are
-                grammar.accept_samples(record)
-                if planned:
-                    planned.accept_samples(record)
-            else:
-                grammar.accept(record)
-                if planned:
-                    planned.accept(record)
+            grammar.accept(record)
+            if planned:
+                planned.accept(record)
             records.append(record)
         if cut and not partial:
             raise ValueError("the last line is cut")
@@ -104,21 +99,14 @@ class _Grammar:
         self.begun: int | None = None  # the case whose check is under way
         self.seen: set[tuple[str, int, int]] = set()
 
-    def accept_samples(self, record: Samples) -> None:
-        if self.ended or not self.started:
-            self._require_turn(record)
-        self._of_case("samples", record.case, record.block)
-
-    def _require_turn(self, record: ProbeRecord) -> None:
+    def accept(self, record: ProbeRecord) -> None:
         if self.ended:
             raise ValueError("a record after the footer")
         if isinstance(record, Header) == self.started:
             raise ValueError("the header must be the first record, once")
-
-    def accept(self, record: ProbeRecord) -> None:
-        """Any record but samples."""
-        self._require_turn(record)
         match record:
+            case Samples():  # first, as most are
+                self._of_case("samples", record.case, record.block)
             case RankSamples():
                 if ("samples", record.case, record.block) not in self.seen:
                     raise ValueError(f"rank_samples of case {record.case} before its samples")

@@ -154,8 +154,9 @@ class Planned:
         return self._set.blocks
 
     def accept(self, record: ProbeRecord) -> None:
-        """Any record but samples."""
         match record:
+            case Samples():  # first, as most are
+                self._samples(record)
             case Header():
                 self._header(record)
             case ConfigRecord():
@@ -247,7 +248,7 @@ class Planned:
         for block, case in self._turns:
             raise UnplannedError(f"no samples of case {case} in block {block}", case)
 
-    def accept_samples(self, record: Samples) -> None:
+    def _samples(self, record: Samples) -> None:
         case, block = record.case, record.block
         if not self._turns or self._turns.popleft() != (block, case):
             raise UnplannedError(f"samples of {_where(record)}, whose turn it is not")
