@@ -351,3 +351,13 @@ def test_a_node_a_rank() -> None:
     assert run.finished
     header = next(one for one in records if isinstance(one, Header))
     assert (header.nprocs, header.nodes) == (3, 3)
+
+
+def test_the_best_of_either_side_on_nodes() -> None:
+    """Algorithms of the library hold for a launch as a whole here, and race all the same; the ranks
+    of a k-nomial tree of ours post all their receives at once, as the library's do."""
+    words = ("--simulate", "ompi", "--nprocs", 64, "--nodes", 8, "--sizes", "64")
+    (cell,) = plumbline("variants", "--best", "MPI_Reduce", *words, "--json").json
+    assert "smpi/reduce=mvapich2_knomial" in cell["library"]["name"]
+    assert cell["ours"]["name"] == "reduce_knomial"
+    assert cell["ours_over_library"]["ratio"] == pytest.approx(1, abs=0.001)
