@@ -61,6 +61,8 @@ def test_maps_and_the_same_in_numbers(client: TestClient) -> None:
     assert '<figure role="img" aria-label="Heat maps' in page
     picture = page[page.index("<svg") : page.index("</svg>") + len("</svg>")]
     assert "sender" in "".join(tree.fromstring(picture).itertext())
+    assert page.count("<svg") == 3  # two maps and their legend, which a narrow page puts below
+    assert 'fill="white"' not in picture  # the ground of the page is theirs
     assert "<summary>receiver in numbers</summary>" in page
     assert '<th scope="row" class="number">400</th><td class="number">0.00</td>' in page
     found = client.get("/overlap/first.json").json()
@@ -71,8 +73,8 @@ def test_maps_and_the_same_in_numbers(client: TestClient) -> None:
 
 def test_the_difference_of_two(client: TestClient) -> None:
     page = client.get(f"/overlap/first/with/{SECOND}").text
-    assert "Measured apart" in page and "Intervals of a single launch" not in page
-    assert "<td>setting kernel</td><td>registers</td><td>memory</td>" in page
+    assert "measured at different times" in page and "Intervals of a single launch" not in page
+    assert '<th scope="row">setting kernel</th><td>registers</td><td>memory</td>' in page
     assert "A / B 1.83 at 1048576 bytes, 50 µs" in page
     found = client.get(f"/overlap/first/with/{SECOND}.json").json()
     assert len(found["lines"]) == 8 and found["totals"][0]["bench"] == "sender"
@@ -98,11 +100,11 @@ def test_pictures_are_drawn_again_only_when_something_was_stored(
     real = chart.render
     monkeypatch.setattr(chart, "render", lambda spec: drawn.append(1) or real(spec))
     pages_ = [client.get("/overlap/first").text for _ in range(2)]
-    assert pages_[0] == pages_[1] and len(drawn) == 1
+    assert pages_[0] == pages_[1] and len(drawn) == 3  # two maps and their legend
     with Database.open(path, write=True) as db:
         (campaign,) = [one for one in campaigns.every(db) if one.id == "first"]
         made.launch(db, campaign, "sender", made.LAUNCHES, share=4.0, overlaps=False)
-    assert client.get("/overlap/first").text != pages_[0] and len(drawn) == 2
+    assert client.get("/overlap/first").text != pages_[0] and len(drawn) == 6
 
 
 def test_what_is_kept_is_bounded_and_errors_are_not() -> None:
