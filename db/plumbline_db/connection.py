@@ -141,7 +141,7 @@ class Database(Statements):
             # The content may be the reason of what looks like a bug.
             confused = isinstance(error, _CONFUSED) and self.path != IN_MEMORY
             if confused and (found := integrity.problems(self)):
-                raise DamagedError(self.path, found[0]) from error
+                raise self.of_another_plumbline() or DamagedError(self.path, found[0]) from error
             writes = self._lock is not None
             if writes and isinstance(error, KeyboardInterrupt) and not hasattr(error, "__notes__"):
                 error.add_note("what was measured is kept, the same command continues")
@@ -149,6 +149,13 @@ class Database(Statements):
             self.close()
         if isinstance(error, DamagedError) and error.path == self.path:
             _require_still_damaged(error)
+
+    def of_another_plumbline(self) -> PlumblineError | None:
+        """Return what to raise where the file has other tables in pages that are whole."""
+        tables = self.differences_of_schema()
+        if not tables or integrity.problems_of_pages(self):
+            return None
+        return schema.other_tables(self.path, schema.version(self._connection), tables[0])
 
 
 def _require_still_damaged(error: DamagedError) -> None:

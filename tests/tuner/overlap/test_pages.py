@@ -7,15 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
 import pytest
 from starlette.testclient import TestClient
 
+from plumbline.overlap.suite import suite_of
 from plumbline.pages import rooms
 from plumbline.system import chart
 from plumbline.system.kept import Kept
-from plumbline_db import campaigns
+from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
+from plumbline_db.probe_records import Header, OverlapLatency
 from plumbline_exporters import web
+from tests.db import build
 from tests.tuner.overlap import two_campaigns as made
 
 SECOND = quote(made.SECOND)
@@ -121,3 +125,19 @@ def test_what_is_kept_is_bounded_and_errors_are_not() -> None:
     with pytest.raises(ZeroDivisionError):
         kept.get(4, lambda: 1 // 0)
     assert kept.get(4, lambda: 4) == 4
+
+
+def test_launches_that_cannot_be_joined_are_named_with_what_to_do(
+    client: TestClient, path: Path
+) -> None:
+    with Database.open(path, write=True) as db:
+        (campaign,) = [one for one in campaigns.every(db) if one.id == "first"]
+        run = build.run(suite_of("receiver").name, made.LAUNCHES, campaign=campaign)
+        header, *_, footer = build.records(run, [])
+        assert isinstance(header, Header)
+        other = msgspec.structs.replace(header, probe="0.0.1")
+        runs.put(db, run, [other, OverlapLatency("start", [0] * 5), footer], suite_of("receiver"))
+    answer = client.get("/overlap/first", headers={"Accept": "text/html"})
+    assert answer.status_code == 409 and "These launches cannot be joined</h1>" in answer.text
+    assert "probe: " in answer.text and "0.0.1" in answer.text
+    assert "Measure afresh with --new" in answer.text and str(path.parent) not in answer.text
