@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from plumbline.pages import next_steps, table
+from plumbline.pages import next_steps, summary, table
 from plumbline_db import campaigns, coverage, verdicts
 from plumbline_db.connection import Database
 from tests.db import build
@@ -403,3 +403,13 @@ def test_long_names_may_be_broken_at_their_parts(client: TestClient) -> None:
     assert "allreduce_<wbr>as_<wbr>reduce_<wbr>plus_<wbr>bcast" in page
     assert "MPI_<wbr>" not in page and "at 4 bytes</h1>" in page
     assert "at 1 byte</h1>" in client.get(f"/cell/MPI_Bcast/1/{FIRST}?stage=before").text
+
+
+def test_the_best_winner_of_a_function_is_its_own_where_it_has_one() -> None:
+    every = build.winner(function="*", speedup=3.0)
+    own = build.winner(function="MPI_Bcast", speedup=1.5)
+    table = [build.verdict("before", function=name) for name in ("MPI_Bcast", "MPI_Scan")]
+    found = summary.Summary(build.CAMPAIGN, "before", table, [], [every, own])
+    best = {each.function: each.best and each.best.speedup for each in found.functions}
+    assert best == {"MPI_Bcast": 1.5, "MPI_Scan": 3.0}
+    assert [each.winners for each in found.functions] == [2, 1]

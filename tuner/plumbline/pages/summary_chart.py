@@ -17,7 +17,7 @@ _BEFORE, _AFTER = "#a33b12", "#2f6f9f"
 
 class FunctionSummary(msgspec.Struct, frozen=True):
     """Cells and violations of one function, before and after; `after` None: there is no last table.
-    `best`: the winner that gains most."""
+    `best`: the winner that gains most, of the function's own where there are any."""
 
     function: str
     cells: int
