@@ -19,7 +19,6 @@ import apsw
 from plumbline_db import (
     checksums,
     file_system,
-    integrity,
     lock,
     schema,
     scratch,
@@ -139,9 +138,8 @@ class Database(Statements):
     ) -> None:
         try:
             # The content may be the reason of what looks like a bug.
-            confused = isinstance(error, _CONFUSED) and self.path != IN_MEMORY
-            if confused and (found := integrity.problems(self)):
-                raise DamagedError(self.path, found[0]) from error
+            if isinstance(error, _CONFUSED) and self.path != IN_MEMORY:
+                self._require_whole(error)
             writes = self._lock is not None
             if writes and isinstance(error, KeyboardInterrupt) and not hasattr(error, "__notes__"):
                 error.add_note("what was measured is kept, the same command continues")
@@ -149,6 +147,21 @@ class Database(Statements):
             self.close()
         if isinstance(error, DamagedError) and error.path == self.path:
             _require_still_damaged(error)
+
+    def _require_whole(self, error: BaseException) -> None:
+        from plumbline_db import integrity
+
+        if found := integrity.problems(self):
+            raise self.of_another_plumbline() or DamagedError(self.path, found[0]) from error
+
+    def of_another_plumbline(self) -> PlumblineError | None:
+        """Return what to raise where the file has other tables in pages that are whole."""
+        from plumbline_db import integrity
+
+        tables = self.differences_of_schema()
+        if not tables or integrity.problems_of_pages(self):
+            return None
+        return schema.other_tables(self.path, schema.version(self._connection), tables[0])
 
 
 def _require_still_damaged(error: DamagedError) -> None:
@@ -270,5 +283,7 @@ def backup(path: Path, target: Path) -> None:
 
 def check(path: Path) -> list[str]:
     """What is wrong with the file. Empty: nothing."""
+    from plumbline_db import integrity  # the readers of all tables: few commands need them
+
     with Database.open(path) as db:
         return integrity.problems(db)

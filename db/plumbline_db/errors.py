@@ -59,6 +59,10 @@ class UsageError(PlumblineError):
     exit_code = 2
 
 
+class NotJoinedError(PlumblineError):
+    """Launches that differ in what run times depend on, and so are not one sample."""
+
+
 class TryLaterError(PlumblineError):
     """Nothing is wrong, but now is not the time (database locked, machine busy)."""
 

@@ -4,7 +4,6 @@ can be read as what it is. Reads everything."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
 
 import apsw
 
@@ -20,7 +19,6 @@ from plumbline_db import (
     machines,
     measurements,
     runs,
-    schema,
     searches,
     summaries,
     verdicts,
@@ -42,6 +40,11 @@ def problems(db: Statements) -> list[str]:
 def problems_of_form(db: Statements) -> list[str]:
     """Those that show before a row is read as what it is."""
     return _problems(db, _schema, _pages, _length, _empty_pages, _references)
+
+
+def problems_of_pages(db: Statements) -> list[str]:
+    """Those of the file as SQLite has it, whatever its tables are."""
+    return _problems(db, _pages, _length, _empty_pages)
 
 
 def _problems(db: Statements, *looks: Callable[[Statements], Iterator[str]]) -> list[str]:
@@ -97,20 +100,13 @@ def _references(db: Statements) -> Iterator[str]:
 
 
 def _schema(db: Statements) -> Iterator[str]:
-    with closing(apsw.Connection(":memory:")) as new:
-        schema.advance(new)
-        wanted = dict(new.execute(schema.TABLES))
-    found = dict(db.rows(schema.TABLES))
-    for name in sorted(wanted.keys() | found.keys()):
-        if name not in found:
-            yield f"table {name} is missing"
-        elif name not in wanted:
-            yield f"table {name} is none of this schema"
-        elif wanted[name] != found[name]:
-            yield f"table {name} is not as the schema has it"
+    yield from db.differences_of_schema()
 
 
 def _contents(db: Statements) -> Iterator[str]:
+    """Nothing of other tables, which no reader here knows."""
+    if db.differences_of_schema():
+        return
     for campaign in campaigns.every(db):
         for what, read in _READ.items():
             try:

@@ -6,6 +6,7 @@ that is not ours is refused before SQLite touches it. `user_version` is the vers
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -15,6 +16,11 @@ import apsw
 from plumbline_db import checksums, lock, regular, way_back
 from plumbline_db.errors import PlumblineError
 from plumbline_db.way_back import DamagedError
+
+
+class OtherSchemaError(PlumblineError):
+    """The file was made by a Plumbline with other tables: it is whole, and not for this one."""
+
 
 APPLICATION_ID = 0x504C4D42  # "PLMB"
 _MAGIC = b"SQLite format 3\x00"
@@ -77,15 +83,40 @@ def require_readable(path: Path, found: int, *, write: bool) -> None:
     """Refuse a file of another version of the code; one that is to be written may be older."""
     known = len(steps())
     if found > known:
-        raise PlumblineError(
-            f"{path} has schema version {found}, this Plumbline knows versions up to {known}: "
-            "use the newer Plumbline that wrote it, or name another file with --db"
+        raise OtherSchemaError(
+            f"{path} was made by a newer Plumbline (schema {found}), this one knows schemas up to "
+            f"{known}: use the newer Plumbline, or name another file with --db"
         )
     if found < known and not write:
-        raise PlumblineError(
-            f"{path} has schema version {found}, this Plumbline reads version {known}: any command "
-            "that writes brings it up to that (copy the file first)"
+        raise OtherSchemaError(
+            f"{path} was made by an older Plumbline (schema {found}), this one reads schema "
+            f"{known}: copy the file; then any command that writes brings it up to date"
         )
+
+
+def differences(connection: apsw.Connection) -> list[str]:
+    """Return each table or index that is not as in a file that this version of the code makes."""
+    with closing(apsw.Connection(":memory:")) as new:
+        advance(new)
+        wanted = dict(new.execute(_TABLES))
+    there = dict(connection.execute(_TABLES))
+    found = []
+    for name in sorted(wanted.keys() | there.keys()):
+        if name not in there:
+            found.append(f"table {name} is missing")
+        elif name not in wanted:
+            found.append(f"table {name} is none of this schema")
+        elif wanted[name] != there[name]:
+            found.append(f"table {name} is not as the schema has it")
+    return found
+
+
+def other_tables(path: Path, found: int, difference: str) -> OtherSchemaError:
+    """Return what to raise for a whole file of a schema with this number and other tables."""
+    return OtherSchemaError(
+        f"{path} was made by an older Plumbline (schema {found} with other tables: {difference}): "
+        "read it with that Plumbline, or measure into another file with --db"
+    )
 
 
 def advance(connection: apsw.Connection) -> None:
@@ -104,4 +135,4 @@ def advance(connection: apsw.Connection) -> None:
 
 
 # Name and SQL of each table and index.
-TABLES = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
+_TABLES = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"

@@ -10,6 +10,7 @@ from typing import Any
 
 import apsw
 
+from plumbline_db import schema
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.way_back import DamagedError
 
@@ -88,6 +89,11 @@ class Statements:
         """A statement once for each set of values."""
         with explained(self.path):
             self._connection.executemany(sql, sets)
+
+    def differences_of_schema(self) -> list[str]:
+        """Return each table or index that is not as this version of the code makes it."""
+        with explained(self.path):
+            return schema.differences(self._connection)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

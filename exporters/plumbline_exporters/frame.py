@@ -148,6 +148,7 @@ _TITLES = {
     400: "This cannot be answered",
     404: "Not found",
     405: "Not allowed",
+    409: "These launches cannot be joined",
     410: "No longer stored",
     503: "The database cannot be read",
 }

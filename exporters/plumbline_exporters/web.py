@@ -28,7 +28,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.errors import NotJoinedError, PlumblineError, UsageError
+from plumbline_db.schema import OtherSchemaError
 from plumbline_exporters import frame, listening
 from plumbline_exporters.access import Access, Authenticated
 from plumbline_exporters.frame import Pages
@@ -101,6 +102,12 @@ def app(
         _log.warning("%s", error)
         return frame.error(request, 503, "the database cannot be read; the log says why\n")
 
+    def explained(request: Request, error: Exception) -> Response:
+        """With the reason, in which the file has no path: pages are for everybody."""
+        _log.warning("%s", error)
+        text = str(error).replace(str(db_path.absolute()), "the database")
+        return frame.error(request, 409 if isinstance(error, NotJoinedError) else 503, f"{text}\n")
+
     def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
         detail = "there is no such page" if error.detail == "Not Found" else error.detail
@@ -116,7 +123,12 @@ def app(
             frame.STATIC,
             *(route for room in more for route in room.routes),
         ],
-        exception_handlers={PlumblineError: unavailable, HTTPException: refused},
+        exception_handlers={
+            PlumblineError: unavailable,
+            NotJoinedError: explained,
+            OtherSchemaError: explained,
+            HTTPException: refused,
+        },
         middleware=[
             Middleware(_OwnNames, hosts),
             *([] if access is None else [Middleware(Authenticated, access)]),

@@ -149,7 +149,7 @@ def test_newer_file_is_refused(path: Path, write: bool) -> None:
     with Database.open(path, write=True) as db, db.transaction():
         db.rows("PRAGMA user_version = 999")
     before = path.read_bytes()
-    with pytest.raises(PlumblineError, match=r"version 999.*newer Plumbline"):
+    with pytest.raises(PlumblineError, match=r"newer Plumbline \(schema 999\)"):
         Database.open(path, write=write)
     assert path.read_bytes() == before
 
@@ -173,7 +173,9 @@ def test_a_file_of_an_earlier_version_is_brought_up_and_keeps_what_is_there(
     with Database.open(path, write=True) as db:
         build.started(db)
     _later(monkeypatch, "CREATE TABLE more (x); INSERT INTO more VALUES (7)")
-    with pytest.raises(PlumblineError, match=r"version 1.*reads version 2.*command that writes"):
+    with pytest.raises(
+        PlumblineError, match=r"older Plumbline \(schema 1\).*reads schema 2.*that writes"
+    ):
         Database.open(path)
     for _ in range(2):
         with Database.open(path, write=True) as db:

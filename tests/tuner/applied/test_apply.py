@@ -319,7 +319,7 @@ def test_variants_are_started_by_the_wrapper_with_a_copy_of_the_library(
 
 
 def test_variants_alone_are_nothing_for_a_parameter_file(user: User) -> None:
-    with pytest.raises(PlumblineError, match=r"all winners are variants"):
+    with pytest.raises(PlumblineError, match=r"nothing was applied: all winners are variants"):
         user.apply(variant("MPI_Gather", "gather_binomial", 0, 262144))
     assert not user.place.root.exists()
 

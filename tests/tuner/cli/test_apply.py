@@ -16,6 +16,8 @@ from plumbline.applied.generations import AppliedFile, Store
 from plumbline.libraries import Knob, families, fits
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.results import doctor
+from plumbline_db import campaigns, winners
+from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from tests.db import build
 from tests.tuner import simulated
@@ -57,6 +59,22 @@ def test_what_the_library_does_not_read_has_an_exit_status(
     said = plumbline("apply", "--no-proof", "--user", "--json", "--db", finished[0])
     assert said.status == 3 and len(said.json["not_in_force"]) > 1
     assert plumbline("rollback", "--user").status == 0
+
+
+def test_variants_alone_are_refused_with_the_command_that_works(
+    finished: Finished, home: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "variants.db"
+    shutil.copy(finished[0], path)
+    with Database.open(path, write=True) as db:
+        campaign = campaigns.with_winners(db)[-1].id
+        first = winners.get(db, campaign)[0]
+        alone = msgspec.structs.replace(first, variant="allreduce_ring", configuration={})
+        winners.put(db, campaign, [alone])
+    said = plumbline("apply", "--user", "--db", path)
+    assert said.status == 1 and "nothing was applied: all winners are variants" in said.err
+    assert "Nothing is wrong with them" in said.err
+    assert f"plumbline run --campaign {campaign} -- mpirun " in said.err
 
 
 def test_as_json(finished: Finished, home: Path) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -482,6 +483,14 @@ def test_db(finished: Finished, tmp_path: Path) -> None:
         "remedy": "",
     }
     copy = tmp_path / "copy.db"
+    shutil.copy(database, copy)
+    with Database.open(copy, write=True) as db:
+        db.rows("ALTER TABLE winner RENAME TO winner_of_old")
+    said = plumbline("db", "check", "--db", copy)
+    assert said.status == 1 and "table winner is missing\n" in said.out
+    assert f"{copy} was made by an older Plumbline (schema 1" in said.out
+    assert "backup" not in said.out
+    copy.unlink()
     said = plumbline("db", "backup", copy, "--db", database)
     assert (said.status, said.out) == (0, f"{copy}\n")
     assert connection.check(copy) == []

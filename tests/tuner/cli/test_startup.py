@@ -34,6 +34,7 @@ SERVES = {"starlette", "uvicorn", "jinja2", "prometheus_client", "asyncio", "htt
 COMPUTES = {"optuna", "scipy", "pandas", "vl_convert", "pyarrow"}
 LAUNCHES = {"plumbline.launch.starter", "plumbline.measure.launches", "plumbline.campaign"}
 NEVER = SERVES | COMPUTES | LAUNCHES
+OTHER_FAMILIES = {"plumbline.libraries.mpich", "plumbline.libraries.mvapich2"}
 OF_HELP = NEVER | {"numpy", "rich"}
 OF_LISTS = OF_HELP | {"plumbline.measure", "plumbline.search", "plumbline.verify"}
 
@@ -60,7 +61,8 @@ def test_help_of_all_commands_imports_nothing_heavy() -> None:
         (["guidelines"], OF_LISTS | {"apsw", "plumbline.settings", "plumbline.launch"}),
         (["results"], NEVER | {"rich"}),
         (["results", "--json"], NEVER | {"rich"}),
-        (["results", "--all"], NEVER),
+        (["results", "--all"], NEVER | {"plumbline_db.integrity", *OTHER_FAMILIES}),
+        (["results", "--explain"], NEVER | {"plumbline_db.integrity", *OTHER_FAMILIES}),
         (["advise", "allreduce", "--np", "4", "--bytes", "16384"], NEVER),
         (["watch", "--status"], NEVER),
     ],

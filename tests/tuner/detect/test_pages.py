@@ -45,7 +45,7 @@ def test_the_way_from_the_start_page(client: TestClient) -> None:
 
 def test_the_graph_is_drawn(client: TestClient) -> None:
     page = client.get("/recordings/first").text
-    drawn = page.partition('<div class="paper">')[2].partition("</div>")[0]
+    drawn = page.partition("<figure><div>")[2].partition("</div>")[0]
     assert len(tree.fromstring(drawn).findall("{http://www.w3.org/2000/svg}circle")) == 6
 
 

@@ -7,15 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
 import pytest
 from starlette.testclient import TestClient
 
+from plumbline.overlap.suite import suite_of
 from plumbline.pages import rooms
 from plumbline.system import chart
 from plumbline.system.kept import Kept
-from plumbline_db import campaigns
+from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
+from plumbline_db.probe_records import Header, OverlapLatency
 from plumbline_exporters import web
+from tests.db import build
 from tests.tuner.overlap import two_campaigns as made
 
 SECOND = quote(made.SECOND)
@@ -61,6 +65,8 @@ def test_maps_and_the_same_in_numbers(client: TestClient) -> None:
     assert '<figure role="img" aria-label="Heat maps' in page
     picture = page[page.index("<svg") : page.index("</svg>") + len("</svg>")]
     assert "sender" in "".join(tree.fromstring(picture).itertext())
+    assert page.count("<svg") == 3  # two maps and their legend, which a narrow page puts below
+    assert 'fill="white"' not in picture  # the ground of the page is theirs
     assert "<summary>receiver in numbers</summary>" in page
     assert '<th scope="row" class="number">400</th><td class="number">0.00</td>' in page
     found = client.get("/overlap/first.json").json()
@@ -71,8 +77,8 @@ def test_maps_and_the_same_in_numbers(client: TestClient) -> None:
 
 def test_the_difference_of_two(client: TestClient) -> None:
     page = client.get(f"/overlap/first/with/{SECOND}").text
-    assert "Measured apart" in page and "Intervals of a single launch" not in page
-    assert "<td>setting kernel</td><td>registers</td><td>memory</td>" in page
+    assert "measured at different times" in page and "Intervals of a single launch" not in page
+    assert '<th scope="row">setting kernel</th><td>registers</td><td>memory</td>' in page
     assert "A / B 1.83 at 1048576 bytes, 50 µs" in page
     found = client.get(f"/overlap/first/with/{SECOND}.json").json()
     assert len(found["lines"]) == 8 and found["totals"][0]["bench"] == "sender"
@@ -98,11 +104,11 @@ def test_pictures_are_drawn_again_only_when_something_was_stored(
     real = chart.render
     monkeypatch.setattr(chart, "render", lambda spec: drawn.append(1) or real(spec))
     pages_ = [client.get("/overlap/first").text for _ in range(2)]
-    assert pages_[0] == pages_[1] and len(drawn) == 1
+    assert pages_[0] == pages_[1] and len(drawn) == 3  # two maps and their legend
     with Database.open(path, write=True) as db:
         (campaign,) = [one for one in campaigns.every(db) if one.id == "first"]
         made.launch(db, campaign, "sender", made.LAUNCHES, share=4.0, overlaps=False)
-    assert client.get("/overlap/first").text != pages_[0] and len(drawn) == 2
+    assert client.get("/overlap/first").text != pages_[0] and len(drawn) == 6
 
 
 def test_what_is_kept_is_bounded_and_errors_are_not() -> None:
@@ -119,3 +125,19 @@ def test_what_is_kept_is_bounded_and_errors_are_not() -> None:
     with pytest.raises(ZeroDivisionError):
         kept.get(4, lambda: 1 // 0)
     assert kept.get(4, lambda: 4) == 4
+
+
+def test_launches_that_cannot_be_joined_are_named_with_what_to_do(
+    client: TestClient, path: Path
+) -> None:
+    with Database.open(path, write=True) as db:
+        (campaign,) = [one for one in campaigns.every(db) if one.id == "first"]
+        run = build.run(suite_of("receiver").name, made.LAUNCHES, campaign=campaign)
+        header, *_, footer = build.records(run, [])
+        assert isinstance(header, Header)
+        other = msgspec.structs.replace(header, probe="0.0.1")
+        runs.put(db, run, [other, OverlapLatency("start", [0] * 5), footer], suite_of("receiver"))
+    answer = client.get("/overlap/first", headers={"Accept": "text/html"})
+    assert answer.status_code == 409 and "These launches cannot be joined</h1>" in answer.text
+    assert "probe: " in answer.text and "0.0.1" in answer.text
+    assert "Measure afresh with --new" in answer.text and str(path.parent) not in answer.text

@@ -14,7 +14,7 @@ from plumbline.pages import offered
 from plumbline_db import campaigns, detections, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.detections import Detection
-from plumbline_db.records import Campaign, Verdict
+from plumbline_db.records import EVERY_FUNCTION, Campaign, Verdict
 
 # Where the other ones lead to is what a database has; these are always there.
 SITE = {
@@ -53,7 +53,8 @@ def _of_runs(db: Database) -> dict[str, str]:
         each for each in others if each.library_fingerprint != campaign.library_fingerprint
     ]
     worst = max(table, key=_weight)
-    won = winners.get(db, campaign.id)[0]
+    of_campaign = winners.get(db, campaign.id)
+    won = next((each for each in of_campaign if each.function != EVERY_FUNCTION), of_campaign[0])
     sizes = [each.bytes for each in table if each.function == won.function]
     within = [size for size in sizes if won.bytes_from <= size <= won.bytes_to]
     at = min(within, default=won.bytes_from)

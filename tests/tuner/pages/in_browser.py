@@ -338,3 +338,50 @@ def test_each_page_is_light_and_its_layout_stays(
     assert all(weights[kind] <= most for kind, most in MOST_BYTES.items()), weights
     assert weights["text/html"] and weights["text/css"]
     assert shift <= MOST_SHIFT
+
+
+# In a page, what is cut: by the page itself, or within a picture.
+_CUT = """() => {
+  const width = document.documentElement.clientWidth;
+  const scrolls = (each) => each && each !== document.body &&
+    (/auto|scroll/.test(getComputedStyle(each).overflowX) && each.scrollWidth > each.clientWidth
+     || scrolls(each.parentElement));
+  const about = (each) => (each.outerHTML.slice(0, 120) + ' ' + each.textContent.slice(0, 80));
+  const shown = [...document.querySelectorAll('main *')].filter(each => each.checkVisibility());
+  const outside = shown.filter(each =>
+    each.getBoundingClientRect().right > width + 1 && !scrolls(each.parentElement));
+  const spilt = shown.filter(each =>
+    each.matches('h1, h2, h3, p, li, dt, dd, figcaption, label, legend, summary, button')
+    && each.scrollWidth > each.clientWidth + 1 && !scrolls(each));
+  const texts = [...document.querySelectorAll('figure svg text')].filter(each => each.textContent);
+  const cut = texts.filter(each => {
+    const svg = each.ownerSVGElement.getBoundingClientRect();
+    const own = each.getBoundingClientRect();
+    return each.textContent.includes('…') || own.right > Math.min(svg.right, width) + 2
+      || own.left < svg.left - 2;
+  });
+  return [...outside, ...spilt, ...cut].map(about);
+}"""
+# Grounds in a dark page that are white, with what is drawn on them.
+_WHITE = """() => [...document.querySelectorAll('main *')]
+  .filter(each => each.checkVisibility() &&
+    (getComputedStyle(each).backgroundColor === 'rgb(255, 255, 255)'
+     || each.matches('svg > path:first-child, svg > rect:first-child')
+        && ['#fff', '#ffffff', 'white'].includes(each.getAttribute('fill'))))
+  .map(each => each.outerHTML.slice(0, 200))"""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", addresses.NAMES)
+def test_nothing_is_cut_and_no_ground_is_white_in_the_dark(
+    browser: object, url: str, address: dict[str, str], name: str, width: int
+) -> None:
+    """With all that is folded unfolded. A table that is too wide has a region that scrolls."""
+    opened = Window(
+        browser, url, viewport={"width": width, "height": 900}, color_scheme="dark", bypass_csp=True
+    )
+    opened.open(address[name])
+    opened.page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    cut, white = opened.page.evaluate(_CUT), opened.page.evaluate(_WHITE)
+    opened.page.context.close()
+    assert (cut, white) == ([], [])

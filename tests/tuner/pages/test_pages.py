@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote, urljoin, urlsplit
@@ -12,7 +13,7 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from plumbline.pages import next_steps, table
+from plumbline.pages import next_steps, summary, table
 from plumbline_db import campaigns, coverage, verdicts
 from plumbline_db.connection import Database
 from tests.db import build
@@ -372,3 +373,43 @@ def test_the_history_has_campaigns_in_order(client: TestClient) -> None:
 def test_texts_have_commands_and_no_backticks(client: TestClient) -> None:
     text = client.get(f"/report/{FIRST}").text
     assert "<code>--new</code>" in text and "`" not in text
+
+
+def test_commands_can_be_pasted_where_the_program_is_not_on_path(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With an empty database as well: its pages say how to begin."""
+    program = tmp_path / ".venv" / "bin" / "plumbline"
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    with Database.open(tmp_path / "empty.db", write=True):
+        pass
+    for_all = "/", "/runs", "/history", "/advise", "/recordings", "/overlap"
+    with site.client(tmp_path / "empty.db") as empty:
+        told = [empty.get(address).text for address in for_all]
+        assert all(f"<code>{program} " in page for page in told)
+    told += [client.get(address).text for address in for_all]
+    told += [client.get(f"/report/{FIRST}").text, client.get(f"/explained/{FIRST}").text]
+    assert not any(re.search(r"<code>plumbline ", page) for page in told)
+
+
+def test_only_what_can_be_measured_is_offered_to_be_measured(client: TestClient) -> None:
+    known = client.get("/advise?function=exscan&bytes=64&nprocs=4").text
+    assert "advise MPI_Exscan --bytes 64" in known
+    assert "--measure" not in client.get("/advise?function=nosuch&bytes=64&nprocs=4").text
+
+
+def test_long_names_may_be_broken_at_their_parts(client: TestClient) -> None:
+    page = client.get(f"/cell/MPI_Bcast/4/{FIRST}?stage=before").text
+    assert "allreduce_<wbr>as_<wbr>reduce_<wbr>plus_<wbr>bcast" in page
+    assert "MPI_<wbr>" not in page and "at 4 bytes</h1>" in page
+    assert "at 1 byte</h1>" in client.get(f"/cell/MPI_Bcast/1/{FIRST}?stage=before").text
+
+
+def test_the_best_winner_of_a_function_is_its_own_where_it_has_one() -> None:
+    every = build.winner(function="*", speedup=3.0)
+    own = build.winner(function="MPI_Bcast", speedup=1.5)
+    table = [build.verdict("before", function=name) for name in ("MPI_Bcast", "MPI_Scan")]
+    found = summary.Summary(build.CAMPAIGN, "before", table, [], [every, own])
+    best = {each.function: each.best and each.best.speedup for each in found.functions}
+    assert best == {"MPI_Bcast": 1.5, "MPI_Scan": 3.0}
+    assert [each.winners for each in found.functions] == [2, 1]

@@ -175,3 +175,15 @@ def test_an_unfinished_overlap_campaign_shows_what_it_has(
     assert "not finished" in page
     assert {cell["bench"] for cell in cells} == shown
     assert ("<svg" in page) == bool(cells)
+
+
+def test_a_database_of_another_plumbline_is_not_called_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "plumbline.db"
+    with Database.open(path, write=True) as db:
+        build.finished(db)
+        db.rows("ALTER TABLE campaign RENAME TO campaign_of_old")
+    with site.client(path) as client:
+        answer = client.get("/")
+    assert answer.status_code == 503
+    assert "the database was made by an older Plumbline (schema 1" in answer.text
+    assert "--db" in answer.text and str(tmp_path) not in answer.text

@@ -23,7 +23,8 @@ from plumbline_exporters.bundle import Bundle, choice
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """What is asked for. `environment` is that of the person who asks."""
+    """What is asked for. `environment` is that of the person who asks; `instead`: the command that
+    starts a program with these winners where no file can apply them."""
 
     source: Source
     machine: Machine
@@ -32,6 +33,7 @@ class Wish(msgspec.Struct, frozen=True):
     environment: Mapping[str, str]
     unsafe: bool = False
     force: bool = False
+    instead: str = ""
 
 
 def apply(place: Place, wish: Wish, *, now: str, dry_run: bool = False) -> AppliedOutcome:
@@ -70,7 +72,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
             chosen = before
     bundle = made(chosen)
     contents = texts.contents(bundle, preload)
-    wanted = _wanted(place, states, chosen, bundle)
+    wanted = _wanted(place, states, chosen, bundle, wish.instead)
     edits = [
         targets.Edit(state.found, targets.with_set(state, target, place.name))
         for state, target in zip(states, wanted, strict=True)
@@ -119,14 +121,19 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
 
 
 def _wanted(
-    place: Place, states: Sequence[targets.TargetState], chosen: int, bundle: Bundle
+    place: Place,
+    states: Sequence[targets.TargetState],
+    chosen: int,
+    bundle: Bundle,
+    instead: str,
 ) -> list[AppliedFile]:
     """Raises PlumblineError where a file cannot have it."""
     for where, state in zip(place.where, states, strict=True):
         if where.form == "parameters" and not texts.wanted(where, bundle):
             raise PlumblineError(
-                f"all winners are variants, which {where.path} cannot start: export and source "
-                "plumbline.sh, start by plumbline-run, or use --modules"
+                f"nothing was applied: all winners are variants of ours, which {where.path} cannot "
+                f"start. Nothing is wrong with them; a program gets them by `{instead}`, all "
+                "programs by --modules DIR"
             )
         texts.require_free(place, where, state.found.text, bundle)
     return [

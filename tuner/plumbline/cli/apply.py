@@ -51,6 +51,7 @@ def command(
     from plumbline.applied import apply, places
     from plumbline.applied.generations import Source
     from plumbline.libraries import fits, gate
+    from plumbline.results import putting_in_use
     from plumbline.settings import default_campaign, identity
     from plumbline_db import command_lines
     from plumbline_db.connection import Database
@@ -66,6 +67,7 @@ def command(
                 f"{command_lines.to_continue(db, found)}"
             )
         loaded = load_bundle(db, found.id, Path(), gate.of_library, created="")
+        instead = putting_in_use.command(db, found, loaded.winners)
     if not loaded.winners:
         raise PlumblineError(f"campaign {found.id} found nothing better than the default")
     try:
@@ -76,7 +78,7 @@ def command(
     place = places.place(scope, family, installation, modules, store)
     source = Source(found, loaded.winners, loaded.site_rules, loaded.started)
     what = (source, loaded.machine, family, installation)
-    wish = apply.Wish(*what, dict(os.environ), unsafe=unsafe, force=force)
+    wish = apply.Wish(*what, dict(os.environ), unsafe=unsafe, force=force, instead=instead)
     done = apply.apply(place, wish, now=identity.now(), dry_run=dry_run)
     if not dry_run:
         done = applying.checked(program, done, place, wish, no_proof=no_proof)

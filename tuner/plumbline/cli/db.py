@@ -36,17 +36,21 @@ def check(program: Program) -> int:
     Example:
       plumbline db check --json
     """
-    from plumbline_db import connection, way_back
+    from plumbline_db import connection, integrity, way_back
 
     path = program.database
-    problems = connection.check(path)
+    with connection.Database.open(path) as db:
+        problems = integrity.problems(db)
+        other = db.of_another_plumbline() if problems else None
+    remedy = str(other or way_back.remedy(path)) if problems else ""
     if program.json:
-        remedy = way_back.remedy(path) if problems else ""
         common.print_json({"path": str(path), "problems": problems, "remedy": remedy})
     else:
         for problem in problems:
             click.echo(problem)
-        click.echo(f"{path}: {f'not whole; {way_back.remedy(path)}' if problems else 'whole'}")
+        click.echo(
+            str(other) if other else f"{path}: {f'not whole; {remedy}' if remedy else 'whole'}"
+        )
     return 1 if problems else 0
 
 

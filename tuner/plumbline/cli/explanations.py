@@ -14,7 +14,6 @@ from rich.text import Text
 from plumbline.core import guidelines
 from plumbline.core.guidelines import Guidelines
 from plumbline.explain import explain as explaining
-from plumbline.explain import measuring, picture
 from plumbline.explain.basis import Basis
 from plumbline.explain.explain import WITHIN, Explained, Explanation, Priced
 from plumbline.results import report
@@ -41,6 +40,8 @@ def show(
     if drawing is not None and len(reports) > 1:
         raise UsageError("a picture is of one campaign: name it with --campaign")
     if measure:
+        from plumbline.explain import measuring
+
         with Database.open(database, write=True) as db:
             for one in reports:
                 with progress.Bar(in_all=measuring.launches(one.campaign)) as bar:
@@ -48,6 +49,8 @@ def show(
     with Database.open(database) as db:
         found = [explaining.read(db, report) for report in reports]
     if drawing is not None:
+        from plumbline.explain import picture
+
         one = reports[0]
         title = [one.library.version_string, f"{one.machine.host}, {one.machine.cpu_model}"]
         title = textwrap.wrap("; ".join([*title, counted(one.campaign.nprocs, "rank")]), 80)

@@ -18,11 +18,12 @@ from plumbline.detect.findings import HandMade
 from plumbline_db import detections
 from plumbline_db.connection import Database
 from plumbline_db.detections import Detection
-from plumbline_db.errors import command_name
+from plumbline_db.errors import command_name, typed
 from plumbline_exporters import frame
 from plumbline_exporters.frame import Link, Pages
 
 _shown = frame.templates("plumbline.detect")
+_shown.globals["typed"] = typed
 _shown.globals["name"] = lambda path: PurePath(path).name or path
 
 

@@ -17,8 +17,7 @@ from plumbline.core.variant_spec import variant_name
 from plumbline.explain import basis as bases
 from plumbline.explain import traffic
 from plumbline.explain.basis import Basis
-from plumbline.launch import launcher_for
-from plumbline.libraries import families, find_simulated, space_file
+from plumbline.libraries import find_simulated, of_name, space_file
 from plumbline.libraries.space import Space
 from plumbline.model.bounds import Bound, bound
 from plumbline.model.costs import deviation, formula, hockney, loggp, middle_deviation
@@ -144,6 +143,8 @@ def _standards(library: Library, settings: Settings) -> Standards:
         if settings.ranks.simulate is None:
             known = list_of(probe)
         else:
+            from plumbline.launch import launcher_for
+
             _, installation = find_simulated(settings.ranks.simulate.library, Path(library.prefix))
             known = list_of(probe, partial(launcher_for(settings.ranks.place).alone, installation))
     except PlumblineError:
@@ -156,7 +157,7 @@ def _standards(library: Library, settings: Settings) -> Standards:
 
 def explain(db: Database, report: Report, space: Space, standards: Standards) -> Explanation:
     """Every cell of the campaign that violates a guideline, or was searched."""
-    family = families()[report.library.family]
+    family = of_name(report.library.family)
     basis = bases.read(db, report.campaign)
     settings = settings_of(report.campaign.settings)
     defaults = _defaults(db, report)

@@ -11,17 +11,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.explain.basis import SUITE
 from plumbline.libraries import CountsMessages, Family
-from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite, Trial
+
+if TYPE_CHECKING:
+    from plumbline.measure.launches import LaunchStore
 
 CALLS = 16
 MOST_RANKS = 16  # what is printed grows with their square
@@ -65,7 +68,7 @@ def observe(
 
 
 def default_sends(
-    family: Family, db: Database, campaign: str, target: Target, trials: Sequence[Trial]
+    family: Family | None, db: Database, campaign: str, target: Target, trials: Sequence[Trial]
 ) -> tuple[bool, Trial | None]:
     """Whether the library was asked, and the candidate that sends what the default sends."""
     if not isinstance(family, CountsMessages):

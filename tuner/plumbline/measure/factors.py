@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import NotJoinedError
 from plumbline_db.probe_records import Header
 from plumbline_db.runs import Surroundings
 
@@ -149,7 +149,7 @@ def require_joinable(
     otherwise: str = AFRESH,
     may_differ: Collection[str] = (),
 ) -> list[Difference]:
-    """The differences that are only noted. Raises PlumblineError, naming every factor that must be
+    """The differences that are only noted. Raises NotJoinedError, naming every factor that must be
     equal and is not, its values, the launches and the remedy; `otherwise`: what else to do.
     `may_differ`: factors that are only noted here."""
     found = differences(launches, across_suites=across_suites, started_alike=started_alike)
@@ -160,7 +160,7 @@ def require_joinable(
     ]
     if broken:
         what = "; ".join(f"{difference.text()}: {difference.rule.remedy}" for difference in broken)
-        raise PlumblineError(
+        raise NotJoinedError(
             f"launches that differ in what run times depend on are not joined. {what}. {otherwise}"
         )
     return found

@@ -68,7 +68,7 @@ class Scale(msgspec.Struct, frozen=True):
                 },
                 {
                     "data": {"values": said},
-                    "mark": {"type": "text", "align": "left", "x": _WIDE + 6, "fontSize": 11},
+                    "mark": {"type": "text", "align": "left", "x": _WIDE + 6, "fontSize": 12},
                     "encoding": {"y": y, "text": {"field": "text"}},
                 },
             ],
@@ -164,7 +164,7 @@ def key(entries: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
                 "encoding": {"y": y},
             },
             {
-                "mark": {"type": "text", "align": "left", "x": _WIDE + 6, "fontSize": 11},
+                "mark": {"type": "text", "align": "left", "x": _WIDE + 6, "fontSize": 12},
                 "encoding": {"y": y, "text": {"field": "text"}},
             },
         ],

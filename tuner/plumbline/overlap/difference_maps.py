@@ -11,28 +11,24 @@ from plumbline.overlap.benches import LOAD
 from plumbline.overlap.colours import APART, GREY, TIMES
 from plumbline.overlap.difference import CellDifference, Difference
 from plumbline.overlap.heatmap import Spot
-from plumbline.overlap.sheet import page
+from plumbline.overlap.sheet import beside, page, view
 
 _SIDE = 190
 
 
+_RATIOS, _TIMES = "overhead ratio", "time of communication and computation together"
+
+
 def sheet(found: Difference, a: str, b: str) -> dict[str, Any]:
     """`a`, `b`: what the sides are called."""
-    benches = list(dict.fromkeys(line.bench for line in found.lines))
-    rows = []
-    for what, times in (
-        ("overhead ratio", False),
-        ("time of communication and computation together", True),
-    ):
-        maps = [
-            _map(bench, [line for line in found.lines if line.bench == bench], times=times)
-            for bench in benches
-        ]
-        heading = {"text": what, "anchor": "start", "fontSize": 13}
-        rows.append({"title": heading, "hconcat": maps})
-    words = [(GREY, "", "not told apart"), ("#ffffff", "", "×: not on both sides")]
-    bars = [APART.bar()] if any(bench != LOAD for bench in benches) else []
-    spec = page("", {"vconcat": rows, "spacing": 30}, [*bars, TIMES.bar(), colours.key(words)])
+    rows = [
+        {
+            "title": {"text": what, "anchor": "start", "fontSize": 13},
+            "hconcat": _maps(found, times=times),
+        }
+        for what, times in ((_RATIOS, False), (_TIMES, True))
+    ]
+    spec = page("", {"vconcat": rows, "spacing": 30}, [*_bars(found), TIMES.bar(), _words()])
     spec["title"] = {
         "text": [f"A: {a}", f"B: {b}"],
         "subtitle": "Measured apart: what changed in the machine between them is in these maps.",
@@ -41,6 +37,33 @@ def sheet(found: Difference, a: str, b: str) -> dict[str, Any]:
         "offset": 14,
     }
     return spec
+
+
+def views(found: Difference) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the two rows of the sheet, each with its name, as pictures of their own for a page:
+    a map for each benchmark, and the legend of the row."""
+    rows = [
+        (_RATIOS, [*_maps(found, times=False), beside([*_bars(found), _words()])]),
+        (_TIMES, [*_maps(found, times=True), beside([TIMES.bar(), _words()])]),
+    ]
+    return [(what, [view(part) for part in parts]) for what, parts in rows]
+
+
+def _maps(found: Difference, *, times: bool) -> list[dict[str, Any]]:
+    benches = dict.fromkeys(line.bench for line in found.lines)
+    return [
+        _map(bench, [line for line in found.lines if line.bench == bench], times=times)
+        for bench in benches
+    ]
+
+
+def _bars(found: Difference) -> list[dict[str, Any]]:
+    """The legend of ratios: the benchmark of load has none."""
+    return [APART.bar()] if any(line.bench != LOAD for line in found.lines) else []
+
+
+def _words() -> dict[str, Any]:
+    return colours.key([(GREY, "", "not told apart"), ("transparent", "", "×: not on both sides")])
 
 
 def _map(bench: str, lines: Sequence[CellDifference], *, times: bool) -> dict[str, Any]:

@@ -33,13 +33,14 @@ from plumbline.system import chart
 from plumbline.system.kept import Kept
 from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
-from plumbline_db.errors import UsageError
+from plumbline_db.errors import UsageError, typed
 from plumbline_exporters import frame
 from plumbline_exporters.frame import Link, Pages
 
 _MOST = 16  # campaigns, and pictures, in memory
 
 _shown = frame.templates("plumbline.overlap")
+_shown.globals["typed"] = typed
 
 
 class MapTable(msgspec.Struct, frozen=True):
@@ -60,7 +61,8 @@ def pages(db_path: Path) -> Pages:
     """Over one database, which is opened anew for every request; what was read and drawn is kept as
     long as nothing was stored since."""
     measured: Kept[Measured] = Kept(_MOST)
-    pictures: Kept[str] = Kept(_MOST)
+    maps_of: Kept[list[str]] = Kept(_MOST)
+    differences_of: Kept[list[tuple[str, list[str]]]] = Kept(_MOST)
 
     def read(db: Database, one: Stored) -> Measured:
         return measured.get(_state(db, one), lambda: stored.measured(db, one))
@@ -80,16 +82,16 @@ def pages(db_path: Path) -> Pages:
             others = [other for other in stored.every(db) if other != one]
             cells, state = cells_of(db, one), _state(db, one)
             standing = campaigns.state(db, one.campaign)
-        drawn = None
+        drawn: list[str] = []
         if any(cell.ratio for cell in cells):
-            drawn = pictures.get(state, lambda: chart.render(sheet.of_one(one.name, cells)))
+            drawn = maps_of.get(state, lambda: [*map(chart.render, sheet.views(cells))])
         return frame.page(
             request,
             _shown,
             "overlap_campaign.html",
             one=one,
             state=standing,
-            picture=drawn,
+            pictures=drawn,
             words=words.of_library(classes.of(cells), None),
             tables=tables(cells),
             others=others[::-1],
@@ -112,9 +114,12 @@ def pages(db_path: Path) -> Pages:
     def differences(request: Request) -> Response:
         compared, state = pair(request)
         sides = [compared.a.stored, compared.b.stored]
-        names = [side.label for side in sides]
-        drawn = pictures.get(
-            state, lambda: chart.render(difference_maps.sheet(compared.found, *names))
+        drawn = differences_of.get(
+            state,
+            lambda: [
+                (what, [*map(chart.render, views)])
+                for what, views in difference_maps.views(compared.found)
+            ],
         )
         return frame.page(
             request,
@@ -122,7 +127,7 @@ def pages(db_path: Path) -> Pages:
             "overlap_difference.html",
             compared=compared,
             sides=list(zip("AB", sides, compared.conditions, compared.launches, strict=True)),
-            picture=drawn,
+            rows=drawn,
             load=LOAD,
         )
 

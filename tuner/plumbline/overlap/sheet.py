@@ -13,12 +13,33 @@ from plumbline.overlap.suite import OverlapResult
 
 _COLUMNS = 3
 _SIDE, _SMALL = 230, 150  # pixels of a map, alone and in a row
+# Pixels at the right for fonts that are wider than those which a picture was laid out with.
+_WIDER = 50
 
 
 def of_one(title: str, cells: Sequence[OverlapResult], *, dots: bool = False) -> dict[str, Any]:
     """A map for each benchmark. `dots`: in the cells that were measured, not inferred."""
     maps = [heatmap.of(bench, _of(bench, cells), _SIDE, dots=dots) for bench in benches_of(cells)]
     return page(title, {"columns": _COLUMNS, "concat": maps}, legend(cells, dots=dots))
+
+
+def views(cells: Sequence[OverlapResult]) -> list[dict[str, Any]]:
+    """Return the maps of `of_one` and their legend, each as a picture of its own for a page."""
+    maps = [heatmap.of(bench, _of(bench, cells), _SIDE) for bench in benches_of(cells)]
+    return [view(each) for each in (*maps, beside(legend(cells, dots=False)))]
+
+
+def beside(keys: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the parts of a legend below each other."""
+    return {"vconcat": list(keys), "spacing": 24}
+
+
+def view(part: dict[str, Any]) -> dict[str, Any]:
+    """Return a map or a legend as a picture without a ground, in letters as large as a page's."""
+    axis = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
+    config = {"aria": False, "background": "transparent", "axis": axis, "text": {"fontSize": 12}}
+    padding = {"left": 4, "top": 4, "right": _WIDER, "bottom": 4}
+    return part | {"padding": padding, "config": config}
 
 
 def of_several(
@@ -70,10 +91,9 @@ def page(title: str, maps: dict[str, Any], keys: Sequence[dict[str, Any]]) -> di
     return {
         "title": {"text": title, "anchor": "start", "fontSize": 15, "offset": 14},
         "background": "white",
-        # Room at the right for fonts that are wider than those which the page was laid out with.
-        "padding": {"left": 12, "top": 12, "right": 50, "bottom": 12},
+        "padding": {"left": 12, "top": 12, "right": _WIDER, "bottom": 12},
         "config": {"aria": False},  # a sentence for every box
-        "hconcat": [maps, {"vconcat": list(keys), "spacing": 24}],
+        "hconcat": [maps, beside(keys)],
         "spacing": 24,
     }
 
@@ -92,5 +112,5 @@ def legend(cells: Sequence[OverlapResult], *, dots: bool) -> list[dict[str, Any]
     if dots:
         entries.append(("#333333", "dot", "measured"))
     if inferred:
-        entries.append(("#ffffff", "", f"{inferred} of {len(measured)} cells inferred"))
+        entries.append(("transparent", "", f"{inferred} of {len(measured)} cells inferred"))
     return [*bars, *([colours.key(entries)] if entries else [])]

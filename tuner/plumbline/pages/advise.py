@@ -11,7 +11,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from plumbline.core import forms
+from plumbline.core import forms, guidelines
 from plumbline.pages.visit import Bytes, Visit, Word
 from plumbline.results import advice, advice_stored
 from plumbline_db import campaigns, coverage, verdicts
@@ -36,6 +36,7 @@ def page(visit: Visit) -> Response:
     places = coverage.of_campaigns(visit.db)
     known = campaigns.all_campaigns(visit.db)
     newest = [] if not known else verdicts.get(visit.db, known[-1].id, "before")
+    measurable = guidelines.load().lhs_functions()
     advised = None
     if asked.function and asked.bytes is not None and asked.nprocs is not None:
         run = visit.campaign(asked.run).id if asked.run else ""
@@ -52,6 +53,7 @@ def page(visit: Visit) -> Response:
         now=datetime.datetime.now(datetime.UTC),
         ranks=sorted({each.place.nprocs for each in places}),
         functions=sorted({verdict.function for verdict in newest}),
+        can_be_measured=advised is not None and advised.question.function in measurable,
         examples=_examples(newest),
         empty=not known,
     )

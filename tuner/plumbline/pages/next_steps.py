@@ -65,7 +65,7 @@ def of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[NextS
     violated = sum(count.violations for count in counts)
     steps = []
     if each.in_force and (won := winners.get(db, each.in_force)):
-        text = "Winners are there. To put them in force:"
+        text = "Winners exist. To use them:"
         command = putting_in_use.command(db, campaigns.get(db, each.in_force), won)
         steps.append(NextStep(text, command, each.in_force))
     elif before and "after" not in each.stages and violated:

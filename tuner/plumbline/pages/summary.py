@@ -39,7 +39,8 @@ class Summary(msgspec.Struct, frozen=True):
         )
 
     def _of(self, function: str) -> FunctionSummary:
-        mine = [winner for winner in self.winners if winner.function in (function, EVERY_FUNCTION)]
+        own = [winner for winner in self.winners if winner.function == function]
+        shared = [winner for winner in self.winners if winner.function == EVERY_FUNCTION]
         return FunctionSummary(
             function,
             sum(verdict.function == function for verdict in self.before),
@@ -47,8 +48,8 @@ class Summary(msgspec.Struct, frozen=True):
             _violated([each for each in self.after if each.function == function])
             if self.last != "before"
             else None,
-            len(mine),
-            max(mine, key=lambda winner: winner.speedup, default=None),
+            len(own + shared),
+            max(own or shared, key=lambda winner: winner.speedup, default=None),
         )
 
     @property

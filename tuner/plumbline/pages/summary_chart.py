@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db.records import Winner
+from plumbline_db.records import EVERY_FUNCTION, Winner
 from plumbline_exporters.bundle import sizes
 
 _MOST = 24  # winners, those that gain most
@@ -17,7 +17,7 @@ _BEFORE, _AFTER = "#a33b12", "#2f6f9f"
 
 class FunctionSummary(msgspec.Struct, frozen=True):
     """Cells and violations of one function, before and after; `after` None: there is no last table.
-    `best`: the winner that gains most."""
+    `best`: the winner that gains most, of the function's own where there are any."""
 
     function: str
     cells: int
@@ -73,7 +73,7 @@ def _gains(winners: Sequence[Winner]) -> dict[str, Any]:
     best = sorted(winners, key=lambda winner: -winner.speedup)[:_MOST]
     rows = [
         {
-            "winner": f"{'all' if winner.function == '*' else winner.function}, {sizes(winner)}",
+            "winner": f"{_name(winner)}, {sizes(winner).partition(' (')[0]}",
             "times": winner.speedup,
             "low": winner.speedup_low,
             "high": winner.speedup_high,
@@ -106,3 +106,7 @@ def _gains(winners: Sequence[Winner]) -> dict[str, Any]:
             },
         ],
     }
+
+
+def _name(winner: Winner) -> str:
+    return "every function" if winner.function == EVERY_FUNCTION else winner.function

@@ -141,7 +141,18 @@ def _marked(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704
 
 
+def _breakable(name: str) -> Markup:
+    """A long name as HTML that may be broken behind `_`, `:` and `=`, and keeps its letters."""
+    return Markup(re.sub(r"((?<!MPI)_|[:=])(?=.)", r"\1<wbr>", str(escape(name))))  # noqa: S704
+
+
 _shown.filters.update(
-    marked=_marked, short=_short, ratio=_ratio, duration=duration, stars=_stars, layout=layout
+    breakable=_breakable,
+    marked=_marked,
+    short=_short,
+    ratio=_ratio,
+    duration=duration,
+    stars=_stars,
+    layout=layout,
 )
 _shown.globals.update(choice=choice, sizes=sizes, label=label, typed=typed)

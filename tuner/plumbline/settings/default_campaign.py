@@ -110,7 +110,8 @@ def _library_here(mpi_prefix: Path | None) -> Callable[[Library], bool]:
     asked: list[str] = []
 
     def fits(library: Library) -> bool:
-        if libraries.families()[library.family].simulates:
+        family = libraries.of_name(library.family)
+        if family is not None and family.simulates:
             return _is_installed(library)
         if not asked:
             try:

@@ -3,7 +3,8 @@
 "use strict";
 
 const LITTLE_ROOM = 640;  // pixels, as in the stylesheet
-const WIDEST = 1000;  // of rows with names
+const LETTER = 6.8;  // pixels of a letter in a label, on average
+const LINE = 14;  // pixels from a line of a label to the next
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 const ON_DARK = {
   "#0072b2": "#6db5ee", "#d55e00": "#f29a52", "#007a5a": "#4cc79e", "#b0508c": "#e394c4",
@@ -53,33 +54,85 @@ async function specified(figure) {
 }
 
 // A single picture is as wide as its place; panels stand in as many columns as there is room for;
-// panels of rows are made narrower where there is little room.
+// panels of rows are as wide as their place, with the names of rows in as many lines as they need.
 function fitted(specification, width) {
   const fit = structuredClone(specification);
   const most = Math.max(280, width);
+  const little = most < LITTLE_ROOM;
+  if (little && typeof fit.title?.text === "string") fit.title.text = fit.title.text.split(", ");
   if (fit.concat || fit.facet) return inColumns(fit, most);
   if (fit.vconcat?.every((panel) => panel.height?.step)) {
-    if (most < LITTLE_ROOM) fit.padding = 5;
-    fit.vconcat.forEach((panel) => narrow(panel, Math.min(most, WIDEST)));
+    fit.padding = 5;
+    const room = Math.max(...fit.vconcat.map((panel) => roomFor(namesOf(panel), most)));
+    fit.vconcat.forEach((panel) => inRows(panel, most, room));
+    return fit;
   }
   if (!Number.isInteger(specification.width)) return fit;
   if (Number.isInteger(specification.height)) {
     fit.autosize = { type: "fit", contains: "padding" };
     fit.width = most;
-    if (most > LITTLE_ROOM) fit.height = Math.round(Math.max(fit.height, most * 0.4));
-    fit.encoding.color.legend.labelLimit = most - 60;
-  } else {  // a row for each name, which takes its part of the width
-    const names = Math.min(400, Math.round(most * 0.4));
-    fit.width = Math.round(Math.min(most, WIDEST) - names - 15);
-    fit.encoding.y.axis.labelLimit = names;
-    if (most < LITTLE_ROOM) fit.title.text = fit.title.text.split(", ");
+    if (!little) fit.height = Math.round(Math.max(fit.height, most * 0.4));
+    const legend = fit.encoding.color.legend;
+    legend.labelLimit = most - 60;
+    if (little) {
+      const texts = fit.encoding.color.scale.domain;
+      const lines = inLines(texts, most - 60);
+      legend.labelExpr = `(${JSON.stringify(lines)})[datum.label]`;
+      const added = texts.map((text) => lines[text].length - 1).reduce((all, each) => all + each, 0);
+      fit.height += LINE * added;
+      legend.rowPadding = 5;
+    }
+  } else {
+    inRows(fit, most, roomFor(namesOf(fit), most));
   }
   return fit;
+}
+
+// The names of the rows of a panel.
+function namesOf(panel) {
+  return [...new Set(panel.data.values.map((value) => value[panel.encoding.y.field]))];
+}
+
+function roomFor(names, most) {
+  const longest = Math.max(...names.map((name) => name.length)) * LETTER;
+  return Math.min(longest + 20, Math.round(most * (most < LITTLE_ROOM ? 0.5 : 0.4)));
+}
+
+// A row for each name, which has `room` pixels of the width.
+function inRows(panel, most, room) {
+  const names = namesOf(panel);
+  const lines = inLines(names, room);
+  const deepest = Math.max(...names.map((name) => lines[name].length));
+  panel.width = Math.round(most - room - 40);
+  panel.encoding.y.axis = { ...panel.encoding.y.axis, labelLimit: room + 20,
+                            labelExpr: `(${JSON.stringify(lines)})[datum.label]` };
+  const bars = panel.encoding.yOffset ? 2 : 1;
+  panel.height.step = Math.max(panel.height.step, Math.ceil((deepest * LINE + 4) / bars));
+  const color = panel.encoding.color;
+  if (color) color.legend = { ...color.legend, orient: "bottom" };
+}
+
+// By text its lines, cut behind ", ", ":" and "_" so that none is longer than so many pixels where
+// there is such a place.
+function inLines(texts, most) {
+  const broken = (text) => {
+    const lines = [""];
+    for (const part of text.split(/(?<=, |[:_])/)) {
+      if (lines.at(-1) && (lines.at(-1) + part.trimEnd()).length * LETTER > most) lines.push("");
+      lines[lines.length - 1] += part;
+    }
+    return lines.map((line) => line.trimEnd());
+  };
+  return Object.fromEntries(texts.map((text) => [text, broken(text)]));
 }
 
 function inColumns(fit, most) {
   const columns = Math.max(1, Math.floor(most / 420));
   const width = Math.floor(most / columns) - 75;
+  if (columns === 1) onePerLine(fit);
+  if (typeof fit.title?.subtitle === "string") {
+    fit.title.subtitle = inLines([fit.title.subtitle], most)[fit.title.subtitle];
+  }
   if (fit.facet) {
     fit.columns = columns;
     fit.spec.width = width;
@@ -96,6 +149,12 @@ function inColumns(fit, most) {
   return { ...fit, vconcat: rows };
 }
 
+// Legends in one column, wherever they are in a specification.
+function onePerLine(part) {
+  if (part.legend) part.legend.columns = 1;
+  for (const inner of Object.values(part)) if (inner && typeof inner === "object") onePerLine(inner);
+}
+
 // In the colours and letters of the page. Colours that are too dark for a dark page have others there.
 function coloured(specification) {
   const named = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -105,7 +164,7 @@ function coloured(specification) {
   const theme = {
     background: "transparent",
     font: getComputedStyle(document.body).fontFamily,
-    axis: { ...words, gridColor: line, domainColor: line, tickColor: line },
+    axis: { ...words, labelSeparation: 8, gridColor: line, domainColor: line, tickColor: line },
     legend: words,
     header: { ...words, labelColor: text },
     title: { color: text, subtitleColor: quiet, fontSize: 13, fontWeight: 600, subtitleFontSize: 12 },
@@ -118,13 +177,6 @@ function coloured(specification) {
   const drawn = JSON.parse(own);
   const view = { ...drawn.config?.view, stroke: "transparent" };
   return { ...drawn, config: { ...drawn.config, ...theme, view } };
-}
-
-function narrow(panel, most) {
-  panel.width = Math.round(most * (most < LITTLE_ROOM ? 0.5 : 0.62));
-  panel.encoding.y.axis = { ...panel.encoding.y.axis, labelLimit: Math.round(most * 0.32) };
-  const color = panel.encoding.color;
-  if (color) color.legend = { ...color.legend, orient: "bottom" };
 }
 
 // What was zoomed with the wheel or moved by dragging goes back to where it was.
