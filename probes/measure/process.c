@@ -31,6 +31,8 @@ enum next { END, REFUSED, VISIT };
 static enum next split(char *line, size_t length, char **out)
 {
     line[length - 1] = '\0';
+    if (length == sizeof "end" && strcmp(line, "end") == 0)
+        return END;
     *out = strchr(line, '\t');
     if (!*out || strlen(line) != length - 1 || strchr(*out + 1, '\t'))
         return REFUSED;
@@ -56,12 +58,15 @@ static enum next await(const struct pl_world *world, char **line, size_t *size, 
     return (enum next)next;
 }
 
-/* Returns whether the answer could be written, on all ranks. */
+/* Returns whether the answer could be written, on all ranks. On standard error it marks the end of
+ * what belongs to this visit. */
 static bool answer(const struct pl_world *world, int number, int code)
 {
+    static const char text[] = "probe: visit %d ends with %d\n";
     bool lost = false;
     if (world->rank == 0) {
-        printf("probe: visit %d ends with %d\n", number, code);
+        fprintf(stderr, text, number, code);
+        printf(text, number, code);
         lost = fflush(stdout) != 0;
     }
     return !pl_p2p_agree(world, lost);

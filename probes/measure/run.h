@@ -13,9 +13,11 @@ int pl_run(const char *plan_path, const char *out_path);
 
 /* `probe --serve`: rank 0 reads requests from its standard input, one a line: the path of a plan, a
  * tab, the path for its records. All ranks measure the plan as pl_run does, and rank 0 prints
- * "probe: visit NUMBER ends with CODE" on standard output; numbers count requests from 1. What is
- * refused (PL_EXIT_USAGE) does not end the process; a measurement that failed does. From MPI_Init
- * to MPI_Finalize; returns PL_EXIT_FINE when the input ends, else the code of the last visit. */
+ * "probe: visit NUMBER ends with CODE" on standard output and standard error; numbers count
+ * requests from 1. What is refused (PL_EXIT_USAGE) does not end the process; a measurement that
+ * failed does. The line "end", or the end of the input, ends the process (not every mpirun
+ * hands on that its input was closed). From MPI_Init to MPI_Finalize; returns PL_EXIT_FINE, or
+ * PL_EXIT_FAILED. */
 int pl_serve(void);
 
 /* Measures one plan, between pl_world_start and pl_world_stop, and frees all that belongs to the

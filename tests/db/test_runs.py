@@ -339,7 +339,7 @@ def test_cost(started: Database) -> None:
     found = cost(started, CAMPAIGN)
     assert (found.launches, found.failed, found.cells) == (3, 1, 2)
     assert found.seconds == pytest.approx(2.7) and found.timed_seconds == pytest.approx(0.8)
-    assert cost(started, "another") == Cost(0, 0, 0, 0.0, 0.0)
+    assert cost(started, "another") == Cost(0, 0, 0, 0, 0.0, 0.0)
 
 
 def test_case_records_have_no_gap_in_the_schema(started: Database) -> None:
