@@ -36,7 +36,8 @@ PLANS = {
     "patterns": "set blocks=2 warmup=2\n"
     "case id=0 function=point_to_point bytes=64 reps=5 variant=bsend_recv\n"
     "case id=1 function=neighbourhood bytes=64 reps=5 variant=neighbor_alltoall\n",
-    "shared": "set blocks=2\ncase id=0 function=MPI_Bcast bytes=4096 reps=5 variant=bcast_shared_memory\n",
+    "shared": "set blocks=2\n"
+    "case id=0 function=MPI_Bcast bytes=4096 reps=5 variant=bcast_shared_memory\n",
     "stopping": "set nrep=rse:1e-9 nrep_min=5 nrep_step=5 nrep_max=10\n"
     "case id=0 function=MPI_Allreduce bytes=64\n",
     "overlap": "set blocks=1\noverlap id=0 bench=sender bytes=1024 work_ns=10000 triples=5\n",
@@ -194,7 +195,9 @@ def test_refused_plans_leave_everything_as_it_was(
     assert server.end() == 0
 
 
-@pytest.mark.parametrize("text", [b"", b"plan\tout"], ids=["nothing", "a line that is cut"])
+@pytest.mark.parametrize(
+    "text", [b"", b"plan\tout", b"end\n"], ids=["nothing", "a line that is cut", "end"]
+)
 def test_it_ends_with_its_input(serve: Callable[..., Server], text: bytes) -> None:
     server = serve(3)
     server.ask(GOOD)

@@ -85,7 +85,7 @@ class Kept:
     def processes(self) -> list[int]:
         """The ranks of the only member."""
         (member,) = self.panel.members
-        return probes_of(member.standing.pid)
+        return probes_of(member.responder.pid)
 
 
 def probes_of(leader: int) -> list[int]:
@@ -153,7 +153,7 @@ def test_everything_is_ended_with_the_block(toolchain: Toolchain) -> None:
         kept = Kept(ranks)
         kept.good("a")
         kept.good("a")
-        leaders = [member.standing.pid for member in kept.panel.members]
+        leaders = [member.responder.pid for member in kept.panel.members]
         pids = [pid for leader in leaders for pid in (leader, *probes_of(leader))]
         assert len(leaders) == 2 and all(map(is_alive, pids))
     assert ends(pids)
@@ -229,12 +229,12 @@ def test_a_rank_that_is_killed_while_it_waits_is_replaced(kept: Kept, noticed: s
     pids = kept.processes()
     (member,) = kept.panel.members
     if noticed == "after":
-        os.kill(member.standing.pid, signal.SIGSTOP)
+        os.kill(member.responder.pid, signal.SIGSTOP)
     os.kill(pids[-1], signal.SIGKILL)
     if noticed == "after":
-        waker = later(lambda: os.kill(member.standing.pid, signal.SIGCONT))
+        waker = later(lambda: os.kill(member.responder.pid, signal.SIGCONT))
     else:
-        assert ends([*pids, member.standing.pid])
+        assert ends([*pids, member.responder.pid])
     after = kept.good("b")
     assert after.member != first.member and after.visit == 1
     if noticed == "after":
@@ -258,7 +258,7 @@ def test_ranks_that_are_killed_at_work_are_a_failed_launch(kept: Kept, who: str)
     first = kept.good("a")
     pids = kept.processes()
     (member,) = kept.panel.members
-    victim = pids[-1] if who == "rank" else member.standing.pid
+    victim = pids[-1] if who == "rank" else member.responder.pid
     killer = later(lambda: os.kill(victim, signal.SIGKILL))
     run, _ = kept.launch("b", text=LONG)
     killer.join()
@@ -350,7 +350,7 @@ try:
         kept.good("a")
         kept.good("a")
         for member in kept.panel.members:
-            print(member.standing.pid, *it.probes_of(member.standing.pid), flush=True)
+            print(member.responder.pid, *it.probes_of(member.responder.pid), flush=True)
         print("ready", flush=True)
         kept.launch("b", text=it.LONG) if sys.argv[1] == "busy" else time.sleep(60)
 except ending.Ended as ended:
@@ -400,6 +400,6 @@ def test_every_mpirun_hands_on_requests(name: str) -> None:
         members = [kept.good(experiment).member for experiment in "aabb"]
         assert members[:2] == members[2:] and members[0] != members[1]
         assert all(member.bytes > 1 << 20 for member in kept.panel.members)
-        pids = [pid for one in kept.panel.members for pid in probes_of(one.standing.pid)]
+        pids = [pid for one in kept.panel.members for pid in probes_of(one.responder.pid)]
         assert len(pids) == 4
     assert ends(pids)

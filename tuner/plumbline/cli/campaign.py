@@ -43,13 +43,7 @@ SEARCHING = (*Searching.__struct_fields__, "output", "check", "continued", "fres
 @options.wait_for_quiet
 @options.new
 def command(
-    program: Program,
-    output: Path | None,
-    check: bool,
-    continued: str | None,
-    fresh_launches: bool,
-    wait_for_quiet: bool,
-    **asked: Any,
+    program: Program, output: Path | None, check: bool, continued: str | None, **asked: Any
 ) -> int:
     """Measure, verify, search, confirm, export: the whole loop.
 
@@ -65,7 +59,7 @@ def command(
     """
     if program.json and check:
         raise click.UsageError(f"--check shows tables; use `{command_name()} check --json` then")
-    manner = running.Manner(wait_for_quiet, fresh_launches)
+    manner = running.Manner(asked.pop("wait_for_quiet"), asked.pop("fresh_launches"))
     if continued is None:
         ran = running.run(program, output=output, manner=manner, **asked)
     else:

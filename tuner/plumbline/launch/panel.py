@@ -22,7 +22,7 @@ from plumbline.launch import RECORDS, Job, Launcher
 from plumbline.libraries import Family, Installation
 from plumbline.system import memory, sessions
 from plumbline.system.process import Finished
-from plumbline.system.standing import Standing
+from plumbline.system.responder import Responder
 from plumbline_db.probe_records import Check, ProbeRecord
 
 MOST_PROCESSES = 1024  # ranks of all members
@@ -58,15 +58,15 @@ class Visit(msgspec.Struct, frozen=True):
 class Member:
     """Ranks that wait for plans. `name` tells members apart, in all campaigns."""
 
-    def __init__(self, key: str, standing: Standing, closing: contextlib.ExitStack) -> None:
+    def __init__(self, key: str, responder: Responder, closing: contextlib.ExitStack) -> None:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-        self.name = f"{now} {standing.pid}"
+        self.name = f"{now} {responder.pid}"
         self.key = key
         self.visits = 0
         self.experiments: set[str] = set()
         self.last_use = 0
         self.bytes = 0
-        self.standing = standing
+        self.responder = responder
         self._closing = closing
         self._processes: list[int] = []
 
@@ -75,17 +75,17 @@ class Member:
         self.visits += 1
         started = time.monotonic()
         request = f"{job.folder / 'plan'}\t{job.folder / RECORDS}\n".encode()
-        answer = self.standing.ask(request, job.timeout_seconds)
+        answer = self.responder.ask(request, job.timeout_seconds)
         status = answer.code
         if status is None:
-            status = self.standing.status
+            status = self.responder.status
         elif status not in (0, REFUSED):
-            self.standing.await_end(_END_SECONDS)
-            status = self.standing.status
+            self.responder.await_end(_END_SECONDS)
+            status = self.responder.status
         else:
             self._weigh()
         return Finished(
-            argv=self.standing.argv,
+            argv=self.responder.argv,
             status=status,
             timed_out=answer.timed_out,
             stdout=answer.stdout,
@@ -96,13 +96,13 @@ class Member:
     def close(self) -> None:
         """Ends the ranks, and removes their folder."""
         try:
-            self.standing.close()
+            self.responder.close()
         finally:
             self._closing.close()
 
     def _weigh(self) -> None:
         if not self._processes:
-            leader = self.standing.pid
+            leader = self.responder.pid
             self._processes = [leader, *sessions.descendants(leader)]
         self.bytes = sum(map(memory.of_process, self._processes))
 
@@ -134,7 +134,7 @@ class Panel:
     @property
     def members(self) -> list[Member]:
         """Living members, in the order in which they were started."""
-        for member in [one for one in self._members if not one.standing.is_alive]:
+        for member in [one for one in self._members if not one.responder.is_alive]:
             self._end(member)
         return list(self._members)
 
@@ -174,7 +174,7 @@ class Panel:
     def close(self) -> None:
         """Ends all members: all are asked before the first one is waited for."""
         for member in self._members:
-            member.standing.ask_to_end()
+            member.responder.ask_to_end()
         while self._members:
             self._end(self._members[-1])
 
@@ -203,8 +203,8 @@ class Panel:
             words, environment = self._launcher.command(
                 self._family, self._installation, msgspec.structs.replace(job, folder=folder)
             )
-            standing = Standing(words, environment, _ANSWER, _END)
-            member = Member(key, standing, closing.pop_all())
+            responder = Responder(words, environment, _ANSWER, _END)
+            member = Member(key, responder, closing.pop_all())
         self._members.append(member)
         return member
 

@@ -24,7 +24,7 @@ _PAUSE_SECONDS = 0.001
 _LOOK_SECONDS = 0.05  # where the system does not tell that a process has ended
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Reply(msgspec.Struct, frozen=True):
     """The outputs of one request, without the answer's own line. `code` is the number in the
     answer; None: the process ended, or the time limit ended it (`timed_out`)."""
 
@@ -34,7 +34,7 @@ class Answer(msgspec.Struct, frozen=True):
     stderr: str
 
 
-class Standing:
+class Responder:
     """Starts `argv` in a session of its own. Raises PlumblineError when it cannot be started.
     `pattern` matches the line of an answer; its first group is the code. `end` is the request at
     which the process ends: what starts it may not hand on that its input is closed."""
@@ -83,7 +83,7 @@ class Standing:
         """The exit status, once the process has ended; negative for a signal."""
         return self._process.wait()
 
-    def ask(self, request: bytes, timeout_seconds: float) -> Answer:
+    def ask(self, request: bytes, timeout_seconds: float) -> Reply:
         """Sends a line and waits for its answer. A process that ends, or whose time is up, is ended
         with its whole session."""
         deadline = time.monotonic() + timeout_seconds
@@ -96,13 +96,13 @@ class Standing:
             process.end_session(self._process)
             self._drain()
             self._in_request = False
-            return Answer(None, timed_out, self._stdout(b""), self._stderr(stderr_start, b""))
+            return Reply(None, timed_out, self._stdout(b""), self._stderr(stderr_start, b""))
         line = found[0]
         stop = time.monotonic() + _STDERR_SECONDS
         while line not in self._since(stderr_start) and time.monotonic() < stop:
             time.sleep(_PAUSE_SECONDS)
         self._in_request = False
-        return Answer(int(found[1]), False, self._stdout(line), self._stderr(stderr_start, line))
+        return Reply(int(found[1]), False, self._stdout(line), self._stderr(stderr_start, line))
 
     def await_end(self, seconds: float) -> None:
         """Waits for a process that has announced its end, and ends what is left of its session."""
