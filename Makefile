@@ -155,6 +155,9 @@ bench: setup build  ## the figures that performance targets speak of, as ratios 
 	$(BIN)/python -m tests.bench.bench $(ARGS)
 	$(BIN)/python -m tests.bench.database
 
+bench-panel: setup build  ## whether ranks that stay alive between launches measure what fresh ones do (docs/design/panel.md; two minutes)
+	$(BIN)/python -m tests.bench.panel $(ARGS)
+
 bench-detection: setup build  ## recall and precision of `plumbline detect`; events a second; what it predicts, beside rewritten programs (five minutes)
 	$(BIN)/python -m tests.bench.detection $(ARGS)
 	$(BIN)/python -m tests.bench.detection.real

@@ -12,6 +12,7 @@ enum {
     OPTION_PLAN,
     OPTION_OUT,
     OPTION_CHECK_PLAN,
+    OPTION_SERVE,
     OPTION_LIST,
     OPTION_HELP,
     OPTION_VERSION,
@@ -27,6 +28,9 @@ static const struct entry {
                     "FILE",
                     "where the records go (with --plan)"},
     [OPTION_CHECK_PLAN] = {{"check-plan", required_argument, NULL, 0}, "FILE", "parse a plan only"},
+    [OPTION_SERVE] = {{"serve", no_argument, NULL, 0},
+                      "",
+                      "measure plans that standard input names"},
     [OPTION_LIST] = {{"list", no_argument, NULL, 0}, "", "what this probe knows, as JSON"},
     [OPTION_HELP] = {{"help", no_argument, NULL, 0}, "", "this text"},
     [OPTION_VERSION] = {{"version", no_argument, NULL, 0}, "", "the version"},
@@ -44,6 +48,7 @@ enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 static void help(void)
 {
     printf("usage: mpirun … probe --plan FILE --out FILE\n"
+           "       mpirun … probe --serve\n"
            "       mpirun … probe COMMAND\n"
            "       probe --list | --check-plan FILE | --help | --version\n\ncommands:\n");
     for (int i = 0; i < COMMAND_COUNT; i++)
@@ -131,6 +136,8 @@ __attribute__((visibility("default"))) int main(int argc, char **argv)
         }
     if (given[OPTION_CHECK_PLAN])
         return pl_check_plan(given[OPTION_CHECK_PLAN]);
+    if (given[OPTION_SERVE])
+        return pl_serve();
     if (given[OPTION_LIST])
         pl_list(stdout);
     else if (given[OPTION_HELP])

@@ -17,10 +17,12 @@ _AFTERWARDS = msgspec.json.encode(AFTERWARDS).decode()
 
 
 class Cost(Record, frozen=True):
-    """`cells` counts distinct (function, bytes) that were timed. `seconds` is the wall time of all
-    launches, `timed_seconds` the part of it inside timed regions."""
+    """`starts` counts the launches that have started ranks; the others found theirs alive. `cells`
+    counts distinct (function, bytes) that were timed. `seconds` is the wall time of all launches,
+    `timed_seconds` the part of it inside timed regions."""
 
     launches: int
+    starts: int
     failed: int
     cells: int
     seconds: float
@@ -41,10 +43,11 @@ class Spent(Record, frozen=True):
 
 
 class LaunchCost(Record, frozen=True):
-    """Of one launch, in seconds: what it took to start and to end, and to measure, checks apart;
-    of each case that it timed, by its number in the plan, how many samples and their median."""
+    """Of one launch, in seconds: what it took to start and to end (None: its ranks were alive
+    already), and to measure, checks apart; of each case that it timed, by its number in the plan,
+    how many samples and their median."""
 
-    start: float
+    start: float | None
     measuring: float
     timed: dict[int, tuple[int, float]]
 
@@ -148,11 +151,23 @@ def cost(db: Statements, campaign: str) -> Cost:
     found = spent_on(db, campaign)
     return Cost(
         sum(each.launches for each in found),
+        starts(db, campaign),
         sum(each.launches for each in found if each.failure),
         cells(db, [campaign]),
         sum(each.seconds for each in found),
         sum(each.timed_seconds for each in found),
     )
+
+
+def starts(db: Statements, campaign: str) -> int:
+    """How many times the launches of a campaign have started ranks; the others found them alive."""
+    ((number,),) = db.rows(
+        """SELECT count(*) FROM run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign AND run.visit <= 1
+             AND suite.stage NOT IN (SELECT value FROM json_each(:afterwards))""",
+        {"campaign": campaign, "afterwards": _AFTERWARDS},
+    )
+    return int(number)
 
 
 def spent(db: Statements, campaign: str) -> Spent | None:
@@ -178,13 +193,13 @@ def of_launch(db: Statements, run: str) -> LaunchCost | None:
     """None where its footer does not say it."""
     found = db.row(
         """SELECT run.seconds, (footer ->> '$.wall_ns') / 1e9, (footer ->> '$.start_ns') / 1e9,
-                  (footer ->> '$.checks_ns') / 1e9
+                  (footer ->> '$.checks_ns') / 1e9, visit
            FROM run WHERE id = :run AND footer ->> '$.start_ns' IS NOT NULL""",
         {"run": run},
     )
     if found is None:
         return None
-    seconds, inside, start, checks = found
+    seconds, inside, start, checks, visit = found
     timed = db.rows(
         """SELECT m.case_id, s.n, s.median_ns / 1e9
            FROM run JOIN measurement m ON m.run = run.number
@@ -193,7 +208,7 @@ def of_launch(db: Statements, run: str) -> LaunchCost | None:
         {"run": run},
     )
     return LaunchCost(
-        max(0.0, seconds - inside + start),
+        max(0.0, seconds - inside + start) if visit <= 1 else None,
         max(0.0, inside - start - checks),
         {case: (n, median) for case, n, median in timed if n},
     )

@@ -119,6 +119,12 @@ class Suite(Record, frozen=True):
         ]
         return "-".join(word for word in words if word)
 
+    @property
+    def experiment(self) -> str:
+        """The label of all looks, steps and arms of this round of its stage: their launches are
+        joined, compared, or confirm each other."""
+        return Suite(self.stage, self.round, parted=self.parted).name
+
     def launch(self, sequence: int) -> str:
         """The label of one of its launches."""
         return f"{self.name}-{sequence:03d}"
@@ -174,7 +180,8 @@ class Failure(Record, frozen=True):
 
 class Run(Record, frozen=True):
     """One launch. `(suite, sequence)` is its key, the suite by name; `plan` is the whole plan
-    text; `failure` None: it finished."""
+    text; `failure` None: it finished. `member` names the ranks that stay alive between launches,
+    `visit` counts the launches that they have answered, from 1 (empty, 0: ranks of its own)."""
 
     id: str
     campaign: str
@@ -188,6 +195,8 @@ class Run(Record, frozen=True):
     started: str
     seconds: float
     timed_seconds: float
+    member: str = ""
+    visit: int = 0
 
     @property
     def finished(self) -> bool:

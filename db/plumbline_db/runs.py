@@ -28,7 +28,7 @@ _OF_CASES = """JOIN planned_case p ON p.number = m.planned_case
 
 _SELECT = """SELECT run.id, suite.campaign, suite.name, run.sequence, run.failure, run.reason,
                     run.failed_case, run.under_way, run.argv, run.environment, run.plan, run.stderr,
-                    run.started, run.seconds, run.timed_seconds
+                    run.started, run.seconds, run.timed_seconds, run.member, run.visit
              FROM run JOIN suite ON suite.number = run.suite WHERE suite.campaign = :campaign """
 
 

@@ -91,6 +91,8 @@ CREATE TABLE run (
     started       TEXT NOT NULL,                               -- time of day
     seconds       REAL NOT NULL,                               -- wall time of the launch, seconds
     timed_seconds REAL NOT NULL,                               -- part of it inside timed regions, seconds
+    member        TEXT NOT NULL,                               -- ranks that stay alive between launches, by name; '': ranks of its own
+    visit         INTEGER NOT NULL,                            -- how many launches these ranks have answered, with this one; 0: ranks of its own
     header        BLOB,                                        -- the probe's first record, with factors: JSON, zlib; NULL: none was written
     footer        TEXT,                                        -- the probe's last record: JSON; NULL: it did not get that far
     UNIQUE (suite, sequence)

@@ -19,7 +19,8 @@ _SIMULATOR = "smpirun"
 
 def words(argv: Sequence[str]) -> list[str]:
     """`mpirun -np 4 --oversubscribe` of a launch of the probe, as a user types it."""
-    end = argv.index("--plan") - 1 if "--plan" in argv else len(argv)
+    options = [place for place, word in enumerate(argv) if word in ("--plan", "--serve")]
+    end = options[0] - 1 if options else len(argv)
     found = [Path(word).name for word in argv[:1]]
     for word in argv[1:end]:
         if word == "env":  # srun: variables of the ranks, up to the program

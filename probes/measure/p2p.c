@@ -110,11 +110,21 @@ void pl_p2p_wake(const struct pl_world *world, int rank)
     PMPI_Send(NULL, 0, MPI_BYTE, rank, TAG_WAKE, world->harness);
 }
 
+static void wait_for(const struct pl_world *world, int rank, long nap_ns)
+{
+    const struct timespec nap = {.tv_nsec = nap_ns};
+    int here = 0;
+    while (PMPI_Iprobe(rank, TAG_WAKE, world->harness, &here, MPI_STATUS_IGNORE), !here)
+        nanosleep(&nap, NULL);
+    PMPI_Recv(NULL, 0, MPI_BYTE, rank, TAG_WAKE, world->harness, MPI_STATUS_IGNORE);
+}
+
 void pl_p2p_sleep(const struct pl_world *world, int until_rank)
 {
-    const struct timespec nap = {.tv_nsec = 200000};
-    int here = 0;
-    while (PMPI_Iprobe(until_rank, TAG_WAKE, world->harness, &here, MPI_STATUS_IGNORE), !here)
-        nanosleep(&nap, NULL);
-    PMPI_Recv(NULL, 0, MPI_BYTE, until_rank, TAG_WAKE, world->harness, MPI_STATUS_IGNORE);
+    wait_for(world, until_rank, 200000);
+}
+
+void pl_p2p_idle(const struct pl_world *world, int until_rank)
+{
+    wait_for(world, until_rank, 20000000);
 }

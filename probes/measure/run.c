@@ -1,4 +1,4 @@
-/* The order of work of a launch (docs/design/plan-and-records.md). Whatever goes wrong on one rank
+/* The order of work of one plan (docs/design/plan-and-records.md). Whatever goes wrong on one rank
  * is agreed upon before anybody waits for it, so that all ranks end together. */
 #include "measure/run.h"
 
@@ -22,7 +22,7 @@
 #include <string.h>
 
 struct launch {
-    struct pl_world world;
+    const struct pl_world *world;
     struct pl_plan plan;
     struct pl_record record;
     struct pl_groups groups;
@@ -39,14 +39,14 @@ struct launch {
 
 static void say(const struct launch *launch, const char *what, const char *why)
 {
-    if (launch->world.rank == 0)
+    if (launch->world->rank == 0)
         fprintf(stderr, "probe: %s: %s\n", what, why);
 }
 
 /* Rank 0 reads, all ranks parse. */
 static int open_plan(struct launch *launch, const char *path)
 {
-    const struct pl_world *world = &launch->world;
+    const struct pl_world *world = launch->world;
     struct pl_plan_error error;
     char *text = NULL;
     size_t size = 0;
@@ -84,7 +84,7 @@ static int open_plan(struct launch *launch, const char *path)
 /* What lines of overlap want of the library and of the hosts. */
 static int require_threads(const struct launch *launch, const char *path)
 {
-    const char *refused = pl_threads_refused(&launch->plan, &launch->world);
+    const char *refused = pl_threads_refused(&launch->plan, launch->world);
     if (!refused)
         return PL_EXIT_FINE;
     say(launch, path, refused);
@@ -95,13 +95,13 @@ static int require_threads(const struct launch *launch, const char *path)
 static int start_timers(struct launch *launch)
 {
     const struct pl_plan *plan = &launch->plan;
-    launch->global = (struct pl_global){.world = &launch->world,
+    launch->global = (struct pl_global){.world = launch->world,
                                         .nodes = &launch->nodes,
                                         .clock = plan->clock,
                                         .algorithm = plan->clock_sync,
                                         .fit_ns = plan->clock_fit_ms * INT64_C(1000000),
                                         .model = PL_MODEL_IDENTITY};
-    if (!pl_clock_nodes_find(&launch->nodes, &launch->world)) {
+    if (!pl_clock_nodes_find(&launch->nodes, launch->world)) {
         say(launch, "nodes", "out of memory");
         return PL_EXIT_FAILED;
     }
@@ -115,16 +115,16 @@ static int start_timers(struct launch *launch)
 
 static int open_record(struct launch *launch, const char *path, const char *plan_path)
 {
-    const char *unfit = launch->world.rank == 0 ? pl_file_unfit(path, plan_path) : NULL;
-    if (pl_p2p_agree(&launch->world, unfit != NULL)) {
+    const char *unfit = launch->world->rank == 0 ? pl_file_unfit(path, plan_path) : NULL;
+    if (pl_p2p_agree(launch->world, unfit != NULL)) {
         say(launch, path, unfit);
         return PL_EXIT_USAGE;
     }
-    if (launch->world.rank == 0)
+    if (launch->world->rank == 0)
         pl_record_open(&launch->record, path);
     else
         pl_record_silent(&launch->record);
-    if (!pl_p2p_agree(&launch->world, launch->record.error))
+    if (!pl_p2p_agree(launch->world, launch->record.error))
         return PL_EXIT_FINE;
     say(launch, path, strerror(launch->record.error));
     pl_record_abandon(&launch->record);
@@ -137,9 +137,9 @@ static bool look_around(struct launch *launch, const struct pl_placement *placem
 {
     struct pl_factor_context context = {&launch->counters};
     pl_load_read(&launch->load);
-    pl_counters_open(&launch->counters, &launch->world);
-    return pl_hosts_open(&launch->hosts, &launch->world, placement) &&
-           pl_factors_gather(factors, &launch->world, &launch->hosts, &context);
+    pl_counters_open(&launch->counters, launch->world);
+    return pl_hosts_open(&launch->hosts, launch->world, placement) &&
+           pl_factors_gather(factors, launch->world, &launch->hosts, &context);
 }
 
 /* Ping-pongs and cold caches ask for them, and nothing else does. NULL, or why they cannot be had.
@@ -149,7 +149,7 @@ static const char *find_surroundings(struct pl_surroundings *around, const struc
     const struct pl_plan *plan = &launch->plan;
     *around = (struct pl_surroundings){.package = -1, .core = -1};
     return plan->pingpong_count > 0 || plan->cache != PL_CACHE_WARM
-               ? pl_surroundings_find(around, &launch->world, &launch->hosts)
+               ? pl_surroundings_find(around, launch->world, &launch->hosts)
                : NULL;
 }
 
@@ -157,25 +157,25 @@ static int write_header(struct launch *launch)
 {
     struct pl_placement placement;
     struct pl_factors factors = {0};
-    struct pl_record_facts facts = {.nprocs = launch->world.size, .placement = &placement};
+    struct pl_record_facts facts = {.nprocs = launch->world->size, .placement = &placement};
     int result = PL_EXIT_FAILED;
 
-    if (pl_placement_gather(&placement, &launch->world) &&
+    if (pl_placement_gather(&placement, launch->world) &&
         look_around(launch, &placement, &factors)) {
         facts.factors = &factors;
         facts.processing_units = pl_processing_units();
         /* What every rank reads in turn, a simulator reads for all of them. */
-        if (!PL_SIMULATED || launch->world.rank == 0)
+        if (!PL_SIMULATED || launch->world->rank == 0)
             facts.clock = pl_clock_measure(launch->plan.clock);
         launch->global.crowded = placement.ppn > facts.processing_units;
-        pl_p2p_broadcast(&launch->world, &launch->global.crowded,
+        pl_p2p_broadcast(launch->world, &launch->global.crowded,
                          (int)sizeof launch->global.crowded);
-        pl_p2p_broadcast(&launch->world, &placement.ppn, (int)sizeof placement.ppn);
+        pl_p2p_broadcast(launch->world, &placement.ppn, (int)sizeof placement.ppn);
         struct pl_surroundings around;
         const char *unread = find_surroundings(&around, launch);
         pl_seat_read(&launch->seat, &around);
         const char *failure = unread ? unread
-                                     : pl_cache_open(&launch->cache, &launch->plan, &launch->world,
+                                     : pl_cache_open(&launch->cache, &launch->plan, launch->world,
                                                      &around.caches, placement.ppn);
         if (failure) {
             say(launch, unread ? "hwloc" : "caches", failure);
@@ -208,20 +208,20 @@ static int open_configs(struct launch *launch)
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
     pl_library_text(library);
     launch->configs = calloc((size_t)plan->config_count, sizeof *launch->configs);
-    if (pl_p2p_agree(&launch->world, !launch->configs) ||
-        !pl_groups_open(&launch->groups, plan, &launch->world) ||
+    if (pl_p2p_agree(launch->world, !launch->configs) ||
+        !pl_groups_open(&launch->groups, plan, launch->world) ||
         !pl_config_open_default(&launch->configs[PL_CONFIG_DEFAULT], &launch->groups)) {
         say(launch, "configs", "out of memory");
         return PL_EXIT_FAILED;
     }
-    for (int i = 0; i < plan->config_count && !launch->world.tools; i++)
+    for (int i = 0; i < plan->config_count && !launch->world->tools; i++)
         if (plan->configs[i].knob_count > 0) {
             say(launch, plan->configs[i].id, "PLUMBLINE_MPI_T=none: no knob can be set");
             return PL_EXIT_USAGE;
         }
     struct pl_survey survey = {0};
     bool good = true;
-    if (plan->knobs == PL_SWITCH_START && launch->world.rank == 0 && !pl_survey_open(&survey))
+    if (plan->knobs == PL_SWITCH_START && launch->world->rank == 0 && !pl_survey_open(&survey))
         say(launch, "knobs", "no process that reads control variables; they stay unproven");
     for (int i = PL_CONFIG_DEFAULT + 1; good && i < plan->config_count; i++) {
         struct pl_config_state *state = &launch->configs[i];
@@ -247,7 +247,8 @@ static void write_cases(struct launch *launch)
     for (int i = 0; i < plan->case_count; i++) {
         const struct pl_case *c = &plan->cases[i];
         size_t size = pl_types[c->type].size;
-        struct pl_shape shape = pl_case_shape(c, c->ranks ? c->ranks : launch->world.size, c->root);
+        struct pl_shape shape =
+            pl_case_shape(c, c->ranks ? c->ranks : launch->world->size, c->root);
         int64_t moved = c->empty ? 0 : shape.total * (int64_t)size;
         pl_record_case(&launch->record, plan, c, moved);
     }
@@ -256,7 +257,7 @@ static void write_cases(struct launch *launch)
 static bool write_load(struct launch *launch)
 {
     struct pl_host_load *loads;
-    bool good = pl_load_gather(&loads, &launch->world, &launch->hosts, &launch->load);
+    bool good = pl_load_gather(&loads, launch->world, &launch->hosts, &launch->load);
     if (good)
         pl_record_load(&launch->record, &launch->hosts, loads);
     free(loads);
@@ -275,15 +276,15 @@ static int measure(struct launch *launch)
 {
     const struct pl_plan *plan = &launch->plan;
     int *good = calloc((size_t)plan->case_count + 1, sizeof *good);
-    bool room = pl_buffers_open(&launch->buffers, plan->cases, plan->case_count, &launch->world);
+    bool room = pl_buffers_open(&launch->buffers, plan->cases, plan->case_count, launch->world);
     int result = PL_EXIT_FAILED;
 
-    if (pl_p2p_agree(&launch->world, !good || !room)) {
+    if (pl_p2p_agree(launch->world, !good || !room)) {
         say(launch, "buffers", "out of memory; ask for fewer bytes or fewer ranks on a node");
     } else {
         struct pl_timing timing = {.plan = plan,
                                    .configs = launch->configs,
-                                   .world = &launch->world,
+                                   .world = launch->world,
                                    .groups = &launch->groups,
                                    .buffers = &launch->buffers,
                                    .cache = &launch->cache,
@@ -293,12 +294,12 @@ static int measure(struct launch *launch)
                                    .cases = good};
         struct pl_refusals refusals;
         const char *failure = pl_refuse_open(&refusals);
-        if (pl_p2p_agree(&launch->world, failure != NULL) && !failure)
+        if (pl_p2p_agree(launch->world, failure != NULL) && !failure)
             failure = "another host cannot do what PLUMBLINE_REFUSES asks for";
-        timing.spent.start_ns = pl_world_elapsed_ns(&launch->world);
+        timing.spent.start_ns = pl_world_elapsed_ns(launch->world);
         timing.case_count = failure ? 0 : pl_checks_before(&timing, good);
         pl_refuse_close(&refusals);
-        timing.spent.checks_ns = pl_world_elapsed_ns(&launch->world) - timing.spent.start_ns;
+        timing.spent.checks_ns = pl_world_elapsed_ns(launch->world) - timing.spent.start_ns;
         if (any_delay(plan))
             timing.delay = pl_delay_calibrate(plan->clock);
         /* Blocks that need the global clock learn it themselves. */
@@ -308,15 +309,15 @@ static int measure(struct launch *launch)
             failure = "out of memory for the errors of clocks; ask for fewer ranks";
         if (!failure)
             failure = plan->plain ? pl_plain_run(&timing) : pl_blocks_run(&timing);
-        const int64_t checked_ns = pl_world_elapsed_ns(&launch->world);
+        const int64_t checked_ns = pl_world_elapsed_ns(launch->world);
         if (!failure)
             timing.case_count = pl_checks_after(&timing, good, timing.case_count);
-        timing.spent.checks_ns += pl_world_elapsed_ns(&launch->world) - checked_ns;
+        timing.spent.checks_ns += pl_world_elapsed_ns(launch->world) - checked_ns;
         if (!failure)
-            failure = pl_pingpong_run(plan, &launch->world, &launch->seat, &launch->record,
+            failure = pl_pingpong_run(plan, launch->world, &launch->seat, &launch->record,
                                       &timing.spent.timed_ns);
         if (!failure)
-            failure = pl_overlap_run(plan, &launch->world, &launch->record, &launch->global,
+            failure = pl_overlap_run(plan, launch->world, &launch->record, &launch->global,
                                      &timing.spent.timed_ns);
         if (!failure && stamped && pl_clocks_error(&launch->global, &launch->record, "end") < 0)
             failure = "out of memory for the errors of clocks; ask for fewer ranks";
@@ -326,7 +327,7 @@ static int measure(struct launch *launch)
             say(launch, "load", "out of memory");
         } else {
             pl_record_footer(&launch->record, plan->case_count, &timing.spent,
-                             pl_world_elapsed_ns(&launch->world));
+                             pl_world_elapsed_ns(launch->world));
             result = PL_EXIT_FINE;
         }
     }
@@ -339,7 +340,7 @@ static int close_record(struct launch *launch, const char *path, int result)
 {
     if (result == PL_EXIT_FINE)
         pl_record_finish(&launch->record);
-    int error = (int)pl_p2p_agree(&launch->world, launch->record.error);
+    int error = (int)pl_p2p_agree(launch->world, launch->record.error);
     pl_record_abandon(&launch->record);
     if (!error)
         return result;
@@ -347,13 +348,10 @@ static int close_record(struct launch *launch, const char *path, int result)
     return PL_EXIT_FAILED;
 }
 
-int pl_run(const char *plan_path, const char *out_path)
+int pl_measure(const struct pl_world *world, const char *plan_path, const char *out_path)
 {
-    struct launch launch = {0};
-    const char *refused = pl_world_start(&launch.world);
-    int result = refused ? PL_EXIT_USAGE : open_plan(&launch, plan_path);
-    if (refused)
-        say(&launch, "PLUMBLINE_THREADS", refused);
+    struct launch launch = {.world = world, .counters = {.migrations_file = -1}};
+    int result = open_plan(&launch, plan_path);
     if (result == PL_EXIT_FINE)
         result = require_threads(&launch, plan_path);
     if (result == PL_EXIT_FINE)
@@ -380,6 +378,5 @@ int pl_run(const char *plan_path, const char *out_path)
     pl_counters_close(&launch.counters);
     pl_hosts_close(&launch.hosts);
     pl_plan_free(&launch.plan);
-    pl_world_stop(&launch.world);
     return result;
 }

@@ -2,12 +2,27 @@
 #ifndef PL_RUN_H
 #define PL_RUN_H
 
+#include "measure/world.h"
+
 #include <stdio.h>
 
 enum pl_exit { PL_EXIT_FINE = 0, PL_EXIT_FAILED = 1, PL_EXIT_USAGE = 2 };
 
 /* From MPI_Init to MPI_Finalize; returns an enum pl_exit, the same on all ranks. */
 int pl_run(const char *plan_path, const char *out_path);
+
+/* `probe --serve`: rank 0 reads requests from its standard input, one a line: the path of a plan, a
+ * tab, the path for its records. All ranks measure the plan as pl_run does, and rank 0 prints
+ * "probe: visit NUMBER ends with CODE" on standard output and standard error; numbers count
+ * requests from 1. What is refused (PL_EXIT_USAGE) does not end the process; a measurement that
+ * failed does. The line "end", or the end of the input, ends the process (not every mpirun
+ * hands on that its input was closed). From MPI_Init to MPI_Finalize; returns PL_EXIT_FINE, or
+ * PL_EXIT_FAILED. */
+int pl_serve(void);
+
+/* Measures one plan, between pl_world_start and pl_world_stop, and frees all that belongs to the
+ * plan. Only rank 0 needs the paths. Returns an enum pl_exit, the same on all ranks. */
+int pl_measure(const struct pl_world *world, const char *plan_path, const char *out_path);
 
 /* Without MPI: parses a plan and says on stdout what it holds. */
 int pl_check_plan(const char *plan_path);

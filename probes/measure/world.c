@@ -4,6 +4,7 @@
 
 #include "simulated.h"
 #include "system/cvar.h"
+#include "variant.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,12 @@ void pl_world_stop(struct pl_world *world)
     if (world->tools)
         pl_cvar_stop();
     MPI_Finalize();
+}
+
+void pl_world_restart(struct pl_world *world)
+{
+    pl_kept_forget(MPI_COMM_WORLD);
+    world->started_ns = now_ns();
 }
 
 int64_t pl_world_elapsed_ns(const struct pl_world *world)

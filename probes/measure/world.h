@@ -28,7 +28,10 @@ void pl_world_stop(struct pl_world *world);
 /* The communicators that the probe itself uses among the ranks of `comm`. */
 void pl_world_open(struct pl_world *world, MPI_Comm comm);
 void pl_world_close(struct pl_world *world);
-int64_t pl_world_elapsed_ns(const struct pl_world *world); /* since MPI_Init returned */
+/* Since MPI_Init returned, or pl_world_restart was called. */
+int64_t pl_world_elapsed_ns(const struct pl_world *world);
+/* Begins a visit: the elapsed time is zero, and MPI_COMM_WORLD has no state of variants. */
+void pl_world_restart(struct pl_world *world);
 
 /* Rank 0's bytes to every rank: binomial tree, ⌈log2 p⌉ rounds. */
 void pl_p2p_broadcast(const struct pl_world *world, void *buffer, int bytes);
@@ -48,6 +51,8 @@ void pl_p2p_barrier(const struct pl_world *world);
 /* Waits for `until_rank` to call pl_p2p_wake for this rank, and leaves the core to others
  * meanwhile: where a rank waits for messages it polls. */
 void pl_p2p_sleep(const struct pl_world *world, int until_rank);
+/* The same for a long time: the rank looks 50 times a second. */
+void pl_p2p_idle(const struct pl_world *world, int until_rank);
 void pl_p2p_wake(const struct pl_world *world, int rank);
 
 #define PL_P2P_CHUNK 1024

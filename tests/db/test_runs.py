@@ -336,10 +336,15 @@ def test_cost(started: Database) -> None:
     for suite in (Suite("explain"), Suite("explain", step="Bcast-8", arm="0")):  # afterwards
         launch = build.run(suite.name)
         runs.put(started, launch, build.records(launch, [Timed(bytes=16)]), suite)
+    for visit in (1, 2):  # of ranks that stay alive
+        launch = build.run("search", visit)
+        kept = msgspec.structs.replace(launch, member="m", visit=visit, seconds=0, timed_seconds=0)
+        runs.put(started, kept, build.records(kept, [Timed()]))
+        assert runs.get(started, CAMPAIGN, "search", visit) == kept
     found = cost(started, CAMPAIGN)
-    assert (found.launches, found.failed, found.cells) == (3, 1, 2)
+    assert (found.launches, found.starts, found.failed, found.cells) == (5, 4, 1, 2)
     assert found.seconds == pytest.approx(2.7) and found.timed_seconds == pytest.approx(0.8)
-    assert cost(started, "another") == Cost(0, 0, 0, 0.0, 0.0)
+    assert cost(started, "another") == Cost(0, 0, 0, 0, 0.0, 0.0)
 
 
 def test_case_records_have_no_gap_in_the_schema(started: Database) -> None:

@@ -36,6 +36,7 @@ HELD = ["/usr/bin/mpirun.openmpi", "-np", "4", "--oversubscribe", "--bind-to", "
             "srun --mpi=pmix --ntasks=4",
         ),
         (["flux", "run", "--ntasks=4", "--env=LD_PRELOAD=/x", *PROBE], "flux run --ntasks=4"),
+        (["/usr/bin/mpirun", "-np", "4", "/opt/plumbline/probe", "--serve"], "mpirun -np 4"),
         (["mpirun"], "mpirun"),
         ([], ""),
     ],

@@ -54,7 +54,7 @@ def test_the_order_of_options_means_nothing(command: str, monkeypatch: pytest.Mo
     seen: list[tuple[str, Any]] = []
 
     def capture(program: Program, campaign_file: Path | None, new: bool, **asked: Any) -> None:
-        rest = {name: asked.pop(name, None) for name in ("output", "rounds", "wait_for_quiet")}
+        rest = {name: asked.pop(name, None) for name in ("output", "rounds", "manner")}
         settings = load(campaign_file, asked)
         chosen = identity.chosen(toolchain(), settings)
         plan = tables.plan(settings, tables.cases(chosen, settings))

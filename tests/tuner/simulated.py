@@ -6,11 +6,13 @@ that an interrupted campaign meets the same machine when it goes on."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 import statistics
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -198,6 +200,10 @@ class SimulatedStarter(Starter):
 
     def start_by_choice(self) -> None:
         """A simulated library chooses nothing."""
+
+    def keeping_ranks(self) -> AbstractContextManager[None]:
+        """A simulated library has no ranks."""
+        return contextlib.nullcontext()
 
     def clean_environment(self) -> dict[str, str]:
         return {"PATH": "/usr/bin:/bin"}

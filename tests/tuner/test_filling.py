@@ -55,6 +55,18 @@ def test_the_least_start_counts() -> None:
     assert filling.filled("search", SMALL) == alone.filled("search", SMALL)
 
 
+def test_ranks_that_were_alive_already_say_nothing_of_starts() -> None:
+    visited = msgspec.structs.replace(cost(BIG, 12.0), start=None)
+    filling = Filling()
+    filling.learn("search", BIG, visited)
+    assert filling.filled("search", SMALL) == SMALL
+    filling.learn("search", BIG, cost(BIG, 12.0))
+    filling.learn("search", BIG, visited)
+    alone = Filling()
+    alone.learn("search", BIG, cost(BIG, 12.0))
+    assert filling.filled("search", SMALL) == alone.filled("search", SMALL) != SMALL
+
+
 def test_cases_take_what_each_of_them_took() -> None:
     """A launch of short cases says little of how long a launch of long ones takes."""
     short, long = PlanCase("MPI_Bcast", 1), PlanCase("MPI_Bcast", 2**20)

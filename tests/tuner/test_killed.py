@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from plumbline_db import suites
+from plumbline_db.connection import Database
 from tests.tuner.killed import BEFORE_RENAME, POLITE, Place
 
 pytestmark = pytest.mark.slow
@@ -70,3 +72,35 @@ def test_at_random_moments(whole: Whole) -> None:
 
 def test_before_a_rename(whole: Whole) -> None:
     assert whole.before_rename(5)
+
+
+REAL = ["--nprocs", "2", "--sizes", "4,16384", "--guidelines", "GL12", "--launches", "6"]
+REAL += ["--budget", "20", "--rounds", "1"]
+
+
+@pytest.mark.mpi
+def test_ranks_that_stay_alive_change_no_decision(tmp_path: Path, mpirun: None) -> None:
+    """A real campaign that is killed goes on with other ranks, and is replayed without any. No
+    ranks measure for one experiment twice."""
+    place = Place(tmp_path, REAL, pretended=False)
+    assert place.ended(signal.SIGKILL, 12.0)
+    before = place.launches()
+    place.to_its_end()
+    kept = place.launches()
+    assert kept[: len(before)] == before
+    assert any(run.visit > 1 for run in kept)
+    with Database.open(place.database) as db:
+        known = suites.get(db, kept[0].campaign)
+    used = [
+        (known[run.suite].experiment, run.member)
+        for run in kept
+        if run.visit and not known[run.suite].was_repeated
+    ]
+    assert len(set(used)) == len(used)
+    results, files = place.results(), place.files()
+    with Database.open(place.database, write=True) as db, db.transaction():
+        db.rows("UPDATE campaign SET state = 'running', finished = ''")
+    place.to_its_end()
+    assert place.launches() == kept
+    assert place.results() == results and place.files() == files
+    place.require_quiet()

@@ -14,7 +14,7 @@ from . import base, common, completing, options, progress, running
 from .base import Program
 
 # What `verify` does not have: it is this command without its search.
-SEARCHING = (*Searching.__struct_fields__, "output", "check", "continued")
+SEARCHING = (*Searching.__struct_fields__, "output", "check", "continued", "fresh_launches")
 
 
 @base.command(
@@ -39,6 +39,7 @@ SEARCHING = (*Searching.__struct_fields__, "output", "check", "continued")
 )
 @options.campaign_file
 @options.keys("guidelines", "functions", "profile", "use", "sync", "launches", "launches_max")
+@options.fresh_launches
 @options.wait_for_quiet
 @options.new
 def command(
@@ -58,10 +59,11 @@ def command(
     """
     if program.json and check:
         raise click.UsageError(f"--check shows tables; use `{command_name()} check --json` then")
+    manner = running.Manner(asked.pop("wait_for_quiet"), asked.pop("fresh_launches"))
     if continued is None:
-        ran = running.run(program, output=output, **asked)
+        ran = running.run(program, output=output, manner=manner, **asked)
     else:
-        ran = _continued(program, continued, output, **asked)
+        ran = _continued(program, continued, output, manner, **asked)
     found = running.show(program, ran)
     status = common.VIOLATIONS_FOUND if any(each.wrong for each in found) else 0
     if not check:
@@ -71,7 +73,7 @@ def command(
 
 
 def _continued(
-    program: Program, id: str, output: Path | None, wait_for_quiet: bool, **asked: Any
+    program: Program, id: str, output: Path | None, manner: running.Manner, **asked: Any
 ) -> running.Ran:
     given = sorted(name for name, value in asked.items() if value not in (None, False, ()))
     if given:
@@ -79,7 +81,7 @@ def _continued(
             "--continue takes the settings that the campaign was begun with: leave out "
             + ", ".join(given)
         )
-    return running.run_again(program, id, output=output, wait_for_quiet=wait_for_quiet)
+    return running.run_again(program, id, output=output, manner=manner)
 
 
 def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:

@@ -409,6 +409,11 @@ exported = option(
     help="Folder of the exported files.",
 )
 new = option("--new", is_flag=True, help="Start afresh, though this was asked for before.")
+fresh_launches = option(
+    "--fresh-launches",
+    is_flag=True,
+    help="Start ranks for every launch; else ranks stay alive, and measure for later steps too.",
+)
 wait_for_quiet = option(
     "--wait-for-quiet",
     is_flag=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,14 @@ class Ran(msgspec.Struct, frozen=True):
     ids: list[str]
     failures: list[str] = []
     prefixes: list[Path | None] = []
+
+
+class Manner(msgspec.Struct, frozen=True):
+    """How launches are made, whatever they measure. `wait_for_quiet`: the machine must be left
+    alone by others; `fresh_launches`: no ranks stay alive between launches."""
+
+    wait_for_quiet: bool = False
+    fresh_launches: bool = False
 
 
 def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Report]:
@@ -63,7 +72,7 @@ def run(
     *,
     new: bool,
     output: Path | None = None,
-    wait_for_quiet: bool = False,
+    manner: Manner = Manner(),  # noqa: B008 - it is frozen
     **asked: Any,
 ) -> Ran:
     """Runs or continues the campaigns that are asked for, one after the other. Where there are
@@ -75,7 +84,7 @@ def run(
     given = {name: value for name, value in asked.items() if value is not None}
     tasks = files.tasks(campaign_file, given, program.mpi)
     if len(tasks) == 1:
-        id = _one(tasks[0], new=new, database=database, output=output, wait=wait_for_quiet)
+        id = _one(tasks[0], new=new, database=database, output=output, manner=manner)
         return Ran([id], prefixes=[tasks[0].mpi_prefix])
     ids: list[str] = []
     prefixes: list[Path | None] = []
@@ -89,8 +98,7 @@ def run(
     for number, task in enumerate(tasks):
         progress.say(f"{number + 1} of {len(tasks)}: {task.label}")
         try:
-            wait = wait_for_quiet
-            _one(task, new=new, database=database, output=output, wait=wait, begun=begun)
+            _one(task, new=new, database=database, output=output, manner=manner, begun=begun)
             prefixes.append(task.mpi_prefix)
         except PlumblineError as error:
             common.remark(f"{task.label}: {error}")
@@ -99,7 +107,7 @@ def run(
     return Ran(ids, failures, prefixes)
 
 
-def run_again(program: Program, id: str, *, output: Path | None, wait_for_quiet: bool) -> Ran:
+def run_again(program: Program, id: str, *, output: Path | None, manner: Manner) -> Ran:
     """Continues a campaign that is in the database. Raises UsageError where that is not possible
     here."""
     from plumbline.settings import stored
@@ -118,7 +126,7 @@ def run_again(program: Program, id: str, *, output: Path | None, wait_for_quiet:
         prefix = Path(library.prefix)
     task = Task(stored.settings_of(wanted.settings), prefix)
     database = program.database
-    _one(task, new=False, database=database, output=output, wait=wait_for_quiet, wanted=wanted)
+    _one(task, new=False, database=database, output=output, manner=manner, wanted=wanted)
     return Ran([id], prefixes=[prefix])
 
 
@@ -128,12 +136,12 @@ def _one(
     new: bool,
     database: Path,
     output: Path | None,
-    wait: bool = False,
+    manner: Manner,
     begun: Callable[[Database, str], None] | None = None,
     wanted: Campaign | None = None,
 ) -> str:
     """Runs or continues one campaign; returns its id. Of several, each has its own folder in
-    `output`. `wait`: for a machine that others leave alone."""
+    `output`."""
     from plumbline.campaign import export_folder, going_on, loop
     from plumbline.campaign.forecast import Forecast
     from plumbline.launch import launcher_for
@@ -144,7 +152,7 @@ def _one(
     from plumbline_db import command_lines, runs
     from plumbline_db.connection import Database
 
-    if wait and task.settings.ranks.place is not None:
+    if manner.wait_for_quiet and task.settings.ranks.place is not None:
         raise UsageError(
             "--wait-for-quiet looks at this host, and these ranks run elsewhere: leave it out"
         )
@@ -202,8 +210,9 @@ def _one(
                 "(--budget)"
             )
         try:
-            with progress.Bar(forecast=Forecast(settings.sampling.launches)) as bar:
-                other_work = OtherWork(WAIT_SECONDS if wait else 0.0)
+            staying = contextlib.nullcontext() if manner.fresh_launches else ranks.keeping_ranks()
+            with progress.Bar(forecast=Forecast(settings.sampling.launches)) as bar, staying:
+                other_work = OtherWork(WAIT_SECONDS if manner.wait_for_quiet else 0.0)
                 store = LaunchStore(db, campaign.id, ranks, bar, other_work)
                 loop.Loop(store, toolchain, campaign, settings, folder, earlier=going.earlier).run()
         except KeyboardInterrupt as error:

@@ -287,8 +287,11 @@ def _spent(spent: Spent) -> str:
 def facts(report: Report) -> Text:
     """The plain facts of the run, and where the exported files are."""
     spent = report.cost
+    starts = (
+        "" if spent.starts == spent.launches else f", {counted(spent.starts, 'start')} of ranks"
+    )
     lines = [
-        f"{counted(spent.launches, 'launch')} ({spent.failed} failed), "
+        f"{counted(spent.launches, 'launch')} ({spent.failed} failed){starts}, "
         f"{counted(spent.cells, 'cell')}, "
         f"{spent.seconds:.1f} s in launches, {100 * timed_share(spent):.0f} % of it inside timed "
         "regions"

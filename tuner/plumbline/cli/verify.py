@@ -39,7 +39,9 @@ def command(
     """
     if refine:
         asked["sizes"] = _refined(program, **asked)
-    ran = running.run(program, rounds=0, wait_for_quiet=wait_for_quiet, **asked)
+    # All launches are of one experiment, so that no ranks would be visited twice.
+    manner = running.Manner(wait_for_quiet, fresh_launches=True)
+    ran = running.run(program, rounds=0, manner=manner, **asked)
     found = running.show(program, ran, all_rows=all_rows)
     violated = any(verdict.verdict == "violated" for each in found for verdict in each.before)
     wrong = any(each.wrong for each in found)

@@ -92,6 +92,12 @@ class SeveralHosts:
             yield folder
 
     def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
+        words, environment = self.command(family, installation, job)
+        return process.run(words, timeout_seconds=job.timeout_seconds, environment=environment)
+
+    def command(
+        self, family: Family, installation: Installation, job: Job
+    ) -> tuple[list[str], dict[str, str]]:
         reach = Reach(
             names=self._hosts.names,
             agent=self._agent,
@@ -99,7 +105,7 @@ class SeveralHosts:
             variables=sorted(job.extra),
         )
         words = [str(installation.mpirun), *family.words(job.placement, reach), *job.program]
-        return process.run(words, timeout_seconds=job.timeout_seconds, environment=job.environment)
+        return words, job.environment
 
     @cached_property
     def _agent(self) -> str:

@@ -44,7 +44,12 @@ class Local:
     alone = staticmethod(here)
 
     def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
+        words, environment = self.command(family, installation, job)
+        return process.run(words, timeout_seconds=job.timeout_seconds, environment=environment)
+
+    def command(
+        self, family: Family, installation: Installation, job: Job
+    ) -> tuple[list[str], dict[str, str]]:
         words = [str(installation.mpirun), *family.words(job.placement), *job.program]
         # What an mpirun leaves that is ended before it listens to signals goes with the folder.
-        environment = job.environment | {"TMPDIR": str(job.folder)}
-        return process.run(words, timeout_seconds=job.timeout_seconds, environment=environment)
+        return words, job.environment | {"TMPDIR": str(job.folder)}

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.core.plan import Plan, PlanCase, named_in
-from plumbline.launch import RECORDS, Job, Launcher
+from plumbline.launch import RECORDS, Job, Launcher, panel
 from plumbline.launch.batch import Queue, SchedulerTable
 from plumbline.launch.typed import Typed
 from plumbline.libraries import ChoosesAtStart, CountsMessages, Family, Installation
@@ -43,6 +43,8 @@ class Starter:
 
     _queue: Queue[SchedulerTable] | None = None  # the launcher, where it hands jobs to a scheduler
     _by_choice = False  # launches start with what the library chooses anyway: `_choice`
+    _panel: panel.Panel | None = None  # ranks that stay alive between launches
+    _experiment = ""  # what the next launches are samples of
 
     def __init__(
         self,
@@ -108,6 +110,29 @@ class Starter:
         refusal = self.refusal(text)
         if refusal is not None:
             raise UsageError(f"the probe refuses {what}: {refusal}")
+
+    @contextlib.contextmanager
+    def keeping_ranks(self) -> Iterator[None]:
+        """Until the block ends, ranks stay alive between launches (panel.py), where the launcher
+        can keep them."""
+        if not isinstance(self._launcher, panel.KeepsRanks):
+            yield
+            return
+        with panel.Panel(self.family, self._installation, self._launcher) as self._panel:
+            try:
+                yield
+            finally:
+                self._panel = None
+
+    def begin(self, experiment: str) -> None:
+        """The next launches are samples of `experiment`: each of them has ranks that no other one
+        of them has had."""
+        self._experiment = experiment
+
+    def withdraw(self) -> None:
+        """The last launch is used for no decision: another one may have the same ranks."""
+        if self._panel is not None:
+            self._panel.withdraw(self._experiment)
 
     @contextlib.contextmanager
     def folder(self, id: str) -> Iterator[Path]:
@@ -178,8 +203,32 @@ class Starter:
         id, started = runs.run_id(campaign, suite, sequence), _now()
         with self._launcher.folder(id) as folder:
             job = self._job(id, folder, text, extra, placement)
+            key = (campaign, suite, sequence)
+            found = self._visited(job, key, started, text)
+            if found is not None:
+                return found
             done = self._launcher.run(self.family, self._installation, job)
-            return self._result(job, done, started, (campaign, suite, sequence), text)
+            return self._result(job, done, started, key, text)
+
+    def _visited(
+        self, job: Job, key: tuple[str, str, int], started: str, text: str
+    ) -> tuple[Run, Sequence[ProbeRecord]] | None:
+        """The launch in ranks that stay alive; None where it needs ranks of its own. A library that
+        counts messages reports them when MPI is finalised."""
+        if self._panel is None or self._counts_messages(job.extra):
+            return None
+        serves = msgspec.structs.replace(job, program=[str(self._probe), "--serve"])
+        visit = self._panel.visit(serves, self._experiment)
+        if visit is None:
+            self._panel.close()
+            self._panel = None
+            return None
+        run, records = self._result(job, visit.finished, started, key, text)
+        if visit.finished.status != panel.REFUSED and (
+            not run.finished or panel.is_doubtful(records)
+        ):
+            self._panel.end(visit.member)
+        return msgspec.structs.replace(run, member=visit.member, visit=visit.number), records
 
     def start_together(
         self,
@@ -239,9 +288,15 @@ class Starter:
 
     def _spared(self, text: str, extra: dict[str, str]) -> dict[str, str]:
         """`extra` with what a start by choice adds; to count messages takes another choice."""
-        counts = isinstance(self.family, CountsMessages) and self.family.counting.items()
-        choice = {} if counts and counts <= extra.items() else self._choice
-        return choice | extra | ({} if "\nconfig " in text else {MPI_T: "none"})
+        choice = {} if self._counts_messages(extra) else self._choice
+        # Ranks that stay alive take plans with knobs and plans without.
+        needs_tools = "\nconfig " in text or self._panel is not None
+        return choice | extra | ({} if needs_tools else {MPI_T: "none"})
+
+    def _counts_messages(self, extra: Mapping[str, str]) -> bool:
+        if not isinstance(self.family, CountsMessages) or not self.family.counting:
+            return False
+        return self.family.counting.items() <= extra.items()
 
     def beyond(self, extra: Mapping[str, str]) -> dict[str, str]:
         """What a launch has beyond a clean environment. Where a list of mpirun's says for its ranks

@@ -4,7 +4,8 @@ A launch of a few short cases is over before mpirun and MPI_Init have paid for t
 samples make what it says surer, for little more time: with four ranks on two cores two thirds of
 the variance between launches, in the median cell, come from within them. What a launch takes is
 known from those before it: what a call of each case took, and how much more time there was beside
-the calls. Nor is a case measured longer in a launch than launches differ: its
+the calls. A launch whose ranks were alive already measures for as long as one that starts them, so
+that both are equally sure. Nor is a case measured longer in a launch than launches differ: its
 standard error may be half of that, as what is left then is a quarter of the variance. Pure."""
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ class Filling:
     def learn(self, kind: str, plan: Plan, cost: LaunchCost) -> None:
         """What a finished launch of `plan` has cost; `kind`: its stage and arm, as ranks start and
         are looked at alike."""
-        least = self._start_seconds
-        self._start_seconds = cost.start if least is None else min(least, cost.start)
+        if cost.start is not None:
+            least = self._start_seconds
+            self._start_seconds = cost.start if least is None else min(least, cost.start)
         seconds = 0.0
         for number, (samples, call) in cost.timed.items():
             case = plan.cases[number]

@@ -149,11 +149,13 @@ class LaunchStore:
         earlier = self._stored(suite.repeated(), sequence, text) if watched else None
         while done is None:
             self._begin()
+            self.starter.begin(suite.experiment)
             run, records = self.starter.start(
                 self.campaign, suite.name, sequence, text, dict(environment), placement
             )
             if watched and earlier is None and watched.asks_again(plan, records):
                 earlier = self._keep(suite.repeated(), _of(suite.repeated(), run), records)
+                self.starter.withdraw()
                 watched.wait(self.progress.step)
             else:
                 done = self._keep(suite, run, records)

@@ -1,6 +1,6 @@
-"""The one place that starts processes: a list of arguments, no shell, stdin closed, a session of
-its own, a time limit that leaves nobody behind, output kept up to a cap. What this process leaves
-when it is killed is ended as well (sessions.py)."""
+"""The one place that starts processes: a list of arguments, no shell, stdin closed or a pipe, a
+session of its own, a time limit that leaves nobody behind, output kept up to a cap. What this
+process leaves when it is killed is ended as well (sessions.py)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def run(
         process = None
         try:
             with ending.held():  # else nobody would know what was started
-                process = _start(words, environment, folder, out, err)
+                process = start(words, environment, folder=folder, out=out, err=err)
             timed_out = not _wait(process, started + timeout_seconds, give_up)
         finally:
             if process is not None:
@@ -139,13 +139,17 @@ def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
     return True
 
 
-def _start(
+def start(
     words: list[str],
     environment: Mapping[str, str] | None,
-    folder: Path | None,
-    out: IO[bytes],
+    *,
     err: IO[bytes],
+    out: IO[bytes] | int,
+    folder: Path | None = None,
+    stdin: int = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
+    """Starts a process in a session of its own, which is ended with this process; `end_session`
+    ends it before. Raises PlumblineError when the program cannot be started."""
     path = None if environment is None else environment.get("PATH")
     if shutil.which(words[0], path=path) is None:
         raise PlumblineError(
@@ -154,7 +158,7 @@ def _start(
     try:
         process = subprocess.Popen(  # noqa: S603 - a list of arguments, no shell
             words,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=out,
             stderr=err,
             env=None if environment is None else dict(environment),

@@ -26,6 +26,17 @@ def members(session: int) -> list[int]:
     return [pid for pid, _ in _of(session)]
 
 
+def descendants(ancestor: int) -> list[int]:
+    """The processes that `ancestor` has started, and those that these have, in whatever session."""
+    children: dict[int, list[int]] = {}
+    for pid, fields in _processes():
+        children.setdefault(int(fields[1]), []).append(pid)
+    found = list(children.get(ancestor, ()))
+    for pid in found:
+        found += children.get(pid, ())
+    return found
+
+
 def processor_seconds(session: int) -> float:
     """What the processes of a session that are alive have taken so far."""
     ticks = sum(int(fields[11]) + int(fields[12]) for _, fields in _of(session))
@@ -67,15 +78,20 @@ def _signal(them: Iterable[int], number: signal.Signals) -> int:
 def _of(session: int) -> Iterator[tuple[int, list[str]]]:
     """Processes whose session id (field 6 of /proc/PID/stat) is `session`, with their fields from
     the third on."""
+    for pid, fields in _processes():
+        if int(fields[3]) == session and fields[0] != "Z":
+            yield pid, fields
+
+
+def _processes() -> Iterator[tuple[int, list[str]]]:
+    """All processes, with their fields of /proc/PID/stat from the third on."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            yield int(entry.name), (entry / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        if int(fields[3]) == session and fields[0] != "Z":
-            yield int(entry.name), fields
 
 
 def _say(session: int) -> None:

@@ -1,0 +1,111 @@
+/* The process around plans: one plan, or as many as are asked for while it lives. MPI is up once.
+ */
+#include "measure/run.h"
+#include "simulated.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *started(struct pl_world *world)
+{
+    const char *refused = pl_world_start(world);
+    if (refused && world->rank == 0)
+        fprintf(stderr, "probe: PLUMBLINE_THREADS: %s\n", refused);
+    return refused;
+}
+
+int pl_run(const char *plan_path, const char *out_path)
+{
+    struct pl_world world = {0};
+    int result = started(&world) ? PL_EXIT_USAGE : pl_measure(&world, plan_path, out_path);
+    pl_world_stop(&world);
+    return result;
+}
+
+enum next { END, REFUSED, VISIT };
+
+/* `line` with its end, of `length` bytes, becomes the path of a plan; `out` is the path for its
+ * records. */
+static enum next split(char *line, size_t length, char **out)
+{
+    line[length - 1] = '\0';
+    if (length == sizeof "end" && strcmp(line, "end") == 0)
+        return END;
+    *out = strchr(line, '\t');
+    if (!*out || strlen(line) != length - 1 || strchr(*out + 1, '\t'))
+        return REFUSED;
+    *(*out)++ = '\0';
+    return *line && **out ? VISIT : REFUSED;
+}
+
+/* What all ranks do next. Rank 0 blocks until there is a request, and the others sleep. A line that
+ * is cut by the end of the input is no request. */
+static enum next await(const struct pl_world *world, char **line, size_t *size, char **out)
+{
+    int next = END;
+    if (world->rank == 0) {
+        ssize_t length = getline(line, size, stdin);
+        if (length > 0 && (*line)[length - 1] == '\n')
+            next = (int)split(*line, (size_t)length, out);
+        for (int rank = 1; rank < world->size; rank++)
+            pl_p2p_wake(world, rank);
+    } else {
+        pl_p2p_idle(world, 0);
+    }
+    pl_p2p_broadcast(world, &next, (int)sizeof next);
+    return (enum next)next;
+}
+
+/* Returns whether the answer could be written, on all ranks. On standard error it marks the end of
+ * what belongs to this visit. */
+static bool answer(const struct pl_world *world, int number, int code)
+{
+    static const char text[] = "probe: visit %d ends with %d\n";
+    bool lost = false;
+    if (world->rank == 0) {
+        fprintf(stderr, text, number, code);
+        printf(text, number, code);
+        lost = fflush(stdout) != 0;
+    }
+    return !pl_p2p_agree(world, lost);
+}
+
+static int serve(struct pl_world *world)
+{
+    char *line = NULL, *out = NULL;
+    size_t size = 0;
+    int code = PL_EXIT_FINE;
+    enum next next;
+
+    for (int number = 1; code != PL_EXIT_FAILED; number++) {
+        if ((next = await(world, &line, &size, &out)) == END) {
+            code = PL_EXIT_FINE;
+            break;
+        }
+        pl_world_restart(world);
+        code = PL_EXIT_USAGE;
+        if (next == VISIT)
+            code = pl_measure(world, line, out);
+        else if (world->rank == 0)
+            fprintf(stderr, "probe: request %d: write PLAN, a tab, RECORDS\n", number);
+        if (!answer(world, number, code))
+            code = PL_EXIT_FAILED;
+    }
+    free(line);
+    return code;
+}
+
+int pl_serve(void)
+{
+    struct pl_world world = {0};
+    if (PL_SIMULATED) {
+        fprintf(stderr, "probe: --serve: ranks of a simulated machine are one process; write "
+                        "--plan\n");
+        return PL_EXIT_USAGE;
+    }
+    int result = started(&world) ? PL_EXIT_USAGE : serve(&world);
+    pl_world_stop(&world);
+    return result;
+}

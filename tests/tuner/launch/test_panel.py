@@ -1,0 +1,405 @@
+"""Ranks that stay alive between launches, under the real mpirun."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Data, Plan, PlanCase
+from plumbline.launch import panel as panels
+from plumbline.launch.panel import Panel
+from plumbline.launch.starter import PRELOAD, Starter
+from plumbline.libraries import CountsMessages
+from plumbline.settings import Settings, starting
+from plumbline.settings.toolchain import Toolchain, find_toolchain
+from plumbline.system import memory, sessions
+from plumbline_db.errors import PlumblineError
+from plumbline_db.probe_records import Check, ConfigRecord, ProbeRecord
+from plumbline_db.records import Run
+from tests.probes.conftest import build, faulty  # noqa: F401 - fixtures
+from tests.tuner.families import installations
+from tests.tuner.started import environment
+
+pytestmark = pytest.mark.mpi
+
+CASES = (PlanCase("MPI_Bcast", 64), PlanCase("MPI_Allreduce", 4096))
+TEXT = Plan("x", 1, CASES, blocks=2, reps=3, warmup=2).text()
+LONG = Plan("x", 1, CASES, blocks=200, reps=100000, warmup=2).text()
+
+
+@pytest.fixture(scope="module")
+def toolchain() -> Toolchain:
+    try:
+        return find_toolchain()
+    except PlumblineError as error:
+        pytest.skip(str(error))
+
+
+def starter(toolchain: Toolchain, seconds: float = 60.0) -> Starter:
+    settings = Settings()
+    return starting.starter(
+        toolchain,
+        msgspec.structs.replace(
+            settings,
+            ranks=msgspec.structs.replace(settings.ranks, nprocs=2),
+            sampling=msgspec.structs.replace(settings.sampling, launch_timeout_seconds=seconds),
+        ),
+    )
+
+
+class Kept:
+    """A starter that keeps ranks, and its launches by experiment."""
+
+    def __init__(self, starter: Starter) -> None:
+        self.starter = starter
+        self.launches = 0
+
+    def launch(
+        self, experiment: str, extra: dict[str, str] | None = None, text: str = TEXT
+    ) -> tuple[Run, Sequence[ProbeRecord]]:
+        self.starter.begin(experiment)
+        self.launches += 1
+        return self.starter.start("c", experiment, self.launches, text, extra or {})
+
+    def good(self, experiment: str, extra: dict[str, str] | None = None) -> Run:
+        run, _ = self.launch(experiment, extra)
+        assert run.finished, (run.reason, run.stderr)
+        return run
+
+    @property
+    def panel(self) -> Panel:
+        assert self.starter._panel is not None
+        return self.starter._panel
+
+    def processes(self) -> list[int]:
+        """The ranks of the only member."""
+        (member,) = self.panel.members
+        return probes_of(member.responder.pid)
+
+
+def probes_of(leader: int) -> list[int]:
+    return [
+        pid
+        for pid in sessions.descendants(leader)
+        if b"--serve" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+
+
+def is_alive(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def ends(pids: Sequence[int], seconds: float = 15.0) -> bool:
+    limit = time.monotonic() + seconds
+    while any(map(is_alive, pids)) and time.monotonic() < limit:
+        time.sleep(0.05)
+    return not any(map(is_alive, pids))
+
+
+@pytest.fixture
+def kept(toolchain: Toolchain) -> Iterator[Kept]:
+    ranks = starter(toolchain)
+    with ranks.keeping_ranks():
+        yield Kept(ranks)
+
+
+def test_ranks_are_visited_once_by_each_experiment(kept: Kept) -> None:
+    first = [kept.good("before") for _ in range(3)]
+    assert len({run.member for run in first}) == 3
+    assert [run.visit for run in first] == [1, 1, 1]
+    second = [kept.good("search") for _ in range(4)]
+    assert [run.member for run in second[:3]] == [run.member for run in first]
+    assert [run.visit for run in second] == [2, 2, 2, 1]
+    assert second[3].member not in {run.member for run in first}
+    assert [run.visit for run in (kept.good("before"), kept.good("before"))] == [2, 1]
+
+
+def test_a_launch_that_decides_nothing_leaves_its_ranks_to_the_next(kept: Kept) -> None:
+    first = kept.good("before")
+    kept.starter.withdraw()
+    again = kept.good("before")
+    assert (again.member, again.visit) == (first.member, 2)
+    assert kept.good("before").member != first.member
+
+
+def test_a_visit_is_stored_as_a_launch_is(toolchain: Toolchain, kept: Kept) -> None:
+    """The same records, but for times; its command line is the one that started its ranks."""
+    fresh, own = starter(toolchain).start("c", "s", 0, TEXT, {})
+    assert (fresh.member, fresh.visit) == ("", 0)
+    kept.good("before")
+    run, records = kept.launch("search")
+    assert [type(record) for record in records] == [type(record) for record in own]
+    assert run.plan == fresh.plan and run.timed_seconds > 0
+    assert run.argv[-1] == "--serve" and run.argv[:-1] == fresh.argv[:-4]
+    assert run.stderr == fresh.stderr == ""
+
+
+def test_everything_is_ended_with_the_block(toolchain: Toolchain) -> None:
+    ranks = starter(toolchain)
+    with ranks.keeping_ranks():
+        kept = Kept(ranks)
+        kept.good("a")
+        kept.good("a")
+        leaders = [member.responder.pid for member in kept.panel.members]
+        pids = [pid for leader in leaders for pid in (leader, *probes_of(leader))]
+        assert len(leaders) == 2 and all(map(is_alive, pids))
+    assert ends(pids)
+    run, _ = ranks.start("c", "s", 0, TEXT, {})
+    assert run.finished and run.visit == 0
+
+
+# --- what tells members apart ---------------------------------------------------------------------
+
+
+def test_another_environment_has_other_ranks(kept: Kept) -> None:
+    plain = kept.good("a")
+    other = kept.good("b", {"PLUMBLINE_TEST_NOTHING": "1"})
+    assert other.member != plain.member
+    assert kept.good("c").member == plain.member
+    assert kept.good("c", {"PLUMBLINE_TEST_NOTHING": "1"}).member == other.member
+
+
+def test_files_that_change_have_other_ranks(kept: Kept, tmp_path: Path) -> None:
+    """Those that a variable names, and those that such a file names; the same names all along."""
+    rules, parameters = tmp_path / "rules", tmp_path / "parameters"
+    rules.write_text("first\n")
+    parameters.write_text(f"# rules = {rules}\n")
+    extra = {"PLUMBLINE_TEST_FILE": str(parameters)}
+    first = kept.good("a", extra)
+    assert kept.good("b", extra).member == first.member
+    rules.write_text("other\n")
+    second = kept.good("c", extra)
+    assert second.member != first.member
+    parameters.write_text(f"# rules are {rules}\n")
+    assert kept.good("d", extra).member not in (first.member, second.member)
+
+
+def test_plans_with_and_without_knobs_have_the_same_ranks(toolchain: Toolchain, kept: Kept) -> None:
+    if toolchain.family.name != "openmpi":
+        pytest.skip("knobs of Open MPI")
+    kept.starter.start_by_choice()
+    knobs = {"coll_tuned_allreduce_algorithm": "3"}
+    case = PlanCase("MPI_Allreduce", 64, configuration=Configuration.of(knobs))
+    text = Plan("x", 1, (case,), blocks=1, reps=2).text()
+    extra = {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1"}
+    plain, _ = kept.launch("a", extra)
+    run, records = kept.launch("b", extra, text)
+    assert run.member == plain.member
+    assert [one.in_force for one in records if isinstance(one, ConfigRecord)] == [True]
+
+
+def test_who_counts_messages_has_ranks_of_its_own(toolchain: Toolchain, kept: Kept) -> None:
+    """They are reported when MPI is finalised."""
+    family = toolchain.family
+    if not isinstance(family, CountsMessages) or not family.counting:
+        pytest.skip(f"{family.name} does not count messages")
+    run, _ = kept.launch("a", dict(family.counting))
+    assert run.visit == 0 and run.finished and family.counted in run.stderr
+
+
+# --- accidents ------------------------------------------------------------------------------------
+
+
+def test_a_refused_plan_leaves_its_ranks_alive(kept: Kept) -> None:
+    first = kept.good("a")
+    run, records = kept.launch("b", text="plumbline-plan 1\nnonsense\n")
+    assert run.failure and run.failure.how == "exit status 2" and not records
+    assert "nonsense" in run.stderr
+    after = kept.good("c")
+    assert (after.member, after.visit, after.stderr) == (first.member, 3, "")
+
+
+@pytest.mark.parametrize("noticed", ["before", "after"])
+def test_a_rank_that_is_killed_while_it_waits_is_replaced(kept: Kept, noticed: str) -> None:
+    """Also where its mpirun sees it only after the next launch was asked for."""
+    first = kept.good("a")
+    pids = kept.processes()
+    (member,) = kept.panel.members
+    if noticed == "after":
+        os.kill(member.responder.pid, signal.SIGSTOP)
+    os.kill(pids[-1], signal.SIGKILL)
+    if noticed == "after":
+        waker = later(lambda: os.kill(member.responder.pid, signal.SIGCONT))
+    else:
+        assert ends([*pids, member.responder.pid])
+    after = kept.good("b")
+    assert after.member != first.member and after.visit == 1
+    if noticed == "after":
+        waker.join()
+
+
+def signal_all(pids: Sequence[int], number: signal.Signals) -> None:
+    for pid in pids:
+        os.kill(pid, number)
+
+
+def later(what: Callable[[], None]) -> threading.Timer:
+    timer = threading.Timer(1.5, what)
+    timer.start()
+    return timer
+
+
+@pytest.mark.parametrize("who", ["rank", "mpirun"])
+def test_ranks_that_are_killed_at_work_are_a_failed_launch(kept: Kept, who: str) -> None:
+    """The case under way is blamed, as in a launch of its own; the next launch starts ranks."""
+    first = kept.good("a")
+    pids = kept.processes()
+    (member,) = kept.panel.members
+    victim = pids[-1] if who == "rank" else member.responder.pid
+    killer = later(lambda: os.kill(victim, signal.SIGKILL))
+    run, _ = kept.launch("b", text=LONG)
+    killer.join()
+    assert run.member == first.member and run.visit == 2
+    assert run.failure and run.failure.kind == "ended" and run.failure.case in (0, 1)
+    assert run.failure.under_way
+    assert ends(pids)
+    assert kept.good("c").visit == 1
+
+
+def test_ranks_that_hang_are_ended_at_the_time_limit(toolchain: Toolchain) -> None:
+    ranks = starter(toolchain, seconds=4.0)
+    with ranks.keeping_ranks():
+        kept = Kept(ranks)
+        kept.good("a")
+        pids = kept.processes()
+        stopper = later(lambda: signal_all(pids, signal.SIGSTOP))
+        run, _ = kept.launch("b", text=LONG)
+        stopper.join()
+        assert run.failure and run.failure.kind == "hung" and run.failure.case in (0, 1)
+        assert ends(pids)
+        assert kept.good("c").visit == 1
+
+
+def test_ranks_with_a_wrong_result_are_not_asked_again(kept: Kept, faulty: Path) -> None:  # noqa: F811
+    data = Data(type="MPI_INT", op="MPI_SUM")
+    text = Plan("x", 1, (PlanCase("MPI_Allreduce", 400),), blocks=1, reps=2, data=data).text()
+    extra = {PRELOAD: str(faulty), "PLUMBLINE_TEST_FAULT": "wrong"}
+    run, records = kept.launch("a", extra, text)
+    assert run.finished and [one.outcome for one in records if isinstance(one, Check)] == ["wrong"]
+    again, _ = kept.launch("b", extra, text)
+    assert again.member != run.member
+
+
+def test_an_mpirun_that_hands_on_no_input_starts_every_launch(
+    toolchain: Toolchain, kept: Kept, tmp_path: Path
+) -> None:
+    deaf = tmp_path / "mpirun"
+    deaf.write_text(f'#!/bin/sh\nexec {toolchain.installation.mpirun} "$@" </dev/null\n')
+    deaf.chmod(0o755)
+    installation = msgspec.structs.replace(toolchain.installation, mpirun=deaf)
+    ranks = starter(msgspec.structs.replace(toolchain, installation=installation))
+    with ranks.keeping_ranks():
+        other = Kept(ranks)
+        assert [other.good("a").visit, other.good("b").visit] == [0, 0]
+
+
+# --- bounds ---------------------------------------------------------------------------------------
+
+
+def test_too_much_memory_ends_those_that_were_used_least_recently(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = kept.good("a"), kept.good("a")
+    assert all(member.bytes > 1 << 20 for member in kept.panel.members)
+    assert kept.good("b").member == first.member
+    taken = sum(member.bytes for member in kept.panel.members)
+    # Half of what is available and taken is a little less than three members.
+    monkeypatch.setattr(memory, "available", lambda: int(1.8 * taken))
+    third = kept.good("a")
+    assert [member.name for member in kept.panel.members] == [first.member, third.member]
+    assert second.member not in (first.member, third.member)
+    monkeypatch.setattr(memory, "available", lambda: 0)
+    assert [kept.good("c").visit for _ in range(3)] == [3, 2, 1]
+    assert len(kept.panel.members) == 1
+
+
+@pytest.mark.parametrize("bound", ["processes", "shared memory"])
+def test_other_bounds(kept: Kept, monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
+    kept.good("a")
+    if bound == "processes":
+        monkeypatch.setattr(panels, "MOST_PROCESSES", 3)
+    else:
+        monkeypatch.setattr(memory, "shared_is_half_empty", lambda: False)
+    kept.good("a")
+    assert len(kept.panel.members) == 1
+
+
+# --- how this process ends ------------------------------------------------------------------------
+
+KEEPS = """
+import sys, time
+from plumbline.system import ending
+from tests.tuner.launch import test_panel as it
+ranks = it.starter(it.find_toolchain())
+try:
+    with ending.by_signals(), ranks.keeping_ranks():
+        kept = it.Kept(ranks)
+        kept.good("a")
+        kept.good("a")
+        for member in kept.panel.members:
+            print(member.responder.pid, *it.probes_of(member.responder.pid), flush=True)
+        print("ready", flush=True)
+        kept.launch("b", text=it.LONG) if sys.argv[1] == "busy" else time.sleep(60)
+except ending.Ended as ended:
+    sys.exit(ended.signal)
+"""
+
+
+@pytest.mark.parametrize("what", ["busy", "idle"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_ranks_do_not_outlive_this_process(
+    toolchain: Toolchain, tmp_path: Path, number: signal.Signals, what: str
+) -> None:
+    del toolchain
+    own = tmp_path / "temporary"
+    own.mkdir()
+    one = subprocess.Popen(
+        [sys.executable, "-c", KEEPS, what],
+        env=environment() | {"TMPDIR": str(own)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert one.stdout
+    lines = list(iter(one.stdout.readline, "ready\n"))
+    pids = [int(word) for line in lines for word in line.split()]
+    assert len(pids) == 6 and all(map(is_alive, pids))
+    time.sleep(0.5)
+    one.send_signal(number)
+    assert one.wait(20) == (-number if number == signal.SIGKILL else number)
+    assert ends(pids)
+    if number != signal.SIGKILL:
+        assert list(own.iterdir()) == []
+
+
+# --- other libraries ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["mpich-5.0", "openmpi-5.0", "impi-2021"])
+def test_every_mpirun_hands_on_requests(name: str) -> None:
+    prefix = installations.prefix_of(name)
+    try:
+        found = find_toolchain(prefix)
+    except PlumblineError as error:
+        pytest.skip(str(error))
+    ranks = starter(found)
+    with ranks.keeping_ranks():
+        kept = Kept(ranks)
+        members = [kept.good(experiment).member for experiment in "aabb"]
+        assert members[:2] == members[2:] and members[0] != members[1]
+        assert all(member.bytes > 1 << 20 for member in kept.panel.members)
+        pids = [pid for one in kept.panel.members for pid in probes_of(one.responder.pid)]
+        assert len(pids) == 4
+    assert ends(pids)

@@ -1,0 +1,259 @@
+"""Ranks that stay alive between launches: `mpirun … probe --serve`, started once and visited by one
+plan after the other (docs/design/panel.md).
+
+A member is known by everything that its processes read when they start. The launch stays the
+statistical replicate: launches of one experiment never visit the same member."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import os
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from plumbline.launch import RECORDS, Job, Launcher
+from plumbline.libraries import Family, Installation
+from plumbline.system import memory, sessions
+from plumbline.system.process import Finished
+from plumbline.system.responder import Responder
+from plumbline_db.probe_records import Check, ProbeRecord
+
+MOST_PROCESSES = 1024  # ranks of all members
+_END = b"end\n"
+_ANSWER = re.compile(rb"probe: visit \d+ ends with (\d+)\r?\n")
+REFUSED = 2  # the probe's code for a plan that it does not take; its process goes on
+_END_SECONDS = 30.0  # for MPI_Finalize after a measurement that failed
+_NAMED_FILE = re.compile(r"/[^\s:,;=\"']+")
+_MOST_TEXT_BYTES = 1 << 20  # larger files name no other files
+
+
+@runtime_checkable
+class KeepsRanks(Launcher, Protocol):
+    """A launcher whose ranks can stay alive: its mpirun runs here as long as they do, and hands its
+    standard input to rank 0."""
+
+    def command(
+        self, family: Family, installation: Installation, job: Job
+    ) -> tuple[list[str], dict[str, str]]:
+        """The command line that starts the ranks of `job`, and its whole environment."""
+        ...
+
+
+class Visit(msgspec.Struct, frozen=True):
+    """A launch that was answered by a member. `number` counts the visits of the member from 1; the
+    first one started it."""
+
+    finished: Finished
+    member: str
+    number: int
+
+
+class Member:
+    """Ranks that wait for plans. `name` tells members apart, in all campaigns."""
+
+    def __init__(self, key: str, responder: Responder, closing: contextlib.ExitStack) -> None:
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+        self.name = f"{now} {responder.pid}"
+        self.key = key
+        self.visits = 0
+        self.experiments: set[str] = set()
+        self.last_use = 0
+        self.bytes = 0
+        self.responder = responder
+        self._closing = closing
+        self._processes: list[int] = []
+
+    def visit(self, job: Job) -> Finished:
+        """Measures the plan of `job`."""
+        self.visits += 1
+        started = time.monotonic()
+        request = f"{job.folder / 'plan'}\t{job.folder / RECORDS}\n".encode()
+        answer = self.responder.ask(request, job.timeout_seconds)
+        status = answer.code
+        if status is None:
+            status = self.responder.status
+        elif status not in (0, REFUSED):
+            self.responder.await_end(_END_SECONDS)
+            status = self.responder.status
+        else:
+            self._weigh()
+        return Finished(
+            argv=self.responder.argv,
+            status=status,
+            timed_out=answer.timed_out,
+            stdout=answer.stdout,
+            stderr=answer.stderr,
+            seconds=time.monotonic() - started,
+        )
+
+    def close(self) -> None:
+        """Ends the ranks, and removes their folder."""
+        try:
+            self.responder.close()
+        finally:
+            self._closing.close()
+
+    def _weigh(self) -> None:
+        if not self._processes:
+            leader = self.responder.pid
+            self._processes = [leader, *sessions.descendants(leader)]
+        self.bytes = sum(map(memory.of_process, self._processes))
+
+
+class Panel:
+    """The members of one command. `most_bytes`: memory that they may take on this node (None: half
+    of what is available, theirs included)."""
+
+    def __init__(
+        self,
+        family: Family,
+        installation: Installation,
+        launcher: KeepsRanks,
+        most_bytes: int | None = None,
+    ) -> None:
+        self._family = family
+        self._installation = installation
+        self._launcher = launcher
+        self._most_bytes = most_bytes
+        self._members: list[Member] = []
+        self._visits = 0
+
+    def __enter__(self) -> Panel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def members(self) -> list[Member]:
+        """Living members, in the order in which they were started."""
+        for member in [one for one in self._members if not one.responder.is_alive]:
+            self._end(member)
+        return list(self._members)
+
+    def visit(self, job: Job, experiment: str) -> Visit | None:
+        """Measures the plan of `job`, whose program is the probe that serves. The oldest member
+        with its key that no launch of `experiment` has visited takes it, else a new one. None: its
+        mpirun does not hand on standard input, so that the probe ends at once."""
+        key = self._key(job)
+        started = time.monotonic()
+        while True:
+            member = self._unvisited(key, experiment) or self._start(key, job)
+            member.experiments.add(experiment)
+            self._visits += 1
+            member.last_use = self._visits
+            done = member.visit(job)
+            if done.timed_out or done.status == REFUSED or _has_begun(job):
+                break
+            self._end(member)
+            if member.visits == 1 and done.status == 0:
+                return None
+            if member.visits == 1:
+                break  # they cannot be started; others had ended before they were asked
+        finished = msgspec.structs.replace(done, seconds=time.monotonic() - started)
+        return Visit(finished, member.name, member.visits)
+
+    def withdraw(self, experiment: str) -> None:
+        """The last visit is no sample of `experiment`: the member may be visited for it again."""
+        for member in self._members:
+            if member.last_use == self._visits:
+                member.experiments.discard(experiment)
+
+    def end(self, name: str) -> None:
+        """Ends a member whose state is in doubt."""
+        for member in [one for one in self._members if one.name == name]:
+            self._end(member)
+
+    def close(self) -> None:
+        """Ends all members: all are asked before the first one is waited for."""
+        for member in self._members:
+            member.responder.ask_to_end()
+        while self._members:
+            self._end(self._members[-1])
+
+    def _unvisited(self, key: str, experiment: str) -> Member | None:
+        free = (
+            member
+            for member in self.members
+            if member.key == key and experiment not in member.experiments
+        )
+        return next(free, None)
+
+    def _key(self, job: Job) -> str:
+        """A digest of all that the processes of a member read when they start: the command line,
+        the environment, and the contents of the files that variables beyond a clean environment
+        name. The folder of the launch (TMPDIR) is left out."""
+        words, environment = self._launcher.command(self._family, self._installation, job)
+        own = {name: value for name, value in environment.items() if value != str(job.folder)}
+        files = _contents(" ".join(job.extra.values()))
+        parts = (words, sorted(own.items()), sorted(files.items()))
+        return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+
+    def _start(self, key: str, job: Job) -> Member:
+        self._make_room(job.placement.nprocs)
+        with contextlib.ExitStack() as closing:
+            folder = closing.enter_context(self._launcher.folder(job.id))
+            words, environment = self._launcher.command(
+                self._family, self._installation, msgspec.structs.replace(job, folder=folder)
+            )
+            responder = Responder(words, environment, _ANSWER, _END)
+            member = Member(key, responder, closing.pop_all())
+        self._members.append(member)
+        return member
+
+    def _make_room(self, ranks: int) -> None:
+        """Ends the members that were used least recently until one more is within the bounds."""
+        while self._members and not self._has_room(ranks):
+            self._end(min(self._members, key=lambda member: member.last_use))
+
+    def _has_room(self, ranks: int) -> bool:
+        """Whether one more member, as large as the largest one, is within the bounds."""
+        taken = sum(member.bytes for member in self._members)
+        more = max(member.bytes for member in self._members)
+        most = self._most_bytes
+        if most is None:
+            most = (memory.available() + taken) // 2
+        shares_memory = memory.shared_is_half_empty()
+        processes = (len(self._members) + 1) * ranks
+        return taken + more <= most and shares_memory and processes <= MOST_PROCESSES
+
+    def _end(self, member: Member) -> None:
+        self._members.remove(member)
+        member.close()
+
+
+def is_doubtful(records: Sequence[ProbeRecord]) -> bool:
+    """Whether a call went wrong, so that later calls of the same ranks prove nothing."""
+    checks = (record for record in records if isinstance(record, Check))
+    return any(check.outcome in ("wrong", "error") for check in checks)
+
+
+def _has_begun(job: Job) -> bool:
+    """Whether the probe has written records of the plan, whole or not."""
+    records = job.folder / RECORDS
+    return records.exists() or records.with_name(f"{RECORDS}.part").exists()
+
+
+def _contents(text: str) -> dict[str, str]:
+    """Digests of the files that `text` names, and of those that these name."""
+    found: dict[str, str] = {}
+    texts = [text]
+    while texts:
+        for name in _NAMED_FILE.findall(texts.pop()):
+            if name in found or not os.path.isfile(name):
+                continue
+            try:
+                contents = Path(name).read_bytes()
+            except OSError:  # the library will not read it either
+                continue
+            found[name] = hashlib.sha256(contents).hexdigest()
+            if len(contents) <= _MOST_TEXT_BYTES and b"\0" not in contents:
+                texts.append(contents.decode(errors="replace"))
+    return found
