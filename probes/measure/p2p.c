@@ -110,21 +110,18 @@ void pl_p2p_wake(const struct pl_world *world, int rank)
     PMPI_Send(NULL, 0, MPI_BYTE, rank, TAG_WAKE, world->harness);
 }
 
-static void wait_for(const struct pl_world *world, int rank, long nap_ns)
+bool pl_p2p_is_called(const struct pl_world *world, int rank)
 {
-    const struct timespec nap = {.tv_nsec = nap_ns};
     int here = 0;
-    while (PMPI_Iprobe(rank, TAG_WAKE, world->harness, &here, MPI_STATUS_IGNORE), !here)
-        nanosleep(&nap, NULL);
-    PMPI_Recv(NULL, 0, MPI_BYTE, rank, TAG_WAKE, world->harness, MPI_STATUS_IGNORE);
+    PMPI_Iprobe(rank, TAG_WAKE, world->harness, &here, MPI_STATUS_IGNORE);
+    if (here)
+        PMPI_Recv(NULL, 0, MPI_BYTE, rank, TAG_WAKE, world->harness, MPI_STATUS_IGNORE);
+    return here;
 }
 
 void pl_p2p_sleep(const struct pl_world *world, int until_rank)
 {
-    wait_for(world, until_rank, 200000);
-}
-
-void pl_p2p_idle(const struct pl_world *world, int until_rank)
-{
-    wait_for(world, until_rank, 20000000);
+    const struct timespec nap = {.tv_nsec = 200000};
+    while (!pl_p2p_is_called(world, until_rank))
+        nanosleep(&nap, NULL);
 }

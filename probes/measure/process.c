@@ -1,5 +1,6 @@
 /* The process around plans: one plan, or as many as are asked for while it lives. MPI is up once.
  */
+#include "measure/idle.h"
 #include "measure/run.h"
 #include "simulated.h"
 
@@ -42,17 +43,17 @@ static enum next split(char *line, size_t length, char **out)
 
 /* What all ranks do next. Rank 0 blocks until there is a request, and the others sleep. A line that
  * is cut by the end of the input is no request. */
-static enum next await(const struct pl_world *world, char **line, size_t *size, char **out)
+static enum next await(const struct pl_world *world, const struct pl_idle *idle, char **line,
+                       size_t *size, char **out)
 {
     int next = END;
     if (world->rank == 0) {
         ssize_t length = getline(line, size, stdin);
         if (length > 0 && (*line)[length - 1] == '\n')
             next = (int)split(*line, (size_t)length, out);
-        for (int rank = 1; rank < world->size; rank++)
-            pl_p2p_wake(world, rank);
+        pl_idle_end(idle, world);
     } else {
-        pl_p2p_idle(world, 0);
+        pl_idle_wait(idle, world);
     }
     pl_p2p_broadcast(world, &next, (int)sizeof next);
     return (enum next)next;
@@ -78,9 +79,15 @@ static int serve(struct pl_world *world)
     size_t size = 0;
     int code = PL_EXIT_FINE;
     enum next next;
+    struct pl_idle idle = {0};
 
+    if (!pl_idle_open(&idle, world)) {
+        if (world->rank == 0)
+            fprintf(stderr, "probe: --serve: out of memory\n");
+        code = PL_EXIT_FAILED;
+    }
     for (int number = 1; code != PL_EXIT_FAILED; number++) {
-        if ((next = await(world, &line, &size, &out)) == END) {
+        if ((next = await(world, &idle, &line, &size, &out)) == END) {
             code = PL_EXIT_FINE;
             break;
         }
@@ -94,6 +101,7 @@ static int serve(struct pl_world *world)
             code = PL_EXIT_FAILED;
     }
     free(line);
+    pl_idle_close(&idle);
     return code;
 }
 
@@ -105,6 +113,7 @@ int pl_serve(void)
                         "--plan\n");
         return PL_EXIT_USAGE;
     }
+    pl_idle_prepare();
     int result = started(&world) ? PL_EXIT_USAGE : serve(&world);
     pl_world_stop(&world);
     return result;

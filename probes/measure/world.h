@@ -51,9 +51,9 @@ void pl_p2p_barrier(const struct pl_world *world);
 /* Waits for `until_rank` to call pl_p2p_wake for this rank, and leaves the core to others
  * meanwhile: where a rank waits for messages it polls. */
 void pl_p2p_sleep(const struct pl_world *world, int until_rank);
-/* The same for a long time: the rank looks 50 times a second. */
-void pl_p2p_idle(const struct pl_world *world, int until_rank);
 void pl_p2p_wake(const struct pl_world *world, int rank);
+/* Returns whether `rank` has called pl_p2p_wake for this rank: once for each call. */
+bool pl_p2p_is_called(const struct pl_world *world, int rank);
 
 #define PL_P2P_CHUNK 1024
 

@@ -247,7 +247,7 @@ def test_waiting_ranks_take_no_processor_time(serve: Callable[..., Server]) -> N
     assert len(waiting) == 4
     before = {pid: ticks(pid) for pid in waiting}
     time.sleep(2)
-    assert all(ticks(pid) - before[pid] <= 4 for pid in waiting)
+    assert sum(ticks(pid) - before[pid] for pid in waiting) <= 4
 
 
 def test_visits_leave_nothing_behind(serve: Callable[..., Server]) -> None:
