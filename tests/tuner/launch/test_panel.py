@@ -18,7 +18,7 @@ import pytest
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.launch import panel as panels
-from plumbline.launch.panel import Panel
+from plumbline.launch.panel import Experiment, Panel
 from plumbline.launch.starter import PRELOAD, Starter
 from plumbline.libraries import CountsMessages
 from plumbline.settings import Settings, starting
@@ -66,9 +66,13 @@ class Kept:
         self.launches = 0
 
     def launch(
-        self, experiment: str, extra: dict[str, str] | None = None, text: str = TEXT
+        self,
+        experiment: str,
+        extra: dict[str, str] | None = None,
+        text: str = TEXT,
+        most_members: int = 0,
     ) -> tuple[Run, Sequence[ProbeRecord]]:
-        self.starter.begin(experiment)
+        self.starter.begin(Experiment(experiment, most_members))
         self.launches += 1
         return self.starter.start("c", experiment, self.launches, text, extra or {})
 
@@ -125,6 +129,14 @@ def test_ranks_are_visited_once_by_each_experiment(kept: Kept) -> None:
     assert [run.visit for run in second] == [2, 2, 2, 1]
     assert second[3].member not in {run.member for run in first}
     assert [run.visit for run in (kept.good("before"), kept.good("before"))] == [2, 1]
+
+
+def test_what_only_chooses_visits_a_few_ranks_again(kept: Kept) -> None:
+    first = [kept.good("before").member for _ in range(2)]
+    runs = [kept.launch("search", most_members=3)[0] for _ in range(7)]
+    members = [run.member for run in runs]
+    assert members[:2] == first and members[3:6] == members[:3] and members[6] == members[0]
+    assert len(set(members)) == 3
 
 
 def test_a_launch_that_decides_nothing_leaves_its_ranks_to_the_next(kept: Kept) -> None:

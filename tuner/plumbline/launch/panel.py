@@ -2,7 +2,7 @@
 plan after the other (docs/design/panel.md).
 
 A member is known by everything that its processes read when they start. The launch stays the
-statistical replicate: launches of one experiment never visit the same member."""
+statistical replicate: launches of one experiment visit members of their own (Experiment)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -46,6 +47,14 @@ class KeepsRanks(Launcher, Protocol):
         ...
 
 
+class Experiment(msgspec.Struct, frozen=True):
+    """What launches are samples of. None of them visits a member that another one has visited,
+    unless there are `most_members` (0: no limit) with its key already."""
+
+    name: str = ""
+    most_members: int = 0
+
+
 class Visit(msgspec.Struct, frozen=True):
     """A launch that was answered by a member. `number` counts the visits of the member from 1; the
     first one started it."""
@@ -63,7 +72,7 @@ class Member:
         self.name = f"{now} {responder.pid}"
         self.key = key
         self.visits = 0
-        self.experiments: set[str] = set()
+        self.experiments: Counter[str] = Counter()  # visits of each
         self.last_use = 0
         self.bytes = 0
         self.responder = responder
@@ -138,15 +147,16 @@ class Panel:
             self._end(member)
         return list(self._members)
 
-    def visit(self, job: Job, experiment: str) -> Visit | None:
-        """Measures the plan of `job`, whose program is the probe that serves. The oldest member
-        with its key that no launch of `experiment` has visited takes it, else a new one. None: its
-        mpirun does not hand on standard input, so that the probe ends at once."""
+    def visit(self, job: Job, experiment: Experiment) -> Visit | None:
+        """Measures the plan of `job`, whose program is the probe that serves. Of the members with
+        its key that launches of `experiment` may visit, the oldest one of those that they have
+        visited least takes it; else a new one. None: its mpirun does not hand on standard input, so
+        that the probe ends at once."""
         key = self._key(job)
         started = time.monotonic()
         while True:
-            member = self._unvisited(key, experiment) or self._start(key, job)
-            member.experiments.add(experiment)
+            member = self._free(key, experiment) or self._start(key, job)
+            member.experiments[experiment.name] += 1
             self._visits += 1
             member.last_use = self._visits
             done = member.visit(job)
@@ -160,11 +170,11 @@ class Panel:
         finished = msgspec.structs.replace(done, seconds=time.monotonic() - started)
         return Visit(finished, member.name, member.visits)
 
-    def withdraw(self, experiment: str) -> None:
+    def withdraw(self, experiment: Experiment) -> None:
         """The last visit is no sample of `experiment`: the member may be visited for it again."""
         for member in self._members:
             if member.last_use == self._visits:
-                member.experiments.discard(experiment)
+                member.experiments[experiment.name] -= 1
 
     def end(self, name: str) -> None:
         """Ends a member whose state is in doubt."""
@@ -178,13 +188,13 @@ class Panel:
         while self._members:
             self._end(self._members[-1])
 
-    def _unvisited(self, key: str, experiment: str) -> Member | None:
-        free = (
-            member
-            for member in self.members
-            if member.key == key and experiment not in member.experiments
-        )
-        return next(free, None)
+    def _free(self, key: str, experiment: Experiment) -> Member | None:
+        alike = [member for member in self.members if member.key == key]
+        if not alike:
+            return None
+        least = min(alike, key=lambda member: member.experiments[experiment.name])
+        is_new = least.experiments[experiment.name] == 0
+        return least if is_new or 0 < experiment.most_members <= len(alike) else None
 
     def _key(self, job: Job) -> str:
         """A digest of all that the processes of a member read when they start: the command line,

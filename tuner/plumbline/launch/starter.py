@@ -44,7 +44,7 @@ class Starter:
     _queue: Queue[SchedulerTable] | None = None  # the launcher, where it hands jobs to a scheduler
     _by_choice = False  # launches start with what the library chooses anyway: `_choice`
     _panel: panel.Panel | None = None  # ranks that stay alive between launches
-    _experiment = ""  # what the next launches are samples of
+    _experiment = panel.Experiment()  # what the next launches are samples of
 
     def __init__(
         self,
@@ -124,9 +124,8 @@ class Starter:
             finally:
                 self._panel = None
 
-    def begin(self, experiment: str) -> None:
-        """The next launches are samples of `experiment`: each of them has ranks that no other one
-        of them has had."""
+    def begin(self, experiment: panel.Experiment) -> None:
+        """The next launches are samples of `experiment`."""
         self._experiment = experiment
 
     def withdraw(self) -> None:

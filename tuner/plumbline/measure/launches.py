@@ -15,6 +15,7 @@ from typing import Protocol
 import msgspec
 
 from plumbline.core.plan import Plan, PlanCase, named
+from plumbline.launch.panel import Experiment
 from plumbline.launch.starter import Starter
 from plumbline.measure import blame, factors
 from plumbline.measure.aside import LIBRARY, Aside
@@ -58,6 +59,15 @@ class Silent:
 
     def phase(self, number: int, of: int, name: str, spent_seconds: float) -> None:
         del number, of, name, spent_seconds
+
+
+# Stages whose launches choose what others are then asked about: so many different ranks will do.
+_CHOOSING = frozenset(("search", "process"))
+_MOST_MEMBERS = 9
+
+
+def _experiment(suite: Suite) -> Experiment:
+    return Experiment(suite.experiment, _MOST_MEMBERS if suite.stage in _CHOOSING else 0)
 
 
 class LaunchOutcome(msgspec.Struct, frozen=True):
@@ -149,7 +159,7 @@ class LaunchStore:
         earlier = self._stored(suite.repeated(), sequence, text) if watched else None
         while done is None:
             self._begin()
-            self.starter.begin(suite.experiment)
+            self.starter.begin(_experiment(suite))
             run, records = self.starter.start(
                 self.campaign, suite.name, sequence, text, dict(environment), placement
             )
