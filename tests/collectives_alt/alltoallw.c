@@ -4,8 +4,8 @@
  * usage: alltoallw [call]
  * Without libplumbline.so it calls the variants. With it (`alltoallw call`) it calls MPI_Alltoallw,
  * and compares what calls that are not legal return with PMPI_Alltoallw. */
-#include "draw.h"
 #include "everyone.h"
+#include "typed_blocks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,17 +53,13 @@ int MPI_Sendrecv_replace(void *buf, int elements, MPI_Datatype type, int to, int
 
 /* What all ranks draw alike. */
 struct common {
-    unsigned long long seed;
-    int density, most; /* blocks that are not empty, in percent; the most elements of one */
-    bool in_place, absolute;
+    struct typed_common blocks;
+    bool absolute;
 };
 
-/* One side of a call. `zero`: where the buffer argument points. */
+/* One side of a call. */
 struct side {
-    int counts[RANKS], displs[RANKS];
-    MPI_Datatype types[RANKS];
-    struct form forms[RANKS];
-    size_t bytes, zero;
+    struct typed_blocks blocks;
     char *before, *ours, *theirs;
 };
 
@@ -80,101 +76,29 @@ static char *need(size_t bytes)
 
 static struct common common_draw(unsigned long long seed)
 {
-    static const int densities[] = {0, 15, 60, 100};
     struct draw draw = draw_from(seed, 1, 0);
-    struct common common = {.seed = draw_bits(&draw), .density = densities[draw_below(&draw, 4)]};
-    common.most = draw_chance(&draw, 15) ? LONG : SHORT;
-    common.in_place = draw_chance(&draw, 30);
+    struct common common = {.blocks = typed_common_draw(&draw)};
+    common.blocks.most = draw_chance(&draw, 15) ? LONG : SHORT;
+    common.blocks.in_place = draw_chance(&draw, 30);
     common.absolute = draw_chance(&draw, 25);
     return common;
 }
 
-/* What goes from rank to rank; in place it is the same in both directions. */
-static int elements_between(const struct common *common, int from, int to,
-                            struct signature *signature)
-{
-    const bool turned = common->in_place && from > to;
-    struct draw draw =
-        draw_from(common->seed, (unsigned)(turned ? to : from), (unsigned)(turned ? from : to));
-    *signature = signature_draw(&draw);
-    return draw_chance(&draw, common->density) ? 1 + draw_below(&draw, common->most) : 0;
-}
-
-/* The library takes no datatype for an empty block, as far as this rank is asked. */
-static bool bears_no_type(void)
-{
-#ifdef MPICH_VERSION
-    return true;
-#else
-    return false;
-#endif
-}
-
-/* No elements, or elements without data. */
-static void empty(struct draw *draw, struct side *side, int peer)
-{
-    const bool hollow = draw_chance(draw, 30);
-    if (hollow) {
-        form_free(&side->forms[peer]);
-        side->forms[peer] = form_hollow();
-    }
-    side->counts[peer] = hollow ? draw_below(draw, 3) : 0;
-    side->types[peer] = !hollow && bears_no_type() && draw_chance(draw, 50)
-                            ? MPI_DATATYPE_NULL
-                            : side->forms[peer].type;
-}
-
-/* Blocks in any order with gaps between them; displacements may be negative. */
-static void place(struct draw *draw, struct side *side)
-{
-    int order[RANKS];
-    long at = 0;
-    for (int i = 0; i < p; i++)
-        order[i] = i;
-    draw_shuffle(draw, order, p);
-    for (int i = 0; i < p; i++) {
-        const int peer = order[i], count = side->counts[peer];
-        const struct form *form = &side->forms[peer];
-        if (count > 0 && form->high > form->low) {
-            at = (at - form->low + 7) / 8 * 8; /* aligned */
-            side->displs[peer] = (int)at;
-            at += (count - 1) * form->extent + form->high + draw_below(draw, 9);
-        } else {
-            side->displs[peer] = (int)at;
-        }
-    }
-    const long shift = draw_chance(draw, 50) ? at / 16 * 8 : 0;
-    for (int i = 0; i < p; i++)
-        side->displs[i] -= (int)shift;
-    side->zero = GUARD + (size_t)shift;
-    side->bytes = (size_t)at + 2 * (size_t)GUARD;
-}
-
 static void side_make(struct side *side, const struct common *common, bool sends, struct draw *draw)
 {
-    for (int i = 0; i < p; i++) {
-        struct signature signature;
-        const int elements = sends ? elements_between(common, rank, i, &signature)
-                                   : elements_between(common, i, rank, &signature);
-        side->forms[i] = form_draw(draw, &signature, false);
-        side->counts[i] = elements * side->forms[i].per;
-        side->types[i] = side->forms[i].type;
-        if (elements == 0)
-            empty(draw, side, i);
-    }
-    place(draw, side);
-    side->before = need(side->bytes);
-    side->ours = need(side->bytes);
-    side->theirs = need(side->bytes);
-    draw_fill(draw, side->before, side->bytes);
-    memcpy(side->ours, side->before, side->bytes);
-    memcpy(side->theirs, side->before, side->bytes);
+    typed_blocks_make(&side->blocks, &common->blocks, sends, p, rank, GUARD, draw);
+    const size_t bytes = side->blocks.bytes;
+    side->before = need(bytes);
+    side->ours = need(bytes);
+    side->theirs = need(bytes);
+    draw_fill(draw, side->before, bytes);
+    memcpy(side->ours, side->before, bytes);
+    memcpy(side->theirs, side->before, bytes);
 }
 
 static void side_free(struct side *side)
 {
-    for (int i = 0; i < p; i++)
-        form_free(&side->forms[i]);
+    typed_blocks_free(&side->blocks, p);
     free(side->before);
     free(side->ours);
     free(side->theirs);
@@ -190,9 +114,9 @@ static void absolute_make(const struct side *side, char *memory, struct absolute
 {
     for (int i = 0; i < p; i++) {
         MPI_Aint address;
-        const MPI_Datatype type = side->counts[i] > 0 ? side->types[i] : MPI_INT;
-        MPI_Get_address(memory + (ptrdiff_t)side->zero + side->displs[i], &address);
-        MPI_Type_create_hindexed(1, &side->counts[i], &address, type, &absolute->types[i]);
+        const MPI_Datatype type = side->blocks.counts[i] > 0 ? side->blocks.types[i] : MPI_INT;
+        MPI_Get_address(memory + (ptrdiff_t)side->blocks.zero + side->blocks.displs[i], &address);
+        MPI_Type_create_hindexed(1, &side->blocks.counts[i], &address, type, &absolute->types[i]);
         MPI_Type_commit(&absolute->types[i]);
         absolute->counts[i] = 1;
         absolute->displs[i] = 0;
@@ -208,17 +132,17 @@ static void absolute_free(struct absolute *absolute)
 /* What the call must do, by plain messages. In place the memory before the call is sent. */
 static void expect(const struct common *common, const struct side *out, const struct side *in)
 {
-    const struct side *from = common->in_place ? in : out;
+    const struct side *from = common->blocks.in_place ? in : out;
     const struct pl_call plain = {.function = PL_FN_alltoallw,
-                                  .sendbuf = from->before + from->zero,
-                                  .sendcounts = from->counts,
-                                  .sdispls = from->displs,
-                                  .sendtypes = from->types,
-                                  .recvbuf = in->theirs + in->zero,
-                                  .recvcounts = in->counts,
-                                  .rdispls = in->displs,
-                                  .recvtypes = in->types};
-    for (int step = common->in_place ? 1 : 0; step < p; step++) {
+                                  .sendbuf = from->before + from->blocks.zero,
+                                  .sendcounts = from->blocks.counts,
+                                  .sdispls = from->blocks.displs,
+                                  .sendtypes = from->blocks.types,
+                                  .recvbuf = in->theirs + in->blocks.zero,
+                                  .recvcounts = in->blocks.counts,
+                                  .rdispls = in->blocks.displs,
+                                  .recvtypes = in->blocks.types};
+    for (int step = common->blocks.in_place ? 1 : 0; step < p; step++) {
         const int to = (rank + step) % p, source = (rank + p - step) % p;
         const struct pl_block sends = pl_to(&plain, to), receives = pl_from(&plain, source);
         PMPI_Sendrecv(sends.buf, sends.count, sends.type, to, 0, (void *)receives.buf,
@@ -238,7 +162,8 @@ static long blocks_to_others(const struct side *side)
 {
     long blocks = 0;
     for (int i = 0; i < p; i++)
-        blocks += i != rank && side->counts[i] > 0 && side->forms[i].high > side->forms[i].low;
+        blocks += i != rank && side->blocks.counts[i] > 0 &&
+                  side->blocks.forms[i].high > side->blocks.forms[i].low;
     return blocks;
 }
 
@@ -248,19 +173,19 @@ static bool check(const struct pl_spec *spec, const struct common *common, const
     struct absolute from, to;
     struct pl_call call = {.function = PL_FN_alltoallw,
                            .comm = comm,
-                           .recvbuf = in->ours + in->zero,
-                           .recvcounts = in->counts,
-                           .rdispls = in->displs,
-                           .recvtypes = in->types,
+                           .recvbuf = in->ours + in->blocks.zero,
+                           .recvcounts = in->blocks.counts,
+                           .rdispls = in->blocks.displs,
+                           .recvtypes = in->blocks.types,
                            .sendbuf = MPI_IN_PLACE};
-    if (!common->in_place) {
-        call.sendbuf = out->ours + out->zero;
-        call.sendcounts = out->counts;
-        call.sdispls = out->displs;
-        call.sendtypes = out->types;
+    if (!common->blocks.in_place) {
+        call.sendbuf = out->ours + out->blocks.zero;
+        call.sendcounts = out->blocks.counts;
+        call.sdispls = out->blocks.displs;
+        call.sendtypes = out->blocks.types;
     }
     if (!as_application && pl_variant_obstacles(spec->variant, &call) != 0)
-        return common->in_place;
+        return common->blocks.in_place;
     if (common->absolute) {
         absolute_make(out, out->ours, &from);
         absolute_make(in, in->ours, &to);
@@ -268,19 +193,19 @@ static bool check(const struct pl_spec *spec, const struct common *common, const
         call.recvcounts = to.counts;
         call.rdispls = to.displs;
         call.recvtypes = to.types;
-        if (!common->in_place) {
+        if (!common->blocks.in_place) {
             call.sendbuf = MPI_BOTTOM;
             call.sendcounts = from.counts;
             call.sdispls = from.displs;
             call.sendtypes = from.types;
         }
     }
-    memcpy(in->ours, in->before, in->bytes);
+    memcpy(in->ours, in->before, in->blocks.bytes);
     sent = 0;
     bool good = run(spec, &call) == MPI_SUCCESS;
-    good = good && memcmp(in->ours, in->theirs, in->bytes) == 0;
-    good = good && memcmp(out->ours, out->before, out->bytes) == 0;
-    good = good && (as_application || sent == blocks_to_others(common->in_place ? in : out));
+    good = good && memcmp(in->ours, in->theirs, in->blocks.bytes) == 0;
+    good = good && memcmp(out->ours, out->before, out->blocks.bytes) == 0;
+    good = good && (as_application || sent == blocks_to_others(common->blocks.in_place ? in : out));
     if (common->absolute) {
         absolute_free(&from);
         absolute_free(&to);
@@ -294,7 +219,7 @@ static void check_case(unsigned long long seed)
                                         "alltoallw_windowed:window=1",
                                         "alltoallw_windowed:window=3"};
     const struct common common = common_draw(seed);
-    struct draw draw = draw_from(common.seed, 2, (unsigned)rank);
+    struct draw draw = draw_from(common.blocks.seed, 2, (unsigned)rank);
     struct side out, in;
     side_make(&out, &common, true, &draw);
     side_make(&in, &common, false, &draw);
@@ -309,7 +234,7 @@ static void check_case(unsigned long long seed)
         failures += !good;
         if (rank == 0 && !good)
             printf("not ok case %llu: %s%s%s\n", seed, texts[i],
-                   common.in_place ? ", in place" : "", common.absolute ? ", absolute" : "");
+                   common.blocks.in_place ? ", in place" : "", common.absolute ? ", absolute" : "");
     }
     side_free(&out);
     side_free(&in);

@@ -237,7 +237,7 @@ APPLICATIONS: Mapping[str, Application] = {
     one.name: one
     for one in (
         Plain(),
-        Fuzzer(calls=6000, ranks=(1, 2, 3, 4, 5, 6, 7, 8, 13)) if ALL_TURNS else Fuzzer(1000, (5,)),
+        Fuzzer(calls=8000, ranks=(1, 2, 3, 4, 5, 6, 7, 8, 13)) if ALL_TURNS else Fuzzer(1300, (5,)),
         Hpcc(),
         Mpi4py() if ALL_TURNS else Mpi4py(tests=r"test_cco_(buf|vec)\.py"),
         Imb(),

@@ -13,8 +13,11 @@ enum { SMALL = 64, MEDIUM = 3000, LIBRARY_MOST = 100 };
 struct common {
     struct draw draw;
     int count, root;
-    bool in_place, mixed, pairwise;
+    bool in_place, mixed, undisplaced;
     unsigned long long counts; /* seed of those by rank */
+    struct typed_common typed; /* of MPI_Alltoallw */
+    struct signature signature;
+    struct draw alike; /* of datatypes that are the same on all ranks */
 };
 
 /* Every second call of a function has the next count of a permutation of 0 .. SMALL - 1: none of
@@ -41,6 +44,16 @@ static int count_of(const struct common *common, unsigned long long index)
     if (kind < 2)
         return 0;
     return kind < 5 ? common->count : draw_below(&draw, common->count + 2);
+}
+
+/* The most edges of graph_random have numbers below this one. */
+enum { EDGE_NUMBERS = 128 };
+
+/* Along an edge: those between the same ranks have one number, or are delivered in order. */
+static int count_along(const struct common *common, int from, int to, int number)
+{
+    const int edge = (from * CALL_RANKS + to) * EDGE_NUMBERS + number;
+    return count_of(common, (unsigned long long)edge);
 }
 
 /* From rank to rank in Alltoallv; in place both directions are equal. */
@@ -101,6 +114,10 @@ static void fit(struct side *side)
     }
     side->zero = CALL_GUARD - low;
     side->bytes = 2 * (size_t)CALL_GUARD + (size_t)(high - low);
+}
+
+static void get_room(struct side *side)
+{
     if (side->bytes <= side->room)
         return;
     free(side->before);
@@ -128,10 +145,11 @@ static void fill_side(struct side *side, struct draw draw, bool doubles)
 static bool is_v(enum pl_function function)
 {
     return function == PL_FN_gatherv || function == PL_FN_scatterv ||
-           function == PL_FN_allgatherv || function == PL_FN_alltoallv;
+           function == PL_FN_allgatherv || function == PL_FN_alltoallv ||
+           function == PL_FN_neighbor_allgatherv || function == PL_FN_neighbor_alltoallv;
 }
 
-/* Blocks of all ranks on this side; else a block of this rank, or a vector. */
+/* Blocks of all ranks, or neighbours, on this side; else a block of this rank, or a vector. */
 static bool is_gathered(enum pl_function function, int side)
 {
     switch (function) {
@@ -139,38 +157,85 @@ static bool is_gathered(enum pl_function function, int side)
     case PL_FN_gatherv:
     case PL_FN_allgather:
     case PL_FN_allgatherv:
+    case PL_FN_neighbor_allgather:
+    case PL_FN_neighbor_allgatherv:
         return side == 1;
     case PL_FN_scatter:
     case PL_FN_scatterv:
         return side == 0;
     default:
-        return function == PL_FN_alltoall || function == PL_FN_alltoallv;
+        return function == PL_FN_alltoall || function == PL_FN_alltoallv ||
+               function == PL_FN_neighbor_alltoall || function == PL_FN_neighbor_alltoallv;
     }
+}
+
+static int places_of(const struct random_call *call, int which)
+{
+    if (!pl_has_neighbors(call->function))
+        return call->p;
+    return which == 0 ? call->graph->out : call->graph->in;
+}
+
+/* Elements of the signature in block `i` of a side. */
+static int elements_in(const struct random_call *call, const struct common *common, int which,
+                       int i)
+{
+    const struct graph *graph = call->graph;
+    switch (call->function) {
+    case PL_FN_alltoallv:
+        return which == 0 ? count_between(common, call->rank, i)
+                          : count_between(common, i, call->rank);
+    case PL_FN_neighbor_alltoallv:
+        return which == 0
+                   ? count_along(common, call->rank, graph->destinations[i], graph->out_count[i])
+                   : count_along(common, graph->sources[i], call->rank, graph->in_count[i]);
+    case PL_FN_neighbor_allgatherv:
+        return count_of(common, (unsigned)(which == 0 ? call->rank : graph->sources[i]));
+    default:
+        return is_v(call->function) ? count_of(common, (unsigned)i) : common->count;
+    }
+}
+
+/* Elements of the signature in the block of this rank, or in any, where blocks are equal. */
+static int own_elements(const struct random_call *call, const struct common *common)
+{
+    return is_v(call->function) ? count_of(common, (unsigned)call->rank) : common->count;
 }
 
 static void measure_moved(struct random_call *call, const struct common *common, struct draw *own,
                           int which)
 {
     struct side *side = &call->side[which];
-    const int p = call->p, per = side->form.per;
-    for (int i = 0; i < p; i++) {
-        int count = common->count;
-        if (common->pairwise)
-            count = which == 0 ? count_between(common, call->rank, i)
-                               : count_between(common, i, call->rank);
-        else if (is_v(call->function))
-            count = count_of(common, (unsigned long long)i);
-        side->counts[i] = count * per;
-    }
-    if (is_v(call->function) && is_gathered(call->function, which)) {
-        if (common->pairwise && draw_chance(own, 50))
-            empty_out(own, side, p);
-        place_blocks(own, side, p);
+    const enum pl_function function = call->function;
+    const bool gathered = is_gathered(function, which);
+    const int places = places_of(call, which), per = side->form.per;
+    side->own = own_elements(call, common) * per;
+    for (int i = 0; i < places; i++)
+        side->counts[i] = elements_in(call, common, which, i) * per;
+    if (!is_v(function) || !gathered) {
+        side->first = 0;
+        side->elements = (gathered ? (long)places : 1) * side->own;
         return;
     }
-    side->first = 0;
-    side->elements =
-        is_gathered(call->function, which) ? (long)p * side->counts[0] : side->counts[call->rank];
+    if ((function == PL_FN_alltoallv || function == PL_FN_neighbor_alltoallv) &&
+        draw_chance(own, 50))
+        empty_out(own, side, places);
+    place_blocks(own, side, places);
+}
+
+static void measure_typed(struct random_call *call, const struct common *common, struct draw *own,
+                          int which)
+{
+    struct side *side = &call->side[which];
+    struct typed_blocks *typed = &side->typed;
+    typed_blocks_make(typed, &common->typed, which == 0, call->p, call->rank, CALL_GUARD, own);
+    side->form = (struct form){.text = "types of blocks"};
+    side->zero = (long)typed->zero;
+    side->bytes = typed->bytes;
+    if (common->undisplaced) {
+        side->zero += typed->displs[0];
+        typed->displs[0] = 0;
+    }
 }
 
 static void measure_reduced(struct random_call *call, const struct common *common, int which)
@@ -187,25 +252,23 @@ static void measure_reduced(struct random_call *call, const struct common *commo
     }
     call->vector = scattered ? total : common->count;
     side->first = 0;
-    side->elements =
-        scattered && which == 1 && !common->in_place ? side->counts[call->rank] : call->vector;
+    side->own = side->counts[call->rank];
+    side->elements = scattered && which == 1 && !common->in_place ? side->own : call->vector;
 }
 
-/* Arguments that are not significant are garbage. */
-static void no_send(struct pl_call *c, const void *sendbuf)
+static void add_typed(struct pl_call *c, const struct side *send, const struct side *receive,
+                      bool in_place)
 {
-    c->sendbuf = sendbuf;
-    c->sendcount = -78;
-    c->sendcounts = c->sdispls = NULL;
-    c->sendtype = MPI_DATATYPE_NULL;
-}
-
-static void no_receive(struct pl_call *c, void *recvbuf)
-{
-    c->recvbuf = recvbuf;
-    c->recvcount = -77;
-    c->recvcounts = c->rdispls = NULL;
-    c->recvtype = MPI_DATATYPE_NULL;
+    c->recvcounts = receive->typed.counts;
+    c->rdispls = receive->typed.displs;
+    c->recvtypes = receive->typed.types;
+    if (in_place) {
+        c->sendbuf = MPI_IN_PLACE;
+        return;
+    }
+    c->sendcounts = send->typed.counts;
+    c->sdispls = send->typed.displs;
+    c->sendtypes = send->typed.types;
 }
 
 static struct pl_call arguments(const struct random_call *call, const struct common *common,
@@ -221,8 +284,12 @@ static struct pl_call arguments(const struct random_call *call, const struct com
         return c;
     c.sendbuf = from;
     c.recvbuf = to;
+    if (function == PL_FN_alltoallw) {
+        add_typed(&c, send, receive, common->in_place);
+        return c;
+    }
     c.recvtype = receive->form.type;
-    c.recvcount = receive->counts[call->rank];
+    c.recvcount = receive->own;
     if (pl_reduces(function)) {
         c.op = call->reduction.op;
         if (function == PL_FN_reduce_scatter) {
@@ -234,7 +301,7 @@ static struct pl_call arguments(const struct random_call *call, const struct com
         return c;
     }
     c.sendtype = send->form.type;
-    c.sendcount = send->counts[call->rank];
+    c.sendcount = send->own;
     if (is_v(function) && is_gathered(function, 0)) {
         c.sendcounts = send->counts;
         c.sdispls = send->displs;
@@ -259,74 +326,107 @@ static struct pl_call arguments(const struct random_call *call, const struct com
 }
 
 /* What Open MPI 4.1.4 itself gets wrong (variants.c): the ring Allreduce of large vectors where
- * data do not begin at their address; Allgatherv where ranks have other types for one signature. */
+ * data do not begin at their address; Allgatherv where ranks have other types for one signature;
+ * Alltoallw on one rank, which multiplies displacements by the extent. */
 static void spare_the_library(struct random_call *call, struct common *common)
 {
     if (call->function == PL_FN_allgatherv)
         common->mixed = false;
+    common->undisplaced = call->function == PL_FN_alltoallw && call->p == 1;
     if (call->reduction.form.low != 0 && common->count > LIBRARY_MOST)
         common->count = LIBRARY_MOST;
 }
 
 static void describe(struct random_call *call, const struct common *common, unsigned long long seed,
-                     long number)
+                     long number, const char *where)
 {
-    const struct side *send = &call->side[0], *receive = &call->side[1];
-    const bool reduces = pl_reduces(call->function);
+    const struct form *send = &call->side[0].form, *receive = &call->side[1].form;
     snprintf(call->text, sizeof call->text,
-             "%s, call %ld of seed %llu: rank %d of %d, count %d, root %d%s%s, %s -> %s",
-             pl_function_name(call->function), number, seed, call->rank, call->p, common->count,
-             common->root, common->in_place ? ", in place" : "", common->mixed ? ", mixed" : "",
-             reduces ? call->reduction.name : send->form.text, receive->form.text);
+             "%s, call %ld of seed %llu: rank %d of %d, %s, count %d, root %d%s%s, %s -> %s",
+             pl_function_name(call->function), number, seed, call->rank, call->p, where,
+             common->count, common->root, common->in_place ? ", in place" : "",
+             common->mixed ? ", mixed" : "",
+             pl_reduces(call->function) ? call->reduction.name : send->text, receive->text);
 }
 
-void random_call_make(struct random_call *call, unsigned long long seed, long number,
-                      enum pl_function only, int color, MPI_Comm comm)
+static struct common common_draw(struct random_call *call, const struct call_choice *choice,
+                                 long number, int color)
 {
-    const int functions = only == PL_FUNCTION_COUNT ? PL_FN_reduce_local : 1;
+    const enum pl_function function = call->function;
+    const long serial = number / (choice->only == PL_FUNCTION_COUNT ? CALL_TURN : 1);
+    struct common common = {
+        .draw = draw_from(choice->seed, (unsigned long long)number, (unsigned)color)};
+    common.alike = common.draw;
+    common.counts = draw_bits(&common.draw);
+    common.count = draw_count(&common.draw, serial, call->p, has_blocks(function));
+    common.root = has_root(function) ? draw_below(&common.draw, call->p) : 0;
+    common.in_place = has_in_place(function) && draw_chance(&common.draw, 30);
+    common.mixed = draw_chance(&common.draw, 50);
+    common.signature =
+        function == PL_FN_barrier ? signature_of(MPI_BYTE, 1) : signature_draw(&common.draw);
+    call->reduction = (struct operator_drawn){0};
+    if (pl_reduces(function))
+        call->reduction = operator_draw(&common.draw);
+    common.typed = typed_common_draw(&common.draw);
+    common.typed.in_place = common.in_place;
+    spare_the_library(call, &common);
+    common.typed.most = common.count + 1;
+    return common;
+}
+
+static void make_side(struct random_call *call, struct common *common, struct draw *own, int which)
+{
+    struct side *side = &call->side[which];
+    if (call->function == PL_FN_alltoallw) {
+        measure_typed(call, common, own, which);
+    } else if (pl_reduces(call->function)) {
+        side->form = call->reduction.form;
+        side->form.made = false;
+        measure_reduced(call, common, which);
+        fit(side);
+    } else {
+        side->form = form_draw(common->mixed ? own : &common->alike, &common->signature, false);
+        measure_moved(call, common, own, which);
+        fit(side);
+    }
+    get_room(side);
+    fill_side(side, draw_from(own->state, 2, (unsigned)which), call->reduction.doubles);
+}
+
+enum pl_function call_turn(long number)
+{
+    const int turn = (int)(number % CALL_TURN);
+    return (enum pl_function)(turn < PL_FN_reduce_local ? turn : turn + 1);
+}
+
+void random_call_make(struct random_call *call, const struct call_choice *choice, long number,
+                      const struct call_group *group)
+{
+    call->function = choice->only == PL_FUNCTION_COUNT ? call_turn(number) : choice->only;
+    const bool neighbors = pl_has_neighbors(call->function);
+    const MPI_Comm comm = neighbors ? group->topology.comm : group->comm;
     MPI_Comm_size(comm, &call->p);
     MPI_Comm_rank(comm, &call->rank);
-    call->function = functions == 1 ? only : (enum pl_function)(number % functions);
-    struct common common = {.draw = draw_from(seed, (unsigned long long)number, (unsigned)color)};
-    struct draw own = draw_from(common.draw.state, 1, (unsigned)call->rank), alike = common.draw;
-    common.counts = draw_bits(&common.draw);
-    common.pairwise = call->function == PL_FN_alltoallv;
-    common.count =
-        draw_count(&common.draw, number / functions, call->p, has_blocks(call->function));
-    common.root = has_root(call->function) ? draw_below(&common.draw, call->p) : 0;
-    common.in_place = has_in_place(call->function) && draw_chance(&common.draw, 30);
-    common.mixed = draw_chance(&common.draw, 50);
-    struct signature signature = signature_draw(&common.draw);
-    call->reduction = (struct operator_drawn){0};
-    if (call->function == PL_FN_barrier)
-        signature = signature_of(MPI_BYTE, 1);
-    if (pl_reduces(call->function))
-        call->reduction = operator_draw(&common.draw);
-    spare_the_library(call, &common);
-    for (int which = 0; which < 2; which++) {
-        struct side *side = &call->side[which];
-        if (pl_reduces(call->function)) {
-            side->form = call->reduction.form;
-            side->form.made = false;
-            measure_reduced(call, &common, which);
-        } else {
-            side->form = form_draw(common.mixed ? &own : &alike, &signature, false);
-            measure_moved(call, &common, &own, which);
-        }
-        fit(side);
-        fill_side(side, draw_from(own.state, 2, (unsigned)which), call->reduction.doubles);
-    }
+    call->graph = &group->topology.graph;
+    struct common common = common_draw(call, choice, number, group->color);
+    struct draw own = draw_from(common.alike.state, 1, (unsigned)call->rank);
+    for (int which = 0; which < 2; which++)
+        make_side(call, &common, &own, which);
     call->ours = arguments(call, &common, comm, true);
     call->theirs = arguments(call, &common, comm, false);
     if (pl_reduces(call->function))
         operator_expect(&call->reduction, call->vector);
-    describe(call, &common, seed, number);
+    describe(call, &common, choice->seed, number, neighbors ? group->topology.name : "no topology");
 }
 
 void random_call_end(struct random_call *call)
 {
-    for (int which = 0; which < 2; which++)
-        form_free(&call->side[which].form);
+    for (int which = 0; which < 2; which++) {
+        if (call->function == PL_FN_alltoallw)
+            typed_blocks_free(&call->side[which].typed, call->p);
+        else
+            form_free(&call->side[which].form);
+    }
     form_free(&call->reduction.form);
 }
 

@@ -53,7 +53,7 @@ bool has_root(enum pl_function function)
 
 bool has_in_place(enum pl_function function)
 {
-    return function != PL_FN_barrier && function != PL_FN_bcast;
+    return function != PL_FN_barrier && function != PL_FN_bcast && !pl_has_neighbors(function);
 }
 
 bool has_blocks(enum pl_function function)
@@ -62,7 +62,7 @@ bool has_blocks(enum pl_function function)
            function != PL_FN_allreduce && function != PL_FN_scan && function != PL_FN_exscan;
 }
 
-static void no_send(struct pl_call *call, const void *sendbuf)
+void no_send(struct pl_call *call, const void *sendbuf)
 {
     call->sendbuf = sendbuf;
     call->sendcount = -78;
@@ -70,7 +70,7 @@ static void no_send(struct pl_call *call, const void *sendbuf)
     call->sendtype = MPI_DATATYPE_NULL;
 }
 
-static void no_receive(struct pl_call *call, void *recvbuf)
+void no_receive(struct pl_call *call, void *recvbuf)
 {
     call->recvbuf = recvbuf;
     call->recvcount = -77;

@@ -37,6 +37,10 @@ bool has_root(enum pl_function function);
 bool has_in_place(enum pl_function function);
 bool has_blocks(enum pl_function function);
 
+/* Arguments that are not significant become garbage, but for the address. */
+void no_send(struct pl_call *call, const void *sendbuf);
+void no_receive(struct pl_call *call, void *recvbuf);
+
 /* Gives an area the size that a side of this case needs. */
 void area_fit(struct area *area, enum pl_function function, const struct setting *setting);
 /* Random data, the same for the same setting, rank and side. */

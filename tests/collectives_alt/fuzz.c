@@ -22,9 +22,8 @@
 enum { EPOCH = 64, REPORTS = 2, HANGS_SECONDS = 30 };
 
 struct options {
-    unsigned long long seed;
+    struct call_choice choice;
     long calls, from;
-    enum pl_function only; /* PL_FUNCTION_COUNT: all in turn */
 };
 
 static struct random_call call;
@@ -112,7 +111,7 @@ static double now(void)
 static void check_barrier(long number, MPI_Comm comm)
 {
     const struct timespec late = {.tv_nsec = 500000};
-    if (call.rank == number / PL_FN_reduce_local % call.p)
+    if (call.rank == number / CALL_TURN % call.p)
         nanosleep(&late, NULL);
     double entered = now(), last;
     const int rc = pl_call_mpi(&call.ours);
@@ -139,45 +138,62 @@ static void check(void)
     compare(&call.side[0], call.side[0].before, call.side[0].ours, "send buffer changed");
 }
 
+static void group_free(struct call_group *group)
+{
+    if (group->comm == MPI_COMM_NULL)
+        return;
+    topology_free(&group->topology);
+    MPI_Comm_free(&group->comm);
+}
+
+/* Of the communicators of an epoch, the one that this rank is in. */
+static void group_make(struct call_group *group, unsigned long long seed, long epoch)
+{
+    group_free(group);
+    group->comm = communicator(seed, epoch, &group->color);
+    if (group->comm == MPI_COMM_NULL)
+        return;
+    const struct draw draw =
+        draw_from(seed, (unsigned long long)epoch, 100 + (unsigned)group->color);
+    group->topology = topology_draw(draw.state, group->comm);
+    MPI_Comm_set_errhandler(group->comm, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(group->topology.comm, MPI_ERRORS_RETURN);
+}
+
 static void run(const struct options *options)
 {
-    MPI_Comm comm = MPI_COMM_NULL;
-    int color = 0;
+    struct call_group group = {.comm = MPI_COMM_NULL};
     for (long i = options->from, epoch = -1; i < options->calls; i++) {
         if (i / EPOCH != epoch) {
             epoch = i / EPOCH;
             snprintf(call.text, sizeof call.text, "rank %d, before call %ld", call.rank, i);
-            if (comm != MPI_COMM_NULL)
-                MPI_Comm_free(&comm);
-            comm = communicator(options->seed, epoch, &color);
-            if (comm != MPI_COMM_NULL)
-                MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+            group_make(&group, options->choice.seed, epoch);
         }
-        if (comm == MPI_COMM_NULL)
+        if (group.comm == MPI_COMM_NULL)
             continue;
         alarm(HANGS_SECONDS);
-        random_call_make(&call, options->seed, i, options->only, color, comm);
+        random_call_make(&call, &options->choice, i, &group);
         made[call.function]++;
         if (call.function == PL_FN_barrier)
-            check_barrier(i, comm);
+            check_barrier(i, group.comm);
         else
             check();
         random_call_end(&call);
     }
-    if (comm != MPI_COMM_NULL)
-        MPI_Comm_free(&comm);
+    group_free(&group);
     alarm(HANGS_SECONDS);
 }
 
 static struct options options_of(int argc, char **argv)
 {
-    struct options options = {.seed = 1, .calls = 1000, .only = PL_FUNCTION_COUNT};
+    struct options options = {.choice = {1, PL_FUNCTION_COUNT}, .calls = 1000};
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         char *end = NULL;
         if (strcmp(argv[i], "--function") == 0) {
-            options.only = pl_function_by_name(value);
-            if (options.only < PL_FN_reduce_local)
+            options.choice.only = pl_function_by_name(value);
+            if (options.choice.only < PL_FUNCTION_COUNT &&
+                options.choice.only != PL_FN_reduce_local)
                 continue;
         }
         const unsigned long long number = strtoull(value, &end, 10);
@@ -186,7 +202,7 @@ static struct options options_of(int argc, char **argv)
             exit(2);
         }
         if (strcmp(argv[i], "--seed") == 0) {
-            options.seed = number;
+            options.choice.seed = number;
         } else if (strcmp(argv[i], "--calls") == 0) {
             options.calls = (long)number;
         } else if (strcmp(argv[i], "--from") == 0) {
@@ -213,11 +229,11 @@ int main(int argc, char **argv)
     random_call_free(&call);
     PMPI_Allreduce(made, all[0], PL_FUNCTION_COUNT, MPI_LONG, MPI_MAX, MPI_COMM_WORLD);
     PMPI_Allreduce(wrong, all[1], PL_FUNCTION_COUNT, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-    for (int f = 0; f < PL_FN_reduce_local; f++) {
+    for (long turn = 0; turn < CALL_TURN; turn++) {
+        const enum pl_function f = call_turn(turn);
         failures += all[1][f];
         if (rank == 0)
-            printf("%s %s %ld\n", all[1][f] ? "not ok" : "ok",
-                   pl_function_name((enum pl_function)f), all[0][f]);
+            printf("%s %s %ld\n", all[1][f] ? "not ok" : "ok", pl_function_name(f), all[0][f]);
     }
     MPI_Finalize();
     return failures > 0;

@@ -68,6 +68,16 @@ struct graph graph_stencil(int points, int count, int p, int rank)
     return graph;
 }
 
+struct graph graph_both_ways(int places, const int *ranks, int count)
+{
+    struct graph graph = with_room(places, places);
+    for (int i = 0; i < places; i++) {
+        add_source(&graph, ranks[i], count);
+        add_destination(&graph, ranks[i], count);
+    }
+    return graph;
+}
+
 /* --- random graphs --- */
 
 struct graph graph_random(unsigned long long seed, int p, int rank)

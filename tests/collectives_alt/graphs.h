@@ -15,6 +15,9 @@ struct graph {
  * dimensions), 7 or 27 (three). Each edge has `count` elements. */
 struct graph graph_stencil(int points, int count, int p, int rank);
 
+/* Edges in both directions with `places` ranks, each of `count` elements. */
+struct graph graph_both_ways(int places, const int *ranks, int count);
+
 /* Any edges between any ranks: several between the same two, from a rank to itself, or none; in
  * another order at each end. */
 struct graph graph_random(unsigned long long seed, int p, int rank);

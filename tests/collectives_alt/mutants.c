@@ -3,8 +3,8 @@
  * are what is right. */
 #include "cases.h"
 #include "tools.h"
+#include "wrong_blocks.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,14 +14,6 @@ static void look(const struct pl_call *call)
 {
     MPI_Comm_size(call->comm, &p);
     MPI_Comm_rank(call->comm, &rank);
-}
-
-/* The first byte of element `index` of an array of `type` at `buf`; integers, for MPI_BOTTOM. */
-static char *data_at(const void *buf, long long index, MPI_Datatype type)
-{
-    MPI_Aint lb, extent;
-    MPI_Type_get_true_extent(type, &lb, &extent);
-    return (char *)((intptr_t)pl_at(buf, index, type) + (intptr_t)lb);
 }
 
 /* Changes the byte that an array of `type` at `buf` has at element `index`. */
@@ -67,31 +59,6 @@ static int drops_last(const struct pl_call *call)
     const int rc = pl_call_pmpi(&copy);
     memcpy(at, before, (size_t)extent);
     return rc;
-}
-
-static int swaps_blocks(const struct pl_call *call)
-{
-    look(call);
-    const int rc = pl_call_pmpi(call);
-    for (int i = 0; i < call->recvcount && rank == 0; i++) {
-        char *first = data_at(call->recvbuf, i, call->recvtype), byte = *first;
-        char *last = data_at(call->recvbuf, i + (long)(p - 1) * call->recvcount, call->recvtype);
-        *first = *last;
-        *last = byte;
-    }
-    return rc;
-}
-
-static int one_block_misplaced(const struct pl_call *call)
-{
-    int displacements[RANKS_MAX];
-    look(call);
-    struct pl_call copy = *call;
-    const bool receives = call->function == PL_FN_alltoallv || rank == call->root;
-    for (int i = 0; i < p && receives; i++)
-        displacements[i] = call->rdispls[i] + (i == p - 1);
-    copy.rdispls = displacements;
-    return pl_call_pmpi(&copy);
 }
 
 /* A Bcast for every block: see variants.c on the library's Allgatherv. */
@@ -444,5 +411,12 @@ const struct pl_variant *const pl_catalogue[] = {
     MUTANT(swaps_operands, scan),
     MUTANT(takes_bottom_for_nothing, scan, .scratch_volumes = 1),
     MUTANT(writes_on_rank_0, exscan),
+    MUTANT(sends_from_one_place, alltoallw),
+    MUTANT(skips_a_block, alltoallw),
+    MUTANT(swaps_blocks, neighbor_allgather),
+    MUTANT(one_block_misplaced, neighbor_allgatherv),
+    MUTANT(swaps_blocks, neighbor_alltoall),
+    MUTANT(one_block_misplaced, neighbor_alltoallv),
+    MUTANT(skips_a_block, neighbor_alltoallv),
 };
 const int pl_catalogue_size = sizeof pl_catalogue / sizeof pl_catalogue[0];

@@ -294,21 +294,6 @@ static void check_graph(const char *what, struct graph graph)
     graph_free(&graph);
 }
 
-static struct graph of_places(int places, const int *ranks)
-{
-    struct graph graph = {.in = places, .out = places};
-    const size_t bytes = (size_t)places * sizeof(int);
-    graph.sources = need(bytes);
-    graph.destinations = need(bytes);
-    graph.in_count = need(bytes);
-    graph.out_count = need(bytes);
-    memcpy(graph.sources, ranks, bytes);
-    memcpy(graph.destinations, ranks, bytes);
-    for (int i = 0; i < places; i++)
-        graph.in_count[i] = graph.out_count[i] = 11;
-    return graph;
-}
-
 static void check_cart(const char *what, int dimensions, const int *dims, const int *periods)
 {
     MPI_Comm comm;
@@ -316,7 +301,7 @@ static void check_cart(const char *what, int dimensions, const int *dims, const 
     MPI_Cart_create(MPI_COMM_WORLD, dimensions, dims, periods, 0, &comm);
     for (int d = 0; d < dimensions; d++)
         MPI_Cart_shift(comm, d, 1, &ranks[2 * d], &ranks[2 * d + 1]);
-    struct graph graph = of_places(2 * dimensions, ranks);
+    struct graph graph = graph_both_ways(2 * dimensions, ranks, 11);
     check(what, comm, &graph);
     graph_free(&graph);
     MPI_Comm_free(&comm);
@@ -348,7 +333,8 @@ static void check_star(void)
         edges[p - 1 + i] = 0;
     }
     MPI_Graph_create(MPI_COMM_WORLD, p, ends, edges, 0, &comm);
-    struct graph graph = of_places(rank == 0 ? p - 1 : 1, rank == 0 ? edges : edges + p - 1);
+    struct graph graph =
+        graph_both_ways(rank == 0 ? p - 1 : 1, rank == 0 ? edges : edges + p - 1, 11);
     check("star", comm, &graph);
     graph_free(&graph);
     MPI_Comm_free(&comm);

@@ -20,18 +20,24 @@ def forced(chosen: Mapping[str, str]) -> str:
     return "\n".join(rule(function, variant) for function, variant in chosen.items())
 
 
-def catalogue(build: Build) -> list[list[str]]:
-    """What the program `catalogue` says of each variant."""
+def catalogue(build: Build, *options: str) -> list[list[str]]:
+    """Return the fields that the program `catalogue` prints of each variant. Without the option
+    `all` these are the variants of functions that the probe measures."""
     listing = subprocess.run(
-        [build.program("catalogue")], check=True, capture_output=True, text=True, timeout=20
+        [build.program("catalogue"), *options],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=20,
     ).stdout
     return [line.split() for line in listing.splitlines()]
 
 
-def variants(build: Build) -> dict[str, list[str]]:
-    """Of each function, those that a rule for all calls may name, in the order of the catalogue."""
+def variants(build: Build, *options: str) -> dict[str, list[str]]:
+    """Return by function the variants that a rule for all calls may name, in the order of the
+    catalogue, which takes the options."""
     found: dict[str, list[str]] = {}
-    for name, function, *_ in catalogue(build):
+    for name, function, *_ in catalogue(build, *options):
         if accepted(build, rule(function, name)):
             found.setdefault(function, []).append(name)
     return found
@@ -43,9 +49,9 @@ def accepted(build: Build, *lines: str) -> bool:
     return done.returncode == 0
 
 
-def turns(build: Build) -> list[dict[str, str]]:
-    """A variant of every function at a time, until each one had its turn."""
-    found = variants(build)
+def turns(build: Build, *options: str) -> list[dict[str, str]]:
+    """Return a variant of every function at a time, until each variant had its turn."""
+    found = variants(build, *options)
     return [
         {function: names[turn % len(names)] for function, names in found.items()}
         for turn in range(max(map(len, found.values())))

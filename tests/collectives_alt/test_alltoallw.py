@@ -115,7 +115,8 @@ def test_errors_are_found(build: Build, tmp_path: Path, error: str) -> None:
     assert text.count(right) == 1
     source, program = tmp_path / "everyone.c", tmp_path / "planted"
     source.write_text(text.replace(right, wrong))
-    files = [str(HERE / "alltoallw.c"), str(HERE / "draw.c"), str(source)]
+    parts = ("alltoallw.c", "typed_blocks.c", "draw.c")
+    files = [*(str(HERE / part) for part in parts), str(source)]
     archive = str(build.folder / "libcollectives-alt.a")
     words = ["mpicc", *FLAGS, *FOLDERS, *files, archive, "-lm", "-o", str(program)]
     subprocess.run(words, check=True, timeout=120)
