@@ -288,9 +288,7 @@ class Starter:
     def _spared(self, text: str, extra: dict[str, str]) -> dict[str, str]:
         """`extra` with what a start by choice adds; to count messages takes another choice."""
         choice = {} if self._counts_messages(extra) else self._choice
-        # Ranks that stay alive take plans with knobs and plans without.
-        needs_tools = "\nconfig " in text or self._panel is not None
-        return choice | extra | ({} if needs_tools else {MPI_T: "none"})
+        return choice | extra | ({} if "\nconfig " in text else {MPI_T: "none"})
 
     def _counts_messages(self, extra: Mapping[str, str]) -> bool:
         if not isinstance(self.family, CountsMessages) or not self.family.counting:
