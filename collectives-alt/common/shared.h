@@ -26,7 +26,7 @@ enum {
     PL_STEP_BYTES = 16384,      /* the most of a step */
     PL_RING_BYTES = 2097152,    /* of steps of more than PL_FEW_BYTES, with up to four ranks */
     PL_FEW_RING_BYTES = 524288, /* of shorter ones, and of the others with 16 ranks or more */
-    PL_FEW_BYTES = 1024,        /* up to here steps stand close together */
+    PL_FEW_BYTES = 512,         /* up to here steps stand close together */
     PL_GAP_FEW = 256,   /* bytes after such a step, so that no reader prefetches the next one */
     PL_GAP = 1152,      /* after a longer step; it also keeps steps off the same cache sets */
     PL_LINE_BYTES = 48, /* the most that stands beside a number; aligned for every type */
