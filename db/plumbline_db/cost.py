@@ -43,7 +43,7 @@ class Spent(Record, frozen=True):
 
 
 class LaunchCost(Record, frozen=True):
-    """Of one launch, in seconds: what it took to start and to end (None: its ranks were alive
+    """The seconds of one launch: what it took to start and to end (None: its ranks were alive
     already), and to measure, checks apart; of each case that it timed, by its number in the plan,
     how many samples and their median."""
 
@@ -160,7 +160,7 @@ def cost(db: Statements, campaign: str) -> Cost:
 
 
 def starts(db: Statements, campaign: str) -> int:
-    """How many times the launches of a campaign have started ranks; the others found them alive."""
+    """Count the launches of a campaign that have started ranks; the others found them alive."""
     ((number,),) = db.rows(
         """SELECT count(*) FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.visit <= 1

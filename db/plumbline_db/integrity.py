@@ -43,7 +43,7 @@ def problems_of_form(db: Statements) -> list[str]:
 
 
 def problems_of_pages(db: Statements) -> list[str]:
-    """Those of the file as SQLite has it, whatever its tables are."""
+    """Find the damage of the file as SQLite has it, whatever its tables are."""
     return _problems(db, _pages, _length, _empty_pages)
 
 

@@ -82,7 +82,7 @@ class _Cell(msgspec.Struct, frozen=True):
 
 
 class _Allowance(msgspec.Struct, frozen=True):
-    """What the samples of a case in a block may be. `checked`: the start scheme leaves out some.
+    """The limits of the samples of a case in a block. `checked`: the start scheme leaves out some.
     `reps_of_mean`: a sample is the mean of so many calls; 0: it is one call."""
 
     warmups: int

@@ -103,7 +103,7 @@ def app(
         return frame.error(request, 503, "the database cannot be read; the log says why\n")
 
     def explained(request: Request, error: Exception) -> Response:
-        """With the reason, in which the file has no path: pages are for everybody."""
+        """Answer with the reason, in which the file has no path: pages are for everybody."""
         _log.warning("%s", error)
         text = str(error).replace(str(db_path.absolute()), "the database")
         return frame.error(request, 409 if isinstance(error, NotJoinedError) else 503, f"{text}\n")

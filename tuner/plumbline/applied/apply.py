@@ -23,7 +23,7 @@ from plumbline_exporters.bundle import Bundle, choice
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """What is asked for. `environment` is that of the person who asks; `instead`: the command that
+    """A request. `environment` is that of the person who asks; `instead`: the command that
     starts a program with these winners where no file can apply them."""
 
     source: Source

@@ -35,8 +35,8 @@ class Ran(msgspec.Struct, frozen=True):
 
 
 class Manner(msgspec.Struct, frozen=True):
-    """How launches are made, whatever they measure. `wait_for_quiet`: the machine must be left
-    alone by others; `fresh_launches`: no ranks stay alive between launches."""
+    """The way in which launches are made, whatever they measure. `wait_for_quiet`: the machine must
+    be left alone by others; `fresh_launches`: no ranks stay alive between launches."""
 
     wait_for_quiet: bool = False
     fresh_launches: bool = False

@@ -48,8 +48,8 @@ class KeepsRanks(Launcher, Protocol):
 
 
 class Experiment(msgspec.Struct, frozen=True):
-    """What launches are samples of. None of them visits a member that another one has visited,
-    unless there are `most_members` (0: no limit) with its key already."""
+    """The experiment that launches are samples of. None of them visits a member that another one
+    has visited, unless there are `most_members` (0: no limit) with its key already."""
 
     name: str = ""
     most_members: int = 0
@@ -143,7 +143,7 @@ class Panel:
     @property
     def members(self) -> list[Member]:
         """Living members, in the order in which they were started."""
-        for member in [one for one in self._members if not one.responder.is_alive]:
+        for member in list(filter(_has_ended, self._members)):
             self._end(member)
         return list(self._members)
 
@@ -178,8 +178,9 @@ class Panel:
 
     def end(self, name: str) -> None:
         """Ends a member whose state is in doubt."""
-        for member in [one for one in self._members if one.name == name]:
-            self._end(member)
+        for member in list(self._members):
+            if member.name == name:
+                self._end(member)
 
     def close(self) -> None:
         """Ends all members: all are asked before the first one is waited for."""
@@ -224,7 +225,7 @@ class Panel:
             self._end(min(self._members, key=lambda member: member.last_use))
 
     def _has_room(self, ranks: int) -> bool:
-        """Whether one more member, as large as the largest one, is within the bounds."""
+        """Return whether one more member, as large as the largest one, is within the bounds."""
         taken = sum(member.bytes for member in self._members)
         more = max(member.bytes for member in self._members)
         most = self._most_bytes
@@ -239,31 +240,35 @@ class Panel:
         member.close()
 
 
+def _has_ended(member: Member) -> bool:
+    return not member.responder.is_alive
+
+
 def is_doubtful(records: Sequence[ProbeRecord]) -> bool:
-    """Whether a call went wrong, so that later calls of the same ranks prove nothing."""
+    """Return whether a call went wrong, so that later calls of the same ranks prove nothing."""
     checks = (record for record in records if isinstance(record, Check))
     return any(check.outcome in ("wrong", "error") for check in checks)
 
 
 def _has_begun(job: Job) -> bool:
-    """Whether the probe has written records of the plan, whole or not."""
+    """Return whether the probe has written records of the plan, whole or not."""
     records = job.folder / RECORDS
     return records.exists() or records.with_name(f"{RECORDS}.part").exists()
 
 
 def _contents(text: str) -> dict[str, str]:
     """Digests of the files that `text` names, and of those that these name."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     texts = [text]
     while texts:
         for name in _NAMED_FILE.findall(texts.pop()):
-            if name in found or not os.path.isfile(name):
+            if name in digests or not os.path.isfile(name):
                 continue
             try:
                 contents = Path(name).read_bytes()
             except OSError:  # the library will not read it either
                 continue
-            found[name] = hashlib.sha256(contents).hexdigest()
+            digests[name] = hashlib.sha256(contents).hexdigest()
             if len(contents) <= _MOST_TEXT_BYTES and b"\0" not in contents:
                 texts.append(contents.decode(errors="replace"))
-    return found
+    return digests

@@ -85,8 +85,8 @@ def field(
         if variant.function == function and variant.kind != "naive"
         for spec in variant.specs(size, nprocs)
     ]
-    cold = [one for one in library if candidate_space.is_cold(function, one)]
-    return Field([one for one in library if one not in cold], ours, cold)
+    cold = [candidate for candidate in library if candidate_space.is_cold(function, candidate)]
+    return Field([candidate for candidate in library if candidate not in cold], ours, cold)
 
 
 def plan_of(settings: Settings, data: Data, switch: str) -> Plan:
@@ -147,7 +147,7 @@ def find(
 
 
 class _Race(msgspec.Struct):
-    """How the candidates of one function are measured; a launch as a whole has one of the `cold`
+    """The measurement of the candidates of one function; a launch as a whole has one of the `cold`
     ones."""
 
     store: LaunchStore
@@ -167,7 +167,7 @@ class _Race(msgspec.Struct):
             if candidate not in self.cold
         )
         started = dict.fromkeys(chain(*entries.values()))
-        settings = [one.configuration for one in started if one in self.cold]
+        settings = [entrant.configuration for entrant in started if entrant in self.cold]
         lines = side_by_side.run(
             self.store,
             msgspec.structs.replace(self.plan, cases=cases),

@@ -13,12 +13,12 @@ _CONTROL_GROUP = Path("/sys/fs/cgroup")
 def available() -> int:
     """Bytes that processes can still get: of the host, and of the control group where it has a
     limit."""
-    found = _of_table(Path("/proc/meminfo"), "MemAvailable:")
+    free = _of_table(Path("/proc/meminfo"), "MemAvailable:")
     limit = _CONTROL_GROUP / "memory.max"
     with contextlib.suppress(OSError, ValueError):
-        left = int(limit.read_text()) - int((_CONTROL_GROUP / "memory.current").read_text())
-        found = min(found, max(0, left))
-    return found
+        of_group = int(limit.read_text()) - int((_CONTROL_GROUP / "memory.current").read_text())
+        free = min(free, max(0, of_group))
+    return free
 
 
 def of_process(pid: int) -> int:
@@ -31,7 +31,7 @@ def of_process(pid: int) -> int:
 
 
 def shared_is_half_empty() -> bool:
-    """Whether half of the memory that processes may share by name is free."""
+    """Return whether half of the memory that processes may share by name is free."""
     try:
         facts = os.statvfs(_SHARED)
     except OSError:

@@ -91,18 +91,18 @@ class Responder:
         self._read = b""
         self._in_request = True
         self._send(request)
-        found, timed_out = self._await_answer(deadline)
-        if found is None:
+        match, timed_out = self._await_answer(deadline)
+        if match is None:
             process.end_session(self._process)
             self._drain()
             self._in_request = False
             return Reply(None, timed_out, self._stdout(b""), self._stderr(stderr_start, b""))
-        line = found[0]
+        line = match[0]
         stop = time.monotonic() + _STDERR_SECONDS
         while line not in self._since(stderr_start) and time.monotonic() < stop:
             time.sleep(_PAUSE_SECONDS)
         self._in_request = False
-        return Reply(int(found[1]), False, self._stdout(line), self._stderr(stderr_start, line))
+        return Reply(int(match[1]), False, self._stdout(line), self._stderr(stderr_start, line))
 
     def await_end(self, seconds: float) -> None:
         """Waits for a process that has announced its end, and ends what is left of its session."""
@@ -151,16 +151,16 @@ class Responder:
         if self._told is not None:
             poll.register(self._told, select.POLLIN)
         while True:
-            left = deadline - time.monotonic()
-            if left <= 0:
+            seconds = deadline - time.monotonic()
+            if seconds <= 0:
                 return None, True
-            wait = left if self._told is not None else min(left, _LOOK_SECONDS)
+            wait = seconds if self._told is not None else min(seconds, _LOOK_SECONDS)
             ready = {descriptor for descriptor, _ in poll.poll(wait * 1000 + 1)}
             if self._output in ready:
                 part = os.read(self._output, 65536)
                 self._read += part
-                if found := self._pattern.search(self._read):
-                    return found, False
+                if match := self._pattern.search(self._read):
+                    return match, False
                 if not part:
                     return None, False
             elif self._told in ready or self._process.poll() is not None:

@@ -31,10 +31,10 @@ def descendants(ancestor: int) -> list[int]:
     children: dict[int, list[int]] = {}
     for pid, fields in _processes():
         children.setdefault(int(fields[1]), []).append(pid)
-    found = list(children.get(ancestor, ()))
-    for pid in found:
-        found += children.get(pid, ())
-    return found
+    pids = list(children.get(ancestor, ()))
+    for pid in pids:
+        pids += children.get(pid, ())
+    return pids
 
 
 def processor_seconds(session: int) -> float:
