@@ -3,7 +3,8 @@
  *
  * Source: Sanders, Speck, Traeff, Parallel Computing 35(12), 2009 (two trees for broadcast and
  * reduction).
- * Cost for m segments a half: about 2 (2 log2 p + m) (a + n/2m b) + 2 (log2 p + m) n/2m g.
+ * Cost for m segments a half: about 4 (log2 p + m) (a + n/2m b) + 2 (log2 p + m) n/2m g: a rank
+ * receives each half twice, up and down.
  * Restrictions: MPI's own operations, since the vector is cut; they commute, as the trees ask.
  * Parameter: segment_bytes.
  * Messages: one a segment up and one down from and to every rank but 0, on the private

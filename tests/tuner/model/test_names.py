@@ -46,6 +46,15 @@ def test_every_variant_is_in_the_catalogue() -> None:
     assert not [one for one in algorithms if one.sends_as and one.schedule]
 
 
+WITHOUT_MODEL = re.compile(r".*_(as_\w+|shared_memory|hierarchical\w*|node_aware|multileader)")
+"""Names of mock-ups, and of variants in shared memory or for nodes (docs/design/explain.md)."""
+
+
+def test_every_other_variant_has_a_model() -> None:
+    named = {name for variants in names().variants.values() for name in variants}
+    assert VARIANTS - named == {name for name in VARIANTS if WITHOUT_MODEL.fullmatch(name)}
+
+
 def test_families_with_names_of_algorithms_have_schedules() -> None:
     found = {
         space.family

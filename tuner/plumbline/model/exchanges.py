@@ -8,6 +8,7 @@ import math
 from .costs import Cost, Messages, cost
 from .schedules import (
     BRUCK,
+    CIRCULANT,
     JEAUGEY,
     PJESIVAC,
     RUEFENACHT,
@@ -27,6 +28,14 @@ CHEN = (
     "J. Chen et al., Performance evaluation of Allgather algorithms on terascale Linux cluster "
     "with Fast Ethernet, HPC Asia 2005"
 )
+TUNA = (
+    "K. Fan, J. Domke, S. Ba, S. Kumar, Configurable non-uniform all-to-all algorithms, HPDC 2025"
+)
+MELLOR = (
+    "J. M. Mellor-Crummey, M. L. Scott, Algorithms for scalable synchronization on shared-memory "
+    "multiprocessors, ACM Trans. Computer Systems 9, 1991"
+)
+PIECE_BYTES = 32768  # of the ring of allgatherv_adaptive
 HENSGEN = (
     "D. Hensgen, R. Finkel, U. Manber, Two algorithms for barrier synchronization, Int. J. "
     "Parallel Programming 17, 1988"
@@ -97,6 +106,29 @@ def pieces_allgather(shape: Shape) -> Cost:
     return cost(Messages((shape.nprocs - 1) * pieces, shape.block / pieces))
 
 
+@schedule("circulant", "MPI_Allgatherv", source=CIRCULANT)
+def circulant_allgather(shape: Shape) -> Cost:
+    """pieces of all parts on a circulant graph, in the fewest rounds; one piece: Bruck's rounds"""
+    if shape.segments == 1:
+        return bruck_allgather(Shape(shape.nprocs, shape.bytes))
+    return cost(Messages(shape.levels + shape.segments - 1, shape.segment))
+
+
+@schedule("by_volume", "MPI_Allgatherv", source=f"{BRUCK}; {THAKUR}")
+def chosen_allgather(shape: Shape) -> Cost:
+    """Bruck's algorithm for few bytes, a ring of pieces for many"""
+    if shape.bytes < shape.limit_bytes:
+        return bruck_allgather(shape)
+    return pieces_allgather(Shape(shape.nprocs, shape.bytes, segment_bytes=PIECE_BYTES))
+
+
+@schedule("gather_send", "MPI_Allgather", source="a message to rank 0 and one back for each rank")
+def manual_allgather(shape: Shape) -> Cost:
+    """all blocks to rank 0, which sends all of them to one rank after the other"""
+    others = shape.nprocs - 1
+    return cost(Messages(others, shape.block), Messages(others, shape.bytes, "out"))
+
+
 @schedule("flood", *ALLGATHER, *ALLTOALL, source=THAKUR)
 def flood(shape: Shape) -> Cost:
     """every rank sends to every other, all at once"""
@@ -127,6 +159,16 @@ def bruck_alltoall(shape: Shape) -> Cost:
     return cost(*messages)
 
 
+@schedule("tuna", "MPI_Alltoallv", source=TUNA)
+def tuna_alltoall(shape: Shape) -> Cost:
+    """short blocks by the digits of their distance with their lengths, long ones directly"""
+    if shape.limit_bytes and shape.block > shape.limit_bytes:
+        empty = Shape(shape.nprocs, 4.0 * shape.nprocs, radix=shape.radix)
+        return bruck_alltoall(empty) + flood(shape)
+    more = shape.bytes + 4 * shape.nprocs
+    return bruck_alltoall(Shape(shape.nprocs, more, radix=shape.radix))
+
+
 # --- Barrier: messages without content -----------------------------------------------------------
 
 
@@ -141,6 +183,17 @@ def linear_barrier(shape: Shape) -> Cost:
 def tree_barrier(shape: Shape) -> Cost:
     """binomial tree, up and down"""
     return cost(Messages(2 * shape.levels, 0.0))
+
+
+@schedule("k_ary", "MPI_Barrier", source=MELLOR)
+def k_ary_barrier(shape: Shape) -> Cost:
+    """k-ary tree, up and down"""
+    ranks, depth, children = 1, 0, max(1, shape.radix)
+    while ranks < shape.nprocs:
+        ranks, depth = children * ranks + 1, depth + 1
+    children = min(children, shape.nprocs - 1)
+    down = Messages(children, 0.0, "out", rounds=depth)
+    return cost(Messages(children * depth, 0.0), down)
 
 
 @schedule("double_ring", "MPI_Barrier", source=PJESIVAC)

@@ -24,6 +24,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     chains: list[str]
     window: list[str]
     blocks: list[str]
+    limit_bytes: list[str]
 
 
 class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,6 +13,7 @@ from .schedules import (
     JEAUGEY,
     PJESIVAC,
     RUEFENACHT,
+    SANDERS,
     THAKUR,
     Shape,
     aggregated,
@@ -108,6 +109,19 @@ def binary_reduce(shape: Shape) -> Cost:
     return _each(Messages(2 * binary_steps(shape), shape.segment))
 
 
+@schedule("two_trees", "MPI_Reduce", source=SANDERS)
+def two_trees_reduce(shape: Shape) -> Cost:
+    """segments of each half of the vector up a binary tree of its own"""
+    segments, each = _of_halves(shape)
+    return _each(Messages(2, each, "in", rounds=shape.levels + segments - 1))
+
+
+def _of_halves(shape: Shape) -> tuple[int, float]:
+    """How many segments a half of the vector has, and their bytes."""
+    half = Shape(shape.nprocs, shape.bytes / 2, segment_bytes=shape.segment_bytes)
+    return half.segments, half.segment
+
+
 @schedule("rabenseifner", "MPI_Reduce", source=RABENSEIFNER)
 def rabenseifner_reduce(shape: Shape) -> Cost:
     """reduce-scatter by recursive halving, then a binomial gather"""
@@ -165,6 +179,14 @@ def tree_allreduce(shape: Shape) -> Cost:
     if shape.radix == 2:
         return binomial_reduce(shape) + binomial_bcast(shape)
     return knomial_reduce(shape) + knomial_bcast(shape)
+
+
+@schedule("two_trees", "MPI_Allreduce", source=SANDERS)
+def two_trees_allreduce(shape: Shape) -> Cost:
+    """segments of each half of the vector up and down a binary tree of its own"""
+    segments, each = _of_halves(shape)
+    down = Messages(2, each, "out", rounds=shape.levels + segments - 1)
+    return two_trees_reduce(shape) + cost(down)
 
 
 @schedule("recursive_multiplying", "MPI_Allreduce", source=RUEFENACHT)

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .costs import Cost, Messages, cost
+from .costs import Cost, Flood, Messages, cost
 from .schedules import (
     CHAN,
+    CIRCULANT,
     PJESIVAC,
+    SANDERS,
     THAKUR,
     Shape,
     binary_steps,
@@ -20,8 +22,13 @@ from .schedules import (
 
 SCATTER = ("MPI_Scatter", "MPI_Scatterv")
 GATHER = ("MPI_Gather", "MPI_Gatherv")
-CIRCULANT = (
-    "J. L. Träff, Fast(er) construction of round-optimal n-block broadcast schedules, CLUSTER 2022"
+
+GRACEFUL = (
+    "J. L. Träff, Hierarchical gather/scatter algorithms with graceful degradation, IPDPS 2004"
+)
+WEIGHTED = (
+    "J. L. Träff, Practical, linear-time, fully distributed algorithms for irregular gather and "
+    "scatter, EuroMPI 2017; " + GRACEFUL
 )
 
 # --- Bcast: the whole vector to every rank ------------------------------------------------------
@@ -62,6 +69,13 @@ def chain_bcast(shape: Shape) -> Cost:
 def binary_bcast(shape: Shape) -> Cost:
     """segments down a binary tree: two messages a level"""
     return cost(Messages(2, shape.segment, "out", rounds=binary_steps(shape)))
+
+
+@schedule("two_trees", "MPI_Bcast", source=SANDERS)
+def double_tree_bcast(shape: Shape) -> Cost:
+    """segments down two binary trees in turn"""
+    first = Messages(2, shape.segment, "out", rounds=shape.levels)
+    return cost(first, Messages(shape.segments - 1, shape.segment, "both"))
 
 
 @schedule("circulant", "MPI_Bcast", source=CIRCULANT)
@@ -148,6 +162,47 @@ def knomial_scatter(shape: Shape) -> Cost:
 def knomial_gather(shape: Shape) -> Cost:
     """k-nomial tree"""
     return cost(*(Messages(many, size, "in") for many, size in _children(shape)))
+
+
+@schedule("bundled_tree", *SCATTER, source=GRACEFUL)
+def bundled_scatter(shape: Shape) -> Cost:
+    """bundles of short blocks down k-nomial trees, long blocks directly"""
+    return cost(_bundles(shape, "out")) + knomial_scatter(_bundle(shape))
+
+
+@schedule("bundled_tree", *GATHER, source=GRACEFUL)
+def bundled_gather(shape: Shape) -> Cost:
+    """bundles of short blocks up k-nomial trees, one after the other; long blocks directly"""
+    tree = (Messages(many, size) for many, size in _children(_bundle(shape)))
+    return cost(_bundles(shape, "in"), *tree)
+
+
+@schedule("weighted_tree", *SCATTER, source=WEIGHTED)
+def weighted_scatter(shape: Shape) -> Cost:
+    """a search for the tree that follows the volumes, then bundles down the tree"""
+    search = cost(Messages(shape.levels, 8.0))
+    return search + cost(_bundles(shape, "out")) + binomial_scatter(_bundle(shape))
+
+
+@schedule("weighted_tree", *GATHER, source=WEIGHTED)
+def weighted_gather(shape: Shape) -> Cost:
+    """a search for the tree that follows the volumes, then bundles up the tree"""
+    search = cost(Messages(shape.levels, 8.0))
+    return search + cost(_bundles(shape, "in")) + binomial_gather(_bundle(shape))
+
+
+def _bundle(shape: Shape) -> Shape:
+    """The ranks, and bytes, of one bundle, or of all where they fit into one."""
+    ranks = shape.nprocs
+    if shape.limit_bytes and shape.bytes > shape.limit_bytes:
+        ranks = max(1, min(ranks, int(shape.limit_bytes / shape.block)))
+    return Shape(ranks, ranks * shape.block, radix=shape.radix)
+
+
+def _bundles(shape: Shape, way: Flood) -> Messages:
+    """The messages between the root and other bundles than its own."""
+    ranks = _bundle(shape).nprocs
+    return Messages(-(-shape.nprocs // ranks) - 1, ranks * shape.block, way)
 
 
 def _children(shape: Shape) -> Iterator[tuple[int, float]]:

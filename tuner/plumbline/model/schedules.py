@@ -36,6 +36,13 @@ RUEFENACHT = (
     "M. Ruefenacht, M. Bull, S. Booth, Generalisation of recursive doubling for AllReduce, "
     "Parallel Computing 69, 2017"
 )
+SANDERS = (
+    "P. Sanders, J. Speck, J. L. Träff, Two-tree algorithms for full bandwidth broadcast, "
+    "reduction and scan, Parallel Computing 35, 2009"
+)
+CIRCULANT = (
+    "J. L. Träff, Fast(er) construction of round-optimal n-block broadcast schedules, CLUSTER 2022"
+)
 BRUCK = (
     "J. Bruck et al., Efficient algorithms for all-to-all communications in multiport "
     "message-passing systems, IEEE Trans. Parallel and Distributed Systems 8, 1997"
@@ -45,7 +52,8 @@ BRUCK = (
 class Shape(msgspec.Struct, frozen=True):
     """What is computed: `bytes` is the volume (docs/plan-and-records.md), on `nprocs` ranks.
     `segment_bytes` 0: whole messages. `radix` of trees; `chains` below the root; `window`: messages
-    that a rank has under way at a time (0: all); `blocks`: the most that a message has (0: all)."""
+    that a rank has under way at a time (0: all); `blocks`: the most that a message has (0: all);
+    `limit_bytes`: blocks, or volumes, of more bytes take another way (0: none do)."""
 
     nprocs: int
     bytes: float
@@ -54,6 +62,7 @@ class Shape(msgspec.Struct, frozen=True):
     chains: int = 4
     window: int = 0
     blocks: int = 0
+    limit_bytes: int = 0
 
     @property
     def block(self) -> float:
