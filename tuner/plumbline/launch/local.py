@@ -44,10 +44,10 @@ class Local:
     alone = staticmethod(here)
 
     def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
-        words, environment = self.command(family, installation, job)
+        words, environment = self.start_command(family, installation, job)
         return process.run(words, timeout_seconds=job.timeout_seconds, environment=environment)
 
-    def command(
+    def start_command(
         self, family: Family, installation: Installation, job: Job
     ) -> tuple[list[str], dict[str, str]]:
         words = [str(installation.mpirun), *family.words(job.placement), *job.program]

@@ -40,7 +40,7 @@ class KeepsRanks(Launcher, Protocol):
     """A launcher whose ranks can stay alive: its mpirun runs here as long as they do, and hands its
     standard input to rank 0."""
 
-    def command(
+    def start_command(
         self, family: Family, installation: Installation, job: Job
     ) -> tuple[list[str], dict[str, str]]:
         """The command line that starts the ranks of `job`, and its whole environment."""
@@ -201,7 +201,7 @@ class Panel:
         """A digest of all that the processes of a member read when they start: the command line,
         the environment, and the contents of the files that variables beyond a clean environment
         name. The folder of the launch (TMPDIR) is left out."""
-        words, environment = self._launcher.command(self._family, self._installation, job)
+        words, environment = self._launcher.start_command(self._family, self._installation, job)
         own = {name: value for name, value in environment.items() if value != str(job.folder)}
         files = _contents(" ".join(job.extra.values()))
         parts = (words, sorted(own.items()), sorted(files.items()))
@@ -211,7 +211,7 @@ class Panel:
         self._make_room(job.placement.nprocs)
         with contextlib.ExitStack() as closing:
             folder = closing.enter_context(self._launcher.folder(job.id))
-            words, environment = self._launcher.command(
+            words, environment = self._launcher.start_command(
                 self._family, self._installation, msgspec.structs.replace(job, folder=folder)
             )
             responder = Responder(words, environment, _ANSWER, _END)

@@ -66,6 +66,9 @@ def _power(shape: Shape) -> Shape:
 # --- Reduce ---------------------------------------------------------------------------------------
 
 
+OPEN_BYTES = 65536  # of messages that a rank receives ahead (common/incoming.h)
+
+
 @schedule("linear", "MPI_Reduce", source=PJESIVAC)
 def linear_reduce(shape: Shape) -> Cost:
     """the root receives from one rank after the other, and adds"""
@@ -86,9 +89,11 @@ def binomial_reduce(shape: Shape) -> Cost:
 
 @schedule("knomial", "MPI_Reduce", source="the binomial tree's, with k - 1 children a level")
 def knomial_reduce(shape: Shape) -> Cost:
-    """k-nomial tree"""
-    rounds = levels(shape.nprocs, shape.radix) * (shape.radix - 1)
-    return _each(Messages(rounds * shape.segments, shape.segment))
+    """k-nomial tree; a rank receives short vectors of its children at the same time"""
+    rounds, children = levels(shape.nprocs, shape.radix) * shape.segments, shape.radix - 1
+    if 2 * shape.segment <= OPEN_BYTES:
+        return _each(Messages(children, shape.segment, "in", rounds=rounds))
+    return _each(Messages(rounds * children, shape.segment))
 
 
 @schedule("pipeline", "MPI_Reduce", source=PJESIVAC)
