@@ -7,8 +7,8 @@
  * that run wraps around; for a non-commutative operation the tree's root is rank 0, which sends
  * the result on.
  * Messages: one from every rank but the root, on the private communicator.
- * Scratch: on inner ranks messages of up to 64 KiB, or one, that are open; the sum on all of them but
- * the root; one more vector in place if the operation is not commutative. */
+ * Scratch: on inner ranks messages of up to 64 KiB, or one, that are open; the sum on all of
+ * them but the root; one more vector in place if the operation is not commutative. */
 #include "incoming.h"
 #include "parameters.h"
 #include "reductions.h"

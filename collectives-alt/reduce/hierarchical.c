@@ -7,8 +7,8 @@
  * Restrictions: the operation must be commutative: trees begin at the root, and nodes may have any
  * ranks.
  * Messages: one from every rank but the root, on the private communicator.
- * Scratch: on inner ranks messages of up to 64 KiB, or one, that are open; the sum on all of them but
- * the root; one vector to copy a derived type. */
+ * Scratch: on inner ranks messages of up to 64 KiB, or one, that are open; the sum on all of
+ * them but the root; one vector to copy a derived type. */
 #include "incoming.h"
 #include "parameters.h"
 #include "teams.h"
