@@ -13,12 +13,7 @@
 #include <unistd.h>
 
 /* What a process shares at most: parts of its own, in bytes. */
-enum { MOST_BYTES = 64 << 20 };
-/* What rings of long steps take on a node, unless they would have less than PL_FEW_RING_BYTES. A
- * ring of 2 MiB is longer than a core's cache of level 2: where the ring stays in the caches of its
- * readers, a stream of Bcasts of 32 KiB takes three times as long (two cores of AMD EPYC). Steps of
- * up to PL_FEW_BYTES are five times as slow in such a ring. */
-enum { NODE_BYTES = 8 << 20, PAGE_BYTES = 4096 };
+enum { MOST_BYTES = 32 << 20 };
 /* Looks before MPI gets a turn, some microseconds, and how often it gets one from then on; looks
  * before the processor is given to others. */
 enum { LOOKS = 100, PROGRESS_EVERY = 32, LOOKS_BEFORE_YIELD = 1000 };
@@ -112,40 +107,6 @@ static int count_cores(const struct pl_shared *shared)
     return count;
 }
 
-static unsigned log2_of(unsigned value)
-{
-    return 31 - (unsigned)__builtin_clz(value);
-}
-
-/* Equal on all ranks of a node. */
-static void size_rings(struct pl_shared *shared)
-{
-    unsigned ring = PL_RING_BYTES;
-    while (ring > PL_FEW_RING_BYTES && ring > NODE_BYTES / (unsigned)shared->p)
-        ring /= 2;
-    shared->lines.shift = log2_of(PL_LINES / PL_SEGMENTS);
-    shared->few.shift = log2_of(PL_FEW_RING_BYTES / PL_SEGMENTS);
-    shared->ring.shift = log2_of(ring / PL_SEGMENTS);
-}
-
-/* The first use of a page takes as long as some calls: here, and not in the first calls. Each rank
- * makes the pages that it writes, and then finds those of the others. */
-static void touch_own(const struct pl_shared *shared)
-{
-    struct pl_shared_part *part = &shared->parts[shared->rank];
-    const size_t used = (size_t)PL_SEGMENTS << shared->ring.shift;
-    for (size_t at = 0; at < PL_FEW_RING_BYTES + used; at += PAGE_BYTES)
-        *(volatile char *)(part->few + at) = 0;
-}
-
-static void touch_others(const struct pl_shared *shared)
-{
-    const size_t used = (size_t)PL_SEGMENTS << shared->ring.shift;
-    for (int rank = 0; rank < shared->p; rank++)
-        for (size_t at = 0; at < PL_FEW_RING_BYTES + used; at += PAGE_BYTES)
-            (void)*(volatile char *)(shared->parts[rank].few + at);
-}
-
 /* All ranks of a node have the memory of its first one: it has the number that this rank drew. */
 static int share(MPI_Comm comm, const struct pl_nodes *nodes, int rank, bool may,
                  struct pl_shared *shared, struct offer *offers, bool *good)
@@ -166,16 +127,12 @@ static int share(MPI_Comm comm, const struct pl_nodes *nodes, int rank, bool may
     if (mine_good)
         note_cores(&shared->parts[shared->rank]);
     PL_TRY(PMPI_Allreduce(&mine_good, &all, 1, MPI_INT, MPI_MIN, comm));
-    if (all) {
+    if (all)
         shared->crowded = count_cores(shared) < shared->p;
-        touch_own(shared);
-    }
     /* All have seen the number, and nobody waits for a step before it is gone. */
     if (all && shared->rank == 0)
         atomic_store(&shared->parts->written, 0);
     PL_TRY(PMPI_Barrier(comm));
-    if (all)
-        touch_others(shared);
     *good = all;
 out:
     if (file >= 0)
@@ -212,7 +169,6 @@ static int make_shared(MPI_Comm comm, struct pl_kept *kept)
         shared->rank++;
     shared->is_whole = nodes->count == 1;
     shared->comm = comm;
-    size_rings(shared);
     shared->length = (size_t)shared->p * (size_t)bytes;
     rc = share(comm, nodes, kept->rank, may, shared, offers, &good);
     if (good)

@@ -4,10 +4,10 @@
  * spaces", Cluster Computing 17, 2014; Graham, Shipman, "MPI support for multi-core architectures:
  * optimized shared memory collectives", EuroPVM/MPI 2008.
  *
- * Each rank has a part that only it writes: two counters, each on a cache line of its own, and
- * three rings. A collective is a sequence of steps, the same on all ranks. In a step some ranks
- * write up to PL_STEP_BYTES where the rings go on, and others read this in place. Small amounts
- * stand beside their step's number on one cache line.
+ * Each rank has a part that only it writes: two counters, each on a cache line of its own, and two
+ * rings. A collective is a sequence of steps, the same on all ranks. In a step some ranks write up
+ * to PL_STEP_BYTES where the rings go on, and others read this in place. Small amounts stand beside
+ * their step's number on one cache line.
  *
  * A rank may run ahead of slow readers by seven eighths of a ring: only where a ring enters its
  * next eighth, a writer waits until all have read what stood there. */
@@ -17,19 +17,17 @@
 #include "tools.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 enum {
-    PL_SEGMENTS = 8,            /* of a ring */
-    PL_STEP_BYTES = 16384,      /* the most of a step */
-    PL_RING_BYTES = 2097152,    /* of steps of more than PL_FEW_BYTES, with up to four ranks */
-    PL_FEW_RING_BYTES = 524288, /* of shorter ones, and of the others with 16 ranks or more */
-    PL_FEW_BYTES = 512,         /* up to here steps stand close together */
-    PL_GAP_FEW = 256,   /* bytes after such a step, so that no reader prefetches the next one */
-    PL_GAP = 1152,      /* after a longer step; it also keeps steps off the same cache sets */
-    PL_LINE_BYTES = 48, /* the most that stands beside a number; aligned for every type */
+    PL_SEGMENTS = 8,        /* of a ring */
+    PL_STEP_BYTES = 16384,  /* the most of a step */
+    PL_RING_BYTES = 524288, /* PL_SEGMENTS segments of three such steps */
+    PL_FEW_BYTES = 1024,    /* up to here steps stand close together */
+    PL_GAP_FEW = 256,       /* bytes after such a step, so that no reader prefetches the next one */
+    PL_GAP = 1152,          /* after a longer step; it also keeps steps off the same cache sets */
+    PL_LINE_BYTES = 48,     /* the most that stands beside a number; aligned for every type */
     PL_LINES = 256,
 };
 
@@ -45,17 +43,11 @@ struct pl_shared_part {
     _Alignas(128) _Atomic uint64_t read; /* up to this step the rank has read all that it reads */
     _Alignas(128) unsigned char cores[128]; /* bits: those on which the rank may run */
     _Alignas(128) struct pl_line lines[PL_LINES];
-    _Alignas(128) char few[PL_FEW_RING_BYTES];
     _Alignas(128) char ring[PL_RING_BYTES];
 } __attribute__((aligned(4096)));
 
-_Static_assert(offsetof(struct pl_shared_part, ring) ==
-                   offsetof(struct pl_shared_part, few) + PL_FEW_RING_BYTES,
-               "a step counts the bytes of both rings");
-
 /* Where a ring goes on; equal on all ranks. */
 struct pl_ring_state {
-    unsigned shift;             /* a segment has 2^shift units */
     size_t next;                /* the first free byte, or line */
     int segment;                /* of the last step */
     uint64_t last[PL_SEGMENTS]; /* the last step that was in each segment */
@@ -71,12 +63,12 @@ struct pl_shared {
     MPI_Comm comm;
     uint64_t number;   /* of the last step */
     uint64_t all_read; /* up to this step all ranks have read, as far as is known */
-    struct pl_ring_state lines, few, ring;
+    struct pl_ring_state lines, ring;
 };
 
 struct pl_shared_step {
     uint64_t number, must_be_read; /* the latter before this step is written */
-    size_t at; /* the number of the line, or bytes from the beginning of the first ring */
+    size_t at;
     bool small;
 };
 
@@ -111,21 +103,22 @@ static inline void pl_shared_await(const struct pl_shared *shared, const _Atomic
 /* Waits until all ranks have read up to a step. */
 void pl_shared_wait_for_readers(struct pl_shared *shared, uint64_t number);
 
-/* The next place in a ring for a step that takes `room` units of it. */
-static inline void pl_ring_next(struct pl_ring_state *ring, size_t room,
+/* The next place in a ring of `size` units for a step that takes `room` of them. */
+static inline void pl_ring_next(struct pl_ring_state *ring, size_t size, size_t room,
                                 struct pl_shared_step *step)
 {
+    const size_t segment_size = size / PL_SEGMENTS;
     size_t at = ring->next;
-    int segment = (int)(at >> ring->shift);
-    if (at + room > (size_t)(segment + 1) << ring->shift) {
+    int segment = (int)(at / segment_size);
+    if (at + room > (size_t)(segment + 1) * segment_size) {
         segment = (segment + 1) % PL_SEGMENTS;
-        at = (size_t)segment << ring->shift;
+        at = (size_t)segment * segment_size;
     }
     if (segment != ring->segment) {
         ring->last[ring->segment] = step->number - 1;
         ring->segment = segment;
     }
-    ring->next = (at + room) & (((size_t)PL_SEGMENTS << ring->shift) - 1);
+    ring->next = (at + room) % size;
     step->at = at;
     step->must_be_read = ring->last[segment];
 }
@@ -141,18 +134,13 @@ static inline size_t pl_step_room(size_t bytes)
 }
 
 /* Begins a step in which a rank writes up to `bytes`, equal on all ranks. */
-static inline PL_ALWAYS_INLINE struct pl_shared_step pl_step_begin(struct pl_shared *shared,
-                                                                   size_t bytes)
+static inline struct pl_shared_step pl_step_begin(struct pl_shared *shared, size_t bytes)
 {
     struct pl_shared_step step = {.number = ++shared->number, .small = bytes <= PL_LINE_BYTES};
-    if (step.small) {
-        pl_ring_next(&shared->lines, 1, &step);
-    } else if (bytes <= PL_FEW_BYTES) {
-        pl_ring_next(&shared->few, pl_step_room(bytes), &step);
-    } else {
-        pl_ring_next(&shared->ring, pl_step_room(bytes), &step);
-        step.at += PL_FEW_RING_BYTES;
-    }
+    if (step.small)
+        pl_ring_next(&shared->lines, PL_LINES, 1, &step);
+    else
+        pl_ring_next(&shared->ring, PL_RING_BYTES, pl_step_room(bytes), &step);
     return step;
 }
 
@@ -160,7 +148,7 @@ static inline void *pl_step_place(const struct pl_shared *shared, const struct p
                                   int rank)
 {
     struct pl_shared_part *part = &shared->parts[rank];
-    return step->small ? part->lines[step->at].bytes : part->few + step->at;
+    return step->small ? part->lines[step->at].bytes : part->ring + step->at;
 }
 
 /* Where this rank may write now. */

@@ -28,7 +28,6 @@
 
 /* What is in a function of its own costs a call that does not get there no registers. */
 #define PL_NOT_INLINE __attribute__((noinline))
-#define PL_ALWAYS_INLINE __attribute__((always_inline))
 
 enum pl_function {
 #define PL_FUNCTION(symbol, name) PL_FN_##symbol,
