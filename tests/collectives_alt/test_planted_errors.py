@@ -1,17 +1,19 @@
-"""Errors planted in bodies that variants share: the suite must find each of them. Errors of whole
-variants are in mutants.c."""
+"""Errors planted in bodies that variants share: the suite must find each of them, and the fuzzer
+those of functions that the suite leaves out. Errors of whole variants are in mutants.c."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from tests.collectives_alt.applications import Fuzzer, Outcome
 from tests.collectives_alt.programs import HERE, ROOM, UNDEFINED, Build, mpirun
+from tests.collectives_alt.started import forced
 from tests.collectives_alt.test_variants import GARBAGE
 
 pytestmark = [pytest.mark.mpi, pytest.mark.alone]
@@ -181,3 +183,83 @@ def test_nothing_is_found_where_nothing_is_planted(
     program = linked(build, suite, tmp_path / "two_trees.c")
     done = mpirun(5, program, "reduce_two_trees", env=GARBAGE, timeout=200)
     assert done.returncode == 0 and "\nok reduce_two_trees " in done.stdout, done.stdout
+
+
+# --- MPI_Alltoallw and neighbours ---
+
+FOR_THE_FUZZER = [
+    Planted(
+        "every typed block is sent from one place",
+        "common/everyone.c",
+        "call->sdispls[other],\n",
+        "call->sdispls[0],\n",
+        ["alltoallw_pairwise", "alltoallw_windowed"],
+    ),
+    Planted(
+        "neighbours are received in another order",
+        "common/neighbors.c",
+        "pl_from(call, i)",
+        "pl_from(call, neighbors->in - 1 - i)",
+        ["neighbor_allgather_linear", "neighbor_alltoall_linear"],
+    ),
+    Planted(
+        "the first block that comes from another node is left out",
+        "common/node_aware.c",
+        "t->routes->unit_of[i] < 0",
+        "t->routes->unit_of[i] <= 0",
+        ["neighbor_allgather_node_aware", "neighbor_alltoallv_node_aware:combined_bytes=100"],
+    ),
+]
+UNMEASURED = [
+    *("alltoallw_pairwise", "neighbor_allgather_node_aware"),
+    *("neighbor_allgatherv_node_aware:combined_bytes=100", "neighbor_alltoall_node_aware"),
+    "neighbor_alltoallv_node_aware",
+]
+
+
+def fuzzed(build: Build, source: Path, variant: str) -> Outcome:
+    """Return what the fuzzer sees of a variant, on nodes of two ranks, where this file takes the
+    place of the one of common/ in libplumbline.so."""
+    library = source.with_name("libplanted.so")
+    objects = build.preload.parent / "obj" / "preload"
+    own = objects / "common" / f"{source.stem}.o"
+    others = [str(one) for one in objects.rglob("*.o") if one != own]
+    made = ["-shared", "-fPIC", "-DPL_PRELOAD", str(source), str(HERE / "split_nodes.c"), *others]
+    words = ["mpicc", *FLAGS, *FOLDERS, *made, "-pthread", "-ldl", "-o", str(library)]
+    subprocess.run(words, check=True, timeout=120)
+    function = function_of(variant)
+    fuzzer = Fuzzer(calls=600, ranks=(5,), function=function)
+    planted = replace(build, preload=library)
+    return fuzzer.run(planted, source.parent, forced({function: variant}))
+
+
+def function_of(variant: str) -> str:
+    found = re.match("alltoallw|neighbor_[a-z]+", variant)
+    assert found is not None
+    return f"MPI_{found[0].capitalize()}"
+
+
+@pytest.mark.parametrize("error", FOR_THE_FUZZER, ids=[one.what for one in FOR_THE_FUZZER])
+def test_the_fuzzer_finds_it(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Planted
+) -> None:
+    monkeypatch.setenv("PL_TEST_PPN", "2")
+    text = (ROOM / error.where).read_text()
+    assert text.count(error.right) == 1
+    source = tmp_path / Path(error.where).name
+    source.write_text(text.replace(error.right, error.wrong))
+    for variant in error.names:
+        outcome = fuzzed(build, source, variant)
+        assert re.search(rf"^not ok {function_of(variant)}\b", "\n".join(outcome.wrong), re.M)
+        assert outcome.replaced == {variant.split(":")[0]}
+
+
+def test_the_fuzzer_finds_nothing_where_nothing_is_planted(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PL_TEST_PPN", "2")
+    shutil.copy(ROOM / "common" / "node_aware.c", tmp_path)
+    for variant in UNMEASURED:
+        outcome = fuzzed(build, tmp_path / "node_aware.c", variant)
+        assert outcome.wrong == ()
+        assert outcome.replaced == {variant.split(":")[0]}
