@@ -7,6 +7,7 @@ import logging
 import re
 import socket
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,12 +103,6 @@ def app(
         _log.warning("%s", error)
         return frame.error(request, 503, "the database cannot be read; the log says why\n")
 
-    def explained(request: Request, error: Exception) -> Response:
-        """Answer with the reason, in which the file has no path: pages are for everybody."""
-        _log.warning("%s", error)
-        text = str(error).replace(str(db_path.absolute()), "the database")
-        return frame.error(request, 409 if isinstance(error, NotJoinedError) else 503, f"{text}\n")
-
     def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
         detail = "there is no such page" if error.detail == "Not Found" else error.detail
@@ -125,8 +120,8 @@ def app(
         ],
         exception_handlers={
             PlumblineError: unavailable,
-            NotJoinedError: explained,
-            OtherSchemaError: explained,
+            NotJoinedError: partial(_explained, db_path),
+            OtherSchemaError: partial(_explained, db_path),
             HTTPException: refused,
         },
         middleware=[
@@ -137,6 +132,13 @@ def app(
     )
     served.state.links = [link for room in more for link in room.links]
     return served
+
+
+def _explained(db_path: Path, request: Request, error: Exception) -> Response:
+    """Return the reason without the path of the file: pages are for everybody."""
+    _log.warning("%s", error)
+    text = str(error).replace(str(db_path.absolute()), "the database")
+    return frame.error(request, 409 if isinstance(error, NotJoinedError) else 503, f"{text}\n")
 
 
 class _OwnNames:

@@ -1,4 +1,4 @@
-"""Whether launches that visit living ranks measure what launches of their own do: A/A by function
+"""Comparison of launches that visit living ranks with launches of their own: A/A by function
 and size, beside A/A of two launches of their own; and what both cost (docs/design/panel.md).
 
 A turn is a launch of each kind, in turning order. The ratio of a case is the median of its turns'
@@ -67,7 +67,7 @@ def rank_of_bound(count: int) -> int:
 
 
 def ratios(ours: Kind, theirs: Kind) -> Iterator[tuple[int, float, float, float]]:
-    """By case: the ratio, and its interval."""
+    """Return the ratio of each case, and its interval."""
     for case, values in sorted(ours.medians.items()):
         logs = sorted(
             math.log(mine / other) for mine, other in zip(values, theirs.medians[case], strict=True)

@@ -1,5 +1,5 @@
-"""Why violations remain: the reason is about the guideline of the row, on the command line, in JSON
-and on the page of the cell."""
+"""Reasons why violations remain: each is about the guideline of its row, on the command line, in
+JSON and on the page of the cell."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SPLITTING_AS_VARIANT = left("GL2", kind="split", rhs=SPLIT)
 
 
 def search(trials: list[Trial], chosen: list[Winner], **more: Any) -> Search:
-    """That of the cell, held to the right side of GL16."""
+    """Return the search of the cell, held to the right side of GL16."""
     stopped = "it is the bound GL16@8192 itself"
     plain: dict[str, Any] = {"bound": "GL16@8192", "bound_ratio": 0.64, "stopped": stopped}
     opened = ["GL16@8192", "GL2@8192"]

@@ -185,7 +185,7 @@ def test_another_environment_has_other_ranks(kept: Kept) -> None:
 
 
 def test_files_that_change_have_other_ranks(kept: Kept, tmp_path: Path) -> None:
-    """Those that a variable names, and those that such a file names; the same names all along."""
+    """Both files that a variable names and files that these name; their names stay the same."""
     rules, parameters = tmp_path / "rules", tmp_path / "parameters"
     rules.write_text("first\n")
     parameters.write_text(f"# rules = {rules}\n")

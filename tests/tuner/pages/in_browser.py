@@ -376,7 +376,7 @@ _WHITE = """() => [...document.querySelectorAll('main *')]
 def test_nothing_is_cut_and_no_ground_is_white_in_the_dark(
     browser: object, url: str, address: dict[str, str], name: str, width: int
 ) -> None:
-    """With all that is folded unfolded. A table that is too wide has a region that scrolls."""
+    """All that is folded is unfolded. A table that is too wide has a region that scrolls."""
     opened = Window(
         browser, url, viewport={"width": width, "height": 900}, color_scheme="dark", bypass_csp=True
     )

@@ -378,7 +378,7 @@ def test_texts_have_commands_and_no_backticks(client: TestClient) -> None:
 def test_commands_can_be_pasted_where_the_program_is_not_on_path(
     client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With an empty database as well: its pages say how to begin."""
+    """An empty database counts as well: its pages say how to begin."""
     program = tmp_path / ".venv" / "bin" / "plumbline"
     monkeypatch.setattr(sys, "argv", [str(program)])
     with Database.open(tmp_path / "empty.db", write=True):

@@ -35,7 +35,8 @@ def heading(report: Report) -> str:
 
 
 def covered(report: Report) -> Iterator[str]:
-    """From which sizes to which the table goes; where a volume is made of blocks, by block."""
+    """Name the least and the greatest size of the table, by block where a volume is made of
+    blocks."""
     sizes: dict[bool, set[int]] = {True: set(), False: set()}
     for verdict in report.before:
         blocks = verdict.function in IN_BLOCKS
