@@ -3,6 +3,7 @@ goes on, its files, and what the other commands say about it."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -54,7 +55,8 @@ def kill(campaign: subprocess.Popen[bytes]) -> None:
     campaign.communicate()
     for session in children:
         for pid in sessions.members(session):
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # ranks that wait end with the campaign
+                os.kill(pid, signal.SIGKILL)
 
 
 def _parent(entry: Path) -> int:
