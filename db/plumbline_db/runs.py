@@ -377,6 +377,7 @@ class Surroundings(NamedTuple):
     wall_seconds: float
     started: str
     seconds: float
+    member: str = ""
 
 
 def load(db: Statements, run_id: str) -> tuple[Load, float] | None:
@@ -397,7 +398,8 @@ def surroundings(
 ) -> list[Surroundings]:
     """Of the finished launches of a campaign, or of some of its suites, as they were stored."""
     found = db.rows(
-        """SELECT run.number, run.id, suite.name, run.header, run.footer, run.started, run.seconds
+        """SELECT run.number, run.id, suite.name, run.header, run.footer, run.started, run.seconds,
+                  run.member
            FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.failure IS NULL
              AND run.header IS NOT NULL AND run.footer IS NOT NULL
@@ -414,8 +416,9 @@ def surroundings(
             msgspec.json.decode(footer, type=Footer).wall_ns / 1e9,
             started,
             seconds,
+            member,
         )
-        for number, run, suite, stored, footer, started, seconds in found
+        for number, run, suite, stored, footer, started, seconds, member in found
         if suites is None or suite in suites
     ]
 

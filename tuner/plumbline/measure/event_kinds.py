@@ -1,5 +1,6 @@
 """Kinds of the events of a campaign that several rooms name."""
 
 PUT_ASIDE = "put aside"
+MEMBERS_DIFFER = "ranks differ"
 LIMIT, NO_TIME = "time limit", "budget used up"
 NOT_ASKED = "not searched"  # cells without a violation, which --all searches

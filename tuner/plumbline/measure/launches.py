@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -17,9 +17,9 @@ import msgspec
 from plumbline.core.plan import Plan, PlanCase, named
 from plumbline.launch.panel import Experiment
 from plumbline.launch.starter import Starter
-from plumbline.measure import blame, factors
+from plumbline.measure import blame, factors, members
 from plumbline.measure.aside import LIBRARY, Aside
-from plumbline.measure.event_kinds import PUT_ASIDE
+from plumbline.measure.event_kinds import MEMBERS_DIFFER, PUT_ASIDE
 from plumbline.measure.filling import Filling
 from plumbline.measure.other_work import OtherWork
 from plumbline.settings.identity import now
@@ -61,13 +61,12 @@ class Silent:
         del number, of, name, spent_seconds
 
 
-# Stages whose launches choose what others are then asked about: so many different ranks will do.
-_CHOOSING = frozenset(("search", "process"))
+# Different ranks with the same environment that launches of an experiment visit, at most; fewer
+# where they only choose what others are then asked about.
 _MOST_MEMBERS = 9
-
-
-def _experiment(suite: Suite) -> Experiment:
-    return Experiment(suite.experiment, _MOST_MEMBERS if suite.stage in _CHOOSING else 0)
+_CHOOSING = {"search": 4, "process": 4}
+# What was seen is looked for again, on other ranks.
+_FRESH = frozenset(("again", "once-more", "lost"))
 
 
 class LaunchOutcome(msgspec.Struct, frozen=True):
@@ -100,6 +99,7 @@ class LaunchStore:
         self.aside = Aside()
         self._asked: set[str] = set()
         self._filling = Filling()
+        self._members_differ = False
         self._begun = False  # the first launch has been started
 
     @property
@@ -116,6 +116,25 @@ class LaunchStore:
     def differ(self, spread: float) -> None:
         """Launches of this campaign differ by that much: so sure a case need be in one of them."""
         self._filling.differ(spread)
+
+    def compare_members(
+        self, cases: Iterable[Mapping[int, float]], members_of: Mapping[int, str]
+    ) -> None:
+        """Where ranks differ more than visits do, later launches that judge have ranks of their
+        own. `cases`: seconds of each case by launch; `members_of`: the ranks of each launch."""
+        found = None if self._members_differ else members.correlation(cases, members_of)
+        if found is not None and found > members.MOST:
+            self._members_differ = True
+            self.tell(
+                MEMBERS_DIFFER,
+                f"ranks that stay alive differ (intraclass correlation {found:.2f}), so that "
+                "launches have ranks of their own from then on",
+            )
+
+    def _experiment(self, suite: Suite) -> Experiment:
+        fresh = self._members_differ or suite.step in _FRESH
+        most = _CHOOSING.get(suite.stage, 0 if fresh else _MOST_MEMBERS)
+        return Experiment(suite.experiment, most)
 
     def part(self) -> None:
         """What is stored and was not asked for yet is of another way that this campaign has gone,
@@ -159,7 +178,7 @@ class LaunchStore:
         earlier = self._stored(suite.repeated(), sequence, text) if watched else None
         while done is None:
             self._begin()
-            self.starter.begin(_experiment(suite))
+            self.starter.begin(self._experiment(suite))
             run, records = self.starter.start(
                 self.campaign, suite.name, sequence, text, dict(environment), placement
             )

@@ -198,6 +198,13 @@ class ViolationTable:
         self._medians += map(runs.medians_of, found)
         if len(self._suites) == 1:
             self._store.differ(spread(self._medians))
+        elif all(launch.member for launch in launches):
+            times: dict[Side, dict[int, float]] = {}
+            for median in self._medians:
+                launch_times = dict(zip(median.runs, median.seconds, strict=True))
+                times.setdefault(side_of(median.case), {}).update(launch_times)
+            members = {launch.number: launch.member for launch in launches}
+            self._store.compare_members(times.values(), members)
         self._obstacles += _obstacles(self._store, [suite])
         refused = _refused(self._store, self._suites, self._medians)
         obstacles = [*self._obstacles, *self._put_aside(), *refused]

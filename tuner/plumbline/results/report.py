@@ -12,7 +12,7 @@ import msgspec
 from plumbline.core import guidelines
 from plumbline.measure import other_work
 from plumbline.measure.conditions import Conditions, Weakness, of_refusals, of_starts, summary
-from plumbline.measure.event_kinds import NO_TIME, NOT_ASKED, PUT_ASIDE
+from plumbline.measure.event_kinds import MEMBERS_DIFFER, NO_TIME, NOT_ASKED, PUT_ASIDE
 from plumbline.measure.settling import Start, named
 from plumbline.results import headline, saving, spread
 from plumbline.results.behind import Behind, behind, whole_functions
@@ -130,6 +130,7 @@ class Report(msgspec.Struct, frozen=True):
             "results checked",
             "more violations",
             PUT_ASIDE,
+            MEMBERS_DIFFER,
             NO_TIME,
             NOT_ASKED,
             "not in force",

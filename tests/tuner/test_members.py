@@ -1,0 +1,53 @@
+"""Whether ranks that stay alive differ, from made-up times whose variance components are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from plumbline.measure.members import MOST, correlation
+
+RANKS, VISITS, CASES = 9, 3, 200
+
+
+def seconds(of_ranks: float, of_visits: float, of_launches: float = 0.0) -> list[dict[int, float]]:
+    """Make the times of all cases by launch; the arguments are standard deviations of logarithms
+    between ranks, between visits, and of what a launch does to all of its cases."""
+    rng = np.random.default_rng(1)
+    logs = rng.normal(0, of_visits, (CASES, VISITS, RANKS))
+    logs += rng.normal(0, of_ranks, (CASES, 1, RANKS))
+    logs += rng.normal(0, of_launches, (1, VISITS, RANKS)) + rng.normal(-10, 2, (CASES, 1, 1))
+    return [dict(enumerate(np.exp(case.ravel()).tolist())) for case in logs]
+
+
+MEMBERS = {launch: f"member {launch % RANKS}" for launch in range(RANKS * VISITS)}
+
+
+@pytest.mark.parametrize(
+    ("of_ranks", "of_visits", "truth"), [(0, 0.1, 0), (0.1, 0.1, 0.5), (0.1, 0.02, 0.96)]
+)
+def test_the_correlation_is_that_of_the_components(
+    of_ranks: float, of_visits: float, truth: float
+) -> None:
+    for of_launches in (0.0, 0.3):
+        found = correlation(seconds(of_ranks, of_visits, of_launches), MEMBERS)
+        assert found == pytest.approx(truth, abs=0.06)
+
+
+def test_cases_that_later_looks_leave_out_are_compared_as_far_as_they_go() -> None:
+    cases = seconds(0.1, 0.05)
+    for number, case in enumerate(cases):
+        for launch in range(RANKS + number % (2 * RANKS), RANKS * VISITS):
+            del case[launch]
+    found = correlation(cases, MEMBERS)
+    assert found == pytest.approx(0.8, abs=0.06) and found > MOST
+
+
+def test_few_visits_of_the_same_ranks_say_nothing() -> None:
+    launches = range(RANKS + 8)
+    cases = [{launch: case[launch] for launch in launches} for case in seconds(0.1, 0.02)]
+    assert correlation(cases, {launch: MEMBERS[launch] for launch in launches}) is None
+
+
+def test_times_that_do_not_vary_say_nothing() -> None:
+    assert correlation(seconds(0, 0), MEMBERS) is None
