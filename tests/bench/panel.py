@@ -1,5 +1,6 @@
 """Comparison of launches that visit living ranks with launches of their own: A/A by function
-and size, beside A/A of two launches of their own; and what both cost (docs/design/panel.md).
+and size, beside A/A of two launches of their own; what both cost; and whether five members differ
+from each other more than their visits do (docs/design/panel.md).
 
 A turn is a launch of each kind, in turning order. The ratio of a case is the median of its turns'
 ratios of medians, with the interval of order statistics that holds at least 95 %."""
@@ -14,7 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from plumbline.core.plan import Plan, PlanCase
+from plumbline.launch.panel import Experiment
 from plumbline.launch.starter import Starter
+from plumbline.measure.members import correlation
 from plumbline.settings import Settings, starting
 from plumbline.settings.toolchain import find_toolchain
 from plumbline_db.probe_records import Footer, ProbeRecord, Samples
@@ -26,11 +29,14 @@ FUNCTIONS = (
 )
 SIZES = (64, 4096, 65536)
 KINDS = ("fresh", "fresh again", "visit")
+REVISITED = 5  # members that are visited again and again
 
 
 class Kind(msgspec.Struct):
-    """Launches of one kind, and their cost. `medians`: nanoseconds by case, turn by turn."""
+    """Launches of one kind, and their cost. `medians`: nanoseconds by case, turn by turn;
+    `members`: the ranks of each launch."""
 
+    members: list[str] = msgspec.field(default_factory=list)
     starts: int = 0
     seconds: float = 0.0
     timed_seconds: float = 0.0
@@ -39,6 +45,7 @@ class Kind(msgspec.Struct):
     def add(self, run: Run, records: Sequence[ProbeRecord]) -> None:
         if not run.finished:
             raise SystemExit(f"a launch failed: {run.reason}\n{run.stderr}")
+        self.members.append(run.member)
         self.starts += run.visit <= 1
         self.seconds += run.seconds
         self.timed_seconds += sum(one.timed_ns for one in records if isinstance(one, Footer)) / 1e9
@@ -77,19 +84,24 @@ def ratios(ours: Kind, theirs: Kind) -> Iterator[tuple[int, float, float, float]
         yield case, math.exp(statistics.median(logs)), math.exp(low), math.exp(high)
 
 
-def measure(starter: Starter, plan: Plan, turns: int) -> dict[str, Kind]:
-    found = {name: Kind() for name in KINDS}
+def measure(starter: Starter, plan: Plan, turns: int) -> tuple[dict[str, Kind], Kind]:
+    """Return the launches of each kind, and those that visit a few members again and again."""
+    found, again = {name: Kind() for name in KINDS}, Kind()
     with starter.keeping_ranks():
         for turn in range(turns):  # ranks that are visited later, after other measurements
-            starter.begin("first")
+            starter.begin(Experiment("first"))
             _launch(starter, plan, 1000 + turn)
         for turn in range(turns):
             for place in range(len(KINDS)):
                 name = KINDS[(turn + place) % len(KINDS)]
                 # An experiment that has visited all ranks starts new ones.
-                starter.begin("second" if name == "visit" else "first")
+                starter.begin(Experiment("second" if name == "visit" else "first"))
                 found[name].add(*_launch(starter, plan, 3 * turn + place))
-    return found
+    with starter.keeping_ranks():
+        for turn in range(3 * turns):
+            starter.begin(Experiment("third", most_members=REVISITED))
+            again.add(*_launch(starter, plan, 2000 + turn))
+    return found, again
 
 
 def _launch(starter: Starter, plan: Plan, number: int) -> tuple[Run, Sequence[ProbeRecord]]:
@@ -97,7 +109,7 @@ def _launch(starter: Starter, plan: Plan, number: int) -> tuple[Run, Sequence[Pr
     return starter.start("bench", "panel", number, own.text(), {})
 
 
-def lines(plan: Plan, found: Mapping[str, Kind]) -> Iterator[str]:
+def lines(plan: Plan, found: Mapping[str, Kind], again: Kind) -> Iterator[str]:
     off = {}
     for ours in KINDS[1:]:
         yield f"{ours} / fresh, by case: ratio [interval of at least 95 %]"
@@ -117,6 +129,15 @@ def lines(plan: Plan, found: Mapping[str, Kind]) -> Iterator[str]:
             f"{name}: {kind.starts} starts, {kind.seconds:.2f} s, {100 * share:.0f} % of it inside "
             "timed regions"
         )
+    shared = correlation(
+        (dict(enumerate(times)) for times in again.medians.values()), dict(enumerate(again.members))
+    )
+    members = len(set(again.members))
+    yield (
+        f"intraclass correlation of {members} members, {len(again.members)} visits: {shared:.3f}"
+        if shared is not None
+        else "members were not visited often enough to be compared"
+    )
 
 
 def main() -> None:
@@ -128,7 +149,7 @@ def main() -> None:
     ranks = msgspec.structs.replace(settings.ranks, nprocs=options.nprocs)
     starter = starting.starter(find_toolchain(), msgspec.structs.replace(settings, ranks=ranks))
     plan = Plan("panel", 1, tuple(cases()), blocks=12, reps=10)
-    for line in lines(plan, measure(starter, plan, options.turns)):
+    for line in lines(plan, *measure(starter, plan, options.turns)):
         print(line)
 
 

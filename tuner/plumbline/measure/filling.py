@@ -22,6 +22,7 @@ STARTS = 6  # times of a start that a launch measures for
 MOST_REPS = 16
 MOST_BLOCKS = 1.5
 ANY = ""  # kind of launch
+USUAL_SPREAD = 0.05  # of medians of a case between launches, until launches have shown theirs
 
 
 class Filling:
@@ -31,7 +32,7 @@ class Filling:
         self._start_seconds: float | None = None  # the least so far
         self._call_seconds: dict[PlanCase, float] = {}  # in the last launch that has timed it
         self._times_calls: dict[str, float] = {}  # seconds of measuring in those of calls, by kind
-        self._spread = 0.0  # of a case's medians, launch by launch
+        self._spread = USUAL_SPREAD  # of a case's medians, launch by launch
 
     def differ(self, spread: float) -> None:
         """The medians of a case in launches have this relative standard deviation."""

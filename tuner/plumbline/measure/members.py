@@ -26,25 +26,28 @@ def correlation(cases: Iterable[Mapping[int, float]], members: Mapping[int, str]
     where too few launches have visited the same ranks, or nothing varies. `cases`: seconds of each
     case by launch; `members`: the ranks of each launch.
 
-    What a launch does to all of its cases is taken off first, as it does not show in ratios. The
-    sums of squares of all cases, each in units of its own variance, make one analysis of variance
-    with unequal groups (Searle, Casella and McCulloch, Variance Components (1992), section 3.6)."""
+    What a launch does to all of its cases is taken off first, as it does not show in ratios; then
+    the mean of a case over all first visits of ranks, over all second ones and so on, as it changes
+    with time. The sums of squares of all cases, each in units of its own variance, make one
+    analysis of variance with unequal groups (Searle, Casella and McCulloch, Variance Components
+    (1992), section 3.6)."""
     import numpy as np
 
     launches = {launch: place for place, launch in enumerate(sorted(members))}
     names, groups = np.unique([members[launch] for launch in launches], return_inverse=True)
     if len(launches) - len(names) < LEAST_REVISITS:
         return None
+    visits = np.array([(groups[:place] == group).sum() for place, group in enumerate(groups)])
     rows = list(cases)
     table = np.full((len(rows), len(launches)), np.nan)
     for row, seconds in zip(table, rows, strict=True):
         row[[launches[launch] for launch in seconds]] = np.log(list(seconds.values()))
     table = table[np.isfinite(table).sum(axis=1) > 1]
     has_cases = np.isfinite(table).any(axis=0)
-    table, groups = table[:, has_cases], groups[has_cases]
+    table, groups, visits = table[:, has_cases], groups[has_cases], visits[has_cases]
     table -= np.nanmean(table, axis=1, keepdims=True)
     table -= np.nanmedian(table, axis=0)
-    of_cases = [found for row in table if (found := _of_case(row, groups)) is not None]
+    of_cases = [found for row in table if (found := _of_case(row, groups, visits)) is not None]
     between, within, between_degrees, within_degrees, size = np.sum(of_cases or [np.zeros(5)], 0)
     if not within:
         return None
@@ -52,20 +55,26 @@ def correlation(cases: Iterable[Mapping[int, float]], members: Mapping[int, str]
     return float((between - within) / (between + (size / between_degrees - 1) * within))
 
 
-def _of_case(row: NDArray[np.float64], groups: NDArray[np.intp]) -> NDArray[np.float64] | None:
+def _of_case(
+    row: NDArray[np.float64], groups: NDArray[np.intp], visits: NDArray[np.intp]
+) -> NDArray[np.float64] | None:
     """Return the sums of squares between and within groups, the degrees of freedom of both, and the
-    size of a group times those between; None where the case has nothing to say."""
+    size of a group times those between; None where the case has nothing to say. As the unit is the
+    variance of the case, large correlations come out somewhat too small."""
     import numpy as np
 
     there = np.isfinite(row)
+    launches = np.bincount(visits[there], minlength=visits.max() + 1)
+    there &= 2 * launches[visits] >= len(np.unique(groups[there]))  # a mean of few is theirs
     values, own = row[there], np.unique(groups[there], return_inverse=True)[1]
+    rounds = np.unique(visits[there], return_inverse=True)[1]
+    values = values - (np.bincount(rounds, values) / np.bincount(rounds))[rounds]
     counts = np.bincount(own)
-    means = np.bincount(own, values) / counts
-    total = ((values - values.mean()) ** 2).sum()
-    if total == 0 or len(counts) in (1, len(values)):
+    total = (values**2).sum()
+    degrees = (len(counts) - 1, len(values) - len(counts) - int(rounds.max(initial=0)))
+    if total == 0 or min(degrees) <= 0:
         return None
-    within = ((values - means[own]) ** 2).sum()
+    between = (np.bincount(own, values) ** 2 / counts).sum()
+    unit = total / sum(degrees)
     size = len(values) - (counts**2).sum() / len(values)
-    unit = total / len(values)
-    degrees = (len(counts) - 1, len(values) - len(counts))
-    return np.array([(total - within) / unit, within / unit, *degrees, size])
+    return np.array([between / unit, (total - between) / unit, *degrees, size])
