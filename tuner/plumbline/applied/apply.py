@@ -78,7 +78,8 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
         for state, target in zip(states, wanted, strict=True)
     ]
     changes = targets.changes(edits)
-    closed = _closed([place.root, *(state.found.real.parent for state in states)])
+    folders = [place.root, *(state.found.real.parent for state in states)]
+    closed = _closed(folders) if place.shared else None
     if closed and place.scope == "site":
         raise PlumblineError(
             f"{closed} is closed to other users, who could not read what lies in it: open it, or "
