@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.campaign import in_force
-from plumbline.libraries import Knob, fits
+from plumbline.libraries import Family, Installation, Knob, fits
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.results import advice_raced
 from plumbline.settings import starting
@@ -53,6 +53,13 @@ def install(patched: pytest.MonkeyPatch, starter: SimulatedStarter) -> None:
     for module in (in_force, advice_raced):
         patched.setattr(module, "find_toolchain", lambda *_, **__: simulated.toolchain())
     patched.setattr(starting, "starter", lambda *_: starter)
+    patched.setattr(fits, "installed", _installed)
+
+
+def _installed(*_: object) -> tuple[Family, Installation]:
+    """Return the simulated library, as the one that is installed here."""
+    here = simulated.toolchain()
+    return here.family, here.installation
 
 
 def in_file(home: Path) -> dict[str, Knob]:
@@ -73,8 +80,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     files = Knob("mca_base_param_files", listed, "string", False, {})
     for asked in ("knobs", "reported_in"):
         monkeypatch.setattr(OpenMpi, asked, lambda *_: {files.name: files} | in_file(found))
-    here = simulated.toolchain()
-    monkeypatch.setattr(fits, "installed", lambda *_: (here.family, here.installation))
+    monkeypatch.setattr(fits, "installed", _installed)
     monkeypatch.setattr(paths.Layout, "preload", lambda *_: tmp_path / "libplumbline.so")
     (tmp_path / "libplumbline.so").write_bytes(b"\x7fELF")
     return found

@@ -78,8 +78,13 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
         for state, target in zip(states, wanted, strict=True)
     ]
     changes = targets.changes(edits)
-    if place.shared:
-        _require_readable([place.root, *(state.found.real.parent for state in states)])
+    folders = [place.root, *(state.found.real.parent for state in states)]
+    closed = _closed(folders) if place.shared else None
+    if closed and place.scope == "site":
+        raise PlumblineError(
+            f"{closed} is closed to other users, who could not read what lies in it: open it, or "
+            "name another place with --store"
+        )
     if not dry_run and chosen not in store.numbers():
         copies = {
             target.before: state.found.data
@@ -116,7 +121,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
         changes=changes,
         files=[str(store.path(chosen) / name) for name in sorted(contents)],
         left_out=texts.left_out(place.where, bundle),
-        notes=[*place.notes, *notes, *_notes(place, wish, bundle)],
+        notes=[*place.notes, *notes, *_notes(place, wish, bundle), *_own(place, closed)],
     )
 
 
@@ -208,15 +213,18 @@ def _missing(real: Path) -> list[Path]:
     return [folder for folder in reversed(real.parents) if not folder.exists()]
 
 
-def _require_readable(folders: Sequence[Path]) -> None:
-    """What users cannot read the library passes over without a word."""
-    for folder in folders:
-        for path in [folder, *folder.parents]:
-            if path.is_dir() and path.stat().st_mode & 0o001 == 0:
-                raise PlumblineError(
-                    f"{path} is closed to other users, who could not read what lies in {folder}: "
-                    "open it, or name another place with --store"
-                )
+def _closed(folders: Sequence[Path]) -> Path | None:
+    """Return a folder that keeps other users out of one of these, if there is one. What users
+    cannot read the library passes over without a word."""
+    every = (path for folder in folders for path in [folder, *folder.parents])
+    return next((path for path in every if path.is_dir() and path.stat().st_mode & 1 == 0), None)
+
+
+def _own(place: Place, closed: Path | None) -> list[str]:
+    """Return the note that a tree of modulefiles is for its owner alone."""
+    if place.scope != "modules" or closed is None:
+        return []
+    return [f"{closed} is closed to other users: nobody else can load this module"]
 
 
 def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:

@@ -131,7 +131,10 @@ def require_free(place: Place, where: Where, text: str, made: Bundle) -> None:
         found = [(where.path, conflict) for conflict in conflicts.in_shell(foreign, ours)]
     if found:
         told = "; ".join(f"{path}: {conflict}" for path, conflict in found)
-        raise PlumblineError(f"{told}. Nothing was changed: take these lines out, or keep them")
+        raise PlumblineError(
+            f"{told}. Nothing was changed: remove these lines and apply again, or keep them and "
+            "use --modules DIR, which changes no file of others"
+        )
 
 
 def _owned(text: str, name: str) -> list[tuple[str, bool]]:

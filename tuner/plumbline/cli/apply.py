@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
-
-from plumbline_db.errors import PlumblineError
 
 from . import applying, base, common, options
 from .base import Program
@@ -49,36 +46,17 @@ def command(
       plumbline apply --user --dry-run && plumbline apply --user
     """
     from plumbline.applied import apply, places
-    from plumbline.applied.generations import Source
-    from plumbline.libraries import fits, gate
     from plumbline.results import putting_in_use
     from plumbline.settings import default_campaign, identity
-    from plumbline_db import command_lines
     from plumbline_db.connection import Database
-    from plumbline_exporters.bundle import load_bundle
 
     scope = applying.scope_of(user, site, modules)
     with Database.open(program.database) as db:
         choice = default_campaign.choose(db, campaign, program.mpi)
         found = choice.campaign
-        if found.state != "finished":
-            raise PlumblineError(
-                f"campaign {found.id} is not finished, so it has no winners to apply; "
-                f"{command_lines.to_continue(db, found)}"
-            )
-        loaded = load_bundle(db, found.id, Path(), gate.of_library, created="")
-        instead = putting_in_use.command(db, found, loaded.winners)
-    if not loaded.winners:
-        raise PlumblineError(f"campaign {found.id} found nothing better than the default")
-    try:
-        family, installation = fits.installed(loaded.library, program.mpi)
-    except PlumblineError as error:
-        raise PlumblineError(f"campaign {found.id} is not applied: {error}") from error
+        wish = putting_in_use.wish(db, found, program.mpi, unsafe=unsafe, force=force)
     common.remark(choice.note)
-    place = places.place(scope, family, installation, modules, store)
-    source = Source(found, loaded.winners, loaded.site_rules, loaded.started)
-    what = (source, loaded.machine, family, installation)
-    wish = apply.Wish(*what, dict(os.environ), unsafe=unsafe, force=force, instead=instead)
+    place = places.place(scope, wish.family, wish.installation, modules, store)
     done = apply.apply(place, wish, now=identity.now(), dry_run=dry_run)
     if not dry_run:
         done = applying.checked(program, done, place, wish, no_proof=no_proof)

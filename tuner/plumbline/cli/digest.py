@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from plumbline.core import guidelines as known_guidelines
 from plumbline.core.guidelines import Guidelines
 from plumbline.results import headline, putting_in_use
 from plumbline.results.report import Report
 from plumbline.search.outcome import label
 from plumbline.system.words import counted, with_interval
+from plumbline_db.connection import Database
 from plumbline_db.errors import typed
 from plumbline_db.records import Verdict, Winner
 from plumbline_exporters import bundle
@@ -25,8 +27,16 @@ _MOST_OF_GUIDELINES = 12
 _COMMAND = re.compile(r"(?:for a \w+|all tables):  ")  # how lines with one begin
 
 
-def lines(report: Report, guidelines: Guidelines, width: int) -> list[str]:
-    """Of a campaign; lines are as long as `width`, and no word is broken over two of them."""
+def read(db: Database, report: Report) -> list[str]:
+    """Return the lines of a campaign, as long as the terminal."""
+    ended = bool(report.winners) and report.after is not None
+    uses = putting_in_use.lines(db, report.campaign) if ended else []
+    return lines(report, uses, known_guidelines.load(), common.columns())
+
+
+def lines(report: Report, uses: Sequence[str], guidelines: Guidelines, width: int) -> list[str]:
+    """Of a campaign; lines are as long as `width`, and no word is broken over two of them. `uses`
+    says how its winners are put in use."""
     found = campaign_texts.heading(report).splitlines()
     if report.winners:
         found += ["", "Winners, cold: function, bytes, times as fast [95 %], configuration"]
@@ -39,7 +49,7 @@ def lines(report: Report, guidelines: Guidelines, width: int) -> list[str]:
         found += _first(rows, _MOST_OF_GUIDELINES, width, " guideline")
     if report.saving is not None:
         found += ["", campaign_texts.saved(report.saving)]
-    found += ["", *summary(report)]
+    found += ["", *summary(report, uses)]
     # A command that is broken over two lines does not work when it is pasted.
     return [
         part
@@ -48,7 +58,7 @@ def lines(report: Report, guidelines: Guidelines, width: int) -> list[str]:
     ]
 
 
-def summary(report: Report) -> Iterator[str]:
+def summary(report: Report, uses: Sequence[str] = ()) -> Iterator[str]:
     """The five lines in which a campaign ends."""
     id = report.campaign.id
     yield report.headline()
@@ -64,8 +74,7 @@ def summary(report: Report) -> Iterator[str]:
             f"median, {best.speedup:.2f} at best ({best.function})"
             + (f"; {faster} removing no violation for certain" if faster else "")
         )
-        for use in putting_in_use.commands(report.campaign, report.library, report.exports):
-            yield f"for {use.whom}:  {use.command}"
+        yield from uses
     else:
         yield "no winners: nothing that was tried is known to be faster in every way of use"
     if report.conditions.cost_of_load:

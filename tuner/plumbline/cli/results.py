@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,11 +66,17 @@ def command(
         return
     from plumbline.results import report
 
+    from . import digest
+
+    in_short = not (explain or measure or program.json or picture or all_rows)
     with Database.open(program.database) as db:
         wanted = _wanted(db, campaign_file, campaign)
         reports = [report.read(db, campaign) for campaign in wanted]
         if campaign is None:
             common.remark(*_in_use(db, wanted))
+        if in_short and len(reports) == 1:
+            click.echo("\n".join(digest.read(db, reports[0])))
+            return
     if explain or measure:
         from . import explanations
 
@@ -81,7 +86,12 @@ def command(
     elif picture is not None:
         _draw(program.database, reports, picture)
     else:
-        _show(reports, all_rows=all_rows)
+        from plumbline.core import guidelines
+
+        from . import tables
+
+        shown = tables.of_all(reports, guidelines.load(), all_rows=all_rows)
+        common.show(*shown, fit=True)
 
 
 def _list(program: Program) -> None:
@@ -96,21 +106,6 @@ def _list(program: Program) -> None:
         for campaign in every:
             state, ranks = campaigns.state(db, campaign), f"{campaign.nprocs} ranks"
             click.echo(f"{campaign.id}  {state}  {ranks}  started {campaign.started}")
-
-
-def _show(reports: Sequence[Report], *, all_rows: bool) -> None:
-    from plumbline.core import guidelines
-
-    if not all_rows and len(reports) == 1:
-        from . import digest
-
-        for line in digest.lines(reports[0], guidelines.load(), common.columns()):
-            click.echo(line)
-        return
-    from . import tables
-
-    shown = tables.of_all(reports, guidelines.load(), all_rows=all_rows)
-    common.show(*shown, fit=True)
 
 
 def _draw(database: Path, reports: list[Report], picture: Path) -> None:

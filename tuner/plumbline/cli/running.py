@@ -51,13 +51,14 @@ def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Re
 
     from . import digest, tables
 
+    in_short = len(ran.ids) == 1 and all_rows is None and not program.json
     with Database.open(program.database) as db:
         found = [report.read(db, id) for id in ran.ids]
+        lines = digest.read(db, found[0]) if in_short else []
     if program.json:
         common.print_json(report.documents(found, all_cells=all_rows is not None))
-    elif len(found) == 1 and all_rows is None:
-        for line in digest.lines(found[0], guidelines.load(), common.columns()):
-            click.echo(line)
+    elif in_short:
+        click.echo("\n".join(lines))
     elif found:
         common.show(*tables.of_all(found, guidelines.load(), all_rows=bool(all_rows)), fit=True)
     if ran.failures:

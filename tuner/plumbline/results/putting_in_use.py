@@ -1,54 +1,132 @@
-"""How the winners of a campaign are put in use: for whom, and what to type."""
+"""How the winners of a campaign are put in use: for whom, and what to type.
+
+What is printed works on this machine: `plumbline apply` itself is asked, by a dry run."""
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
-
-from plumbline.libraries import ReadsParameterFiles, of_name
+from plumbline.applied import apply, places
+from plumbline.applied.generations import Source
+from plumbline.libraries import Family, ReadsParameterFiles, fits, gate, of_name
 from plumbline.system.placement import Placement
-from plumbline_db import exports, machines
+from plumbline_db import command_lines, exports, machines
 from plumbline_db.connection import Database
-from plumbline_db.errors import command_name, typed
+from plumbline_db.errors import PlumblineError, command_name, typed
 from plumbline_db.layout import is_simulated
 from plumbline_db.records import Campaign, Export, Library, Winner
 from plumbline_exporters import plumbline_sh
-from plumbline_exporters.bundle import is_profile
+from plumbline_exporters.bundle import is_profile, load_bundle
+
+_MODULES = "modules"  # a tree of modulefiles in the current folder, as README has it
 
 
-class UseCommand(msgspec.Struct, frozen=True):
-    """`whom`: `a user`, `a site`, or `a program`."""
-
-    whom: str
-    command: str
-
-
-def commands(campaign: Campaign, library: Library, exported: Sequence[Export]) -> list[UseCommand]:
-    """The nearest one first. On a simulated machine nothing is applied: its shell file is
-    sourced."""
+def lines(db: Database, campaign: Campaign) -> list[str]:
+    """Return for whom winners can be used, and the command. On a simulated machine nothing is
+    applied: its shell file is sourced. Where nothing can be applied the line has the reason."""
     if is_simulated(campaign):
-        return [UseCommand("a program", line) for line in _sourced(campaign, exported)]
-    run = f"{command_name()} run -- {_start(campaign, library)}"
-    if campaign.imported_from:  # it is used where it is named, and its files are elsewhere
-        run = typed("apply", "--user", "--campaign", campaign.id, "--dry-run")
-    return [
-        UseCommand("a user", run),
-        UseCommand("a site", typed("apply", "--site", "--campaign", campaign.id, "--dry-run")),
+        sourced = _sourced(campaign, exports.get(db, campaign.id))
+        return [f"for a program:  {line}" for line in sourced]
+    try:
+        wished = wish(db, campaign)
+        return [f"for a user:  {_of_user(db, wished)}", _of_site(wished)]
+    except PlumblineError as error:
+        return [str(error)]
+
+
+def wish(
+    db: Database,
+    campaign: Campaign,
+    mpi_prefix: Path | None = None,
+    *,
+    unsafe: bool = False,
+    force: bool = False,
+) -> apply.Wish:
+    """Return the request to apply the winners of a campaign. Raises PlumblineError if there are
+    none, or if its library is not installed here."""
+    if campaign.state != "finished":
+        raise PlumblineError(
+            f"campaign {campaign.id} is not finished, so it has no winners to apply; "
+            f"{command_lines.to_continue(db, campaign)}"
+        )
+    loaded = load_bundle(db, campaign.id, Path(), gate.of_library, created="")
+    if not loaded.winners:
+        raise PlumblineError(f"campaign {campaign.id} found nothing better than the default")
+    try:
+        family, installation = fits.installed(loaded.library, mpi_prefix)
+    except PlumblineError as error:
+        raise PlumblineError(f"campaign {campaign.id} is not applied: {error}") from error
+    return apply.Wish(
+        source=Source(campaign, loaded.winners, loaded.site_rules, loaded.started),
+        machine=loaded.machine,
+        family=family,
+        installation=installation,
+        environment=dict(os.environ),
+        unsafe=unsafe,
+        force=force,
+        instead=command(db, campaign, loaded.winners),
+    )
+
+
+def _of_user(db: Database, wished: apply.Wish) -> str:
+    """Return the command by which a user gets the winners: files of imported campaigns are
+    elsewhere, so that `run` does not find them."""
+    campaign = wished.source.campaign
+    if not campaign.imported_from:
+        library = machines.library(db, campaign.library_fingerprint)
+        return f"{command_name()} run -- {_start(campaign, library)}"
+    if _refusal(wished, "user"):
+        return wished.instead
+    return typed("apply", "--user", "--campaign", campaign.id, "--dry-run")
+
+
+def _of_site(wished: apply.Wish) -> str:
+    """Return the line of the first way that works here. A site's parameter file comes last if it
+    would leave winners out."""
+    ways: list[tuple[places.Scope, list[str]]] = [
+        ("site", ["--site"]),
+        ("modules", ["--modules", _MODULES]),
     ]
+    if _need_a_start(wished.family, wished.source.winners):
+        ways.reverse()
+    refusals = []
+    for scope, words in ways:
+        refusal = _refusal(wished, scope)
+        if not refusal:
+            id = wished.source.campaign.id
+            return f"for a site:  {typed('apply', *words, '--campaign', id, '--dry-run')}"
+        refusals.append(refusal)
+    return f"nothing can be applied for a site: {refusals[0]}"
+
+
+def _refusal(wished: apply.Wish, scope: places.Scope) -> str:
+    """Return why `plumbline apply` would refuse; empty where it works."""
+    modules = Path(_MODULES) if scope == "modules" else None
+    try:
+        place = places.place(scope, wished.family, wished.installation, modules)
+        apply.apply(place, wished, now="", dry_run=True)
+    except (PlumblineError, OSError) as error:
+        return str(error)
+    return ""
+
+
+def _need_a_start(family: Family | None, winners: Sequence[Winner]) -> bool:
+    """A parameter file of the library cannot start variants of ours: these need the preload
+    library."""
+    by_parameters = isinstance(family, ReadsParameterFiles)
+    return by_parameters and any(is_profile(winner) for winner in winners)
 
 
 def command(db: Database, campaign: Campaign, winners: Sequence[Winner]) -> str:
-    """Return what a user types so that a program gets these winners. A parameter file of the
-    library cannot start variants of ours: these need the preload library."""
+    """Return what a user types so that a program gets these winners."""
     library = machines.library(db, campaign.library_fingerprint)
     if is_simulated(campaign):
         export = typed("export", "env", "--campaign", campaign.id)
         return next(iter(_sourced(campaign, exports.get(db, campaign.id))), export)
-    by_parameters = isinstance(of_name(library.family), ReadsParameterFiles)
-    if not (by_parameters and any(is_profile(winner) for winner in winners)):
+    if not _need_a_start(of_name(library.family), winners):
         return typed("apply", "--user", "--campaign", campaign.id)
     start = _start(campaign, library)
     if campaign.imported_from:
