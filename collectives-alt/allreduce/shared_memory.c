@@ -6,7 +6,7 @@
  * Cost: n bytes written; p n read and reduced on each rank, or from 2 KiB a piece and three ranks
  * on 2 n, of which n are reduced. Restrictions: all ranks on one node, else the call is left to the
  * library; the operation must be one of MPI's own, the datatype predefined and contiguous; the
- * order of ranks is kept. Scratch: none; 548 KiB of each rank are shared. */
+ * order of ranks is kept. Scratch: none; 1.1 MiB of each rank are shared. */
 #include "shared.h"
 
 PL_DESCRIBE(PL_ALGORITHM, allreduce, allreduce_shared_memory, pl_shared_reduce,

@@ -5,7 +5,7 @@
  * spaces", Cluster Computing 17, 2014.
  * Cost: n bytes are written and read on each rank.
  * Restrictions: all ranks on one node, else the call is left to the library; none.
- * Scratch: with derived types 2 n bytes; 548 KiB of each rank are shared. */
+ * Scratch: with derived types 2 n bytes; 1.1 MiB of each rank are shared. */
 #include "shared.h"
 
 PL_DESCRIBE(PL_ALGORITHM, alltoall, alltoall_shared_memory, pl_shared_alltoall,

@@ -4,7 +4,7 @@
  * spaces", Cluster Computing 17, 2014.
  * Cost: 2 (p-1) cache lines pass between cores.
  * Restrictions: all ranks on one node, else the call is left to the library; none.
- * Scratch: none; 548 KiB of each rank are shared. */
+ * Scratch: none; 1.1 MiB of each rank are shared. */
 #include "shared.h"
 
 PL_DESCRIBE(PL_ALGORITHM, barrier, barrier_shared_memory, pl_shared_barrier,

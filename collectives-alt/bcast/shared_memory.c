@@ -4,7 +4,7 @@
  * spaces", Cluster Computing 17, 2014.
  * Cost: n bytes written once and read p - 1 times.
  * Restrictions: all ranks on one node, else the call is left to the library; none.
- * Scratch: with a derived type n bytes; 548 KiB of each rank are shared. */
+ * Scratch: with a derived type n bytes; 1.1 MiB of each rank are shared. */
 #include "shared.h"
 
 PL_DESCRIBE(PL_ALGORITHM, bcast, bcast_shared_memory, pl_shared_bcast,

@@ -107,6 +107,18 @@ static int count_cores(const struct pl_shared *shared)
     return count;
 }
 
+/* Has the kernel make or find the pages of parts, which would take several times as long as a call
+ * in the first calls. An older kernel does that then. */
+static void populate(struct pl_shared_part *parts, int count, bool writes)
+{
+#ifdef MADV_POPULATE_WRITE
+    const int advice = writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+    madvise(parts, (size_t)count * sizeof *parts, advice);
+#else
+    (void)parts, (void)count, (void)writes;
+#endif
+}
+
 /* All ranks of a node have the memory of its first one: it has the number that this rank drew. */
 static int share(MPI_Comm comm, const struct pl_nodes *nodes, int rank, bool may,
                  struct pl_shared *shared, struct offer *offers, bool *good)
@@ -127,12 +139,16 @@ static int share(MPI_Comm comm, const struct pl_nodes *nodes, int rank, bool may
     if (mine_good)
         note_cores(&shared->parts[shared->rank]);
     PL_TRY(PMPI_Allreduce(&mine_good, &all, 1, MPI_INT, MPI_MIN, comm));
-    if (all)
+    if (all) {
         shared->crowded = count_cores(shared) < shared->p;
+        populate(&shared->parts[shared->rank], 1, true);
+    }
     /* All have seen the number, and nobody waits for a step before it is gone. */
     if (all && shared->rank == 0)
         atomic_store(&shared->parts->written, 0);
     PL_TRY(PMPI_Barrier(comm));
+    if (all)
+        populate(shared->parts, shared->p, false);
     *good = all;
 out:
     if (file >= 0)

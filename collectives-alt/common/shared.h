@@ -4,10 +4,11 @@
  * spaces", Cluster Computing 17, 2014; Graham, Shipman, "MPI support for multi-core architectures:
  * optimized shared memory collectives", EuroPVM/MPI 2008.
  *
- * Each rank has a part that only it writes: two counters, each on a cache line of its own, and two
- * rings. A collective is a sequence of steps, the same on all ranks. In a step some ranks write up
- * to PL_STEP_BYTES where the rings go on, and others read this in place. Small amounts stand beside
- * their step's number on one cache line.
+ * Each rank has a part that only it writes: two counters, each on a cache line of its own, and
+ * three rings. A collective is a sequence of steps, the same on all ranks. In a step some ranks
+ * write up to PL_STEP_BYTES where the rings go on, and others read this in place. Small amounts
+ * stand beside their step's number on one cache line, the ring of short steps stays in a core's
+ * caches, and the ring of long steps is longer than a core's cache of level 2.
  *
  * A rank may run ahead of slow readers by seven eighths of a ring: only where a ring enters its
  * next eighth, a writer waits until all have read what stood there. */
@@ -17,18 +18,20 @@
 #include "tools.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 enum {
-    PL_SEGMENTS = 8,        /* of a ring */
-    PL_STEP_BYTES = 16384,  /* the most of a step */
-    PL_RING_BYTES = 524288, /* PL_SEGMENTS segments of three such steps */
-    PL_FEW_BYTES = 1024,    /* up to here steps stand close together */
-    PL_GAP_FEW = 256,       /* bytes after such a step, so that no reader prefetches the next one */
-    PL_GAP = 1152,          /* after a longer step; it also keeps steps off the same cache sets */
-    PL_LINE_BYTES = 48,     /* the most that stands beside a number; aligned for every type */
-    PL_LINES = 256,
+    PL_SEGMENTS = 8,           /* of a ring */
+    PL_STEP_BYTES = 16384,     /* the most of a step */
+    PL_LINE_BYTES = 48,        /* the most that stands beside a number; aligned for every type */
+    PL_LINES = 256,            /* a ring of them */
+    PL_FEW_BYTES = 512,        /* the most of a short step */
+    PL_FEW_RING_BYTES = 65536, /* the ring of short steps */
+    PL_RING_BYTES = 1048576,   /* the ring of long steps: PL_SEGMENTS segments of seven at least */
+    PL_GAP_FEW = 128,          /* bytes after a short step */
+    PL_GAP = 1152,             /* after a long one; it also keeps steps off the same cache sets */
 };
 
 struct pl_line {
@@ -43,6 +46,7 @@ struct pl_shared_part {
     _Alignas(128) _Atomic uint64_t read; /* up to this step the rank has read all that it reads */
     _Alignas(128) unsigned char cores[128]; /* bits: those on which the rank may run */
     _Alignas(128) struct pl_line lines[PL_LINES];
+    _Alignas(128) char few[PL_FEW_RING_BYTES];
     _Alignas(128) char ring[PL_RING_BYTES];
 } __attribute__((aligned(4096)));
 
@@ -63,12 +67,12 @@ struct pl_shared {
     MPI_Comm comm;
     uint64_t number;   /* of the last step */
     uint64_t all_read; /* up to this step all ranks have read, as far as is known */
-    struct pl_ring_state lines, ring;
+    struct pl_ring_state lines, few, ring;
 };
 
 struct pl_shared_step {
     uint64_t number, must_be_read; /* the latter before this step is written */
-    size_t at;
+    size_t at; /* the number of the line, or bytes from the beginning of the part */
     bool small;
 };
 
@@ -123,24 +127,29 @@ static inline void pl_ring_next(struct pl_ring_state *ring, size_t size, size_t 
     step->must_be_read = ring->last[segment];
 }
 
-/* What a step takes of a ring. Small steps are close together: with 4096 bytes each, an Alltoall of
- * 256 bytes took 1.0 to 2.0 times as long as Open MPI's beside calls that send messages, as each
- * step was on another page; so it takes 0.4 to 0.7 times as long. Longer steps begin at odd
- * multiples of a line: a Bcast of 8 KiB in steps that are aligned to pages took 1.7 times as
- * long. */
-static inline size_t pl_step_room(size_t bytes)
+/* The room of a step, with a gap, so that no reader prefetches the next step. Steps are close
+ * together: with a page for each, an Alltoall of 256 bytes took 1.0 to 2.0 times as long as Open
+ * MPI's beside calls that send messages. Long steps begin at odd multiples of a line: a Bcast of
+ * 8 KiB in steps that are aligned to pages took 1.7 times as long. */
+static inline size_t pl_step_room(size_t bytes, size_t gap)
 {
-    return (bytes + 127) / 128 * 128 + (bytes <= PL_FEW_BYTES ? PL_GAP_FEW : PL_GAP);
+    return (bytes + 127) / 128 * 128 + gap;
 }
 
 /* Begins a step in which a rank writes up to `bytes`, equal on all ranks. */
-static inline struct pl_shared_step pl_step_begin(struct pl_shared *shared, size_t bytes)
+static inline __attribute__((always_inline)) struct pl_shared_step
+pl_step_begin(struct pl_shared *shared, size_t bytes)
 {
     struct pl_shared_step step = {.number = ++shared->number, .small = bytes <= PL_LINE_BYTES};
-    if (step.small)
+    if (step.small) {
         pl_ring_next(&shared->lines, PL_LINES, 1, &step);
-    else
-        pl_ring_next(&shared->ring, PL_RING_BYTES, pl_step_room(bytes), &step);
+    } else if (bytes <= PL_FEW_BYTES) {
+        pl_ring_next(&shared->few, PL_FEW_RING_BYTES, pl_step_room(bytes, PL_GAP_FEW), &step);
+        step.at += offsetof(struct pl_shared_part, few);
+    } else {
+        pl_ring_next(&shared->ring, PL_RING_BYTES, pl_step_room(bytes, PL_GAP), &step);
+        step.at += offsetof(struct pl_shared_part, ring);
+    }
     return step;
 }
 
@@ -148,7 +157,7 @@ static inline void *pl_step_place(const struct pl_shared *shared, const struct p
                                   int rank)
 {
     struct pl_shared_part *part = &shared->parts[rank];
-    return step->small ? part->lines[step->at].bytes : part->ring + step->at;
+    return step->small ? part->lines[step->at].bytes : (char *)part + step->at;
 }
 
 /* Where this rank may write now. */

@@ -6,7 +6,7 @@
  * Cost: as of Allreduce; only the root reads the result.
  * Restrictions: all ranks on one node, else the call is left to the library; the operation must be
  * one of MPI's own, the datatype predefined and contiguous; the order of ranks is kept. Scratch:
- * none; 548 KiB of each rank are shared. */
+ * none; 1.1 MiB of each rank are shared. */
 #include "shared.h"
 
 PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_shared_memory, pl_shared_reduce,

@@ -6,7 +6,7 @@
  * Cost: n bytes written, n read and reduced on each rank.
  * Restrictions: all ranks on one node, else the call is left to the library; the operation must be
  * one of MPI's own, the datatype predefined and contiguous; the order of ranks is kept. Scratch: p
- * + 1 integers; 548 KiB of each rank are shared. */
+ * + 1 integers; 1.1 MiB of each rank are shared. */
 #include "shared.h"
 
 PL_DESCRIBE(PL_ALGORITHM, reduce_scatter, reduce_scatter_shared_memory, pl_shared_reduce_scatter,

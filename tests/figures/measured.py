@@ -12,7 +12,6 @@ from statistics import median
 import msgspec
 
 from plumbline.cli import digest
-from plumbline.core import guidelines
 from plumbline.results import headline, report
 from plumbline.results.report import Report
 from plumbline.settings.toolchain import Toolchain
@@ -88,10 +87,10 @@ def of_database(database: Path) -> Campaign:
     """Return the campaign of a database that was started last."""
     with Database.open(database) as db:
         found = report.read(db, campaigns.all_campaigns(db)[-1].id)
-    return _of_report(found)
+        return _of_report(found, digest.read(db, found, WIDTH))
 
 
-def _of_report(found: Report) -> Campaign:
+def _of_report(found: Report, lines: list[str]) -> Campaign:
     if found.after is None or not found.winners:
         raise ValueError(f"{found.campaign.id} is not finished, or has no winners")
     counts = headline.changed(found.before, found.after)
@@ -119,7 +118,7 @@ def _of_report(found: Report) -> Campaign:
         median_speedup=median(winner.speedup for winner in found.winners),
         best_speedup=best.speedup,
         best_function=best.function,
-        digest=digest.lines(found, guidelines.load(), WIDTH),
+        digest=lines,
     )
 
 

@@ -27,11 +27,11 @@ _MOST_OF_GUIDELINES = 12
 _COMMAND = re.compile(r"(?:for a \w+|all tables):  ")  # how lines with one begin
 
 
-def read(db: Database, report: Report) -> list[str]:
-    """Return the lines of a campaign, as long as the terminal."""
+def read(db: Database, report: Report, width: int | None = None) -> list[str]:
+    """Return the lines of a campaign, as long as `width` (None: the terminal)."""
     ended = bool(report.winners) and report.after is not None
     uses = putting_in_use.lines(db, report.campaign) if ended else []
-    return lines(report, uses, known_guidelines.load(), common.columns())
+    return lines(report, uses, known_guidelines.load(), width or common.columns())
 
 
 def lines(report: Report, uses: Sequence[str], guidelines: Guidelines, width: int) -> list[str]:
