@@ -68,9 +68,9 @@ def summary(report: Report) -> Iterator[str]:
             yield f"for {use.whom}:  {use.command}"
     else:
         yield "no winners: nothing that was tried is known to be faster in every way of use"
-    if report.conditions.cost_of_load:
+    if report.cost_of_load:
         yield (
-            f"other programs ran beside launches: {report.conditions.cost_of_load}; "
+            f"other programs ran beside launches: {report.cost_of_load}; "
             "--wait-for-quiet waits until they have ended"
         )
     yield f"all tables:  {typed('results', '--all', '--campaign', id)}"
