@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Sequence
+import itertools
+import re
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
@@ -79,7 +82,7 @@ def templates(*packages: str) -> Environment:
     """Those of the named packages, which may extend the layout that is here."""
     rooms = [PackageLoader(name) for name in (*packages, "plumbline_exporters")]
     found = Environment(loader=ChoiceLoader(rooms), autoescape=True, undefined=StrictUndefined)
-    found.filters["moment"] = _moment
+    found.filters.update(moment=_moment, headed=_headed)
     return found
 
 
@@ -94,7 +97,22 @@ def _moment(text: str) -> str:
     return f"{found:%Y-%m-%d %H:%M}"
 
 
-_OWN = templates()
+def _headed(rows: str, heads: Sequence[str]) -> Markup:
+    """Give each cell the head of its column, which a phone shows beside the cell."""
+    heads_in_turn: Iterator[str] = iter(())
+
+    def opened(tag: re.Match[str]) -> str:
+        nonlocal heads_in_turn
+        if tag[0] == "<tr":
+            heads_in_turn = itertools.chain(heads, itertools.repeat(""))
+            return tag[0]
+        head = next(heads_in_turn).removeprefix("#")
+        return f'{tag[0]} data-head="{escape(head)}"'
+
+    return Markup(re.sub(r"<t[rdh](?=[ >])", opened, str(rows)))  # noqa: S704
+
+
+OWN = templates()
 
 
 def page(request: Request, shown: Environment, template: str, **facts: Any) -> Response:
@@ -122,7 +140,7 @@ def error(request: Request, status: int, detail: str) -> Response:
         return PlainTextResponse(detail, status_code=status, headers=HEADERS)
     shown = page(
         request,
-        _OWN,
+        OWN,
         "error.html",
         title=_TITLES.get(status, "This does not work"),
         detail=detail,

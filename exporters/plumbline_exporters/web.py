@@ -1,4 +1,5 @@
-"""The HTTP side of `plumbline serve`: /metrics, /healthz, /readyz, and the pages of other rooms.
+"""The HTTP side of `plumbline serve`: /metrics, /healthz, /readyz, /alerts, and the
+pages of other rooms.
 Reads only."""
 
 from __future__ import annotations
@@ -99,6 +100,9 @@ def app(
         with Database.open(db_path):
             return PlainTextResponse("ok\n")
 
+    def alerts(request: Request) -> Response:
+        return frame.page(request, frame.OWN, "alerts.html")
+
     def unavailable(request: Request, error: Exception) -> Response:
         _log.warning("%s", error)
         return frame.error(request, 503, "the database cannot be read; the log says why\n")
@@ -115,6 +119,7 @@ def app(
             Route("/metrics", metrics),
             Route("/healthz", healthz),
             Route("/readyz", readyz),
+            Route("/alerts", alerts),
             frame.STATIC,
             *(route for room in more for route in room.routes),
         ],

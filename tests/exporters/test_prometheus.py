@@ -4,9 +4,11 @@ every alert."""
 from __future__ import annotations
 
 import datetime
+import html
 import re
 import shutil
 import subprocess
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -152,15 +154,38 @@ def test_each_alert_says_what_it_means_and_which_command_shows_more() -> None:
         assert "plumbline " in words["runbook"], name
 
 
-def test_the_runbook_of_each_alert_is_an_anchor_of_a_page() -> None:
+def test_the_runbook_of_each_alert_is_a_heading_of_the_page_that_is_served(
+    prometheus: Prometheus,
+) -> None:
     """Each alert has a section that says what it means and names the command that shows more."""
+    (target,) = prometheus.ask("targets")["activeTargets"]
+    instance = target["labels"]["instance"]
     for name, rule in ALERTS.items():
         words = rule["annotations"]
-        path, _, anchor = words["runbook_url"].partition("#")
-        page = ROOT / "docs" / path.rpartition("/docs/")[2]
-        headings = re.findall(r"^## (\w+)\n(.*)\n\n→ (.*)$", page.read_text(), re.MULTILINE)
-        found = {head.lower(): (text, command) for head, text, command in headings}
-        assert found[anchor] == (words["description"], words["runbook"]), name
+        url = words["runbook_url"].replace("{{ $labels.instance }}", instance)
+        address, _, anchor = url.partition("#")
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            page = answer.read().decode()
+        (section,) = re.findall(rf'<h2 id="{anchor}">(.*?)(?=<h2|</main>)', page, re.DOTALL)
+        said = html.unescape(re.sub(r"<[^>]*>", "\n", section))
+        for part in (name, words["description"], words["runbook"]):
+            assert part in said, name
+
+
+def test_each_alert_names_its_instance() -> None:
+    """`runbook_url` begins with it."""
+    files = [yaml.safe_load(path.read_text()) for path in RULES.glob("tests*.yml")]
+    fired = [
+        alert
+        for file in files
+        for test in file["tests"]
+        for rule in test.get("alert_rule_test", [])
+        for alert in rule["exp_alerts"]
+    ]
+    assert len(fired) == len(ALERTS)
+    for alert in fired:
+        instance = alert["exp_labels"]["instance"]
+        assert alert["exp_annotations"]["runbook_url"].startswith(f"http://{instance}/alerts#")
 
 
 def test_every_panel_says_what_is_good_and_leads_to_a_page() -> None:

@@ -150,16 +150,16 @@ def test_a_campaign_says_what_load_has_cost(db: Database, tmp_path: Path) -> Non
     machine = Shared(lambda _: BUSY, SLOW)
     done = whole.campaign(db, machine, SETTINGS, tmp_path, other_work=OtherWork())
     found = report.read(db, done.id)
-    assert found.conditions.cost_of_load.startswith(f"repeating {IN_VAIN} launches took ")
+    assert found.cost_of_load.startswith(f"repeating {IN_VAIN} launches took ")
     (line,) = [line for line in digest.summary(found) if "--wait-for-quiet" in line]
-    assert found.conditions.cost_of_load in line
+    assert found.cost_of_load in line
 
 
 def test_a_quiet_campaign_says_nothing_of_load(db: Database, tmp_path: Path) -> None:
     machine = Shared(lambda _: QUIET, SLOW)
     done = whole.campaign(db, machine, SETTINGS, tmp_path, other_work=OtherWork())
     found = report.read(db, done.id)
-    assert found.conditions.cost_of_load == ""
+    assert found.cost_of_load == ""
     assert not any("--wait-for-quiet" in line for line in digest.summary(found))
 
 

@@ -25,6 +25,7 @@ SITE = {
     "map": "/map",
     "recordings": "/recordings",
     "overlap": "/overlap",
+    "alerts": "/alerts",
 }
 OF_RUNS = ("run", "report", "table", "cell", "winner", "explained", "guideline", "curves",
            "curves-choice", "compare", "environment", "advise")  # fmt: skip

@@ -91,7 +91,13 @@ class Window:
 
     def open(self, address: str) -> None:
         self.page.goto(self.url + address)
+        self.wait_for_pictures()
+
+    def wait_for_pictures(self) -> None:
+        """Wait for all that are seen: those within what is folded are drawn when it is unfolded."""
         for figure in self.page.query_selector_all("figure[data-picture]"):
+            if not figure.evaluate("each => each.checkVisibility()"):
+                continue
             self.page.wait_for_function("figure => figure.dataset.drawn === 'yes'", arg=figure)
 
 
@@ -382,6 +388,7 @@ def test_nothing_is_cut_and_no_ground_is_white_in_the_dark(
     )
     opened.open(address[name])
     opened.page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    opened.wait_for_pictures()
     cut, white = opened.page.evaluate(_CUT), opened.page.evaluate(_WHITE)
     opened.page.context.close()
     assert (cut, white) == ([], [])

@@ -105,6 +105,7 @@ def test_the_page_offers_suites_and_compares_them(client: TestClient) -> None:
     query = urlencode({"a": f"{side}@default", "b": f"{side}@{BY_HAND}"})
     answer = client.get(f"/compare?{query}")
     assert answer.status_code == 200 and "paired by launch" in answer.text
+    assert answer.text.index("<figure") < answer.text.index('aria-label="Cells that differ"')
     assert client.get(f"/compare.svg?{query}").status_code == 200
 
 

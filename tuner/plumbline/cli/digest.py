@@ -77,9 +77,9 @@ def summary(report: Report, uses: Sequence[str] = ()) -> Iterator[str]:
         yield from uses
     else:
         yield "no winners: nothing that was tried is known to be faster in every way of use"
-    if report.conditions.cost_of_load:
+    if report.cost_of_load:
         yield (
-            f"other programs ran beside launches: {report.conditions.cost_of_load}; "
+            f"other programs ran beside launches: {report.cost_of_load}; "
             "--wait-for-quiet waits until they have ended"
         )
     yield f"all tables:  {typed('results', '--all', '--campaign', id)}"

@@ -71,7 +71,9 @@ def command(
     in_short = not (explain or measure or program.json or picture or all_rows)
     with Database.open(program.database) as db:
         wanted = _wanted(db, campaign_file, campaign)
-        reports = [report.read(db, campaign) for campaign in wanted]
+        in_tables = (all_rows or len(wanted) > 1) and not (explain or measure)
+        conditions = (program.json or in_tables) and picture is None
+        reports = [report.read(db, campaign, conditions=conditions) for campaign in wanted]
         if campaign is None:
             common.remark(*_in_use(db, wanted))
         if in_short and len(reports) == 1:

@@ -300,8 +300,9 @@ def facts(report: Report) -> Text:
         lines.append(_spent(report.spent))
     if report.hours is not None:
         lines.append(report.hours.text())
-    lines += [f"warning: {warning.text}" for warning in report.conditions.warnings]
-    lines += [f"varied: {text}" for text in report.conditions.varied]
+    if report.conditions is not None:
+        lines += [f"warning: {warning.text}" for warning in report.conditions.warnings]
+        lines += [f"varied: {text}" for text in report.conditions.varied]
     if report.winners:
         lines.append("exported:")
         lines += [f"  {export.path}" for export in report.exports]

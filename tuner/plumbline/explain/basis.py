@@ -8,9 +8,9 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from plumbline.measure import hockney
 from plumbline.model.costs import Network, Piece
@@ -19,6 +19,9 @@ from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.hockney import Hockney
 from plumbline_db.records import EXPLAINING, Campaign, Medians, Suite
+
+if TYPE_CHECKING:
+    pass
 
 SUITE = Suite(EXPLAINING)
 INSIDE = "MPI_Reduce_local"
@@ -85,6 +88,8 @@ def _pieces(lines: Sequence[Hockney]) -> tuple[Piece, ...]:
 
 def _gamma(medians: Sequence[Medians]) -> float | None:
     """Seconds a byte: the slope of a line through the reductions of all sizes."""
+    import numpy as np
+
     found = {
         median.case.bytes: statistics.median(median.seconds)
         for median in medians

@@ -35,14 +35,13 @@ class Weakness(msgspec.Struct, frozen=True):
 class Conditions(msgspec.Struct, frozen=True):
     """Of all launches of a result: the factors of the first one, and why some are missing; what
     varied and may; what weakens the result; of each table whether its launches depend on each
-    other; what other work has cost (other_work.py), "" where it has cost nothing."""
+    other."""
 
     factors: dict[str, str]
     missing: dict[str, str]
     varied: list[str]
     warnings: list[Weakness]
     dependence: dict[str, Dependence] = {}
-    cost_of_load: str = ""
 
 
 def summary(
@@ -50,7 +49,6 @@ def summary(
     build: Mapping[str, str],
     dependence: Mapping[str, Dependence] | None = None,
     settled: Sequence[Weakness] = (),
-    cost_of_load: str = "",
 ) -> Conditions:
     """`launches` may be of several suites; `build` is what the library says of its build;
     `dependence` is that of each table, by stage; `settled`: what is to be said of cases."""
@@ -64,7 +62,7 @@ def summary(
     differ = factors.differences(factors.named(launches), across_suites=True)
     varied = [difference.text() for difference in differ]
     warnings = of_launches(launches) + weak
-    return Conditions(known, missing, varied, warnings, tables, cost_of_load)
+    return Conditions(known, missing, varied, warnings, tables)
 
 
 class Foreign(msgspec.Struct, frozen=True):

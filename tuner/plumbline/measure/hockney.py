@@ -12,18 +12,20 @@ both are given."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
-from plumbline.verify import least_absolute
 from plumbline.verify.significance.distributions import binomial_at_most
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
 
 LEAST_SIZES = 3
 """Sizes that a piece must have: two lie on a line whatever they are."""
-
-Vector = NDArray[np.float64]
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -58,6 +60,8 @@ def fit(times: Mapping[int, Sequence[float]]) -> Fit:
     """`times[bytes][launch]`: half round trips in seconds, medians of launches, the launches in the
     same order for every size. Raises ValueError for fewer than LEAST_SIZES sizes, sizes with
     different numbers of launches, or a time that is not positive and finite."""
+    import numpy as np
+
     sizes = np.array(sorted(times), dtype=float)
     if len(sizes) < LEAST_SIZES:
         raise ValueError(f"{len(sizes)} sizes are too few for a line: {LEAST_SIZES} or more")
@@ -79,6 +83,10 @@ def fit(times: Mapping[int, Sequence[float]]) -> Fit:
 
 def line(sizes: Vector, seconds: Vector) -> tuple[float, float]:
     """α and β of one line through positive times, by least absolute relative deviations."""
+    import numpy as np
+
+    from plumbline.verify import least_absolute
+
     columns = np.column_stack([1 / seconds, sizes / seconds])
     alpha, beta = least_absolute.weights(columns, np.ones(len(sizes))).tolist()
     return alpha, beta
@@ -88,6 +96,8 @@ def median_interval(values: Sequence[float]) -> Value:
     """Median and the interval between its order statistics, 95 % or more whatever the distribution;
     none for fewer than six values (Hollander, Wolfe, Chicken, "Nonparametric Statistical Methods",
     3rd ed., section 3.6)."""
+    import numpy as np
+
     ordered = sorted(values)
     count = len(ordered)
     outside = 0
@@ -101,6 +111,8 @@ def median_interval(values: Sequence[float]) -> Value:
 
 def _line(sizes: Vector, seconds: Vector) -> HockneyLine:
     """`seconds[launch, size]`."""
+    import numpy as np
+
     alphas, betas = zip(*(line(sizes, launch) for launch in seconds), strict=True)
     alpha, beta = median_interval(alphas), median_interval(betas)
     middle = np.median(seconds, axis=0)
@@ -115,6 +127,8 @@ def _line(sizes: Vector, seconds: Vector) -> HockneyLine:
 
 
 def _deviation(values: tuple[float, float], sizes: Vector, seconds: Vector) -> float:
+    import numpy as np
+
     alpha, beta = values
     return float(np.mean(np.abs((alpha + beta * sizes) / seconds - 1)))
 

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from plumbline.pages import drawn
 from plumbline.pages.visit import Visit, Word
 from plumbline.results import comparison_chart, sides
-from plumbline.results.compare import ComparedCell, How, SideComparison, compare
+from plumbline.results.compare import ComparedCell, How, SideComparison, Verdict, compare
 from plumbline.results.sides import Side
 from plumbline_db import campaigns, verdicts
 from plumbline_db.errors import PlumblineError
@@ -22,6 +22,7 @@ from plumbline_db.series import PrunedError
 
 _OFFERED = 20  # runs
 _EXAMPLES = 4
+_DIFFERING = frozenset[Verdict](("A faster", "B faster", "differs", "differs (unpaired)"))
 
 
 class ComparisonQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,19 +38,21 @@ def page(visit: Visit) -> Response:
     every = [*campaigns.all_campaigns(visit.db), *campaigns.of_suites(visit.db)]
     newest = sorted(every, key=lambda campaign: campaign.started)[::-1][:_OFFERED]
     offered = [side for run in newest for side in sides.offered(visit.db, run.id)]
+    lines = sorted(compared.lines, key=_likeness) if compared else []
     return visit.page(
         "compare.html",
         asked=asked,
         compared=compared,
-        lines=sorted(compared.lines, key=_sameness) if compared else [],
+        differing=[line for line in lines if line.verdict in _DIFFERING],
+        alike=[line for line in lines if line.verdict not in _DIFFERING],
         offered=list(dict.fromkeys([*(side for side in (asked.a, asked.b) if side), *offered])),
         examples=_examples(visit, [run.id for run in newest]),
     )
 
 
-def _sameness(line: ComparedCell) -> tuple[bool, float]:
-    """What differs comes first, what differs most before all."""
-    return line.verdict == "not shown", -abs(math.log(line.ratio)) if line.ratio else 0.0
+def _likeness(line: ComparedCell) -> float:
+    """Return a number that is the smaller the more the sides differ."""
+    return -abs(math.log(line.ratio)) if line.ratio else 0.0
 
 
 def _examples(visit: Visit, newest: Sequence[str]) -> list[tuple[str, str, str]]:

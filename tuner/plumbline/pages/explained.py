@@ -3,6 +3,7 @@ size, with the lower bound below them; as `plumbline results --explain --picture
 
 from __future__ import annotations
 
+import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -11,11 +12,25 @@ from plumbline.explain import picture as explained_picture
 from plumbline.explain.explain import Explained, Explanation
 from plumbline.libraries import space_file
 from plumbline.pages import drawn
-from plumbline.pages.visit import Nothing, Visit
+from plumbline.pages.visit import Nothing, Visit, Word
 from plumbline.results import report
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign
+
+
+class PictureQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`function`: of which alone; empty: of all."""
+
+    function: Word = ""
+
+
+class ExplainedFunction(msgspec.Struct, frozen=True):
+    """The cells of a function, that with the most to gain first; `won`: so many have a winner."""
+
+    function: str
+    cells: list[Explained]
+    won: int
 
 
 def page(visit: Visit) -> Response:
@@ -25,20 +40,37 @@ def page(visit: Visit) -> Response:
     return visit.page(
         "explained.html",
         campaign=campaign,
-        found=found,
-        cells=sorted(found.cells, key=_still_to_gain, reverse=True),
+        has_bounds=found.basis is not None,
+        functions=_by_function(found),
     )
 
 
+def _by_function(found: Explanation) -> list[ExplainedFunction]:
+    """Return the functions, that with the most to gain first."""
+    cells: dict[str, list[Explained]] = {}
+    for cell in sorted(found.cells, key=_still_to_gain, reverse=True):
+        cells.setdefault(cell.function, []).append(cell)
+    return [
+        ExplainedFunction(function, own, sum(cell.winner is not None for cell in own))
+        for function, own in cells.items()
+    ]
+
+
 def picture(visit: Visit) -> Response:
-    visit.asked(Nothing)
+    function = visit.asked(PictureQuery).function
     suffix = drawn.ending(visit, ".json")
     campaign = visit.campaign()
     found = _read(visit, campaign)
+    if function:
+        found = msgspec.structs.replace(
+            found,
+            cells=[cell for cell in found.cells if cell.function == function],
+            curves=[point for point in found.curves if point.function == function],
+        )
     if not found.curves:
         raise HTTPException(404, "this run has nothing to explain")
     spec = explained_picture.specification(found, [campaign.id])
-    return drawn.picture(visit, "explained", suffix, spec)
+    return drawn.picture(visit, f"explained{function and '-'}{function}", suffix, spec)
 
 
 def _read(visit: Visit, campaign: Campaign) -> Explanation:

@@ -80,7 +80,7 @@ def specification(found: SideComparison, a: str, b: str) -> dict[str, Any]:
             "anchor": "start",
         },
         "data": {"values": values},
-        "facet": {"field": "panel", "type": "nominal", "title": None},
+        "facet": {"field": "panel", "type": "nominal", "title": None, "sort": _panels(found)},
         "columns": 2,
         "spec": {"width": 380, "height": 180, "layer": layers},
         # Each panel with its own sizes below it: one axis below all is far from the first ones.
@@ -92,6 +92,16 @@ def specification(found: SideComparison, a: str, b: str) -> dict[str, Any]:
 def _panel(cell: MatchedCell) -> str:
     variant = "" if cell.variant in ("", "default") else f" {cell.variant}"
     return f"{cell.function.removeprefix('MPI_')}{variant} {cell.settings}".strip()
+
+
+def _panels(found: SideComparison) -> list[str]:
+    """Return the panels, those with the most cells that differ first."""
+    differing: dict[str, int] = {}
+    for line in found.lines:
+        panel = _panel(line.cell)
+        differs = line.verdict not in ("not shown", "not compared")
+        differing[panel] = differing.get(panel, 0) + differs
+    return sorted(differing, key=lambda panel: (-differing[panel], panel))
 
 
 def _over_ranks(found: SideComparison) -> set[str]:

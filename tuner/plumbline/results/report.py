@@ -5,20 +5,17 @@ Times in seconds, sizes in bytes, ratios left over right. Documented in docs/res
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from plumbline.core import guidelines
 from plumbline.measure import other_work
-from plumbline.measure.conditions import Conditions, Weakness, of_refusals, of_starts, summary
 from plumbline.measure.event_kinds import MEMBERS_DIFFER, NO_TIME, NOT_ASKED, PUT_ASIDE
-from plumbline.measure.settling import Start, named
 from plumbline.results import headline, saving, spread
 from plumbline.results.behind import Behind, behind, whole_functions
 from plumbline.results.remaining import Remaining, Searched
 from plumbline.results.saving import Saving
-from plumbline.search.outcome import label
 from plumbline.settings.cases import EVERY
 from plumbline.verify.document import as_json
 from plumbline_db import (
@@ -30,10 +27,8 @@ from plumbline_db import (
     machines,
     runs,
     searches,
-    settling,
     started,
     suites,
-    table_samples,
     verdicts,
     winners,
 )
@@ -45,7 +40,6 @@ from plumbline_db.records import (
     EVERY_FUNCTION,
     UNBOUNDED_BYTES,
     Campaign,
-    Case,
     Event,
     Export,
     Library,
@@ -55,6 +49,9 @@ from plumbline_db.records import (
     Winner,
     Wrong,
 )
+
+if TYPE_CHECKING:
+    from plumbline.measure.conditions import Conditions
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -72,12 +69,17 @@ class Report(msgspec.Struct, frozen=True):
     exports: list[Export]
     events: list[Event]
     cost: cost.Cost
-    conditions: Conditions
+    conditions: Conditions | None = None  # of all launches; None: they were not asked for
+    cost_of_load: str = ""  # what other work has cost (other_work.py); empty: nothing
     spent: Spent | None = None  # where the seconds of its launches went; None: simulated
     saving: Saving | None = None
     wrong: list[Wrong] = []
     placed: list[str] = []  # how ranks were started (plumbline_db.started)
     hours: spread.Hours | None = None  # what the intervals of `winners` are widened by
+
+    def tables(self) -> dict[str, list[Verdict]]:
+        """Return the tables by stage; empty: there is none yet."""
+        return {"before": self.before, "after": self.after or []}
 
     def of_benchmarks(self) -> bool:
         """Left by `plumbline overlap tune`."""
@@ -140,7 +142,9 @@ class Report(msgspec.Struct, frozen=True):
         return [f"{event.kind}: {event.said}" for event in self.events if event.kind in kinds]
 
 
-def read(db: Database, campaign_id: str | None) -> Report:
+def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> Report:
+    """Return the report of a campaign; `conditions`: with those of all its launches, which takes as
+    long as all the rest."""
     campaign = campaigns.get(db, campaign_id)
     library = machines.library(db, campaign.library_fingerprint)
     # Where nothing was to be searched, the table is the last word.
@@ -148,19 +152,11 @@ def read(db: Database, campaign_id: str | None) -> Report:
     finished = last == "after" or campaign.state == "finished"
     after = verdicts.get(db, campaign.id, last) if finished else None
     kept = winners.get(db, campaign.id)
-    found = searches.all_searches(db, campaign.id)
     before = verdicts.get(db, campaign.id, "before")
     hours = spread.hours(db, campaign)
-    depends = spread.dependence(db, campaign, {"before": before, "after": after or []})
-    tables = table_samples.suites([*before, *(after or [])])
-    simulated = is_simulated(campaign)
     launches = runs.surroundings(db, campaign.id)
     repeated = [name for name, suite in suites.get(db, campaign.id).items() if suite.was_repeated]
-    settled = _settled(db, campaign.id, sorted(tables), simulated=simulated)
-    refused = [
-        (_name(case), one.reason) for case, one in runs.refusals(db, campaign.id, sorted(tables))
-    ]
-    return Report(
+    found = Report(
         campaign=campaign,
         state=campaigns.state(db, campaign),
         to_continue="" if campaign.state == "finished" else command_lines.to_continue(db, campaign),
@@ -169,41 +165,23 @@ def read(db: Database, campaign_id: str | None) -> Report:
         before=before,
         after=after,
         winners=spread.with_hours(kept, hours),
-        searches=found,
+        searches=searches.all_searches(db, campaign.id),
         exports=exports.get(db, campaign.id),
         events=events.get(db, campaign.id),
         cost=cost.cost(db, campaign.id),
-        spent=None if simulated else cost.spent(db, campaign.id),
-        conditions=summary(
-            launches,
-            library.build,
-            depends,
-            of_refusals(refused) + settled,
-            other_work.cost(launches, repeated, after or before),
-        ),
+        cost_of_load=other_work.cost(launches, repeated, after or before),
+        spent=None if is_simulated(campaign) else cost.spent(db, campaign.id),
         saving=saving.of(db, campaign, after, kept),
         wrong=runs.wrong(db, campaign.id),
         placed=started.lines(db, campaign.id),
         hours=hours,
     )
+    if not conditions:
+        return found
+    from plumbline.results import launch_conditions
 
-
-def _settled(
-    db: Database, campaign: str, tables: Sequence[str], *, simulated: bool
-) -> list[Weakness]:
-    """What is to be said of how cases settled; of a simulated machine in the launches of `tables`
-    alone, for what options are in force in others their cases do not say."""
-    firsts = settling.first_blocks(db, campaign, unsettled=not simulated)
-    starts = [
-        Start(_name(case), samples.warmup_ns, samples.ns, samples.settled, launches, transit)
-        for case, suite, samples, transit, launches in firsts
-        if suite in tables or not simulated
-    ]
-    return of_starts(starts, simulated=simulated)
-
-
-def _name(case: Case) -> str:
-    return named(case.function, label(case.variant, case.knobs), case.bytes, case.ranks)
+    known = launch_conditions.of(db, campaign, library, launches, found.tables())
+    return msgspec.structs.replace(found, conditions=known)
 
 
 def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
@@ -242,7 +220,8 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "behind": msgspec.to_builtins(slower),
         "exports": [msgspec.to_builtins(export) for export in report.exports],
         "events": [msgspec.to_builtins(event) for event in report.events],
-        "conditions": msgspec.to_builtins(report.conditions),
+        "conditions": (msgspec.to_builtins(report.conditions) or {})
+        | {"cost_of_load": report.cost_of_load},
         "cost": msgspec.to_builtins(report.cost)
         | {"timed_share": timed_share(report.cost), "spent": msgspec.to_builtins(report.spent)},
     }

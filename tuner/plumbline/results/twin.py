@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from plumbline.launch.simulation import Simulation
-from plumbline.measure.hockney import Vector
 from plumbline.verify import least_absolute
 from plumbline_db.errors import UsageError
+
+if TYPE_CHECKING:
+    from plumbline.measure.hockney import Vector
 
 Times = Mapping[int, float]  # by bytes: seconds of half a round trip
 Respond = Callable[[Simulation], Times]

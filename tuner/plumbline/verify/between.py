@@ -53,8 +53,6 @@ def between_campaigns(cells: Sequence[Sequence[Estimate]]) -> CampaignSpread:
     """`cells`: of each cell its estimates, one a campaign. Where launches say all there is to know,
     the difference of two campaigns over its standard error follows Student's t, and 95 % of the
     differences lie within its quantile; the factor is by how much they lie beyond."""
-    import numpy as np
-
     both = [cell for cell in cells if len(cell) > 1]
     campaigns = max((len(cell) for cell in cells), default=0)
     if campaigns < 2:
@@ -69,8 +67,18 @@ def between_campaigns(cells: Sequence[Sequence[Estimate]]) -> CampaignSpread:
         for cell in both
         for a, b in combinations(cell, 2)
     ]
-    factor = max(1.0, float(np.quantile(beyond, COVERAGE)))
+    factor = max(1.0, _share_below(beyond, COVERAGE))
     return CampaignSpread(factor, campaigns, len(both), "")
+
+
+def _share_below(values: Sequence[float], share: float) -> float:
+    """Return the quantile of some values, between two of them on the line through both. Without
+    numpy, whose import takes longer than a command that only reads may."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
 
 
 def widened(middle: float, low: float, high: float, factor: float) -> tuple[float, float]:

@@ -68,14 +68,15 @@ def lag_one(cells: Sequence[Mapping[int, float]], *, seed: int = 0) -> Dependenc
 
     Ranks, because the test of a verdict looks at ranks, and an outlier would drown all other
     launches of its cell."""
-    import numpy as np
-
     launches = sorted({launch for cell in cells for launch in cell})
-    parts = _parts([cell for cell in cells if len(cell) >= LEAST_LAUNCHES], launches)
+    long = [cell for cell in cells if len(cell) >= LEAST_LAUNCHES]
+    parts = _parts(long, launches) if long else []
     used = sum(part.cells for part in parts)
     if not parts:
         reason = f"no cell has {LEAST_LAUNCHES} launches that differ"
         return Dependence(None, None, None, len(launches), 0, reason)
+    import numpy as np
+
     rng = np.random.default_rng(seed)
     orders = np.tile(np.arange(len(launches)), (1 + PERMUTATIONS, 1))
     orders[1:] = rng.permuted(orders[1:], axis=1)

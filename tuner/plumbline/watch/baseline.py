@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from plumbline.verify.significance.distributions import student_quantile
 from plumbline.watch.run_length import FREEDOM
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    Vector = NDArray[np.float64]
 
 # Shares of |value - middle| at which the noise must not be wider than the scale says.
 LEVELS = (0.5, 0.75, 0.9, 0.95)
@@ -18,8 +23,6 @@ LEAST_SCALE = 0.005  # what repeats itself to the digit changes by rounding, too
 # Times the root of the number of canaries: the standard error of a middle, in scales; and half of
 # that of a scale, as covering all levels errs on the wide side (by a tenth after 72 canaries).
 MIDDLE_ERROR, SCALE_MARGIN = 1.35, 0.5
-
-Vector = NDArray[np.float64]
 
 
 class Baseline(msgspec.Struct, frozen=True):
@@ -43,6 +46,8 @@ def baseline_of(logs: Sequence[float]) -> Baseline:
 
 def baselines_of(logs: Sequence[Sequence[float]]) -> list[Baseline]:
     """Of cells that were learnt together: the log ratios of each, one a canary."""
+    import numpy as np
+
     middles, scales = learn(np.array(logs).T, together=True)
     canaries = len(logs[0])
     return [
@@ -58,6 +63,8 @@ def learn(values: ArrayLike, *, together: bool = False) -> tuple[Vector, Vector]
     The scale is the smallest one whose tails cover those of the values at all LEVELS, and a margin:
     one that is too small by chance costs more false alarms than one that is too large saves (what
     estimates do to charts: Jensen et al., Journal of Quality Technology 38 (2006))."""
+    import numpy as np
+
     every = np.atleast_2d(np.asarray(values, dtype=np.float64))
     canaries = len(every)
     middles = np.median(every, axis=0)
@@ -77,6 +84,8 @@ def _remembered(values: Vector, *, together: bool) -> Vector:
     standard error), and as if it went on (Johnson and Bagshaw, Technometrics 16 (1974)). One cell
     says little of it, all of a machine say much. Outliers are drawn in to where they say no more
     than others."""
+    import numpy as np
+
     near = np.clip(values, -2.0, 2.0)
     squares = np.maximum((near**2).sum(axis=0), np.finfo(np.float64).tiny)
     correlation = (near[1:] * near[:-1]).sum(axis=0) / squares

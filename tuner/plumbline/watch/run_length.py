@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from plumbline.verify.significance.distributions import student4_below
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float64]
 
 FREEDOM = 4.0  # of student4_below
 # What one canary can add: an outlier is worth this much, however far out it lies.
@@ -26,11 +30,11 @@ LEAST_CANARIES = 4
 HEIGHTS = 16
 _BEYOND = 1e11  # longer runs are lost in rounding
 
-Matrix = NDArray[np.float64]
-
 
 def run_length(reference: float, threshold: float) -> float:
     """Canaries to an alarm when nothing changes, from a sum of 0; infinity beyond 1e11."""
+    import numpy as np
+
     stays = _chain(reference, threshold, 0.0)
     try:
         found = float(np.linalg.solve(np.eye(len(stays)) - stays, np.ones(len(stays)))[0])
@@ -42,6 +46,8 @@ def run_length(reference: float, threshold: float) -> float:
 def found_within(reference: float, threshold: float, canaries: int, shift: float) -> float:
     """Probability of an alarm at the latest in the canary of this number after a change by `shift`
     scales, from a sum of 0 (Lorden's worst case: Annals of Mathematical Statistics 42 (1971))."""
+    import numpy as np
+
     stays = _chain(reference, threshold, shift)
     at = np.zeros(len(stays))
     at[0] = 1.0
@@ -71,6 +77,8 @@ def threshold(reference: float, wanted: float) -> float:
 
 def _chain(reference: float, threshold: float, shift: float) -> Matrix:
     """Of heights below the threshold: from which (rows) to which (columns)."""
+    import numpy as np
+
     step = GAIN / HEIGHTS
     heights = np.arange(math.ceil(threshold / step)) * step
     tops = heights + step / 2

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from plumbline.watch import chart
 from plumbline.watch.baseline import LEAST_SCALE, Baseline, baseline_of
@@ -16,7 +14,12 @@ from plumbline.watch.design import LEAST_LEARNING, Design
 from plumbline.watch.run_length import found_within
 from plumbline.watch.state import CellState
 
-Counts = NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Counts = NDArray[np.int64]
+
 
 IN_CANARIES, SHARE = 6, 0.95
 LARGEST_SEEN = 10.0  # a factor; whoever does not see ten times as slow sees nothing
@@ -25,6 +28,9 @@ LARGEST_SEEN = 10.0  # a factor; whoever does not see ten times as slow sees not
 def found_change(design: Design, baseline: Baseline) -> float:
     """The smallest slow-down (0.1: ten per cent) that is found within IN_CANARIES canaries in this
     SHARE of cases, by the noise that the cell's scale stands for; infinity: none."""
+
+    import numpy as np
+
     references = chart.references(np.array([baseline.scale]))
     (reference,), (limit,) = references, chart.thresholds(design, references)
 
@@ -69,6 +75,9 @@ def launches_of(design: Design, state: CellState) -> int:
 def sized(design: Design, launches: Counts, scales: NDArray[np.float64]) -> Counts:
     """Launches that cells need which have these scales with so many; never fewer than they have.
     A scale falls with the root of their number."""
+
+    import numpy as np
+
     every = np.array(steps(design))
     wanted = launches * (scales / largest_scale(design)) ** 2
     at = np.minimum(np.searchsorted(every, wanted), len(every) - 1)
@@ -78,6 +87,9 @@ def sized(design: Design, launches: Counts, scales: NDArray[np.float64]) -> Coun
 def resized(design: Design, state: CellState) -> CellState:
     """After its first canaries, and at the end of its learning, a cell that is too noisy gets more
     launches, and learns anew by them; as often as it takes."""
+
+    import numpy as np
+
     looks = (LEAST_LEARNING, design.learning)
     if state.baseline is not None or len(state.learning) not in looks:
         return state

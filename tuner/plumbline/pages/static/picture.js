@@ -15,7 +15,11 @@ const ON_DARK = {
 };
 
 for (const figure of document.querySelectorAll("figure[data-picture]")) {
-  draw(figure).catch((error) => { figure.dataset.drawn = "no"; console.warn(String(error)); });
+  const start = () =>
+    draw(figure).catch((error) => { figure.dataset.drawn = "no"; console.warn(String(error)); });
+  const folded = figure.closest("details:not([open])");
+  if (folded) folded.addEventListener("toggle", start, { once: true });  // there it has no width
+  else start();
 }
 
 async function draw(figure) {
@@ -127,9 +131,10 @@ function inLines(texts, most) {
 }
 
 function inColumns(fit, most) {
-  const columns = Math.max(1, Math.floor(most / 420));
+  const room = Math.max(1, Math.floor(most / 420));
+  const columns = Math.min(room, fit.concat?.length ?? room);
   const width = Math.floor(most / columns) - 75;
-  if (columns === 1) onePerLine(fit);
+  if (room === 1) onePerLine(fit);
   if (typeof fit.title?.subtitle === "string") {
     fit.title.subtitle = inLines([fit.title.subtitle], most)[fit.title.subtitle];
   }
@@ -141,6 +146,7 @@ function inColumns(fit, most) {
   const rows = [];
   fit.concat.forEach((panel, place) => {
     panel.width = width;
+    if (columns < room) panel.height = Math.round(Math.max(panel.height, width * 0.3));
     if (place % columns === 0) rows.push({ hconcat: [] });
     rows.at(-1).hconcat.push(panel);
   });

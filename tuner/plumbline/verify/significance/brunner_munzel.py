@@ -8,9 +8,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from itertools import combinations
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING
 
 from plumbline.verify.significance import distributions
 from plumbline.verify.significance import null_distributions as null
@@ -27,6 +25,10 @@ from plumbline.verify.significance.comparison import (
     ratio_of,
 )
 from plumbline.verify.significance.rank_sum import rank_sum
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 # Launches of a side below which the t distribution is too generous: at 15 against 15 it calls twice
 # as many equal sides different at 0.001, and five times as many at 0.0001.
@@ -50,6 +52,8 @@ def brunner_munzel(
     The statistic is undefined where no launch of one side lies among those of the other (its
     variance is zero) and for a single launch. There p is that of the exact rank-sum test, with
     which the permutation test agrees where the sides are apart; `reason` says so."""
+    import numpy as np
+
     log_left, log_right = both_logarithms(left, right)
     m, n = len(log_left), len(log_right)
     both = np.round(np.concatenate([log_left, log_right]), TIE_DIGITS)
@@ -76,6 +80,8 @@ TEST = Test("brunner-munzel", False, brunner_munzel)
 def _parts(ranks: NDArray[np.int64], mine: NDArray[np.bool_]) -> tuple[Vector, Vector, Vector]:
     """For each split (a row of `mine`: which values are the left ones) P(left > right) + P(equal)/2
     less one half, and the parts of its variance that the left and the right side bring in."""
+    import numpy as np
+
     left = mine.astype(np.float64)
     right = 1.0 - left
     m, n = left[0].sum(), right[0].sum()
@@ -95,6 +101,8 @@ def _parts(ranks: NDArray[np.int64], mine: NDArray[np.bool_]) -> tuple[Vector, V
 
 def _statistic(estimate: Vector, spread_left: Vector, spread_right: Vector) -> Vector:
     """Estimate over its standard error; without a variance infinite with its sign, or 0."""
+    import numpy as np
+
     error = np.sqrt(spread_left + spread_right)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(np.abs(estimate) < 1e-12, 0.0, estimate / error)
@@ -103,6 +111,8 @@ def _statistic(estimate: Vector, spread_left: Vector, spread_right: Vector) -> V
 def _permuted(ranks: tuple[int, ...], m: int, observed: float) -> tuple[float, float]:
     """P(statistic ≥ observed) and P(≤) over the splits of the pooled ranks. The left side is taken
     for the smaller one, so that exchanging the sides exchanges the tails, drawn or not."""
+    import numpy as np
+
     if 2 * m > len(ranks):
         at_most, at_least = _permuted(ranks, len(ranks) - m, -observed)
         return at_least, at_most
@@ -124,6 +134,8 @@ def _null(ranks: tuple[int, ...], m: int) -> Vector:
     """The statistic of all splits, or of those drawn, ascending. It depends on ranks alone, so that
     all comparisons without ties share it. Of equal sides every split is drawn with its mirror
     image, whose statistic has the other sign."""
+    import numpy as np
+
     total = len(ranks)
     mirrored = 2 * m == total
     if math.comb(total, m) <= EXACT_SPLITS:

@@ -5,10 +5,12 @@ nanoseconds and the order of cases, `SAME` of a logarithm."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
 from plumbline.verify.significance.comparison import Comparison, finite, ratio_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 # Logarithms of ratios that differ by less are equal: a nanosecond in ten microseconds.
 SAME = 1e-4
@@ -17,6 +19,8 @@ SAME = 1e-4
 def exact_ratio(log_ratios: ArrayLike, confidence: float = 0.95) -> Comparison:
     """As `paired_ratio`, from one launch on. `low` and `high` are the least and the largest ratio,
     widened by SAME; `p` is 0 where all of that is above 1, else 1. `confidence` means nothing."""
+    import numpy as np
+
     del confidence
     values = finite(log_ratios, "log ratios")
     low, high = float(values.min()) - SAME, float(values.max()) + SAME

@@ -5,9 +5,7 @@ paths; Schröer and Trenkler, Computational Statistics & Data Analysis 20 (1995)
 from __future__ import annotations
 
 from functools import lru_cache
-
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
 from plumbline.verify.significance.comparison import (
     TIE_DIGITS,
@@ -20,6 +18,9 @@ from plumbline.verify.significance.comparison import (
     ratio_of,
 )
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 
 def kolmogorov_smirnov(
     left: ArrayLike,
@@ -30,6 +31,8 @@ def kolmogorov_smirnov(
     """p is exact for any number of launches, conditional on ties. The statistic of "greater" is the
     largest excess of the right side's distribution function over the left side's: it sees any
     slower tail, and so has no interval for the ratio, whatever the confidence."""
+    import numpy as np
+
     del confidence
     log_left, log_right = both_logarithms(left, right)
     m, n = len(log_left), len(log_right)
@@ -56,6 +59,8 @@ def _reached(
     """P(some excess ≥ distance) over all orders of m left and n right values. An order is a lattice
     path; `ends` are the lengths at which a run of equal values is over, and the excess counts.
     Cost: (m + n) vector operations over m + 1 states."""
+    import numpy as np
+
     if distance == 0:
         return 1.0
     total, stops = m + n, frozenset(ends)

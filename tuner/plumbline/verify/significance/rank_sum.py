@@ -4,8 +4,7 @@ Methods", 3rd ed., sections 4.1-4.3."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
 from plumbline.verify.significance import null_distributions as null
 from plumbline.verify.significance.comparison import (
@@ -23,6 +22,9 @@ from plumbline.verify.significance.comparison import (
     of_tails,
     ratio_of,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 def rank_sum(
@@ -48,6 +50,8 @@ TEST = Test("rank-sum", False, rank_sum)
 
 
 def _upper_tail(left: Vector, right: Vector) -> float:
+    import numpy as np
+
     both = np.round(np.concatenate([left, right]), TIE_DIGITS)
     doubled = null.doubled_midranks(both)
     m, total = len(left), len(both)

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING
 
 from plumbline.verify.significance import null_distributions as null
 from plumbline.verify.significance.comparison import (
@@ -24,6 +22,10 @@ from plumbline.verify.significance.comparison import (
     of_tails,
     ratio_of,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 
 def paired_ratio(
@@ -82,6 +84,8 @@ def _p(values: Vector, alternative: Alternative) -> float:
 
 
 def _upper_tail(values: Vector) -> float:
+    import numpy as np
+
     rounded = np.round(values, TIE_DIGITS)
     doubled = null.doubled_midranks(np.abs(rounded))
     ranks = doubled[rounded != 0]
@@ -101,9 +105,13 @@ def _order(n: int, tail: float) -> int:
 @lru_cache(maxsize=64)
 def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Places (i, j) with i ≤ j."""
+    import numpy as np
+
     return np.triu_indices(n)
 
 
 def _walsh_averages(values: Vector) -> Vector:
+    import numpy as np
+
     rows, columns = _pairs(len(values))
     return np.sort((values[rows] + values[columns]) / 2)
