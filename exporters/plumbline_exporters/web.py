@@ -1,6 +1,5 @@
-"""The HTTP side of `plumbline serve`: /metrics, /healthz, /readyz, /alerts, and the
-pages of other rooms.
-Reads only."""
+"""The HTTP side of `plumbline serve`: /metrics, /healthz, /readyz, /alerts, and the pages of other
+rooms. Reads only."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import numpy as np
@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 from plumbline.watch.baseline import learn
 from plumbline.watch.design import LEAST_LEARNING, Design
 from plumbline.watch.launches import of_launches
-from plumbline.watch.sizing import Counts, sized
+from plumbline.watch.sizing import sized
 from tests.bench.power import LONG_SECONDS, RECORDED, Recorded
+
+if TYPE_CHECKING:
+    from plumbline.watch.sizing import Counts
 
 LAUNCHES = Path(__file__).with_name("launches.json.gz")
 AT_ONCE = 40  # canaries that are drawn together

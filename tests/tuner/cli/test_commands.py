@@ -41,6 +41,7 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # --- campaign and verify ------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("starter")
 def test_a_campaign_ends_with_what_to_do_next(finished: Finished) -> None:
     database, said = finished
     lines = said.out.splitlines()

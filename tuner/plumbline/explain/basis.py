@@ -8,7 +8,6 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,9 +18,6 @@ from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.hockney import Hockney
 from plumbline_db.records import EXPLAINING, Campaign, Medians, Suite
-
-if TYPE_CHECKING:
-    pass
 
 SUITE = Suite(EXPLAINING)
 INSIDE = "MPI_Reduce_local"
