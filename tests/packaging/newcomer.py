@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -159,10 +159,15 @@ def test_from_a_wheel(tmp_path: Path, home: Path) -> None:
 def ends_as_shown(told: str) -> None:
     """A campaign that found something ends in the lines that README shows; what it says of load is
     of that moment."""
-    wanted = [shape(line) for line in shown() if not line.startswith("other programs")]
-    there = {shape(line) for line in told.splitlines()}
+    wanted = [shape(line) for line in whole(shown()) if not line.startswith("other programs")]
+    there = {shape(line) for line in whole(told.splitlines())}
     assert len(wanted) >= 5
     assert [line for line in wanted if line not in there] == [], told
+
+
+def whole(lines: Iterable[str]) -> list[str]:
+    """Return the lines, each with those that go on with it: a terminal is as wide as it is."""
+    return re.sub(r"\n {4}(?=\S)", " ", "\n".join(lines)).splitlines()
 
 
 def next_commands(told: str) -> list[str]:
