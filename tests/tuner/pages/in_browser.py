@@ -353,7 +353,10 @@ _CUT = """() => {
     (/auto|scroll/.test(getComputedStyle(each).overflowX) && each.scrollWidth > each.clientWidth
      || scrolls(each.parentElement));
   const about = (each) => (each.outerHTML.slice(0, 120) + ' ' + each.textContent.slice(0, 80));
-  const shown = [...document.querySelectorAll('main *')].filter(each => each.checkVisibility());
+  // Heads that a phone shows beside the cells are there for readers of the screen alone.
+  const unseen = (each) => each.closest('thead')?.getBoundingClientRect().height <= 1;
+  const shown = [...document.querySelectorAll('main *')]
+    .filter(each => each.checkVisibility() && !unseen(each));
   const outside = shown.filter(each =>
     each.getBoundingClientRect().right > width + 1 && !scrolls(each.parentElement));
   const spilt = shown.filter(each =>
