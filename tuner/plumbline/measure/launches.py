@@ -122,12 +122,12 @@ class LaunchStore:
     ) -> None:
         """Where ranks differ more than visits do, later launches that judge have ranks of their
         own. `cases`: seconds of each case by launch; `members_of`: the ranks of each launch."""
-        found = None if self._members_differ else members.correlation(cases, members_of)
-        if found is not None and found > members.MOST:
+        shared = None if self._members_differ else members.correlation(cases, members_of)
+        if shared is not None and shared > members.MOST:
             self._members_differ = True
             self.tell(
                 MEMBERS_DIFFER,
-                f"ranks that stay alive differ (intraclass correlation {found:.2f}), so that "
+                f"ranks that stay alive differ (intraclass correlation {shared:.2f}), so that "
                 "launches have ranks of their own from then on",
             )
 

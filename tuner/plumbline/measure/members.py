@@ -47,7 +47,7 @@ def correlation(cases: Iterable[Mapping[int, float]], members: Mapping[int, str]
     table, groups, visits = table[:, has_cases], groups[has_cases], visits[has_cases]
     table -= np.nanmean(table, axis=1, keepdims=True)
     table -= np.nanmedian(table, axis=0)
-    of_cases = [found for row in table if (found := _of_case(row, groups, visits)) is not None]
+    of_cases = [sums for row in table if (sums := _of_case(row, groups, visits)) is not None]
     between, within, between_degrees, within_degrees, size = np.sum(of_cases or [np.zeros(5)], 0)
     if not within:
         return None
