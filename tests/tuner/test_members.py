@@ -1,4 +1,4 @@
-"""Whether ranks that stay alive differ, from made-up times whose variance components are known."""
+"""Tests of the comparison of ranks that stay alive, with made-up times of known components."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ def read(db: Database, report: Report, width: int | None = None) -> list[str]:
 
 
 def lines(report: Report, uses: Sequence[str], guidelines: Guidelines, width: int) -> list[str]:
-    """Of a campaign; lines are as long as `width`, and no word is broken over two of them. `uses`
-    says how its winners are put in use."""
+    """Return the lines of a campaign, as long as `width`; no word is broken over two of them.
+    `uses` says how its winners are put in use."""
     found = campaign_texts.heading(report).splitlines()
     if report.winners:
         found += ["", "Winners, cold: function, bytes, times as fast [95 %], configuration"]

@@ -120,8 +120,8 @@ class LaunchStore:
     def compare_members(
         self, cases: Iterable[Mapping[int, float]], members_of: Mapping[int, str]
     ) -> None:
-        """Where ranks differ more than visits do, later launches that judge have ranks of their
-        own. `cases`: seconds of each case by launch; `members_of`: the ranks of each launch."""
+        """Give later launches that judge ranks of their own if ranks differ more than visits do.
+        `cases`: seconds of each case by launch; `members_of`: the ranks of each launch."""
         shared = None if self._members_differ else members.correlation(cases, members_of)
         if shared is not None and shared > members.MOST:
             self._members_differ = True

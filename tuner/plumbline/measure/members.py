@@ -1,4 +1,4 @@
-"""Whether the ranks that launches visit differ from each other more than visits do.
+"""Comparison of the ranks that launches visit: do they differ more than their visits do?
 
 A launch is the statistical replicate. Visits of the same ranks are as good as launches with ranks
 of their own where what a case takes depends on the moment, and not on the ranks that measure it:

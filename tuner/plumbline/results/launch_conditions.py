@@ -37,8 +37,8 @@ def of(
 def _settled(
     db: Database, campaign: str, tables: Sequence[str], *, simulated: bool
 ) -> list[Weakness]:
-    """What is to be said of how cases settled; of a simulated machine in the launches of `tables`
-    alone, for what options are in force in others their cases do not say."""
+    """Return what is to be said of how cases settled. Of a simulated machine only the launches of
+    `tables` count: cases of other launches do not say which options were in force."""
     firsts = settling.first_blocks(db, campaign, unsettled=not simulated)
     starts = [
         Start(_name(case), samples.warmup_ns, samples.ns, samples.settled, launches, transit)

@@ -1,4 +1,4 @@
-"""How the winners of a campaign are put in use: for whom, and what to type.
+"""Commands that put the winners of a campaign in use: for whom, and what to type.
 
 What is printed works on this machine: `plumbline apply` itself is asked, by a dry run."""
 
