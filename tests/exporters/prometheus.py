@@ -21,8 +21,12 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "exporters" / "prometheus"
-# Below those of clients (32768 and more on Linux); processes beside this one begin elsewhere.
-_ports = iter(range(12000 + os.getpid() * 31 % 16000, 32768))
+# Below those of clients (32768 and more on Linux). The workers of one run take turns, so that none
+# waits for another one's server; the worker is gw0, gw1, ...
+_worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+_run = os.getppid() if _workers > 1 else os.getpid()
+_ports = iter(range(12000 + _run * 31 % 10000 + _worker, 32768, _workers))
 
 
 class Prometheus:
