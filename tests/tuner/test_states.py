@@ -52,6 +52,7 @@ def test_without_time_only_what_changed_is_measured() -> None:
         (Step.BEFORE, {"may_search": False}, Step.END),
         (Step.BEFORE, {"may_set": True}, Step.SEARCH),
         (Step.BEFORE, {"may_set": True, "sets_first": True}, Step.SETTINGS),
+        (Step.BEFORE, {"winners": True, "changed": True}, Step.CONFIRM),  # of an earlier campaign
         (Step.SETTINGS, {"sets_first": True}, Step.SEARCH),  # no value was better
         (Step.SETTINGS, {"sets_first": True, "winners": True, "changed": True}, Step.CONFIRM),
         (Step.SEARCH, {}, Step.END),
@@ -83,6 +84,7 @@ def test_time_is_asked_for_only_where_it_matters() -> None:
     ("steps", "phases"),
     [
         ("before search confirm", [1, 3, 4]),
+        ("before confirm search confirm", [1, 4, 5, 5]),
         ("before settings confirm search confirm search confirm", [1, 2, 2, 3, 4, 5, 5]),
         ("before search search settings confirm", [1, 3, 3, 3, 4]),
         ("before search confirm confirm settings confirm", [1, 3, 4, 5, 5, 5]),

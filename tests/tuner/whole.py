@@ -22,10 +22,12 @@ def campaign(
     folder: Path,
     there: Toolchain | None = None,
     other_work: OtherWork | None = None,
+    *,
+    new: bool = False,
 ) -> Campaign:
     """At its end; on the simulated library where no other is named. Its files lie in `folder`."""
     toolchain = there or simulated.toolchain()
-    begun = identity.begin(db, toolchain, settings, new=False)
+    begun = identity.begin(db, toolchain, settings, new=new)
     store = LaunchStore(db, begun.id, starter, None, other_work)
     return loop.Loop(store, toolchain, begun, settings, folder).run()
 

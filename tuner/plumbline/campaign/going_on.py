@@ -13,6 +13,7 @@ import re
 
 import msgspec
 
+from plumbline.campaign import hints
 from plumbline.launch.starter import Starter
 from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of, text_of
@@ -36,6 +37,9 @@ class GoingOn(msgspec.Struct, frozen=True):
 def go_on(db: Database, campaign: Campaign, asked: Settings, ranks: Starter) -> GoingOn:
     """`campaign` is that of these settings, but for limits."""
     had = settings_of(campaign.settings)
+    if had.search.earlier is None and not runs.last(db, campaign.id):
+        had = had.but(earlier=asked.search.earlier or hints.newest(db, campaign))
+        campaign = campaigns.settle(db, campaign.id, text_of(had))
     settings = _raised(db, campaign, had, asked)
     if settings == had:
         return GoingOn(campaign, had)
@@ -69,6 +73,7 @@ def _raised(db: Database, campaign: Campaign, had: Settings, asked: Settings) ->
         simulate = msgspec.structs.replace(simulate, case_seconds=longest)
     return asked.but(
         budget_seconds=budget,
+        earlier=had.search.earlier,
         launch_timeout_seconds=max(
             had.sampling.launch_timeout_seconds, asked.sampling.launch_timeout_seconds
         ),

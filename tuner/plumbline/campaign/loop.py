@@ -13,15 +13,16 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import circumstances, reach, states
+from plumbline.campaign import circumstances, hints, reach, states
 from plumbline.campaign.confirm import named
 from plumbline.campaign.exported import Files
+from plumbline.campaign.hints import Hints
 from plumbline.campaign.other_uses import OtherUses
 from plumbline.campaign.states import Standing, Step
 from plumbline.campaign.vetting import Vetting
 from plumbline.launch.starter import Starter
 from plumbline.measure import tables
-from plumbline.measure.event_kinds import NO_TIME, NOT_ASKED
+from plumbline.measure.event_kinds import HINTS, NO_TIME, NOT_ASKED
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search import crossover, process, ranges
 from plumbline.search.budget import Budget
@@ -36,6 +37,7 @@ from plumbline.settings import Settings, site_rules
 from plumbline.settings.identity import chosen, now, require_sync
 from plumbline.settings.stored import text_of
 from plumbline.settings.toolchain import Toolchain, variants_tried
+from plumbline.system.words import counted
 from plumbline_db import campaigns, verdicts
 from plumbline_db import winners as winner_table
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Suite, Verdict, Winner
@@ -69,6 +71,7 @@ class Loop:
         budget is another one."""
         self._store = store
         self._db = store.db
+        self._hints = hints.of(store.db, settings.search.earlier)
         self._toolchain = toolchain
         self._campaign = campaign
         self._settings = settings
@@ -209,7 +212,27 @@ class Loop:
         self._fixed = FixedPoint(found)
         if self._settings.search.tries_usual_settings:
             self._may_set = any(verdict.verdict == "violated" for verdict in found)
+        if self._hints is not None:
+            self._begin_with(self._hints)
         self._budget.measured()
+
+    def _begin_with(self, hints: Hints) -> None:
+        self._winners = hints.winners_for(self._table)
+        self._changed, self._may_set = bool(self._winners), False
+        self._rounds.leave_out(hints.searched)
+        number = counted(len(self._winners), "winner")
+        self._store.tell(
+            HINTS,
+            f"{number} of {hints.campaign} are confirmed first; what it has searched is searched "
+            "again where they lose their place and where a violation is new (--earlier none: "
+            "everything)",
+        )
+
+    def _doubt(self, cells: set[Target]) -> None:
+        """What the earlier campaign knows of these is not so any more."""
+        if self._hints is not None:
+            self._rounds.take_up(cells & self._hints.searched)
+            self._hints.searched.difference_update(cells)
 
     def _other_uses(self, *, whole: bool, winners: Sequence[Winner] = ()) -> OtherUses:
         return OtherUses(
@@ -247,16 +270,18 @@ class Loop:
         if not reach.exported_alike(self._winners, winners):
             self._changed, self._winners = True, winners
 
+    def _cells(self) -> list[Target]:
+        return [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
+
     def _of_the_process(self) -> None:
         """One value for the whole process, beside the winners that are in force, if there are
         any: the usual values come first, and all that follows is measured with the winner."""
         self._may_set, winners = False, self._winners
         tried = process.tried(self._toolchain, self._settings, list(self._sizes), winners)
-        cells = [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
         search = process.ProcessWide(
             self._store,
             self._settings,
-            cells,
+            self._cells(),
             space=self._toolchain.space,
             installed=self._toolchain.knobs,
             has_time=self._budget.left,
@@ -273,10 +298,14 @@ class Loop:
         self._turn += 1
         begun = self._store.spent_seconds
         uses = self._other_uses(whole=False)
-        vetted = self._vetting.turn(self._turn, self._winners, self._table, uses)
+        # A search comes before the next table, which is looked at in place of this one.
+        whole = bool(self._searched or self._hints) or not self._settings.search.goes_on(0)
+        vetted = self._vetting.turn(self._turn, self._winners, self._table, uses, whole=whole)
         self._winners, self._table, self._changed = vetted.winners, vetted.table, vetted.changed
         self._ridden[vetted.stage] = vetted.ridden
         self._budget.confirmed(begun)
+        if self._hints is not None and vetted.stage:
+            self._doubt(self._hints.new(self._table))
         if not self._changed:
             self._fixed.enter(vetted.stage, self._winners, self._table)
             verdicts.put(self._db, self._campaign.id, vetted.stage, self._table)
@@ -288,6 +317,7 @@ class Loop:
         """The winners that are left, with the second choices for cells of those that are lost."""
         for gone in self._fixed.withdraw(lost):
             verdicts.put(self._db, self._campaign.id, gone.stage, [])
+        self._doubt({cell for cell in self._cells() if deciding(lost, cell) is not None})
         if self._budget.left():
             return left + self._rounds.seconds.instead(lost, left, self._files.with_winners)
         self._rounds.seconds.refuse(lost)
@@ -302,6 +332,7 @@ class Loop:
         self._campaign = campaigns.settle(self._db, self._campaign.id, text_of(self._settings))
 
     def end(self) -> Campaign:
+        self._look_to_its_end()
         winners = ranges.joined(self._fixed.last.winners, self._sizes)
         current = self._fixed.last.table
         searches = not self._settings.search.verifies_only
@@ -337,6 +368,17 @@ class Loop:
         winner_table.put(self._db, self._campaign.id, winners)
         campaigns.put(self._db, finished)
         return finished
+
+    def _look_to_its_end(self) -> None:
+        """Look at the table that the campaign ends with until nothing more can be decided, whatever
+        time that takes."""
+        last = self._fixed.last
+        table = self._vetting.tables.get(last.stage)
+        if table is None:
+            return
+        self._fixed.rounds[0] = msgspec.structs.replace(last, table=table.decide())
+        self._ridden[last.stage] = table.ridden
+        verdicts.put(self._db, self._campaign.id, last.stage, self._fixed.last.table)
 
 
 def _removed_by(

@@ -39,12 +39,13 @@ def phase(step: Step, before: int) -> int:
         return 1
     if before >= 4 and step is not Step.END:
         return 5
-    own = {Step.SETTINGS: 2, Step.SEARCH: 3, Step.CONFIRM: 4 if before == 3 else before}
+    own = {Step.SETTINGS: 2, Step.SEARCH: 3, Step.CONFIRM: 2 if before == 2 else 4}
     return max(before, own.get(step, before))
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """Where a campaign stands after a step. `winners`: it has some. `changed`: the table was
+    """Where a campaign stands after a step. `winners`: it has some (after the first step: of an
+    earlier campaign). `changed`: the table was
     measured with other ones. `opened`: the last search opened cells. `may_search`: rounds are left.
     `may_set`: settings of the process are to be tried yet, `sets_first`: before any search."""
 
@@ -59,11 +60,12 @@ class Standing(msgspec.Struct, frozen=True):
 def after(done: Step, now: Standing, has_time: Callable[[], bool]) -> Step:
     """The next step. `has_time` is asked only where the answer matters: a campaign with a larger
     budget takes up what is stored up to the first answer that is another one."""
-    if done is Step.BEFORE and now.may_set and now.sets_first and has_time():
-        return Step.SETTINGS
     unconfirmed = now.changed and now.winners
+    sets = now.may_set and now.sets_first and not unconfirmed
+    if done is Step.BEFORE and sets and has_time():
+        return Step.SETTINGS
     opened = done is Step.SEARCH and now.opened
-    if opened and unconfirmed:
+    if unconfirmed and (opened or done is Step.BEFORE):
         return Step.CONFIRM
     begins = opened or done in (Step.BEFORE, Step.CONFIRM)
     begins |= done is Step.SETTINGS and now.sets_first and not unconfirmed

@@ -24,7 +24,7 @@ SEARCHING = (*Searching.__struct_fields__, "output", "check", "continued", "fres
 )
 @options.keys("budget_seconds", "rounds")
 @options.exported
-@options.keys("variants", "all", "settings", "unsafe")
+@options.keys("variants", "all", "settings", "unsafe", "earlier")
 @click.option(
     "--check",
     is_flag=True,

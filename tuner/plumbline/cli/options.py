@@ -408,7 +408,7 @@ exported = option(
     unset="beside the database",
     help="Folder of the exported files.",
 )
-new = option("--new", is_flag=True, help="Start afresh, though this was asked for before.")
+new = option("--new", is_flag=True, help="Measure anew, though this was asked for before.")
 fresh_launches = option(
     "--fresh-launches",
     is_flag=True,

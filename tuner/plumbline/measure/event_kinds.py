@@ -3,4 +3,5 @@
 PUT_ASIDE = "put aside"
 MEMBERS_DIFFER = "ranks differ"
 LIMIT, NO_TIME = "time limit", "budget used up"
+HINTS = "earlier campaign"
 NOT_ASKED = "not searched"  # cells without a violation, which --all searches

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from plumbline.measure.event_kinds import NO_TIME
+from plumbline.measure.event_kinds import HINTS, NO_TIME
 from plumbline.results import saving
 from plumbline.results.behind import LOST, NOT_CLEAR, Behind, behind, whole_functions
 from plumbline.results.saving import Saving
@@ -93,6 +93,8 @@ class Searched(msgspec.Struct, frozen=True):
     def _not_searched(self, verdict: Verdict) -> str:
         if self.saving and not self.saving.calls_for(verdict):
             return "not searched: the application spends no time worth speaking of there"
+        if any(event.kind == HINTS for event in self.events):
+            return "not searched again: an earlier campaign has (--earlier none searches afresh)"
         if any(event.kind == NO_TIME for event in self.events):
             return "not searched: the budget was used up (--budget asks for more)"
         return "not searched: all rounds were used up (--rounds asks for more)"
@@ -105,7 +107,7 @@ class Searched(msgspec.Struct, frozen=True):
 def of_cell(db: Database, campaign: Campaign, verdicts: Sequence[Verdict]) -> list[Remaining]:
     """Return what is violated of these verdicts of the last table; nothing without a search."""
     every, kept = searches.all_searches(db, campaign.id), winners.get(db, campaign.id)
-    if not every or all(verdict.verdict != "violated" for verdict in verdicts):
+    if not (every or kept) or all(verdict.verdict != "violated" for verdict in verdicts):
         return []
     whole = whole_functions(machines.library(db, campaign.library_fingerprint))
     spent = saving.of(db, campaign, None, kept)

@@ -11,7 +11,7 @@ import msgspec
 
 from plumbline.core import guidelines
 from plumbline.measure import other_work
-from plumbline.measure.event_kinds import MEMBERS_DIFFER, NO_TIME, NOT_ASKED, PUT_ASIDE
+from plumbline.measure.event_kinds import HINTS, MEMBERS_DIFFER, NO_TIME, NOT_ASKED, PUT_ASIDE
 from plumbline.results import headline, saving, spread
 from plumbline.results.behind import Behind, behind, whole_functions
 from plumbline.results.remaining import Remaining, Searched
@@ -135,6 +135,7 @@ class Report(msgspec.Struct, frozen=True):
             MEMBERS_DIFFER,
             NO_TIME,
             NOT_ASKED,
+            HINTS,
             "not in force",
             "left out",
             "site",

@@ -106,6 +106,16 @@ class Rounds:
         """The table was measured in a suite with a setting of the process in force."""
         self._races.stands_on(winner, suite)
 
+    def leave_out(self, cells: set[Target]) -> None:
+        """An earlier campaign has searched these."""
+        self._searched |= cells
+        self._again |= cells
+
+    def take_up(self, cells: set[Target]) -> None:
+        """These are searched after all."""
+        self._searched -= cells
+        self._again -= cells
+
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violation that no round has searched, and with what may well be one; where
         all are to be tuned, the others when none of these is left, or with them where cases are

@@ -10,6 +10,8 @@ import msgspec
 from plumbline.core.unmeasured import Unmeasured
 from plumbline.system.limits import MOST
 
+AFRESH = "none"
+
 
 class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is searched, and how long."""
@@ -27,6 +29,9 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     eager limit."""
     unsafe: bool = False
     """Also use what is wrong for some legal programs."""
+    earlier: Unmeasured[str | None] = None
+    """Campaign whose winners are confirmed before anything is searched, or `none`; not given: with
+    `--new` the last one that is finished."""
 
     @property
     def verifies_only(self) -> bool:

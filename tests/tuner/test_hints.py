@@ -1,0 +1,166 @@
+"""A campaign that begins with the winners of an earlier one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline.campaign import going_on, hints
+from plumbline.results import report
+from plumbline.settings import identity
+from plumbline.settings.search import AFRESH
+from plumbline.settings.stored import settings_of
+from plumbline_db import campaigns, events, runs, searches, verdicts, winners
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.records import Campaign, Winner
+from tests.tuner import planted, whole
+from tests.tuner.simulated import SimulatedStarter, toolchain
+
+SETTINGS = planted.settings()
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Database, Campaign]]:
+    folder = tmp_path_factory.mktemp("first")
+    with Database.open(folder / "plumbline.db", write=True) as db:
+        yield db, whole.campaign(db, SimulatedStarter(planted.costs()), SETTINGS, folder / "out")
+
+
+def again(db: Database, earlier: str, folder: Path, starter: SimulatedStarter) -> Campaign:
+    settings = SETTINGS.but(earlier=earlier)
+    return whole.campaign(db, starter, settings, folder, new=True)
+
+
+def chosen(found: list[Winner]) -> set[tuple[str, int, int, str, str]]:
+    return {
+        (one.function, one.bytes_from, one.bytes_to, one.variant, str(one.configuration))
+        for one in found
+    }
+
+
+def violated(db: Database, campaign: Campaign) -> set[tuple[str, str, int]]:
+    return {
+        (one.guideline, one.function, one.bytes)
+        for one in verdicts.get(db, campaign.id, "after")
+        if one.verdict == "violated"
+    }
+
+
+def test_on_an_unchanged_machine_winners_are_confirmed_and_nothing_is_searched(
+    first: tuple[Database, Campaign], tmp_path: Path
+) -> None:
+    db, before = first
+    starter = SimulatedStarter(planted.costs())
+    after = again(db, before.id, tmp_path, starter)
+    assert chosen(winners.get(db, after.id)) == chosen(winners.get(db, before.id))
+    assert violated(db, after) == violated(db, before)
+    stages = {run.suite.partition("-")[0] for run in runs.listing(db, after.id)}
+    assert "search" not in stages and {"before", "confirm", "accept"} <= stages
+    assert searches.all_searches(db, after.id) == []
+    removed = {name for winner in winners.get(db, before.id) for name in winner.removes}
+    assert {name for winner in winners.get(db, after.id) for name in winner.removes} == removed
+    (told,) = [one for one in events.get(db, after.id) if one.kind == "earlier campaign"]
+    assert before.id in told.text
+
+
+def test_what_is_left_says_who_has_searched_it(
+    first: tuple[Database, Campaign], tmp_path: Path
+) -> None:
+    db, before = first
+    after = again(db, before.id, tmp_path, SimulatedStarter(planted.costs()))
+    reasons = {one.reason for one in report.read(db, after.id).remaining()}
+    assert len(reasons) == 1 and "--earlier none" in reasons.pop()
+
+
+def test_a_winner_that_is_slower_now_loses_its_place_and_its_cells_are_searched(
+    first: tuple[Database, Campaign], tmp_path: Path
+) -> None:
+    db, before = first
+    costs = planted.costs()
+    costs.algorithm["MPI_Scatter", "binomial"] = lambda *_: 3.0
+    after = again(db, before.id, tmp_path, SimulatedStarter(costs))
+    was, now = (
+        [one for one in winners.get(db, campaign.id) if one.function == "MPI_Scatter"]
+        for campaign in (before, after)
+    )
+    assert any("binomial" in one.configuration.values() for one in was)
+    assert not any("binomial" in one.configuration.values() for one in now)
+    assert {one.function for one in searches.all_searches(db, after.id)} == {"MPI_Scatter"}
+
+
+def test_a_new_violation_is_searched(first: tuple[Database, Campaign], tmp_path: Path) -> None:
+    db, before = first
+    costs = planted.costs()
+    costs.everything["MPI_Gather", 16384] = 4.0
+    after = again(db, before.id, tmp_path, SimulatedStarter(costs))
+    cells = {(one.function, one.bytes) for one in searches.all_searches(db, after.id)}
+    assert {function for function, _ in cells} == {"MPI_Gather"}
+
+
+def test_the_third_knows_what_the_first_has_searched(
+    first: tuple[Database, Campaign], tmp_path: Path
+) -> None:
+    db, before = first
+    second = again(db, before.id, tmp_path / "second", SimulatedStarter(planted.costs()))
+    found = hints.of(db, second.id)
+    searched = {(one.function, one.bytes) for one in searches.all_searches(db, before.id)}
+    assert found is not None
+    assert {(cell.function, cell.bytes) for cell in found.searched} == searched
+
+
+def test_another_campaign_begins_with_the_last_one_unless_it_is_told_otherwise(
+    first: tuple[Database, Campaign],
+) -> None:
+    db, before = first
+    starter = SimulatedStarter(planted.costs())
+
+    def begun(earlier: str | None) -> str | None:
+        settings = SETTINGS.but(earlier=earlier)
+        campaign = identity.begin(db, toolchain(), settings, new=True)
+        going = going_on.go_on(db, campaign, settings, starter)
+        assert settings_of(campaigns.get(db, campaign.id).settings) == going.settings
+        return going.settings.search.earlier
+
+    last = [one for one in campaigns.own(db) if one.state == "finished"][-1]
+    assert begun(None) == last.id
+    assert begun(AFRESH) == AFRESH
+    assert begun(before.id) == before.id
+
+
+def test_the_first_of_its_kind_has_none(tmp_path: Path) -> None:
+    with Database.open(tmp_path / "plumbline.db", write=True) as db:
+        campaign = identity.begin(db, toolchain(), SETTINGS, new=True)
+        assert hints.newest(db, campaign) == AFRESH
+        assert hints.of(db, AFRESH) is None
+
+
+def test_a_campaign_that_is_not_there_or_not_finished_gives_none(
+    first: tuple[Database, Campaign],
+) -> None:
+    db, _ = first
+    with pytest.raises(PlumblineError, match="holds no campaign nosuch"):
+        hints.of(db, "nosuch")
+    running = identity.begin(db, toolchain(), SETTINGS, new=True)
+    assert running.state == "running"
+    with pytest.raises(UsageError, match="not finished"):
+        hints.of(db, running.id)
+
+
+def test_records_of_another_release_are_no_hint(
+    first: tuple[Database, Campaign], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db, _ = first
+    campaign = identity.begin(db, toolchain(), SETTINGS, new=True)
+    assert hints.newest(db, campaign) != AFRESH
+    monkeypatch.setattr("plumbline.system.version.PLUMBLINE", "9.9")
+    assert hints.newest(db, campaign) == AFRESH
+
+
+def test_hints_change_no_measurement() -> None:
+    one, other = SETTINGS.but(earlier="a"), SETTINGS.but(earlier="b")
+    assert identity.identifying(one) == identity.identifying(other)
+    assert msgspec.json.encode(one) != msgspec.json.encode(other)
