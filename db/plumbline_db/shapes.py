@@ -150,21 +150,19 @@ def of_text(text: str) -> Layout:
     layout = _decoder.decode(text)
     ends = BlockShape(-1, layout.warmups, 0, layout.samples, 0)
     for block, after in pairwise([*layout.blocks, ends]):
-        gaps = (
-            after.warmup_from - block.warmup_from - block.warmups,
-            after.samples_from - block.samples_from - block.samples,
-        )
-        if any(gaps) or min(block.warmups, block.samples) < 0:
+        warmup_end = block.warmup_from + block.warmups
+        samples_end = block.samples_from + block.samples
+        follows = after.warmup_from == warmup_end and after.samples_from == samples_end
+        if not follows or block.warmups < 0 or block.samples < 0:
             raise ValueError(f"block {block.number} is not where the next one begins")
     if min(layout.warmups, layout.samples) < 0:
         raise ValueError("fewer times than none")
     every = [*layout.own, *layout.counts]
     if len(every) > _MOST_COLUMNS or any(column.name not in _USUAL for column in layout.own):
         raise ValueError("notes of numbers that no block has")
-    blocks = range(len(layout.blocks))
+    blocks = frozenset(range(len(layout.blocks)))
     for column in every:
-        places = blocks if column.places is None else column.places
-        if column.width not in range(9) or any(place not in blocks for place in places):
+        if column.width not in range(9) or not blocks.issuperset(column.places or ()):
             raise ValueError(f"notes of {column.name:.50} are of no such blocks")
     if layout.blocks and (layout.blocks[0].warmup_from or layout.blocks[0].samples_from):
         raise ValueError("the first block does not begin at the beginning")
