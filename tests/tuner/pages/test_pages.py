@@ -121,7 +121,7 @@ def test_a_guideline_says_what_it_asks_for_and_where_it_fails(client: TestClient
     assert "MPI_Gather must not be slower than what does the same by other calls" in page.text
     assert "The right side: gather_as_allgather" in page.text
     failing = next(link for link in shown(client, "/").links() if "guideline/" in link)
-    assert "1 cells are violated" in shown(client, urljoin("/", failing)).text
+    assert "1 cell is violated" in shown(client, urljoin("/", failing)).text
     assert client.get("/guideline/GL999").status_code == 404
 
 
