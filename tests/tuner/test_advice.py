@@ -265,5 +265,6 @@ def test_the_command_says_it_and_its_exit_code(
     assert document["function"] == "MPI_Gather" and document["bytes"] == bytes
     (known,) = document["known"]
     assert known["campaign"] == "c-1" and known["sizes"] == list(SIZES)
+    assert known["op"] == ""  # Gather reduces nothing
     if status == 1:
         assert document["way"] is None and "--measure" in found.out

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from plumbline.core.plan import REDUCTIONS
 from plumbline.results import advice, putting_in_use
 from plumbline.results.advice import Answer, MeasuredCall
 from plumbline.results.cell_variants import compared, named
@@ -184,7 +185,7 @@ def _advice(db: Database, question: Question, campaign: Campaign, sizes: list[in
         winners_from=used[0],
         winner=winner,
         type=data.type,
-        op=data.op,
+        op=data.op if question.function in REDUCTIONS else "",
         use=layout.use(campaign),
         use_of_winner=use,
     )
