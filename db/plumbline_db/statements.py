@@ -97,7 +97,11 @@ class Statements:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All that is read inside is of one moment, whatever the writer does meanwhile."""
+        """All that is read inside is of one moment, whatever the writer does meanwhile. Inside
+        another one, or a transaction, it is part of that."""
+        if not self._connection.get_autocommit():
+            yield
+            return
         with explained(self.path):
             self._connection.execute("BEGIN")
             try:

@@ -106,7 +106,7 @@ def _headed(rows: str, heads: Sequence[str]) -> Markup:
         if tag[0] == "<tr":
             heads_in_turn = itertools.chain(heads, itertools.repeat(""))
             return tag[0]
-        head = next(heads_in_turn).removeprefix("#")
+        head = next(heads_in_turn).removeprefix("#").removeprefix("*")  # asterisks need none
         return f'{tag[0]} data-head="{escape(head)}"'
 
     return Markup(re.sub(r"<t[rdh](?=[ >])", opened, str(rows)))  # noqa: S704

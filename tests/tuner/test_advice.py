@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from plumbline.core import forms
+from plumbline.libraries import fits
 from plumbline.results import advice, advice_raced, advice_stored, cell_variants
 from plumbline.results.advice import Answer, CallChoice, MeasuredCall
 from plumbline.results.advice_stored import Question
@@ -21,6 +22,7 @@ from plumbline_db.connection import Database
 from plumbline_db.records import Case, Medians, Winner
 from tests.db import build
 from tests.db.build import Timed
+from tests.tuner import simulated
 from tests.tuner.cli.command import plumbline
 
 LINEAR, WON = "gather_linear", "gather_binomial"
@@ -249,8 +251,10 @@ def test_a_newer_campaign_speaks_first_and_an_older_one_where_it_is_silent(store
     [(256, 3, "take the tuned one"), (1024, 3, "make it by hand"), (2048, 1, "not known")],
 )
 def test_the_command_says_it_and_its_exit_code(
-    stored: Path, bytes: int, status: int, words: str
+    stored: Path, monkeypatch: pytest.MonkeyPatch, bytes: int, status: int, words: str
 ) -> None:
+    here = simulated.toolchain()
+    monkeypatch.setattr(fits, "installed", lambda *_: (here.family, here.installation))
     given = ("--db", str(stored), "advise", "gather", "--bytes", str(bytes), "--np", "4")
     found = plumbline(*given)
     assert found.status == status
@@ -261,5 +265,6 @@ def test_the_command_says_it_and_its_exit_code(
     assert document["function"] == "MPI_Gather" and document["bytes"] == bytes
     (known,) = document["known"]
     assert known["campaign"] == "c-1" and known["sizes"] == list(SIZES)
+    assert known["op"] == ""  # Gather reduces nothing
     if status == 1:
         assert document["way"] is None and "--measure" in found.out

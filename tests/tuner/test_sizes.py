@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.core.plan import Data, measurable
+from plumbline.core.plan import IN_BLOCKS, Data, measurable
 from plumbline.measure import tables
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline.settings.cases import IN_BLOCKS, SIZES
+from plumbline.settings.cases import SIZES
 from plumbline.settings.identity import chosen
 from plumbline_db.errors import UsageError
 from tests.tuner import simulated

@@ -35,6 +35,8 @@ COMPUTES = {"optuna", "scipy", "pandas", "vl_convert", "pyarrow"}
 LAUNCHES = {"plumbline.launch.starter", "plumbline.measure.launches", "plumbline.campaign"}
 NEVER = SERVES | COMPUTES | LAUNCHES
 OTHER_FAMILIES = {"plumbline.libraries.mpich", "plumbline.libraries.mvapich2"}
+SETTINGS = {"plumbline.settings", "plumbline.launch"}
+OF_TABLES = NEVER | OTHER_FAMILIES | {"plumbline_db.integrity", "plumbline.applied"}
 OF_HELP = NEVER | {"numpy", "rich"}
 OF_LISTS = OF_HELP | {"plumbline.measure", "plumbline.search", "plumbline.verify"}
 
@@ -56,15 +58,15 @@ def test_help_of_all_commands_imports_nothing_heavy() -> None:
 @pytest.mark.parametrize(
     ("words", "forbidden"),
     [
-        (["results", "--list"], OF_LISTS | {"plumbline.settings", "plumbline.launch"}),
+        (["results", "--list"], OF_LISTS | SETTINGS),
         (["export", "--list"], OF_LISTS),
-        (["guidelines"], OF_LISTS | {"apsw", "plumbline.settings", "plumbline.launch"}),
-        (["results"], NEVER | {"rich"}),
-        (["results", "--json"], NEVER | {"rich"}),
-        (["results", "--all"], NEVER | {"plumbline_db.integrity", *OTHER_FAMILIES}),
-        (["results", "--explain"], NEVER | {"plumbline_db.integrity", *OTHER_FAMILIES}),
+        (["guidelines"], OF_LISTS | SETTINGS | {"apsw"}),
+        (["results"], NEVER | SETTINGS | OTHER_FAMILIES | {"rich"}),
+        (["results", "--json"], NEVER | SETTINGS | {"rich"}),
+        (["results", "--all"], OF_TABLES | SETTINGS),
+        (["results", "--explain"], OF_TABLES | {"numpy"}),
         (["advise", "allreduce", "--np", "4", "--bytes", "16384"], NEVER),
-        (["watch", "--status"], NEVER),
+        (["watch", "--status"], OF_TABLES | SETTINGS | {"numpy", "plumbline.libraries"}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

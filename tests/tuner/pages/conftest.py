@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from plumbline.libraries import Knob, fits
+from plumbline.libraries.openmpi import OpenMpi
 from plumbline.pages import script
+from tests.tuner import simulated
 from tests.tuner.pages import site
 
 
@@ -19,8 +22,23 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="session")
-def client(stored: Path) -> Iterator[TestClient]:
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The library of all campaigns is installed, and its user has set nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        here = simulated.toolchain()
+        patch.setattr(fits, "installed", lambda *_: (here.family, here.installation))
+        home = tmp_path_factory.mktemp("home")
+        files = f"{home}/.openmpi/mca-params.conf,/etc/openmpi-mca-params.conf"
+        knob = Knob("mca_base_param_files", files, "string", False, {})
+        for asked in ("knobs", "reported_in"):
+            patch.setattr(OpenMpi, asked, lambda *_: {knob.name: knob})
+        patch.setenv("HOME", str(home))
+        yield
+
+
+@pytest.fixture(scope="module")
+def client(stored: Path, installed: None) -> Iterator[TestClient]:
     """Without the script that takes seconds to be made: in_browser.py has it."""
     with pytest.MonkeyPatch.context() as patch, site.client(stored) as client:
         patch.setattr(script, "_bundle", lambda: b"// made by vl-convert")

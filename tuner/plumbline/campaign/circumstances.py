@@ -12,7 +12,7 @@ from plumbline.core.plan import (
     COUNT_SHAPES,
     EQUAL_COUNTS,
     FUNCTIONS_IN_PARTS,
-    MESSAGE_FUNCTIONS_IN_BLOCKS,
+    IN_BLOCKS,
     REDUCTIONS,
     TYPE_BYTES,
     Data,
@@ -99,7 +99,7 @@ def kinds(function: str, own: Data) -> list[Data]:
 
 def _elements(case: PlanCase, nprocs: int, type: str) -> bool:
     """Whether the volume has an element of the type for each part of the message."""
-    blocks = case.function in MESSAGE_FUNCTIONS_IN_BLOCKS | FUNCTIONS_IN_PARTS
+    blocks = case.function in IN_BLOCKS
     return case.bytes >= TYPE_BYTES[type] * (nprocs if blocks else 1)
 
 

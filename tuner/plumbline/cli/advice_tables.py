@@ -67,8 +67,9 @@ def shown(
                 f"{_ranks(other)}: {TAKE[other.answer.way]} ({other.age(now)})"
             )
     way = taken.way if taken else None
-    if way == "tuned" and best is not None and best.winners_from:
-        yield Text(f"to put it in force: {best.in_use}")
+    if way == "tuned" and best is not None and best.use_of_winner is not None:
+        use = best.use_of_winner
+        yield Text(use.refused or f"to put it in force: {use.command}")
     if way is None:
         words = [question.function, "--bytes", question.bytes, "--nprocs", question.nprocs]
         yield Text(f"to measure it: {typed('advise', *words, '--measure')}")

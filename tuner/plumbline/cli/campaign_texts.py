@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from plumbline.core.guidelines import Guidelines
+from plumbline.core.plan import IN_BLOCKS
 from plumbline.results.report import Report
 from plumbline.results.saving import Saving
-from plumbline.settings.cases import IN_BLOCKS
 from plumbline.system.words import counted
 from plumbline.verify.grid import guideline_label
 from plumbline_db.layout import fixed, layout

@@ -15,6 +15,7 @@ from .base import Program
 if TYPE_CHECKING:
     from plumbline.results.report import Report
     from plumbline_db.connection import Database
+    from plumbline_db.records import Campaign
 
 
 @base.command(
@@ -66,8 +67,6 @@ def command(
         return
     from plumbline.results import report
 
-    from . import digest
-
     in_short = not (explain or measure or program.json or picture or all_rows)
     with Database.open(program.database) as db:
         wanted = _wanted(db, campaign_file, campaign)
@@ -77,6 +76,8 @@ def command(
         if campaign is None:
             common.remark(*_in_use(db, wanted))
         if in_short and len(reports) == 1:
+            from . import digest
+
             click.echo("\n".join(digest.read(db, reports[0])))
             return
     if explain or measure:
@@ -121,12 +122,26 @@ def _draw(database: Path, reports: list[Report], picture: Path) -> None:
 
 
 def _in_use(db: Database, shown: list[str]) -> list[str]:
-    """Where other campaigns than those shown have the winners in use: which ones."""
-    from plumbline.settings import default_campaign
+    """Name the campaigns with winners in use on the machines, and with the libraries, of those
+    that are shown, where they are others."""
     from plumbline_db import campaigns
 
-    notes = [default_campaign.used(db, campaigns.get(db, id), shown) for id in shown]
-    return list(dict.fromkeys(filter(None, notes)))
+    def place(campaign: Campaign) -> tuple[str, str]:
+        return campaign.machine, campaign.library_fingerprint
+
+    last = {place(one): one for one in campaigns.with_winners(db)}
+    places = dict.fromkeys(place(campaigns.get(db, id)) for id in shown)
+    others = [last[where] for where in places if where in last and last[where].id not in shown]
+    if not others:
+        return []
+    from plumbline.settings import default_campaign
+
+    return [
+        f"the winners in use (`{command_name()} run`, `export`, `apply`) are those of "
+        f"{default_campaign.described(db, one)}; `{typed('results', '--campaign', one.id)}` "
+        "shows it"
+        for one in others
+    ]
 
 
 def _wanted(db: Database, file: Path | None, campaign: str | None) -> list[str]:

@@ -18,6 +18,7 @@ from plumbline_db.errors import UsageError
 
 DEFAULT_PATH = Path(__file__).with_name("guidelines.toml")
 PRECEDES = "⪯"
+EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
 LIBRARY = "default"  # the variant that is the library's own call
 
 

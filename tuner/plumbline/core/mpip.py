@@ -14,7 +14,7 @@ import msgspec
 
 from plumbline.core.application import Application, Calls, joined
 from plumbline.core.mpisee import COLLECTIVES
-from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS
+from plumbline.core.plan import IN_BLOCKS
 from plumbline_db.errors import UsageError
 
 MARK = "@ mpiP"
@@ -128,5 +128,5 @@ def _volume(function: str, sent: float, nprocs: int) -> int | None:
     """mpiP counts the block that a rank has for another. None: it does not say."""
     if sent <= 0:
         return None
-    divided = function in MESSAGE_FUNCTIONS_IN_BLOCKS | FUNCTIONS_IN_PARTS
+    divided = function in IN_BLOCKS
     return round(sent * nprocs if divided else sent)

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from plumbline.core.application import Application, Calls
 from plumbline.core.forms import is_form
-from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS
+from plumbline.core.plan import IN_BLOCKS, REDUCTIONS
 from plumbline_db.errors import UsageError
 from plumbline_db.mpisee import Seen, SeenCalls
 
-_DIVIDED = MESSAGE_FUNCTIONS_IN_BLOCKS | FUNCTIONS_IN_PARTS
-COLLECTIVES = frozenset(name for name in _DIVIDED | REDUCTIONS | {"MPI_Bcast"} if not is_form(name))
+_NAMES = IN_BLOCKS | REDUCTIONS | {"MPI_Bcast"}
+COLLECTIVES = frozenset(name for name in _NAMES if not is_form(name))
 
 
 def application(seen: Seen) -> Application:
@@ -55,7 +55,7 @@ def _calls(
             nprocs=size,
             nodes=nodes if whole else None,
             ppn=ppn if whole else None,
-            bytes=round(sent * size if function in _DIVIDED else sent) or None,
+            bytes=round(sent * size if function in IN_BLOCKS else sent) or None,
             calls=calls,
             seconds=sum(each.seconds for each in those) / nprocs,
             fastest_seconds=fastest,

@@ -33,6 +33,8 @@ FUNCTIONS_IN_PARTS = with_forms(
         "MPI_Reduce_scatter",
     }
 )
+IN_BLOCKS = MESSAGE_FUNCTIONS_IN_BLOCKS | FUNCTIONS_IN_PARTS
+"""Functions whose volume is made of a block for each rank."""
 # Those whose data an operator joins.
 REDUCTIONS = with_forms(
     {

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 from plumbline.core.plan import PlanCase
 from plumbline.search.outcome import deciding
 from plumbline.search.space.cells import Target
-from plumbline.settings.toolchain import Variant
 from plumbline.watch.state import CellState
 from plumbline_db.records import Verdict, Winner
 from plumbline_db.watch_records import WatchedCell
+
+if TYPE_CHECKING:
+    from plumbline.settings.toolchain import Variant
 
 Role = Literal["winner", "violation", "application", "table", "reference"]
 

@@ -17,7 +17,7 @@ def installed(library: Library, mpi_prefix: Path | None = None) -> tuple[Family,
         family, one = libraries.find(mpi_prefix)
         candidates = [one]
     else:
-        family = libraries.families()[library.family]
+        family = _family(library)
         candidates = _candidates(family, library)
     for one in candidates:
         if one.library.fingerprint == library.fingerprint:
@@ -38,7 +38,7 @@ def installed(library: Library, mpi_prefix: Path | None = None) -> tuple[Family,
 def other(library: Library) -> str | None:
     """Why files for `library` do not fit what is installed; None where they do, or where nothing is
     there to compare with."""
-    candidates = _candidates(libraries.families()[library.family], library)
+    candidates = _candidates(_family(library), library)
     if not candidates:
         return None
     try:
@@ -46,6 +46,13 @@ def other(library: Library) -> str | None:
     except PlumblineError as error:
         return str(error)
     return None
+
+
+def _family(library: Library) -> Family:
+    family = libraries.of_name(library.family)
+    if family is None:
+        raise PlumblineError(f"{library.id} is of a family that is not known: {library.family}")
+    return family
 
 
 def _candidates(family: Family, library: Library) -> list[Installation]:

@@ -20,7 +20,8 @@ _UNDECIDED = 0.1  # share of a table's cells
 
 
 class NextStep(msgspec.Struct, frozen=True):
-    """`run`: id of the run that it is about; empty: none."""
+    """`command` is empty where `text` says why there is none. `run`: id of the run that it is
+    about; empty: none."""
 
     text: str
     command: str
@@ -65,9 +66,9 @@ def of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[NextS
     violated = sum(count.violations for count in counts)
     steps = []
     if each.in_force and (won := winners.get(db, each.in_force)):
-        text = "Winners exist. To use them:"
-        command = putting_in_use.command(db, campaigns.get(db, each.in_force), won)
-        steps.append(NextStep(text, command, each.in_force))
+        use = putting_in_use.use(db, campaigns.get(db, each.in_force), won)
+        text = use.refused or "Winners exist. To use them:"
+        steps.append(NextStep(text, use.command, each.in_force))
     elif before and "after" not in each.stages and violated:
         text = "Nothing was searched yet. To search what removes the violations:"
         steps.append(NextStep(text, typed("campaign", "--nprocs", place.nprocs), before.newest))

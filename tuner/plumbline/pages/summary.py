@@ -100,7 +100,7 @@ def page(visit: Visit) -> Response:
         cost=spent,
         core_hours=spent.seconds * min(campaign.nprocs, cores) / 3600,
         exports=exports.get(db, campaign.id),
-        in_use=putting_in_use.command(db, campaign, found.winners),
+        use_of_winners=putting_in_use.use(db, campaign, found.winners),
         curves=_curves(visit, campaign, found),
     )
 

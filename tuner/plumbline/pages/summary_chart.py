@@ -35,6 +35,7 @@ def specification(
         panels.append(_gains(winners))
     return {
         "vconcat": panels,
+        "resolve": {"scale": {"color": "independent"}},  # the legend stands below its own panel
         # A browser's letters are wider than those that the picture was laid out for.
         "padding": {"left": 50, "right": 10, "top": 5, "bottom": 5},
         "config": {"background": "white", "font": "sans-serif", "view": {"stroke": None}},
@@ -82,7 +83,7 @@ def _gains(winners: Sequence[Winner]) -> dict[str, Any]:
     ]
     y = {"field": "winner", "type": "nominal", "sort": None, "title": None,
          "axis": {"labelLimit": 320}}  # fmt: skip
-    x = {"field": "low", "type": "quantitative", "title": "times as fast as before, with intervals",
+    x = {"field": "low", "type": "quantitative", "title": "times as fast, with intervals",
          "scale": {"zero": False}}  # fmt: skip
     tooltip = [{"field": name, "format": ".3f"} for name in ("times", "low", "high")]
     interval = {"x": x, "x2": {"field": "high"}}

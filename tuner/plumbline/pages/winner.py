@@ -48,7 +48,7 @@ def page(visit: Visit) -> Response:
             if holds(won, Target(search.function, search.bytes))
         ],
         exports=exports.get(db, campaign.id),
-        in_use=putting_in_use.command(db, campaign, [won]),
+        use_of_winners=putting_in_use.use(db, campaign, [won]),
         events=[each for each in events.get(db, campaign.id) if _tells_of(won, each)],
     )
 

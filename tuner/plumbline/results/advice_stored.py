@@ -8,9 +8,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from plumbline.core.plan import REDUCTIONS
 from plumbline.results import advice, putting_in_use
 from plumbline.results.advice import Answer, MeasuredCall
 from plumbline.results.cell_variants import compared, named
+from plumbline.results.putting_in_use import Use
 from plumbline.search.outcome import deciding, first_of, label
 from plumbline.search.space.cells import Target
 from plumbline.settings import stored
@@ -47,7 +49,8 @@ class Question(msgspec.Struct, frozen=True):
 class Advice(msgspec.Struct, frozen=True):
     """An answer with what it rests on. `sizes`: at which the library's own call was measured;
     `measured_from`, `measured_to`: when (ISO 8601); `winners_from`: the campaign whose winners are
-    in use ('': none); `winner`: the one for this call; `in_use`: what a user types to get it."""
+    in use ('': none); `winner`: the one for this call; `use_of_winner`: how a
+    user gets it."""
 
     answer: Answer
     campaign: Campaign
@@ -61,7 +64,7 @@ class Advice(msgspec.Struct, frozen=True):
     type: str
     op: str
     use: str
-    in_use: str
+    use_of_winner: Use | None
 
     def age_days(self, now: datetime.datetime) -> float | None:
         """Since the last of its launches; None: the time is not known."""
@@ -168,10 +171,9 @@ def _advice(db: Database, question: Question, campaign: Campaign, sizes: list[in
     first, last = runs.span(db, campaign.id) or (campaign.started, campaign.finished)
     data = stored.settings_of(campaign.settings).cases.data.of(question.function)
     winner = deciding(used[1], Target(question.function, question.bytes))
-    in_use = ""
-    if used[0]:
-        won = used[1] if winner is None else [winner]
-        in_use = putting_in_use.command(db, campaigns.get(db, used[0]), won)
+    use = None
+    if winner is not None:
+        use = putting_in_use.use(db, campaigns.get(db, used[0]), [winner])
     return Advice(
         answer=answer,
         campaign=campaign,
@@ -183,9 +185,9 @@ def _advice(db: Database, question: Question, campaign: Campaign, sizes: list[in
         winners_from=used[0],
         winner=winner,
         type=data.type,
-        op=data.op,
+        op=data.op if question.function in REDUCTIONS else "",
         use=layout.use(campaign),
-        in_use=in_use,
+        use_of_winner=use,
     )
 
 

@@ -31,7 +31,8 @@ def specification(found: SideComparison, a: str, b: str) -> dict[str, Any]:
     side = {"field": "side", "type": "nominal", "sort": names}
     axes = {"ranks" if _panel(line.cell) in over_ranks else "bytes" for line in found.lines}
     title = " or ".join(sorted(axes))
-    x = {"field": "place", "type": "ordinal", "title": title, "axis": {"labelAngle": -45}}
+    axis = {"labelAngle": -45, "labelOverlap": True}
+    x = {"field": "place", "type": "ordinal", "title": title, "axis": axis}
     colour = side | {
         "scale": {"domain": names, "range": _COLOURS},
         "legend": {"title": None, "orient": "top", "labelLimit": 500},

@@ -6,12 +6,16 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import msgspec
 
 from plumbline.applied import apply, places
 from plumbline.applied.generations import Source
 from plumbline.libraries import Family, ReadsParameterFiles, fits, gate, of_name
+from plumbline.system.kept import Kept
 from plumbline.system.placement import Placement
 from plumbline_db import command_lines, exports, machines
 from plumbline_db.connection import Database
@@ -22,6 +26,20 @@ from plumbline_exporters import plumbline_sh
 from plumbline_exporters.bundle import is_profile, load_bundle
 
 _MODULES = "modules"  # a tree of modulefiles in the current folder, as README has it
+
+# Asking an installed library what it is takes some 0.2 s: too long for each request of a page.
+_KEPT_SECONDS = 60
+
+
+class Use(msgspec.Struct, frozen=True):
+    """`command`: what a user types so that a program gets winners; empty: nothing works on this
+    machine, for the reason that is `refused`."""
+
+    command: str
+    refused: str = ""
+
+
+_uses: Kept[Use] = Kept(64)
 
 
 def lines(db: Database, campaign: Campaign) -> list[str]:
@@ -67,7 +85,7 @@ def wish(
         environment=dict(os.environ),
         unsafe=unsafe,
         force=force,
-        instead=command(db, campaign, loaded.winners),
+        instead=_by_start(db, campaign),
     )
 
 
@@ -78,9 +96,7 @@ def _of_user(db: Database, wished: apply.Wish) -> str:
     if not campaign.imported_from:
         library = machines.library(db, campaign.library_fingerprint)
         return f"{command_name()} run -- {_start(campaign, library)}"
-    if _refusal(wished, "user"):
-        return wished.instead
-    return typed("apply", "--user", "--campaign", campaign.id, "--dry-run")
+    return _command(wished, wished.source.winners)
 
 
 def _of_site(wished: apply.Wish) -> str:
@@ -113,22 +129,40 @@ def _refusal(wished: apply.Wish, scope: places.Scope) -> str:
     return ""
 
 
-def _need_a_start(family: Family | None, winners: Sequence[Winner]) -> bool:
+def _need_a_start(family: Family, winners: Sequence[Winner]) -> bool:
     """A parameter file of the library cannot start variants of ours: these need the preload
     library."""
     by_parameters = isinstance(family, ReadsParameterFiles)
     return by_parameters and any(is_profile(winner) for winner in winners)
 
 
-def command(db: Database, campaign: Campaign, winners: Sequence[Winner]) -> str:
-    """Return what a user types so that a program gets these winners."""
-    library = machines.library(db, campaign.library_fingerprint)
+def use(db: Database, campaign: Campaign, winners: Sequence[Winner]) -> Use:
+    """Return how a user gets these winners of a campaign. An answer is kept for a minute, as long
+    as the campaign and its winners stay the same."""
+    moment = int(time.monotonic() / _KEPT_SECONDS)
+    key = (str(db.path), campaign, msgspec.json.encode(winners), moment)
+    return _uses.get(key, lambda: _use(db, campaign, winners))
+
+
+def _use(db: Database, campaign: Campaign, winners: Sequence[Winner]) -> Use:
     if is_simulated(campaign):
         export = typed("export", "env", "--campaign", campaign.id)
-        return next(iter(_sourced(campaign, exports.get(db, campaign.id))), export)
-    if not _need_a_start(of_name(library.family), winners):
-        return typed("apply", "--user", "--campaign", campaign.id)
-    start = _start(campaign, library)
+        return Use(next(iter(_sourced(campaign, exports.get(db, campaign.id))), export))
+    try:
+        return Use(_command(wish(db, campaign), winners))
+    except PlumblineError as error:
+        return Use("", str(error))
+
+
+def _command(wished: apply.Wish, winners: Sequence[Winner]) -> str:
+    if _need_a_start(wished.family, winners) or _refusal(wished, "user"):
+        return wished.instead
+    return typed("apply", "--user", "--campaign", wished.source.campaign.id)
+
+
+def _by_start(db: Database, campaign: Campaign) -> str:
+    """Return the command that starts a program with all winners, whatever they are."""
+    start = _start(campaign, machines.library(db, campaign.library_fingerprint))
     if campaign.imported_from:
         export = typed("export", "env", "--campaign", campaign.id, "--output", "winners")
         return f"{export} && . winners/{plumbline_sh.FILE_NAME} && {start}"

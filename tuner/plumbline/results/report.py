@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from plumbline.core import guidelines
+from plumbline.core.guidelines import EVERY
 from plumbline.measure import other_work
 from plumbline.measure.event_kinds import HINTS, MEMBERS_DIFFER, NO_TIME, NOT_ASKED, PUT_ASIDE
 from plumbline.results import headline, saving, spread
 from plumbline.results.behind import Behind, behind, whole_functions
 from plumbline.results.remaining import Remaining, Searched
 from plumbline.results.saving import Saving
-from plumbline.settings.cases import EVERY
 from plumbline.verify.document import as_json
 from plumbline_db import (
     campaigns,

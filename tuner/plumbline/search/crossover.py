@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS, Data
+from plumbline.core.plan import IN_BLOCKS, Data
 from plumbline.libraries import Knob
 from plumbline.libraries.space import Space
 from plumbline_db.records import Trial
@@ -49,8 +49,8 @@ class SizeGrid:
 
     def unit(self, function: str) -> int:
         """Volumes of so many bytes more are another call."""
-        blocks = function in MESSAGE_FUNCTIONS_IN_BLOCKS or function in FUNCTIONS_IN_PARTS
-        return self._data.width(function) * (self._nprocs if blocks else 1)
+        blocks = self._nprocs if function in IN_BLOCKS else 1
+        return blocks * self._data.width(function)
 
     def between(self, function: str, low: int, high: int) -> list[int]:
         """What is to be measured between two sizes: on both sides of a switch, else in the middle,

@@ -7,15 +7,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from plumbline.core.application import Application
-from plumbline.core.plan import (
-    FUNCTIONS_IN_PARTS,
-    MESSAGE_FUNCTIONS_IN_BLOCKS,
-    TYPE_BYTES,
-    Data,
-    rounding,
-)
-
-EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
+from plumbline.core.guidelines import EVERY
+from plumbline.core.plan import IN_BLOCKS, TYPE_BYTES, Data, rounding
 
 # The message sizes of the seed's Table 4 (PGMPI, section 5.1), 1 B to 100 KiB.
 SIZES = [1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 1500, 2048, 4096, 5000, 8192, 10000]
@@ -23,9 +16,6 @@ SIZES += [16384, 32768, 102400]
 # They were chosen for so many ranks; with more, functions in blocks have the blocks of these.
 _RANKS = 4
 OTHERS = "others"  # in place of a function, in a table of sizes
-
-IN_BLOCKS = MESSAGE_FUNCTIONS_IN_BLOCKS | FUNCTIONS_IN_PARTS
-"""Functions whose volume is made of a block for each rank."""
 
 
 class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -15,7 +15,7 @@ from plumbline.system.machine import this_machine
 from plumbline.system.words import counted
 from plumbline_db import campaigns, machines, winners
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError, command_name, typed
+from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.records import Campaign, Library
 
 
@@ -64,23 +64,6 @@ def preferred(those: Sequence[Campaign], fits: Callable[[Campaign], bool]) -> Ca
         here = this_machine().id
         those = [campaign for campaign in those if campaign.machine == here] or those
     return those[-1]
-
-
-def used(db: Database, campaign: Campaign, shown: Sequence[str]) -> str:
-    """Where the winners in use on the campaign's machine, with its library, are those of another
-    one than those `shown`: which one; else empty."""
-    place = (campaign.machine, campaign.library_fingerprint)
-    those = [
-        winner
-        for winner in campaigns.with_winners(db)
-        if (winner.machine, winner.library_fingerprint) == place
-    ]
-    if not those or those[-1].id in shown:
-        return ""
-    return (
-        f"the winners in use (`{command_name()} run`, `export`, `apply`) are those of "
-        f"{described(db, those[-1])}; `{typed('results', '--campaign', those[-1].id)}` shows it"
-    )
 
 
 def described(db: Database, campaign: Campaign) -> str:

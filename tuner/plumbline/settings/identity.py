@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from plumbline.core import unmeasured
-from plumbline.core.guidelines import Guidelines
+from plumbline.core.guidelines import EVERY, Guidelines
 from plumbline.core.plan import WITHOUT_SIZE
 from plumbline.libraries import reaching
 from plumbline.settings import site_rules as rules_of_site
@@ -26,7 +26,7 @@ from plumbline_db.order import by_number
 from plumbline_db.records import Campaign
 
 from . import GROUPS, Settings
-from .cases import EVERY, OTHERS
+from .cases import OTHERS
 from .stored import text_of
 
 

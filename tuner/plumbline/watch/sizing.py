@@ -8,7 +8,6 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from plumbline.watch import chart
 from plumbline.watch.baseline import LEAST_SCALE, Baseline, baseline_of
 from plumbline.watch.design import LEAST_LEARNING, Design
 from plumbline.watch.run_length import found_within
@@ -30,6 +29,8 @@ def found_change(design: Design, baseline: Baseline) -> float:
     SHARE of cases, by the noise that the cell's scale stands for; infinity: none."""
 
     import numpy as np
+
+    from plumbline.watch import chart
 
     references = chart.references(np.array([baseline.scale]))
     (reference,), (limit,) = references, chart.thresholds(design, references)
