@@ -298,7 +298,7 @@ class Loop:
         self._turn += 1
         begun = self._store.spent_seconds
         uses = self._other_uses(whole=False)
-        # A search comes before the next table, which is looked at in place of this one.
+        # A search, and another confirmation with it, follow that of a setting of the process.
         whole = bool(self._searched or self._hints) or not self._settings.search.goes_on(0)
         vetted = self._vetting.turn(self._turn, self._winners, self._table, uses, whole=whole)
         self._winners, self._table, self._changed = vetted.winners, vetted.table, vetted.changed

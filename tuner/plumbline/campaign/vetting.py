@@ -104,9 +104,9 @@ class Vetting:
         *,
         whole: bool,
     ) -> Vetted:
-        """`current`: the table so far; `uses`: its cells in other ways of use; `whole`: the table
-        is looked at to its end, whatever time that takes. Files that would be the same as those
-        measured last are not measured again."""
+        """`current`: the table so far; `uses`: its cells in other ways of use; `whole`: launches
+        are added for what is not clear, and the table is looked at to its end, whatever time that
+        takes. Files that would be the same as those measured last are not measured again."""
         suite = Suite("confirm", number)
         winners = self._accepted(winners)
         if winners:
@@ -151,7 +151,7 @@ class Vetting:
             winners,
             self._reference_cases,
             in_force=self._files.with_winners,
-            has_time=self._has_time,
+            has_time=self._has_time if whole else lambda: False,
             earlier=self._confirmed,
             faster=[winner for winner in winners if self._acceptance.shows_gain(winner)],
         )
