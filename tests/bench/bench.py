@@ -11,12 +11,14 @@ import gzip
 import math
 import os
 import random
+import sqlite3
 import statistics
 import subprocess
 import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -232,20 +234,42 @@ class Results(msgspec.Struct):
 
 
 def campaign(root: Path, of: str) -> Iterator[Figure]:
-    """A campaign with default settings, by the command of a release in `root`."""
+    """Two campaigns with default settings, the second one with `--new`, by the command of a release
+    in `root`."""
     command = root / ".venv/bin/plumbline"
     with tempfile.TemporaryDirectory() as folder:
-        database = ["--db", str(Path(folder, "bench.db"))]
-        output = ["--output", str(Path(folder, "exports"))]
-        for words in (["campaign", *database, *output], ["results", *database, "--json"]):
-            check = words[0] == "results"  # a campaign that found a wrong result has exit code 3
-            done = subprocess.run([command, *words], cwd=root, check=check, capture_output=True)
-    found = msgspec.json.decode(done.stdout, type=Results)
+        path = Path(folder, "bench.db")
+        for name, new in (("a campaign", ()), ("a second campaign", ("--new",))):
+            output = str(Path(folder, name))
+            began = time.monotonic()
+            # A campaign that found a wrong result has exit code 3.
+            words = [str(command), "campaign", "--db", str(path), "--output", output, *new]
+            subprocess.run(words, cwd=root, check=False, capture_output=True)
+            wall = time.monotonic() - began
+            words = [str(command), "results", "--db", str(path), "--json"]
+            done = subprocess.run(words, cwd=root, check=True, capture_output=True)
+            found = msgspec.json.decode(done.stdout, type=Results)
+            yield from _cost(f"{name}{of}", found, _starts(path), wall)
+
+
+def _starts(path: Path) -> int:
+    """How often the newest campaign has started ranks."""
+    with closing(sqlite3.connect(path)) as db:
+        ((number,),) = db.execute(
+            """SELECT count(*) FROM run JOIN suite ON suite.number = run.suite
+               WHERE run.visit < 2 AND
+                     campaign = (SELECT id FROM campaign ORDER BY number DESC LIMIT 1)"""
+        )
+    return int(number)
+
+
+def _cost(name: str, found: Results, starts: int, wall: float) -> Iterator[Figure]:
     cost = found.cost
-    what = f"{cost.seconds:.0f} s in launches, {cost.cells} cells"
-    yield Figure(f"launches of a campaign{of}", cost.launches, "", what)
-    yield Figure(f"timed share of a campaign{of}", cost.timed_share, "", what)
-    yield Figure(f"a cell of a campaign{of}", found.nodes * cost.seconds / cost.cells, "node s", "")
+    yield Figure(f"starts of ranks of {name}", starts, "", f"{cost.launches} launches")
+    yield Figure(f"seconds in launches of {name}", cost.seconds, "s", f"{wall:.0f} s in all")
+    yield Figure(f"timed share of {name}", cost.timed_share, "", "")
+    what = f"{cost.cells} cells"
+    yield Figure(f"a cell of {name}", found.nodes * cost.seconds / cost.cells, "node s", what)
 
 
 FIGURES: list[Callable[[Toolchain], Iterator[Figure]]] = [
