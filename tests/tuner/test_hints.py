@@ -23,6 +23,10 @@ from tests.tuner.simulated import SimulatedStarter, toolchain
 SETTINGS = planted.settings()
 
 
+def trusting(_: Winner) -> str:
+    return ""
+
+
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Database, Campaign]]:
     folder = tmp_path_factory.mktemp("first")
@@ -106,7 +110,7 @@ def test_the_third_knows_what_the_first_has_searched(
 ) -> None:
     db, before = first
     second = again(db, before.id, tmp_path / "second", SimulatedStarter(planted.costs()))
-    found = hints.of(db, second.id)
+    found = hints.of(db, second.id, trusting)
     searched = {(one.function, one.bytes) for one in searches.all_searches(db, before.id)}
     assert found is not None
     assert {(cell.function, cell.bytes) for cell in found.searched} == searched
@@ -135,7 +139,7 @@ def test_the_first_of_its_kind_has_none(tmp_path: Path) -> None:
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         campaign = identity.begin(db, toolchain(), SETTINGS, new=True)
         assert hints.newest(db, campaign) == AFRESH
-        assert hints.of(db, AFRESH) is None
+        assert hints.of(db, AFRESH, trusting) is None
 
 
 def test_a_campaign_that_is_not_there_or_not_finished_gives_none(
@@ -143,11 +147,11 @@ def test_a_campaign_that_is_not_there_or_not_finished_gives_none(
 ) -> None:
     db, _ = first
     with pytest.raises(PlumblineError, match="holds no campaign nosuch"):
-        hints.of(db, "nosuch")
+        hints.of(db, "nosuch", trusting)
     running = identity.begin(db, toolchain(), SETTINGS, new=True)
     assert running.state == "running"
     with pytest.raises(UsageError, match="not finished"):
-        hints.of(db, running.id)
+        hints.of(db, running.id, trusting)
 
 
 def test_records_of_another_release_are_no_hint(
@@ -158,6 +162,23 @@ def test_records_of_another_release_are_no_hint(
     assert hints.newest(db, campaign) != AFRESH
     monkeypatch.setattr("plumbline.system.version.PLUMBLINE", "9.9")
     assert hints.newest(db, campaign) == AFRESH
+
+
+def test_what_the_search_space_does_not_allow_is_no_hint(
+    first: tuple[Database, Campaign], tmp_path: Path
+) -> None:
+    db, before = first
+    true = winners.get(db, before.id)
+    planted_one = msgspec.structs.replace(true[0], configuration={"pmix_server_uri": "/tmp/x"})
+    winners.put(db, before.id, [planted_one, *true[1:]])
+    try:
+        starter = SimulatedStarter(planted.costs())
+        after = again(db, before.id, tmp_path, starter)
+    finally:
+        winners.put(db, before.id, true)
+    plans = "".join(run.plan + str(run.environment) for run in runs.listing(db, after.id))
+    assert "pmix_server_uri" not in plans
+    assert true[0].function in {one.function for one in searches.all_searches(db, after.id)}
 
 
 def test_hints_change_no_measurement() -> None:

@@ -21,6 +21,7 @@ from plumbline_db import winners as winner_table
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Verdict, Winner
+from plumbline_exporters.bundle import Refusal
 
 
 class Hints(msgspec.Struct, frozen=True):
@@ -58,9 +59,10 @@ class Hints(msgspec.Struct, frozen=True):
         return {Target(function, size) for _, function, size in found}
 
 
-def of(db: Database, id: str | None) -> Hints | None:
-    """The hints of a campaign; None where `id` names none. Raises PlumblineError where the database
-    does not hold it, and UsageError where it is not finished."""
+def of(db: Database, id: str | None, refusal: Refusal) -> Hints | None:
+    """The hints of a campaign; None where `id` names none. A winner that `refusal` says something
+    about is none. Raises PlumblineError where the database does not hold the campaign, and
+    UsageError where it is not finished."""
     if id in (None, "", AFRESH):
         return None
     campaign = campaigns.get(db, id)
@@ -69,14 +71,14 @@ def of(db: Database, id: str | None) -> Hints | None:
     searched = {
         Target(search.function, search.bytes) for search in searches.all_searches(db, campaign.id)
     }
-    before = of(db, settings_of(campaign.settings).search.earlier)
+    before = of(db, settings_of(campaign.settings).search.earlier, refusal)
+    searched |= before.searched if before else set()
     left = violations(verdicts.get(db, campaign.id, "after"))
-    return Hints(
-        campaign.id,
-        winner_table.get(db, campaign.id),
-        searched | (before.searched if before else set()),
-        set(left),
-    )
+    every = winner_table.get(db, campaign.id)
+    winners = [winner for winner in every if not refusal(winner)]
+    gone = [winner for winner in every if winner not in winners]
+    known = {cell for cell in searched if not any(holds(winner, cell) for winner in gone)}
+    return Hints(campaign.id, winners, known, set(left))
 
 
 def newest(db: Database, campaign: Campaign) -> str:

@@ -71,7 +71,6 @@ class Loop:
         budget is another one."""
         self._store = store
         self._db = store.db
-        self._hints = hints.of(store.db, settings.search.earlier)
         self._toolchain = toolchain
         self._campaign = campaign
         self._settings = settings
@@ -104,6 +103,10 @@ class Loop:
             unsafe=settings.search.unsafe,
             references=toolchain.catalogue.variants,
         )
+        self._hints: Hints | None = None
+        if not settings.search.verifies_only:
+            refusal = candidate_space.refusal
+            self._hints = hints.of(store.db, settings.search.earlier, refusal)
         self._order = Order(self._guidelines)
         self._budget = Budget(store, settings, earlier=earlier, parted=self._part)
         self._rounds = Rounds(
