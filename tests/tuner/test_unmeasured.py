@@ -28,7 +28,7 @@ JOBS = {"folder", "keep", "resubmissions", "grace_seconds", "poll_seconds"}
 JUDGED: dict[type[msgspec.Struct], Set[str]] = {
     **dict.fromkeys(GROUPS.values(), frozenset()),
     Sampling: {"launch_timeout_seconds"},
-    Searching: {"budget_seconds"},
+    Searching: {"budget_seconds", "earlier"},
     Keeping: {"keep_days", "keep_last"},
     Simulation: {"case_seconds"},
     Hosts: {"folder"},
@@ -80,6 +80,7 @@ OTHERS = {
     "nprocs": 8,
     "keep_days": 90.0,
     "keep_last": 10,
+    "earlier": "none",
 }
 
 
