@@ -301,9 +301,7 @@ class Loop:
         self._turn += 1
         begun = self._store.spent_seconds
         uses = self._other_uses(whole=False)
-        # A search, and another confirmation with it, follow that of a setting of the process.
-        whole = bool(self._searched or self._hints) or not self._settings.search.goes_on(0)
-        vetted = self._vetting.turn(self._turn, self._winners, self._table, uses, whole=whole)
+        vetted = self._vetting.turn(self._turn, self._winners, self._table, uses)
         self._winners, self._table, self._changed = vetted.winners, vetted.table, vetted.changed
         self._ridden[vetted.stage] = vetted.ridden
         self._budget.confirmed(begun)
@@ -335,7 +333,6 @@ class Loop:
         self._campaign = campaigns.settle(self._db, self._campaign.id, text_of(self._settings))
 
     def end(self) -> Campaign:
-        self._look_to_its_end()
         winners = ranges.joined(self._fixed.last.winners, self._sizes)
         current = self._fixed.last.table
         searches = not self._settings.search.verifies_only
@@ -371,17 +368,6 @@ class Loop:
         winner_table.put(self._db, self._campaign.id, winners)
         campaigns.put(self._db, finished)
         return finished
-
-    def _look_to_its_end(self) -> None:
-        """Look at the table that the campaign ends with until nothing more can be decided, whatever
-        time that takes."""
-        last = self._fixed.last
-        table = self._vetting.tables.get(last.stage)
-        if table is None:
-            return
-        self._fixed.rounds[0] = msgspec.structs.replace(last, table=table.decide())
-        self._ridden[last.stage] = table.ridden
-        verdicts.put(self._db, self._campaign.id, last.stage, self._fixed.last.table)
 
 
 def _removed_by(

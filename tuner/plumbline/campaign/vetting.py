@@ -91,7 +91,7 @@ class Vetting:
         self._trials = Trials(store, settings, sizes)
         self._reference_cases = self._unchanged(candidate_space)
         self._confirmed: Confirmation | None = None  # the last one
-        self.tables: dict[str, tables.ViolationTable] = {}  # by stage, the last one last
+        self._table: tables.ViolationTable | None = None  # of that
         self._harmless: list[Winner] = []  # of whole launches: tried where users stand
         self._standing: Vetted | None = None  # of the files that were measured last, if all stayed
 
@@ -101,12 +101,9 @@ class Vetting:
         winners: Sequence[Winner],
         current: Sequence[Verdict],
         uses: OtherUses,
-        *,
-        whole: bool,
     ) -> Vetted:
-        """`current`: the table so far; `uses`: its cells in other ways of use; `whole`: launches
-        are added for what is not clear, and the table is looked at to its end, whatever time that
-        takes. Files that would be the same as those measured last are not measured again."""
+        """`current`: the table so far; `uses`: its cells in other ways of use. Files that would be
+        the same as those measured last are not measured again."""
         suite = Suite("confirm", number)
         winners = self._accepted(winners)
         if winners:
@@ -116,7 +113,7 @@ class Vetting:
         if self._standing and reach.exported_alike(self._standing.winners, winners):
             return self._standing
         self._standing = None
-        vetted = self._cold(number, suite, winners, current, uses, whole=whole)
+        vetted = self._cold(number, suite, winners, current, uses)
         if not vetted.changed:
             self._standing = vetted
         return vetted
@@ -128,8 +125,6 @@ class Vetting:
         winners: Sequence[Winner],
         current: Sequence[Verdict],
         uses: OtherUses,
-        *,
-        whole: bool,
     ) -> Vetted:
         """With the exported files in force, in launches of their own."""
         store, stage = self._store, f"round-{number}"
@@ -139,8 +134,7 @@ class Vetting:
         missed = self._proven.missed(number, winners, environment)
         if lost := missed or self._wrong(number, winners, environment):
             return Vetted(self._without(lost, winners), list(current), True)
-        table = self._new_table(stage, suite, winners, environment, uses)
-        self.tables[stage] = table
+        table = self._table = self._new_table(stage, suite, winners, environment, uses)
         done = self._confirmed = confirm(
             store,
             suite,
@@ -151,7 +145,7 @@ class Vetting:
             winners,
             self._reference_cases,
             in_force=self._files.with_winners,
-            has_time=self._has_time if whole else lambda: False,
+            has_time=self._has_time,
             earlier=self._confirmed,
             faster=[winner for winner in winners if self._acceptance.shows_gain(winner)],
         )
@@ -159,7 +153,8 @@ class Vetting:
             return Vetted(self._replaced(done.winners, lost), done.verdicts, True)
         if lost := self._harmful(number, done.winners, environment):
             return Vetted(self._without(lost, done.winners), done.verdicts, True)
-        verdicts = table.decide() if whole else done.verdicts
+        # The table that a campaign ends with is looked at to its end, whatever time it takes.
+        verdicts = table.decide()
         return Vetted(done.winners, verdicts, False, stage, table.ridden)
 
     def _new_table(
@@ -172,13 +167,12 @@ class Vetting:
     ) -> tables.ViolationTable:
         """With what the last one knows of cells that no winner reaches which has changed since."""
         last = self._confirmed
-        earlier = next(reversed(self.tables.values()), None)
         changed = reach.changed(last.in_force, winners) if last else None
         built_on = reach.built_on(self._guidelines)
         return tables.ViolationTable(
             *(self._store, stage, self._guidelines, self._settings, suite, environment),
             riders=uses.riders,
-            earlier=None if changed is None else earlier,
+            earlier=None if changed is None else self._table,
             changed=lambda side: reach.side_changes(changed or [], side, built_on, winners),
             in_force=partial(reach.is_in_force, winners),
         )
