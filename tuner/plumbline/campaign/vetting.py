@@ -90,8 +90,8 @@ class Vetting:
         self._proven = Proven(store, toolchain, plan, sizes)
         self._trials = Trials(store, settings, sizes)
         self._reference_cases = self._unchanged(candidate_space)
-        self._confirmed: Confirmation | None = None  # the last one
-        self._table: tables.ViolationTable | None = None  # of that
+        self._confirmed: Confirmation | None = None  # the last one, with its table
+        self._table: tables.ViolationTable | None = None
         self._harmless: list[Winner] = []  # of whole launches: tried where users stand
         self._standing: Vetted | None = None  # of the files that were measured last, if all stayed
 
