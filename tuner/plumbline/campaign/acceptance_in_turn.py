@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -34,6 +34,10 @@ from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
 
 FIRST = 4  # pairs of launches after which what does not even seem slower is measured no more
+
+
+# Log ratios by case, pair by pair, and the cases that only one side has in full.
+_Ratios = tuple[dict[PlanCase, list[float]], list[PlanCase]]
 
 
 def harm(
@@ -71,17 +75,11 @@ def harm(
     )
     others = untouched(cells, winners)
     limit = 1 + settings.claims.tolerance
-    pairs, first = settings.sampling.launches, min(FIRST, settings.sampling.launches)
     ratios = partial(
         _log_ratios, store, environment=environment, others=others, placement=placement
     )
-    logs, lost = ratios(suite, plan, first, list(asked))
-    seem = [case for case, own in logs.items() if statistics.median(own) > math.log(limit) / 2]
-    if seem and first < pairs:
-        again = msgspec.structs.replace(plan, seed=plan.seed + first)
-        more, also_lost = ratios(suite.at(2), again, pairs - first, seem)
-        lost += also_lost
-        logs |= {case: logs[case] + later for case, later in more.items()}
+    pairs = settings.sampling.launches
+    logs, lost = _in_two_looks(ratios, suite, plan, pairs, list(asked), math.log(limit) / 2)
     found: dict[str, tuple[Winner, str]] = {}
     for case in lost:
         winner, name = asked[case]
@@ -99,6 +97,26 @@ def harm(
     return list(found.values())
 
 
+def _in_two_looks(
+    ratios: Callable[[Suite, Plan, int, list[PlanCase]], _Ratios],
+    suite: Suite,
+    plan: Plan,
+    pairs: int,
+    cases: list[PlanCase],
+    suspicious: float,
+) -> _Ratios:
+    """Return what `ratios` does for all `pairs`; after FIRST of them only the cases go on whose
+    median log ratio is above `suspicious`."""
+    first = min(FIRST, pairs)
+    logs, lost = ratios(suite, plan, first, cases)
+    seem = [case for case, own in logs.items() if statistics.median(own) > suspicious]
+    if not seem or first == pairs:
+        return logs, lost
+    plan = msgspec.structs.replace(plan, seed=plan.seed + first)
+    more, also_lost = ratios(suite.at(2), plan, pairs - first, seem)
+    return logs | {case: logs[case] + later for case, later in more.items()}, lost + also_lost
+
+
 def _log_ratios(
     store: LaunchStore,
     suite: Suite,
@@ -109,7 +127,7 @@ def _log_ratios(
     environment: Mapping[str, str],
     others: Sequence[PlanCase],
     placement: Placement | None,
-) -> tuple[dict[PlanCase, list[float]], list[PlanCase]]:
+) -> _Ratios:
     """Per pair of launches, log(tuned / as it is) of each case that all launches have, without what
     the launches of a pair differ by in `others`; and the cases that only those of the library as
     it is have in full."""
