@@ -253,7 +253,7 @@ def campaign(root: Path, of: str) -> Iterator[Figure]:
 
 
 def _starts(path: Path) -> int:
-    """How often the newest campaign has started ranks."""
+    """Count the starts of ranks of the newest campaign."""
     with closing(sqlite3.connect(path)) as db:
         ((number,),) = db.execute(
             """SELECT count(*) FROM run JOIN suite ON suite.number = run.suite

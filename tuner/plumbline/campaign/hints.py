@@ -25,7 +25,7 @@ from plumbline_exporters.bundle import Refusal
 
 
 class Hints(msgspec.Struct, frozen=True):
-    """What the `campaign` of this id has found. `searched`: the cells that it, or one that it had
+    """Findings of the `campaign` of this id. `searched`: the cells that it, or one that it had
     hints of, has searched; `violated`: guideline, function and bytes of what was left."""
 
     campaign: str

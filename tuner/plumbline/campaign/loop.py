@@ -232,7 +232,7 @@ class Loop:
         )
 
     def _doubt(self, cells: set[Target]) -> None:
-        """What the earlier campaign knows of these is not so any more."""
+        """Search these cells, though the earlier campaign has done so."""
         if self._hints is not None:
             self._rounds.take_up(cells & self._hints.searched)
             self._hints.searched.difference_update(cells)

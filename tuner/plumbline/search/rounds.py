@@ -107,12 +107,12 @@ class Rounds:
         self._races.stands_on(winner, suite)
 
     def leave_out(self, cells: set[Target]) -> None:
-        """An earlier campaign has searched these."""
+        """Do not search these, as an earlier campaign has done so."""
         self._searched |= cells
         self._again |= cells
 
     def take_up(self, cells: set[Target]) -> None:
-        """These are searched after all."""
+        """Search these after all."""
         self._searched -= cells
         self._again -= cells
 
