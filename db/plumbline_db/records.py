@@ -254,7 +254,8 @@ class Verdict(Record, frozen=True):
     right side: a function, its own call, or a variant. `other_bytes` is the right side's size: for
     monotony the larger one, for a split that was computed the size that is sent `factor` times. Of
     overlap and nonblocking `function` is a benchmark, and the sides are ways to run it. `uses`: the
-    same cell in other ways of use, as far as it was measured there."""
+    same cell in other ways of use, as far as it was measured there. `freedom`: the degrees of
+    freedom of the interval, where other cells tell of the variance (0: the launches alone)."""
 
     stage: str
     guideline: str
@@ -278,6 +279,7 @@ class Verdict(Record, frozen=True):
     lhs: str = "default"
     ranks: int = 0
     uses: list[OtherUse] = msgspec.field(default_factory=list)
+    freedom: float = 0.0
 
     @property
     def right(self) -> str:

@@ -403,6 +403,7 @@ CREATE TABLE verdict (
     lhs         TEXT NOT NULL,                           -- left side: a variant, or default
     ranks       INTEGER NOT NULL CHECK (ranks >= 0),     -- left side: so many first ranks; 0: all
     uses        TEXT NOT NULL,                           -- the same cell in other ways of use: JSON list
+    freedom     REAL NOT NULL,                           -- degrees of freedom of the interval; 0: launches alone
     PRIMARY KEY (campaign, stage, position)
 ) STRICT, WITHOUT ROWID;
 

@@ -115,7 +115,8 @@ def family_of(others: int) -> list[list]:  # type: ignore[type-arg]
     logs = {f"slow {n}": noise(2.0, 0.01, n) for n in range(others)}
     logs |= {f"equal {n}": noise(1.0, 0.01, 100 + n) for n in range(99 - others)}
     logs["one"] = [0.2] * 10 + [-0.01] + [0.2]
-    found = family([[key] for key in logs])
+    cells = [[Hypothesis(key, LIMIT)] for key in logs]
+    found = HypothesisFamily(cells, DESIGN, alpha=0.05, judge=lambda _: paired_ratio)
     for look in (0, 1):
         found.look(of(logs, look))
     return found.cells

@@ -75,3 +75,13 @@ def test_interval_of_a_share(count: int, trials: int) -> None:
     expected = stats.binomtest(count, trials).proportion_ci(0.95, method="exact")
     found = distributions.binomial_interval(count, trials, 0.95)
     assert found == pytest.approx((expected.low, expected.high), rel=1e-9)
+
+
+@given(st.floats(0.01, 1000))
+def test_derivatives_of_log_gamma(x: float) -> None:
+    assert distributions.digamma(x) == pytest.approx(
+        float(special.digamma(x)), rel=DIGITS, abs=1e-11
+    )
+    trigamma = float(special.polygamma(1, x))
+    assert distributions.trigamma(x) == pytest.approx(trigamma, rel=DIGITS)
+    assert distributions.trigamma_inverse(trigamma) == pytest.approx(x, rel=1e-8)

@@ -69,16 +69,16 @@ def harm(
                 asked[where.case(case)] = winner, f"{name} {case.bytes} B ({where.label(settings)})"
     if not asked:
         return []
+    pairs = settings.sampling.of_few_cells
     store.progress.step(
         f"trying winners as users call them, in turn with the library as it is: "
-        f"{counted(len(asked), 'case')}, {counted(settings.sampling.launches, 'pair')} of launches"
+        f"{counted(len(asked), 'case')}, {counted(pairs, 'pair')} of launches"
     )
     others = untouched(cells, winners)
     limit = 1 + settings.claims.tolerance
     ratios = partial(
         _log_ratios, store, environment=environment, others=others, placement=placement
     )
-    pairs = settings.sampling.launches
     logs, lost = _in_two_looks(ratios, suite, plan, pairs, list(asked), math.log(limit) / 2)
     found: dict[str, tuple[Winner, str]] = {}
     for case in lost:

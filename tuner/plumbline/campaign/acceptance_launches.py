@@ -21,15 +21,16 @@ from plumbline.system.placement import Placement
 from plumbline.system.words import counted
 from plumbline.verify import estimators
 from plumbline.verify.design import Design
+from plumbline.verify.limit import Compare
 from plumbline.verify.sequential import Evidence, Hypothesis, HypothesisFamily, HypothesisState
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db import runs
 from plumbline_db.records import Case, Suite
 
-# What seems no slower by the third look gets the last two: a machine may be in other moods in some
+# What seems no slower by the fourth look gets the last two: a machine may be in other moods in some
 # launches, in which both sides take the same.
-LOOKS = Design((9, 12, 16, 22, 30), (0.3, 0.2, 0.2, 0.15, 0.15))
-_EARLY = 3
+LOOKS = Design((6, 9, 12, 16, 22, 30), (0.2, 0.2, 0.15, 0.15, 0.15, 0.15))
+_EARLY = 4
 # Launches after which what is much slower, or beyond its range not faster, is given up; they count
 # among those of the first look.
 FIRST_LOOK = elsewhere.LAUNCHES
@@ -95,7 +96,7 @@ class AcceptanceLaunches:
                 for row in family.open()
                 if look + 1 < _EARLY or (row.comparison is not None and row.comparison.ratio <= 1)
             ]
-            still += self._of_unclear_gain(rows, LOOKS.confidence(look, alpha))
+            still += self._of_unclear_gain(rows, family.compare, LOOKS.confidence(look, alpha))
             asked = [trial for trial in dict.fromkeys(still) if not trial.is_among(lost)]
             if not asked:
                 break
@@ -103,7 +104,7 @@ class AcceptanceLaunches:
         return rows
 
     def _of_unclear_gain(
-        self, rows: Sequence[HypothesisState[Trial]], confidence: float
+        self, rows: Sequence[HypothesisState[Trial]], compare: Compare, confidence: float
     ) -> list[Trial]:
         """The trials in the campaign's own use of winners that hold and seem faster there, but not
         surely; brings what is known of these up to all launches so far."""
@@ -113,7 +114,7 @@ class AcceptanceLaunches:
             near = not (trial.beyond or trial.far)
             own = Circumstance("", self._plan.data.of(trial.target.function))
             if trial.where == own and near and row.word == "holds":
-                row.comparison = paired_ratio(list(self.logs[trial].values()), confidence)
+                row.comparison = compare(list(self.logs[trial].values()), confidence)
                 by_winner.setdefault(trial.winner, []).append(row)
         found = []
         for held in by_winner.values():

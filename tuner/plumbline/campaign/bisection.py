@@ -116,7 +116,7 @@ class Bisection:
         cases = list(dict.fromkeys([*own, *untouched(self._left, winners)]))
         sampling = settings.sampling
         seed = sampling.seed + sampling.launches_max + 1000 * self._steps
-        pairs.add(part, sampling.launches, cases, seed=seed)
+        pairs.add(part, sampling.of_few_cells, cases, seed=seed)
         found = slower_cells(pairs.ratios, settings).get(cell)
         return cell in pairs.lost or (found is not None and (found.low is None or found.low > 1))
 

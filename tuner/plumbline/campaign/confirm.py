@@ -14,7 +14,7 @@ import msgspec
 from plumbline.campaign import reach
 from plumbline.campaign.acceptance_sizes import least_gain
 from plumbline.campaign.bisection import Bisection, InForce
-from plumbline.campaign.pairs import Pairs, slower_cells, target_of, told, untouched
+from plumbline.campaign.pairs import Pairs, target_of, told, untouched
 from plumbline.campaign.reach import BuiltOn, reaches, reaching
 from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.core.plan import PlanCase
@@ -32,7 +32,7 @@ from plumbline.verify.sequential import (
     HypothesisState,
     may_be_found,
 )
-from plumbline.verify.statistics import Comparison, paired_ratio
+from plumbline.verify.statistics import Comparison, paired_ratio, slower
 from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
 
 _FAR_REPS = 2  # calls in a block at a size far above the measured ones
@@ -109,7 +109,7 @@ def confirm(
     harm = looks.slower()
     if harm:
         again = suite.part("again")
-        harm = _seen_again(store, again, new_pairs(), settings, winners, left, harm)
+        harm = _seen_again(looks, again, new_pairs(), left, harm)
     strange = {
         cell: comparison
         for cell, comparison in harm.items()
@@ -118,7 +118,7 @@ def confirm(
     if strange:
         # Rules that are not about it pay for it, so that it must be beyond doubt.
         again = suite.part("once-more")
-        sure = _seen_again(store, again, new_pairs(), settings, winners, left, strange)
+        sure = _seen_again(looks, again, new_pairs(), left, strange)
         harm = {cell: comparison for cell, comparison in harm.items() if cell not in strange} | sure
     lost = set(pairs.lost)
     astray = {cell for cell in lost if not reaching(winners, cell, built_on)}
@@ -212,6 +212,7 @@ class _Looks:
     ) -> None:
         self.speeds: list[Comparison | None] = [None for _ in winners]
         self._pairs = pairs
+        self._settings = settings
         self._winners = winners
         self._known = known
         self._settled = settled
@@ -225,7 +226,7 @@ class _Looks:
             ([Hypothesis(cell, limit)] for cell, logs in pairs.ratios.items() if logs),
             self._design,
             alpha=settings.claims.alpha,
-            compare=self._compare,
+            judge=tables.judge_of(settings),
         )
 
     def look(self, fresh: Collection[Target]) -> None:
@@ -286,6 +287,13 @@ class _Looks:
             and state.word != "holds"
         }
 
+    def slower_again(self, ratios: Mapping[Target, Sequence[float]]) -> dict[Target, Comparison]:
+        """Of fresh `ratios` of some cells those that are slower; what the looks tell of variances
+        counts."""
+        claims = self._settings.claims
+        limit = 1 + claims.tolerance
+        return slower(ratios, limit, claims.alpha, judge=lambda _: self._harm.compare)
+
     def slower(self) -> dict[Target, Comparison]:
         """Cells that are slower than before: significant after correction for the number of cells
         and looks, and by more than the tolerance."""
@@ -330,26 +338,23 @@ def speed(
 
 
 def _seen_again(
-    store: LaunchStore,
+    looks: _Looks,
     suite: Suite,
     again: Pairs,
-    settings: Settings,
-    winners: Sequence[Winner],
     left: Sequence[PlanCase],
     harm: Mapping[Target, Comparison],
 ) -> dict[Target, Comparison]:
     """What is slower again in fresh pairs of launches. Cells of one launch share its luck, so one
     pass finds whole groups by chance; chance does not find the same group twice."""
     suspects = [case for case in left if target_of(case) in harm]
-    cases = list(dict.fromkeys([*suspects, *untouched(left, winners)]))
-    store.progress.step(f"perhaps slower: {counted(len(suspects), 'cell')}; measuring again")
-    seed = settings.sampling.seed + settings.sampling.launches_max
-    again.add(suite, settings.sampling.launches, cases, seed=seed)
+    cases = list(dict.fromkeys([*suspects, *untouched(left, again.winners)]))
+    again.store.progress.step(f"perhaps slower: {counted(len(suspects), 'cell')}; measuring again")
+    sampling = again.settings.sampling
+    again.add(suite, sampling.launches, cases, seed=sampling.seed + sampling.launches_max)
     measured = {cell: again.ratios[cell] for cell in harm if cell in again.ratios}
-    found = slower_cells(measured, settings)
     return {
         cell: comparison
-        for cell, comparison in found.items()
+        for cell, comparison in looks.slower_again(measured).items()
         if comparison.low is None or comparison.low > 1
     }
 

@@ -47,10 +47,10 @@ class Pairs:
         self.ratios: dict[Target, list[float]] = {}
         self.beside: dict[Target, list[float]] = {}
         self.lost: list[Target] = []
-        self._store = store
-        self._settings = settings
+        self.store = store
+        self.settings = settings
         self._environment = environment
-        self._winners = winners
+        self.winners = winners
         self._reference_cases = reference_cases
 
     def add(
@@ -70,19 +70,19 @@ class Pairs:
             for case in left
             if any(
                 winner.variant != "default" and holds(winner, target_of(case))
-                for winner in self._winners
+                for winner in self.winners
             )
         ]
-        seen = sum(not _touches(self._winners, target_of(case)) for case in left)
-        whole = [winner for winner in self._winners if winner.function == EVERY_FUNCTION]
+        seen = sum(not _touches(self.winners, target_of(case)) for case in left)
+        whole = [winner for winner in self.winners if winner.function == EVERY_FUNCTION]
         reference_cases = [
             case
             for case in self._reference_cases
             if seen < REFERENCE_CELLS and not _touches(whole, target_of(case))
         ]
         cases = list(dict.fromkeys([*left, *more, *beside, *reference_cases]))
-        store = self._store
-        plan = msgspec.structs.replace(tables.until_sure(self._settings, cases), seed=seed)
+        store = self.store
+        plan = msgspec.structs.replace(tables.until_sure(self.settings, cases), seed=seed)
         # The calls of a longer row are faster: both sides repeat theirs as often.
         plan = store.filled(suite, plan)
         tuned = Arm(suite, plan, self._environment)
@@ -92,7 +92,7 @@ class Pairs:
         ours = index(runs.medians(store.db, store.campaign, [suite.name]))
         theirs = index(runs.medians(store.db, store.campaign, [suite.beside().name]))
         cells = [target_of(case) for case in left]
-        measured, lost = cold_ratios(ours, theirs, cells, self._winners)
+        measured, lost = cold_ratios(ours, theirs, cells, self.winners)
         self.lost += lost
         for cell, logs in measured.items():
             self.ratios.setdefault(cell, []).extend(logs)
@@ -101,7 +101,7 @@ class Pairs:
         return {cell for cell, logs in measured.items() if logs}
 
     def _beside(self, suite: str) -> dict[Target, list[float]]:
-        store = self._store
+        store = self.store
         found: dict[str, dict[Target, dict[int, float]]] = {"default": {}, "library": {}}
         for median in runs.medians(store.db, store.campaign, [suite]):
             if median.case.variant in found and not median.case.ranks:
@@ -182,8 +182,8 @@ def slower_cells(
 ) -> dict[Target, Comparison]:
     """Cells that are slower than before by more than the tolerance, after correction for the number
     of cells (Benjamini-Hochberg)."""
-    compare = tables.compare_of(settings)
-    return slower(ratios, 1 + settings.claims.tolerance, settings.claims.alpha, compare)
+    judge = tables.judge_of(settings)
+    return slower(ratios, 1 + settings.claims.tolerance, settings.claims.alpha, judge)
 
 
 def told(comparison: Comparison) -> str:

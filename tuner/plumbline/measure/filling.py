@@ -16,7 +16,9 @@ from plumbline.core.configuration import AS_IT_IS
 from plumbline.core.plan import Plan, PlanCase
 from plumbline_db.cost import LaunchCost
 
-STARTS = 6  # times of a start that a launch measures for
+# So many times of a start a launch measures for: where it judges a table, and elsewhere.
+STARTS_OF_TABLES = 4
+STARTS = 2
 # A block of a case costs some 27 us beside its calls, and blocks tell no more than samples do:
 # first so many times the samples of a block that were asked for, then so many times the blocks.
 MOST_REPS = 16
@@ -62,7 +64,8 @@ class Filling:
             plan = msgspec.structs.replace(plan, precision=precise)
         if self._start_seconds is None or not usual:
             return plan
-        times = max(1.0, STARTS * self._start_seconds / usual)
+        starts = STARTS_OF_TABLES if plan.precision else STARTS
+        times = max(1.0, starts * self._start_seconds / usual)
         reps = int(plan.reps * min(times, MOST_REPS))
         blocks = int(plan.blocks * min(times * plan.reps / reps, MOST_BLOCKS))
         return msgspec.structs.replace(plan, reps=reps, blocks=blocks)

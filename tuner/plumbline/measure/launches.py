@@ -63,8 +63,9 @@ class Silent:
 
 # Different ranks with the same environment that launches of an experiment visit, at most; fewer
 # where they only choose what others are then asked about.
-_MOST_MEMBERS = 9
-_CHOOSING = {"search": 4, "process": 4}
+_MOST_MEMBERS = 6
+_MEMBERS_THAT_DIFFER = 15
+_CHOOSING = {"search": 2, "process": 2}
 # What was seen is looked for again, on other ranks.
 _FRESH = frozenset(("again", "once-more", "lost"))
 
@@ -120,21 +121,22 @@ class LaunchStore:
     def compare_members(
         self, cases: Iterable[Mapping[int, float]], members_of: Mapping[int, str]
     ) -> None:
-        """Give later launches that judge ranks of their own if ranks differ more than visits do.
+        """Let later launches that judge visit more ranks if ranks differ more than visits do.
         `cases`: seconds of each case by launch; `members_of`: the ranks of each launch."""
         shared = None if self._members_differ else members.correlation(cases, members_of)
         if shared is not None and shared > members.MOST:
             self._members_differ = True
             self.tell(
                 MEMBERS_DIFFER,
-                f"ranks that stay alive differ (intraclass correlation {shared:.2f}), so that "
-                "launches have ranks of their own from then on",
+                f"ranks that stay alive differ (intraclass correlation {shared:.2f}), so that up "
+                f"to {_MEMBERS_THAT_DIFFER} of them are started from then on",
             )
 
     def _experiment(self, suite: Suite) -> Experiment:
-        fresh = self._members_differ or suite.step in _FRESH
-        most = _CHOOSING.get(suite.stage, 0 if fresh else _MOST_MEMBERS)
-        return Experiment(suite.experiment, most)
+        if suite.step in _FRESH:
+            return Experiment(suite.experiment, 0)
+        most = _MEMBERS_THAT_DIFFER if self._members_differ else _MOST_MEMBERS
+        return Experiment(suite.experiment, _CHOOSING.get(suite.stage, most))
 
     def part(self) -> None:
         """What is stored and was not asked for yet is of another way that this campaign has gone,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MOST = 0.2  # of the correlation: visits of the same ranks are taken for launches up to that
+MOST = 0.1  # of the correlation: visits of the same ranks are taken for launches up to that
 LEAST_REVISITS = 9  # launches on ranks that had been visited; fewer say little
 
 

@@ -21,7 +21,8 @@ from plumbline.settings.way_of_use import SYNCHRONISED, USES
 from plumbline.system.words import counted
 from plumbline.verify import design
 from plumbline.verify.index import Obstacle, Side, side_of
-from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
+from plumbline.verify.limit import Judge
+from plumbline.verify.statistics import Comparison, exact_ratio, moderated, paired_ratio
 from plumbline.verify.verify import CellKey, Look, Verification, VerifySettings
 from plumbline_db import runs
 from plumbline_db.records import Medians, Suite, Verdict
@@ -100,6 +101,11 @@ def until_sure(settings: Settings, of: Iterable[PlanCase]) -> Plan:
 def compare_of(settings: Settings) -> Callable[[Sequence[float], float], Comparison]:
     """What becomes of log ratios, one a launch, in this campaign: (log ratios, confidence)."""
     return paired_ratio if settings.ranks.simulate is None else exact_ratio
+
+
+def judge_of(settings: Settings) -> Judge:
+    """What becomes of the log ratios of many comparable cells in this campaign."""
+    return moderated if settings.ranks.simulate is None else lambda _: exact_ratio
 
 
 def design_of(settings: Settings) -> design.Design:

@@ -117,8 +117,7 @@ class Objective(SettingsRace[Side]):
     ) -> None:
         super().__init__(
             store,
-            tables.compare_of(settings),
-            alpha=settings.claims.alpha,
+            settings,
             has_time=lambda: store.spent_seconds < settings.budget,
             tolerance=settings.claims.tolerance,
         )
@@ -337,7 +336,7 @@ class Loop:
         settings = self._settings
         cells = plan(self._grid.cells(harm), settings.sampling.seed)
         seed = settings.sampling.seed + settings.sampling.launches_max
-        again, launches = _CONFIRM.part("again"), settings.sampling.launches
+        again, launches = _CONFIRM.part("again"), settings.sampling.of_few_cells
         fresh = self._turns(objective, again, launches, environment, seed, cells)
         return objective.slower({side: logs for side, logs in fresh.items() if side in harm})
 

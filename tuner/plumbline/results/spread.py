@@ -136,7 +136,7 @@ def _by_cell(db: Database, kin: Sequence[Campaign]) -> list[list[Estimate]]:
                 verdict.ratio_low,
                 verdict.ratio_high,
                 looks.confidence(verdict.launches),
-                verdict.launches,
+                verdict.freedom or verdict.launches - 1,
             )
             if known is not None:
                 found.setdefault(_cell(verdict), []).append(known)

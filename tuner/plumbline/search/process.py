@@ -168,8 +168,7 @@ class ProcessWide(SettingsRace[Target]):
     ) -> None:
         super().__init__(
             store,
-            tables.compare_of(settings),
-            alpha=settings.claims.alpha,
+            settings,
             has_time=has_time,
         )
         self._settings = settings
@@ -227,7 +226,7 @@ class ProcessWide(SettingsRace[Target]):
         """Return the ratio over the cells that are faster beyond doubt."""
         negated = {cell: [-log for log in logs] for cell, logs in ratios.items()}
         faster = [
-            cell for cell in slower(negated, 1, self._alpha, self._compare) if self.weight(cell) > 0
+            cell for cell in slower(negated, 1, self._alpha, self._judge) if self.weight(cell) > 0
         ]
         if not faster:
             return None

@@ -19,8 +19,10 @@ from plumbline import libraries
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan
 from plumbline.libraries import Family
+from plumbline.measure import tables
 from plumbline.measure.experiment import Arm, Turns, log_ratios
 from plumbline.measure.launches import LaunchStore
+from plumbline.settings import Settings
 from plumbline.system.words import counted
 from plumbline.verify.statistics import Comparison, slower
 from plumbline_db import searches
@@ -32,7 +34,7 @@ from .space.candidates import DEFAULT
 # Launches of each value by the end of a stage, and how many values go on after it. Those of the
 # last stage alone decide: the others have chosen what is in it.
 FEW = 3  # that the last stage alone decides
-STAGES = ((2, 8), (5, FEW), (12, FEW))
+STAGES = ((2, 8), (5, FEW), (11, FEW))
 
 
 class _HasCell(Protocol):
@@ -63,15 +65,15 @@ class SettingsRace(ABC, Generic[Key]):
     def __init__(
         self,
         store: LaunchStore,
-        compare: Callable[[Sequence[float], float], Comparison],
+        settings: Settings,
         *,
-        alpha: float,
         has_time: Callable[[], bool],
         tolerance: float = 0.0,
     ) -> None:
         self._store = store
-        self._compare = compare
-        self._alpha = alpha
+        self._compare = tables.compare_of(settings)
+        self._judge = tables.judge_of(settings)
+        self._alpha = settings.claims.alpha
         self._has_time = has_time
         self._tolerance = tolerance
 
@@ -134,7 +136,7 @@ class SettingsRace(ABC, Generic[Key]):
     def slower(self, ratios: Mapping[Key, Sequence[float]]) -> list[Key]:
         """Cells that are slower beyond doubt, by more than the tolerance; corrected for their
         number."""
-        return list(slower(ratios, 1 + self._tolerance, self._alpha, self._compare))
+        return list(slower(ratios, 1 + self._tolerance, self._alpha, self._judge))
 
     def overall(
         self, ratios: Mapping[Key, Sequence[float]], confidence: float = 0.95

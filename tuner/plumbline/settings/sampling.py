@@ -12,6 +12,8 @@ from plumbline.system.limits import MOST
 from plumbline_db.old_samples import Policy
 
 LAUNCHES_MAX = 30
+# Launches with which a signed-rank test shows a large difference in one of some 20 cells.
+FEW_CELLS = 9
 
 # A simulated machine does the same in every launch, and nearly so in every repetition. Its launches
 # take as long as the simulator needs, however little time passes there.
@@ -23,7 +25,7 @@ SIMULATED |= {"launch_timeout_seconds": 3600.0}
 class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How much is measured; a simulated machine, which repeats itself, does all of it once."""
 
-    launches: int = 9
+    launches: int = 6
     """Launches of the first look at a table, or pairs of them; what is clear then gets no more."""
     launches_max: int = 0
     """Launches of what stays undecided, at most; not given: 30, or twice `launches`."""
@@ -42,6 +44,11 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def canonical(self) -> Sampling:
         most = self.launches_max or max(LAUNCHES_MAX, 2 * self.launches)
         return msgspec.structs.replace(self, launches_max=most)
+
+    @property
+    def of_few_cells(self) -> int:
+        """The launches, or pairs of them, that judge cells too few to tell of each other."""
+        return self.launches if self.launches_max == 1 else max(self.launches, FEW_CELLS)
 
     def problems(self, *, simulated: bool) -> Iterator[str]:
         if not simulated and self.launches < 6:

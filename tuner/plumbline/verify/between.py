@@ -25,7 +25,7 @@ class Estimate(msgspec.Struct, frozen=True):
 
     log_ratio: float
     error: float
-    freedom: int
+    freedom: float
 
 
 class CampaignSpread(msgspec.Struct, frozen=True):
@@ -39,13 +39,12 @@ class CampaignSpread(msgspec.Struct, frozen=True):
 
 
 def estimate(
-    ratio: float, low: float, high: float, confidence: float, launches: int
+    ratio: float, low: float, high: float, confidence: float, freedom: float
 ) -> Estimate | None:
     """From a ratio and its interval. None where the interval has no width."""
     width = math.log(high / low)
-    if width <= 0 or launches < 2:
+    if width <= 0 or freedom <= 0:
         return None
-    freedom = launches - 1
     return Estimate(math.log(ratio), width / 2 / _quantile(confidence, freedom), freedom)
 
 
@@ -86,5 +85,5 @@ def widened(middle: float, low: float, high: float, factor: float) -> tuple[floa
     return middle * (low / middle) ** factor, middle * (high / middle) ** factor
 
 
-def _quantile(confidence: float, freedom: int) -> float:
+def _quantile(confidence: float, freedom: float) -> float:
     return student_quantile(freedom, 0.5 + confidence / 2)

@@ -6,18 +6,21 @@ Pure: arrays in, `Comparison` out; no clock, file or database."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
 
 from plumbline.verify.corrections import benjamini_hochberg
 from plumbline.verify.significance.comparison import Comparison
+from plumbline.verify.significance.moderated import moderated
 from plumbline.verify.significance.signed_rank import paired_ratio
 
 Key = TypeVar("Key")
 # Log ratios, one a launch, and the confidence of the interval.
 Compare = Callable[[Sequence[float], float], Comparison]
+# How a cell is compared, once the log ratios of all comparable cells are known.
+Judge = Callable[[Collection[Sequence[float]]], Compare]
 
 
 def above(
@@ -41,10 +44,11 @@ def slower(
     log_ratios: Mapping[Key, Sequence[float]],
     limit: float,
     alpha: float,
-    compare: Compare = paired_ratio,
+    judge: Judge = moderated,
 ) -> dict[Key, Comparison]:
     """Of cells that are looked at once those whose ratio is above `limit`, at a false discovery
     rate of `alpha` (Benjamini-Hochberg over the cells). Cells without log ratios are no cells."""
+    compare = judge(list(log_ratios.values()))
     found = {key: above(logs, limit, 0.95, compare) for key, logs in log_ratios.items() if logs}
     adjusted = benjamini_hochberg([comparison.p for comparison in found.values()]).tolist()
     return {

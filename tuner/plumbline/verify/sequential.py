@@ -15,8 +15,8 @@ from typing import Generic, Literal, TypeVar
 import msgspec
 
 from plumbline.verify.design import Design
-from plumbline.verify.limit import Compare, above
-from plumbline.verify.statistics import Comparison, adjusted_within, paired_ratio
+from plumbline.verify.limit import Compare, Judge, above
+from plumbline.verify.statistics import Comparison, adjusted_within, moderated
 
 GIVEN_UP = 0.1  # a smaller chance to be found is not waited for
 
@@ -68,13 +68,15 @@ class HypothesisFamily(Generic[Key]):
         *,
         alpha: float,
         min_launches: int = 1,
-        compare: Compare = paired_ratio,
+        judge: Judge = moderated,
     ) -> None:
         self.cells = [[HypothesisState(hypothesis) for hypothesis in cell] for cell in cells]
         self._design = design
         self._alpha = alpha
         self._min_launches = min_launches
-        self._test = compare
+        self._judge_by = judge
+        self.compare: Compare = judge([])  # as the last look compared
+        self._logs: dict[int, Sequence[float]] = {}  # of all tests so far, decided ones too
         self._look = 0
 
     def look(self, evidence: Callable[[Key], Evidence]) -> None:
@@ -86,8 +88,11 @@ class HypothesisFamily(Generic[Key]):
             for cell in self.cells
             if _word(cell) == "undecided"
             for standing in cell
-            if standing.word == "undecided" and self._compare(standing, evidence)
+            if standing.word == "undecided" and self._learn(standing, evidence)
         ]
+        self.compare = self._judge_by(list(self._logs.values()))
+        for standing in asked:
+            self._compare(standing)
         self._adjust()
         for standing in asked:
             self._judge(standing)
@@ -105,7 +110,7 @@ class HypothesisFamily(Generic[Key]):
             if standing.word == "undecided" and standing.comparison is not None
         ]
 
-    def _compare(self, standing: HypothesisState[Key], evidence: Callable[[Key], Evidence]) -> bool:
+    def _learn(self, standing: HypothesisState[Key], evidence: Callable[[Key], Evidence]) -> bool:
         """Brings a test up to this look; whether there is anything new to judge."""
         known = evidence(standing.hypothesis.key)
         if known is None:
@@ -113,13 +118,18 @@ class HypothesisFamily(Generic[Key]):
         standing.look = self._look
         if isinstance(known, str):
             standing.comparison, standing.reason = None, known
+            self._logs.pop(id(standing), None)
             return False
+        self._logs[id(standing)] = known
+        return True
+
+    def _compare(self, standing: HypothesisState[Key]) -> None:
         confidence = self._design.confidence(self._look, self._alpha)
-        found = above(known, standing.hypothesis.limit, confidence, self._test)
+        logs = self._logs[id(standing)]
+        found = above(logs, standing.hypothesis.limit, confidence, self.compare)
         p = self._design.sequential(found.p * standing.hypothesis.weight, self._look)
         standing.comparison = found
         standing.p = p if standing.p is None else min(p, standing.p)
-        return True
 
     def _adjust(self) -> None:
         """Benjamini-Hochberg over the cells. As no p grows, no adjusted p does."""

@@ -17,6 +17,7 @@ from plumbline.verify.significance import (
 )
 from plumbline.verify.significance.comparison import Alternative, Comparison, Test
 from plumbline.verify.significance.exact import exact_ratio
+from plumbline.verify.significance.moderated import moderated
 from plumbline.verify.significance.signed_rank import paired_ratio, paired_shift
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "averages",
     "benjamini_hochberg",
     "exact_ratio",
+    "moderated",
     "paired_ratio",
     "paired_shift",
     "slower",

@@ -196,6 +196,7 @@ class Verification:
             suites=self._suites[max(state.look for state in row)],
             lhs=candidate.left.variant,
             ranks=candidate.left.ranks,
+            freedom=found.freedom if found else 0.0,
         )
 
 

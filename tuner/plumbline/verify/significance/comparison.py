@@ -29,7 +29,8 @@ class Comparison(msgspec.Struct, frozen=True):
     """`ratio` is left over right; `low` and `high` its two-sided confidence interval, whatever the
     alternative (None where no interval with that confidence exists or the test has none; `reason`
     says which, and what else there is to know); `p` is that of the alternative. `n` counts
-    launches, of the smaller side if unpaired."""
+    launches, of the smaller side if unpaired. `freedom`: the degrees of freedom of the interval,
+    where other cells tell of the variance too (0: the launches alone)."""
 
     ratio: float
     low: float | None
@@ -37,6 +38,7 @@ class Comparison(msgspec.Struct, frozen=True):
     p: float
     n: int
     reason: str
+    freedom: float = 0.0
 
 
 class Test(msgspec.Struct, frozen=True):
