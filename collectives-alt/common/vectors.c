@@ -40,14 +40,37 @@ int pl_cut_of(const struct pl_call *call, int p, struct pl_cut *cut)
 
 int pl_segment(const struct pl_call *call, int segment_bytes, int n)
 {
-    int size;
-    PMPI_Type_size(call->recvtype, &size);
+    const int size = pl_size_of(call->recvtype);
     const int elements = size > 0 ? segment_bytes / size : n;
     return elements < 1 ? 1 : elements < n ? elements : n;
 }
 
+/* Sums of a few elements are computed here: a call of the library takes longer than the sum. */
+enum { FEW_ELEMENTS = 16 };
+#define ADD_FEW(Type)                                                                              \
+    do {                                                                                           \
+        typedef Type __attribute__((aligned(1), may_alias)) element;                               \
+        for (int i = 0; i < count; i++)                                                            \
+            ((element *)inout)[i] += ((const element *)in)[i];                                     \
+        return true;                                                                               \
+    } while (0)
+
+/* False where the sum is left to the library. */
+static bool add_few(MPI_Datatype type, const void *in, void *inout, int count)
+{
+    if (type == MPI_DOUBLE)
+        ADD_FEW(double);
+    if (type == MPI_FLOAT)
+        ADD_FEW(float);
+    if (type == MPI_INT)
+        ADD_FEW(unsigned); /* an overflow is not undefined */
+    return false;
+}
+
 int pl_combine(const struct pl_call *call, const void *in, void *inout, int count)
 {
+    if (count <= FEW_ELEMENTS && call->op == MPI_SUM && add_few(call->recvtype, in, inout, count))
+        return MPI_SUCCESS;
     return count > 0 ? PL_MPI(Reduce_local)(in, inout, count, call->recvtype, call->op)
                      : MPI_SUCCESS;
 }
