@@ -129,7 +129,7 @@ def _best(
 
     simulated = settings.ranks.simulate is not None
     data = settings.cases.data
-    candidate_space = CandidateSpace.of(toolchain, settings.ranks.nprocs, unsafe=True)
+    candidate_space = CandidateSpace(toolchain, settings.ranks.nprocs, unsafe=True)
     first = 1 if simulated else FIRST
     finals = launches or (1 if simulated else LAUNCHES)
     fields = {

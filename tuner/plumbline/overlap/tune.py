@@ -25,9 +25,9 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import candidates, delivered, sides
 from plumbline.overlap.sides import OverlapGrid
 from plumbline.search.outcome import label
+from plumbline.search.process import Settable
 from plumbline.search.settings_race import SettingsRace
 from plumbline.settings import Settings, identity, stored
-from plumbline.settings.starting import spare_cores
 from plumbline.settings.toolchain import Toolchain
 from plumbline.verify.index import Side
 from plumbline.verify.statistics import Comparison
@@ -68,19 +68,10 @@ def tried(
     """The values of a search, and the knobs that need a core that is not there. Raises UsageError
     for settings that cannot be tried."""
     return candidates.values(
-        toolchain.space,
-        toolchain.knobs,
+        Settable.of(toolchain, settings),
         asked.benches,
         nodes=settings.ranks.node_count,
         named=settings.search.named_settings,
-        fixed=[
-            knob
-            for knob in toolchain.knobs
-            if not settings.fixed.environment.keys().isdisjoint(
-                toolchain.family.in_environment({knob: ""})
-            )
-        ],
-        spare_cores=spare_cores(toolchain, settings),
     )
 
 

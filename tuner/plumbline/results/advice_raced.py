@@ -105,7 +105,7 @@ def _tuned(
     if winner.function == EVERY_FUNCTION:
         return [], "it holds for the process as a whole, and can only be in force from its start"
     candidate = Candidate.of_winner(winner)
-    space = CandidateSpace.of(toolchain, settings.ranks.nprocs, unsafe=True)
+    space = CandidateSpace(toolchain, settings.ranks.nprocs, unsafe=True)
     if why := space.refusal(winner):
         return [], f"it {why}"
     if space.is_cold(function, candidate):
