@@ -141,7 +141,7 @@ def command(
         comparing.refuse(of_how | {"picture": picture})
         asked |= {"functions": functions, "sizes": sizes}
         return comparing.run(
-            program, a, b, how, launches=launches, tolerance=tolerance, output=output, **asked
+            program, (a, b), how, launches=launches, tolerance=tolerance, output=output, **asked
         )
     comparing.require_measure(asked | {"launches": launches, "tolerance": tolerance}, output)
     found = []

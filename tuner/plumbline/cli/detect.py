@@ -182,12 +182,8 @@ def _replayed(
         unkept.store_for(toolchain, starter, "detect", bar) as store,
     ):
         store.progress.step("replaying")
-        answer = replay.replayed(
-            *(store, found, recording.nprocs, _winners(program, recording, found, toolchain)),
-            launches=count,
-            knobs=toolchain.space.switch,
-            hot=toolchain.space.hot_environment,
-        )
+        chosen = _winners(program, recording, found, toolchain)
+        answer = replay.replayed(store, found, chosen, toolchain.space, launches=count)
     return answer.findings, answer.failures
 
 
@@ -234,7 +230,7 @@ def _simulated(
             progress.Bar(in_all=1) as bar,
             unkept.store_for(toolchain, starter, "detect", bar) as store,
         ):
-            simulated = simulated_replay.more_ranks(store, simulated, nprocs)
+            simulated = simulated_replay.more_ranks(store, simulated, toolchain.space)
     return simulated
 
 

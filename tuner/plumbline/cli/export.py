@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import msgspec
 
 from plumbline_db.errors import PlumblineError
 
@@ -83,8 +84,8 @@ def command(
             gate.of_library,
             created=found.finished or identity.now(),
             preload_library=paths.layout().preload(paths.build_id(library)),
-            unsafe=unsafe,
         )
+        bundle = msgspec.structs.replace(bundle, unsafe=unsafe)
     common.remark(choice.note)
     if not bundle.winners:
         common.remark(f"campaign {found.id} has no winners to put in force")

@@ -139,7 +139,7 @@ def _run(
             folder = output or export_folder.claim(db, database, campaign)
             with progress.Bar(forecast=Forecast(settings.sampling.launches)) as bar:
                 store = LaunchStore(db, campaign.id, starter, bar)
-                campaign = tune.Loop(store, toolchain, campaign, asked, settings, folder).run()
+                campaign = tune.Loop(store, toolchain, asked, settings, folder).run()
         return campaign, tuned.lines(db, campaign, toolchain.guidelines)
 
 

@@ -125,7 +125,6 @@ def _best(
     from plumbline.search.space.candidates import CandidateSpace
     from plumbline.search.space.cells import Target
     from plumbline.settings import starting
-    from plumbline.verify.statistics import exact_ratio, paired_ratio
 
     simulated = settings.ranks.simulate is not None
     data = settings.cases.data
@@ -151,7 +150,6 @@ def _best(
             fields,
             first=first,
             finals=finals,
-            compare=exact_ratio if simulated else paired_ratio,
         )
     compared = {(cell.function, cell.bytes) for cell in cells}
     for target in fields:

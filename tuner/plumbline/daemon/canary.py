@@ -56,7 +56,6 @@ def chosen(work: Work) -> Chosen:
     db, id = work.db, work.campaign.id
     stages = verdicts.stages(db, id)
     table = verdicts.get(db, id, stages[-1]) if stages else []
-    canary = work.configuration.canary
     sizes = work.here.sizes(work.settings)
     source = work.in_force.source(work.campaign)
     return cells.choose(
@@ -65,8 +64,7 @@ def chosen(work: Work) -> Chosen:
         work.settings.weights(sizes) or {},
         sizes,
         work.here.toolchain.catalogue.variants,
-        most=canary.cells,
-        references=canary.references,
+        work.configuration.canary,
     )
 
 

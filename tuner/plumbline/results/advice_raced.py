@@ -18,7 +18,6 @@ from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings, campaign_file, starting, stored
 from plumbline.settings.toolchain import Toolchain, find_toolchain
-from plumbline.verify.statistics import exact_ratio, paired_ratio
 from plumbline_db.errors import UsageError
 from plumbline_db.records import EVERY_FUNCTION, Winner
 
@@ -64,7 +63,6 @@ def race(advised: Advised, prefix: Path | None, progress: Progress | None = None
             {Target(question.function, question.bytes): field},
             first=first,
             finals=finals,
-            compare=exact_ratio if simulated else paired_ratio,
         )
     library = toolchain.installation.library.version_string
     answer = answer_of(cell, finals, exact=simulated)
