@@ -51,7 +51,7 @@ SPLITTING_AS_VARIANT = left("GL2", kind="split", rhs=SPLIT)
 
 def search(trials: list[Trial], chosen: list[Winner], **more: Any) -> Search:
     """Return the search of the cell, held to the right side of GL16."""
-    stopped = "it is the bound GL16@8192 itself"
+    stopped = more.pop("stopped", "it is the bound GL16@8192 itself")
     search = Search(
         round=1,
         function=CELL.function,

@@ -30,9 +30,9 @@ def refuse(of_stored: Mapping[str, object]) -> None:
             raise click.UsageError(f"{option} means nothing to --measure: leave it out")
 
 
-def require_measure(asked: Mapping[str, object], output: Path | None) -> None:
-    """What only --measure has. Raises UsageError that says so."""
-    for name, value in {**asked, "output": output}.items():
+def require_measure(asked: Mapping[str, object]) -> None:
+    """Raise UsageError for options that only --measure has."""
+    for name, value in asked.items():
         if value is not None:
             raise click.UsageError(
                 f"--{name.replace('_', '-')}: A and B are in the database; measure them with "

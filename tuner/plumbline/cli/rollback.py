@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
+from plumbline.cli.applying import Change
 from plumbline_db.errors import PlumblineError, UsageError
 
 from . import apply, applying, base
@@ -14,6 +13,7 @@ from .base import Program
 
 @base.command(
     "rollback",
+    gathers={"change": Change},
     takes="mpi json",
     also=apply.command.but("unsafe", "no_proof", "campaign"),
 )
@@ -21,12 +21,7 @@ from .base import Program
 @click.option("--name", help="Whose (openmpi, mpich …), where there are several.")
 def command(
     program: Program,
-    user: bool,
-    site: bool,
-    modules: Path | None,
-    store: Path | None,
-    dry_run: bool,
-    force: bool,
+    change: Change,
     everything: bool,
     name: str | None,
 ) -> int:
@@ -40,8 +35,10 @@ def command(
     """
     from plumbline.applied import places, rollback
 
-    scope = applying.scope_of(user, site, modules)
-    root = places.root_of(scope, modules, store) or places.site_root(program.mpi, name)
+    scope = change.scope
+    root = places.root_of(scope, change.modules, change.store) or places.site_root(
+        program.mpi, name
+    )
     names = rollback.names_in(root)
     if names and name is not None:
         if name not in names:
@@ -57,6 +54,6 @@ def command(
     if len(names) > 1:
         raise UsageError(f"several are applied: say --name, one of {', '.join(names)}")
     done = rollback.rollback(
-        scope, root, names[0], everything=everything, force=force, dry_run=dry_run
+        scope, root, names[0], everything=everything, force=change.force, dry_run=change.dry_run
     )
     return applying.show(done, as_json=program.json)

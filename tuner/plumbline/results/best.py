@@ -114,8 +114,8 @@ def find(
     finals: int,
 ) -> list[BestOfCell]:
     """Return the best of each side for every target of `fields`; `plan` says how cases are
-    measured. All sizes of a function share their launches. A target at which the library's own call was not
-    timed has no cell. Raises PlumblineError when launches fail and no case is to blame."""
+    measured. All sizes of a function share their launches. A target at which the library's own call
+    was not timed has no cell. Raises PlumblineError when launches fail and no case is to blame."""
     cells = []
     nprocs = store.starter.placement.nprocs
     compare = exact_ratio if store.starter.family.simulates else paired_ratio
