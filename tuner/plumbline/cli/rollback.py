@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from plumbline.cli.applying import Change
 from plumbline_db.errors import PlumblineError, UsageError
 
 from . import apply, applying, base
@@ -13,7 +12,7 @@ from .base import Program
 
 @base.command(
     "rollback",
-    gathers={"change": Change},
+    gathers={"change": applying.Change},
     takes="mpi json",
     also=apply.command.but("unsafe", "no_proof", "campaign"),
 )
@@ -21,7 +20,7 @@ from .base import Program
 @click.option("--name", help="Whose (openmpi, mpich …), where there are several.")
 def command(
     program: Program,
-    change: Change,
+    change: applying.Change,
     everything: bool,
     name: str | None,
 ) -> int:
