@@ -202,8 +202,17 @@ def _judged(work: Work, number: int, canary: Canary, choice: Chosen, measured: M
                 alarms.raised(
                     db,
                     CellAlarm(
-                        *(id, cell.function, cell.variant, cell.bytes, alarm.direction, now),
-                        *(number, alarm.canaries, alarm.ratio, alarm.ratio, now),
+                        campaign=id,
+                        function=cell.function,
+                        variant=cell.variant,
+                        bytes=cell.bytes,
+                        direction=alarm.direction,
+                        found=now,
+                        canary=number,
+                        canaries=alarm.canaries,
+                        ratio=alarm.ratio,
+                        largest=alarm.ratio,
+                        seen=now,
                     ),
                 )
         elif told.outcome == "busy" and _busy_for_long(work, number, now):

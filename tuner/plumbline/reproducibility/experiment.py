@@ -329,7 +329,9 @@ class _Trials:
     def spreads(self) -> list[spread.CellSpread]:
         return [
             spread.cell(
-                *(function, self.rank.nprocs, size),
+                function,
+                self.rank.nprocs,
+                size,
                 [[launch[index] for launch in trial] for trial in self._ours],
                 {name: [row[index] for row in rows] for name, rows in self._reported.items()},
             )
