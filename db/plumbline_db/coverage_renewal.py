@@ -210,8 +210,14 @@ def campaigns_of(db: Statements, key: dict[str, Any]) -> list[SpeakingCampaign]:
     )
     every = [
         SpeakingCampaign(
-            *(id, finished, started, bool(ended), bool(won)),
-            *(use_of(text), verifies_only(text), bool(own)),
+            id=id,
+            finished=finished,
+            started=started,
+            is_finished=bool(ended),
+            has_winners=bool(won),
+            use=use_of(text),
+            verifies_only=verifies_only(text),
+            own=bool(own),
         )
         for id, finished, started, ended, won, text, own in found
     ]

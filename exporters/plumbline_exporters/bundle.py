@@ -72,10 +72,9 @@ def load_bundle(
     *,
     created: str,
     preload_library: Path | None = None,
-    unsafe: bool = False,
 ) -> Bundle:
-    """The winners of a campaign (None: the one started last) as they are in the database, each of
-    them let through by `refusal_of` the campaign's library."""
+    """Return the winners of a campaign (None: the one started last) as they are in the database,
+    each of them let through by `refusal_of` the campaign's library."""
     from plumbline_db import campaigns, machines, started, winners
 
     with db.snapshot():
@@ -93,7 +92,6 @@ def load_bundle(
         directory=directory.absolute(),
         refusal=refusal_of(library),
         preload_library=None if preload_library is None else preload_library.absolute(),
-        unsafe=unsafe,
         # The rules of another site are none of this one.
         site_rules="" if campaign.imported_from else campaign.site_rules or "",
         started=ways,

@@ -52,7 +52,8 @@ class Patience(H11Protocol):
         if len(self.connections) > CONNECTIONS:
             self.logger.warning(
                 "more than %d connections: one is answered 503, try again in %d s",
-                *(CONNECTIONS, RETRY_SECONDS),
+                CONNECTIONS,
+                RETRY_SECONDS,
             )
             self._refuse(transport)
         elif not self._is_allowed(transport):

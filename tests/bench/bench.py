@@ -68,7 +68,7 @@ def launch_share(toolchain: Toolchain) -> Iterator[Figure]:
 def race_against_launches(toolchain: Toolchain) -> Iterator[Figure]:
     """All algorithms of Allreduce in one launch, against one launch for each."""
     options = campaign_file.load(None, {})
-    candidate_space = CandidateSpace.of(toolchain, options.ranks.nprocs)
+    candidate_space = CandidateSpace(toolchain, options.ranks.nprocs)
     sizes = [64, 1024, 16384, 65536]
     candidates = [DEFAULT, *candidate_space.first("MPI_Allreduce")]
     starter = starting.starter(toolchain, options)

@@ -37,7 +37,7 @@ class Machine:
     def __init__(self, settings: Settings) -> None:
         toolchain = find_toolchain(settings=settings)
         self.functions = [one.name for one in toolchain.space.function]
-        self.candidate_space = CandidateSpace.of(toolchain, settings.ranks.nprocs)
+        self.candidate_space = CandidateSpace(toolchain, settings.ranks.nprocs)
         self.launches = 0
         self._family = toolchain.family
         self._starter = starting.starter(toolchain, settings)

@@ -71,7 +71,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Here, Noisy]:
     sweep = Sweep("planted", keys | {"blocks": 2, "reps": 2}, launches=12)
     settings = load(None, sweep.keys)
     library = simulated.toolchain()
-    candidate_space = CandidateSpace.of(library, 4)
+    candidate_space = CandidateSpace(library, 4)
     at = Here(sweep, settings, library, identity.chosen(library, settings), candidate_space)
     store = Store("planted", tmp_path_factory.mktemp("sweep"))
     starter = simulated.SimulatedStarter(planted.costs(), sample_noise=0.0)

@@ -242,10 +242,10 @@ def test_what_is_installed_works(installed: Path, tmp_path: Path) -> None:
     python = installed / "lib" / "plumbline" / "python"
     detect = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from plumbline.detect import analysis, program\n"
-        "print(analysis.analysis(program.RankProgram(3).recording()))\n"
+        "from plumbline.detect import core\n"
+        "print(bool(core._library()))\n"
     )
-    assert said(sys.executable, "-I", "-c", detect, python) == "[]\n"
+    assert said(sys.executable, "-I", "-c", detect, python) == "True\n"
     files = said(sys.executable, "-I", "-c", script, python).splitlines()
     assert len(files) > 50
     share = installed / "share"

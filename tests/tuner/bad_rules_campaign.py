@@ -68,9 +68,7 @@ def slowest(
     toolchain: Toolchain, settings: Settings, functions: Sequence[str], folder: Path
 ) -> dict[str, list[Rule]]:
     """Of each function and size the slowest safe algorithm; for Gather and Scatter one for all."""
-    candidate_space = CandidateSpace(
-        toolchain.space, toolchain.installation.library, toolchain.knobs, [], NPROCS
-    )
+    candidate_space = CandidateSpace(toolchain, NPROCS, tried=[])
     plan = msgspec.structs.replace(
         tables.plan(settings, []),
         cases=tuple(

@@ -11,7 +11,6 @@ from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings.toolchain import Variant
 from plumbline_db.probe_records import CaseRecord, ProbeRecord
 from plumbline_db.records import Failure, Run
-from tests.db import build
 from tests.tuner.simulated import (
     LATENCY,
     SPACE,
@@ -21,6 +20,7 @@ from tests.tuner.simulated import (
     failed,
     installed_knobs,
     variants,
+    with_variants,
 )
 
 COLD_SPACE = msgspec.structs.replace(SPACE, hot=None)
@@ -34,9 +34,8 @@ WITNESSES = [
 
 
 def candidate_space(nprocs: int = 4) -> CandidateSpace:
-    return CandidateSpace(
-        COLD_SPACE, build.LIBRARY, installed_knobs(), variants(), nprocs, references=WITNESSES
-    )
+    toolchain = with_variants(WITNESSES, COLD_SPACE, knobs=installed_knobs())
+    return CandidateSpace(toolchain, nprocs, tried=variants())
 
 
 def forced(extra: Mapping[str, str]) -> dict[str, dict[str, str]]:

@@ -9,7 +9,7 @@ import msgspec
 
 from plumbline.launch import Job
 from plumbline.launch.local import short_lived
-from plumbline.launch.starter import Starter
+from plumbline.launch.starter import Programs, Starter
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.system import process
@@ -58,10 +58,12 @@ def starter(
     path = folder / "mpirun.sh"
     path.write_text(text)
     return Starter(
-        family=OpenMpi(),
-        installation=Installation(build.LIBRARY, Path("/opt/openmpi/bin/mpirun"), None),
-        launcher=Script(path),
-        probe=Path("/opt/plumbline/probe"),
+        Programs(
+            OpenMpi(),
+            Installation(build.LIBRARY, Path("/opt/openmpi/bin/mpirun"), None),
+            Script(path),
+            Path("/opt/plumbline/probe"),
+        ),
         placement=Placement(nodes=1, ppn=4, oversubscribed=True),
         timeout_seconds=timeout_seconds,
         preloaded=preloaded,

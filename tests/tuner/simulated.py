@@ -43,7 +43,7 @@ from plumbline_db.probe_records import (
     ProbeRecord,
     Samples,
 )
-from plumbline_db.records import Failure, Run
+from plumbline_db.records import Failure, Library, Run
 from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
 from tests.db import build
 from tests.exporters import rules_reader
@@ -506,6 +506,23 @@ def variants_of() -> dict[str, list[str]]:
 
 def variants() -> list[Variant]:
     return toolchain().catalogue.variants
+
+
+def with_variants(
+    variants: Sequence[Variant],
+    space: Space = SPACE,
+    library: Library = build.LIBRARY,
+    knobs: Mapping[str, Knob] | None = None,
+) -> Toolchain:
+    """Return a toolchain with these variants alone; without `knobs` the library has none."""
+    usual = toolchain()
+    return msgspec.structs.replace(
+        usual,
+        installation=msgspec.structs.replace(usual.installation, library=library),
+        catalogue=msgspec.structs.replace(usual.catalogue, variants=variants),
+        space=space,
+        knobs=knobs or {},
+    )
 
 
 def toolchain(guidelines: Guidelines = GUIDELINES) -> Toolchain:

@@ -49,7 +49,7 @@ def acceptance_of(
     in_force: Callable[[Sequence[Winner], str], dict[str, str]] = lambda *_: {},
     **more: str,
 ) -> Acceptance:
-    settings, space = load(None, ASKED | more), CandidateSpace.of(simulated.toolchain(), 4)
+    settings, space = load(None, ASKED | more), CandidateSpace(simulated.toolchain(), 4)
     plan = tables.plan(settings, [])
     what = (store, space, plan, settings, SIZES, around or {}, in_force)
     return Acceptance(*what, placement=None, crowded=True)

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from plumbline.results.behind import behind, whole_functions
-from plumbline.search.outcome import record
+from plumbline.search.outcome import decided
 from plumbline.search.space.cells import Target
-from plumbline_db.records import Trial, Winner
+from plumbline_db.records import Search, Trial, Winner
 from tests.db import build
 
 CELL = Target("MPI_Gather", 4096)
@@ -29,6 +29,11 @@ FAST, BASE = trial(0.4, alg="fast"), trial(0.8, alg="base")
 OURS, NEAR = trial(0.5, "gather_binomial"), trial(0.49, "gather_knomial")
 
 
+def searched(trials: list[Trial], chosen: list[Winner]) -> Search:
+    cell = CELL.function, 4, 4, CELL.bytes
+    return decided(Search(1, *cell, [], "nothing better", "", trials, []), chosen)
+
+
 @pytest.mark.parametrize(
     ("trials", "won", "whole", "factor", "why"),
     [
@@ -43,14 +48,14 @@ def test_who_is_behind_and_why(
     trials: list[Trial], won: dict[str, Any] | None, whole: bool, factor: float | None, why: str
 ) -> None:
     chosen = [] if won is None else [winner(**won)]
-    search = record(1, CELL, [], trials, chosen, [], 4, 4)
+    search = searched(trials, chosen)
     found = behind([search], chosen, {CELL.function} if whole else set())
     assert [one.factor for one in found] == ([] if factor is None else [pytest.approx(factor)])
     assert all(why in one.why for one in found)
 
 
 def test_a_winner_that_was_dropped_is_told_from_one_that_never_was() -> None:
-    search = record(1, CELL, [], [OURS, BASE], [winner(variant="gather_binomial")], [], 4, 4)
+    search = searched([OURS, BASE], [winner(variant="gather_binomial")])
     (found,) = behind([search], [], set())
     assert "dropped later (see the notes)" in found.why
 

@@ -12,7 +12,6 @@ from plumbline.results import best
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
 from plumbline.settings.toolchain import Variant, VariantParameter
-from tests.db import build
 from tests.tuner import planted, simulated
 from tests.tuner.simulated import SimulatedStarter
 
@@ -22,7 +21,7 @@ CHAIN = Variant("bcast_chain", "MPI_Bcast", "algorithm", [], "a chain", [SEGMENT
 
 def candidate_space() -> CandidateSpace:
     toolchain = simulated.toolchain()
-    return CandidateSpace.of(toolchain, 4, unsafe=True)
+    return CandidateSpace(toolchain, 4, unsafe=True)
 
 
 def test_specs_have_one_parameter_at_a_time() -> None:
@@ -45,7 +44,7 @@ def test_a_search_and_a_field_try_the_same_values() -> None:
         one = Variant("bcast_odd", "MPI_Bcast", "algorithm", [], "", [parameter])
         space = msgspec.structs.replace(simulated.SPACE, function=[])
         for nprocs, size in [(2, 4), (4, 9), (32, 1024)]:
-            offered = CandidateSpace(space, build.LIBRARY, {}, [one], nprocs)
+            offered = CandidateSpace(simulated.with_variants([one], space), nprocs)
             plain = Candidate("bcast_odd")
             values = offered.choices("MPI_Bcast", plain, size).get(name, [])
             searched = {plain} | {offered.with_parameters(plain, {name: v}) for v in values}

@@ -8,7 +8,8 @@ import random
 import msgspec
 import pytest
 
-from plumbline.campaign.confirm import judge_winners, reaching, slower_cells, speed
+from plumbline.campaign.confirm import judge_winners, reaching, speed
+from plumbline.campaign.pairs import slower_cells
 from plumbline.campaign.pairs import REFERENCE_CELLS, without_launch_factor
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings

@@ -19,6 +19,7 @@ from plumbline.campaign.proof import environment_of
 from plumbline.campaign.vetting import Vetting
 from plumbline.core.guidelines import Guidelines, Pattern, prefix_of
 from plumbline.measure import tables
+from plumbline.search.race.race import Race
 from plumbline.search.rounds import Rounds
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
@@ -309,11 +310,11 @@ def test_files_that_would_be_the_same_are_not_measured_again(
         asked.append("stuck")
         return [Target("MPI_Bcast", 4096)] if len(asked) == 1 else []
 
-    def won(rounds: Rounds, *args: Any, in_force: list[Winner], **more: Any) -> list[Winner]:
+    def won(rounds: Rounds, race: Race, *args: Any, **more: Any) -> list[Winner]:
         if len(asked) == 1:
-            again = [msgspec.structs.replace(one, removes=["GL1@64"]) for one in in_force]
+            again = [msgspec.structs.replace(one, removes=["GL1@64"]) for one in race.in_force]
             return [*again, *refused]
-        return first(rounds, *args, in_force=in_force, **more)
+        return first(rounds, race, *args, **more)
 
     def accepted(_: object, found: list[Winner]) -> list[Winner]:
         assert all(one.removes != ["GL1@64"] for one in found)  # it is what was accepted before

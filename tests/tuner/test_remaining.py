@@ -11,7 +11,7 @@ import pytest
 
 from plumbline.results.behind import Behind
 from plumbline.results.remaining import Remaining, Searched
-from plumbline.search.outcome import record
+from plumbline.search.outcome import decided
 from plumbline.search.space.cells import Target
 from plumbline_db import searches, verdicts, winners
 from plumbline_db.connection import Database
@@ -51,10 +51,22 @@ SPLITTING_AS_VARIANT = left("GL2", kind="split", rhs=SPLIT)
 
 def search(trials: list[Trial], chosen: list[Winner], **more: Any) -> Search:
     """Return the search of the cell, held to the right side of GL16."""
-    stopped = "it is the bound GL16@8192 itself"
-    plain: dict[str, Any] = {"bound": "GL16@8192", "bound_ratio": 0.64, "stopped": stopped}
-    opened = ["GL16@8192", "GL2@8192"]
-    return record(1, CELL, opened, trials, chosen, ["search-1-look-01"], 4, 4, **plain | more)
+    stopped = more.pop("stopped", "it is the bound GL16@8192 itself")
+    search = Search(
+        round=1,
+        function=CELL.function,
+        nprocs=4,
+        ppn=4,
+        bytes=CELL.bytes,
+        opened_by=["GL16@8192", "GL2@8192"],
+        outcome="nothing better",
+        reason="",
+        trials=list(trials),
+        suites=["search-1-look-01"],
+        bound="GL16@8192",
+        bound_ratio=0.64,
+    )
+    return decided(msgspec.structs.replace(search, **more), chosen, stopped)
 
 
 def remaining(

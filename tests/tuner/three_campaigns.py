@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.campaign.confirm import slower_cells
+from plumbline.campaign.pairs import slower_cells
 from plumbline.campaign.pairs import Pairs, target_of
 from plumbline.campaign.proof import environment_of
 from plumbline.measure import tables

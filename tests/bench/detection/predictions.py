@@ -104,7 +104,7 @@ def measured(
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)
     with unkept.store_for(toolchain, starter, "detect") as store:
-        answer = replay.replayed(*(store, looked.found, program.ranks, {}), launches=launches)
+        answer = replay.replayed(store, looked.found, {}, toolchain.space, launches)
     found = [
         finding
         for finding in hiding.lowered(looked, answer.findings)

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from plumbline.detect.kinds import Flag
-from plumbline.detect.program import RankProgram
 from plumbline.detect.recording import Recording
+from tests.tuner.detect.program import RankProgram
 
 Array = npt.NDArray[Any]
 Waits = Generator[Callable[[], bool], None, Any]

@@ -171,17 +171,14 @@ def here(sweep: Sweep, **keys: Any) -> Here:
     settings = of(Document(sweep.name), sweep.keys | keys, {})
     toolchain = find_toolchain(sweep.prefix, settings=settings)
     candidate_space = CandidateSpace(
-        toolchain.space,
-        toolchain.installation.library,
-        toolchain.knobs,
-        variants_tried(
+        toolchain,
+        settings.ranks.nprocs,
+        tried=variants_tried(
             toolchain,
             settings,
             oversubscribed=settings.ranks.placement(
                 toolchain.launcher.processing_units()
             ).oversubscribed,
         ),
-        settings.ranks.nprocs,
-        references=toolchain.catalogue.variants,
     )
     return Here(sweep, settings, toolchain, identity.chosen(toolchain, settings), candidate_space)

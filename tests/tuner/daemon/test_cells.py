@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plumbline.daemon import cells
 from plumbline.daemon.cells import Cell
+from plumbline.daemon.configuration import CanaryTable
 from plumbline.settings.toolchain import Variant
 from plumbline_db.records import UNBOUNDED_BYTES
 from tests.db import build
@@ -20,7 +21,8 @@ VARIANTS = [
 
 def choose(most: int = 40, references: int = 10, **given: object) -> cells.Chosen:
     known = {"winners": [], "table": [], "weights": {}, "sizes": SIZES, "variants": VARIANTS}
-    return cells.choose(**known | given, most=most, references=references)
+    asked = CanaryTable(cells=most, references=references)
+    return cells.choose(**known | given, asked=asked)
 
 
 def test_winners_come_first() -> None:

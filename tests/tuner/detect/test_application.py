@@ -11,12 +11,12 @@ import pytest
 
 from plumbline.core.application import read as read_application
 from plumbline.detect.application import ranks
-from plumbline.detect.program import RankProgram
 from plumbline.detect.read import read
 from plumbline.results import recorded
 from tests.collectives_alt.programs import mpirun
 from tests.probes.launch import build_folder
 from tests.probes.recorder.programs import recorder
+from tests.tuner.detect.program import RankProgram
 
 
 def everywhere(nprocs: int, count: int) -> dict[int, np.ndarray]:

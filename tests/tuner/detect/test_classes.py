@@ -8,8 +8,8 @@ import pytest
 from plumbline.detect.classes import Search, Shared, classes_of, in_classes
 from plumbline.detect.columns import Indices
 from plumbline.detect.instances import Instance
-from plumbline.detect.program import RankProgram
 from plumbline.detect.traffic import Traffic, traffic
+from tests.tuner.detect.program import RankProgram
 
 ROWS = ((0, 1, 2), (3, 4, 5))
 

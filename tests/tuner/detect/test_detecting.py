@@ -10,9 +10,9 @@ import pytest
 
 from plumbline.detect.detecting import detect
 from plumbline.detect.kinds import Flag
-from plumbline.detect.program import RankProgram
 from tests.bench.detection import __main__ as bench
 from tests.bench.detection import broadcasts, exchanges, negatives, spmd, suite
+from tests.tuner.detect.program import RankProgram
 
 PROMISED = 0.98
 

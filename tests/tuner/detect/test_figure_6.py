@@ -9,7 +9,7 @@ import numpy as np
 
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import HandMade
-from plumbline.detect.program import RankProgram
+from tests.tuner.detect.program import RankProgram
 
 PAYLOAD = np.arange(30.0)
 

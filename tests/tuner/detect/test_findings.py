@@ -16,11 +16,11 @@ from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import HandMade
 from plumbline.detect.graph import graph
 from plumbline.detect.patch import sketch
-from plumbline.detect.program import RankProgram
 from plumbline.detect.recording import Recording
 from plumbline_db import detections
 from plumbline_db.connection import Database
 from tests.bench.detection import broadcasts, exchanges, negatives, rooted, spmd
+from tests.tuner.detect.program import RankProgram
 
 
 def both(me: spmd.Rank) -> spmd.Waits:

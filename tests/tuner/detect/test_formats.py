@@ -12,10 +12,10 @@ import pytest
 
 from plumbline.detect import otf2_trace, simgrid_trace
 from plumbline.detect.kinds import Flag, Operation
-from plumbline.detect.program import RankProgram
 from plumbline.detect.recording import Recording
 from plumbline.detect.steps import steps
 from plumbline_db.errors import PlumblineError, UsageError
+from tests.tuner.detect.program import RankProgram
 
 PLATFORM = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">

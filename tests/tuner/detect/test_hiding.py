@@ -8,8 +8,8 @@ import pytest
 
 from plumbline.detect import hiding
 from plumbline.detect.analysis import Analysed, analysed
-from plumbline.detect.program import LATENCY_NS, RankProgram
 from plumbline.detect.savings import Call, Saved, Saving, SizeSaving
+from tests.tuner.detect.program import LATENCY_NS, RankProgram
 
 ROUNDS = 5
 

@@ -11,11 +11,11 @@ from plumbline.detect.columns import rows
 from plumbline.detect.detecting import detect
 from plumbline.detect.kinds import Flag
 from plumbline.detect.patterns import MOST_SIZES, HandPattern, patterns
-from plumbline.detect.program import RankProgram
 from plumbline.detect.recording import Recording
 from plumbline.detect.shapes import SHAPES, on, shape_of
 from plumbline.detect.work import work_seconds
 from tests.bench.detection import broadcasts, rooted, spmd
+from tests.tuner.detect.program import RankProgram
 
 
 def of(recording: Recording) -> tuple[HandPattern, ...]:

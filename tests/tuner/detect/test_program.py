@@ -7,8 +7,8 @@ import pytest
 
 from plumbline.detect import hashes, matching
 from plumbline.detect.kinds import Element, Flag, Kind
-from plumbline.detect.program import RankProgram
 from plumbline.detect.recording import Recording
+from tests.tuner.detect.program import RankProgram
 
 
 def linear_bcast() -> Recording:

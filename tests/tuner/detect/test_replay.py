@@ -32,12 +32,7 @@ def replayed(
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)
     with unkept.store_for(toolchain, starter, "detect") as store:
-        return replay.replayed(
-            *(store, found, recording.nprocs, winners or {}),
-            launches=launches,
-            knobs=toolchain.space.switch,
-            hot=toolchain.space.hot_environment,
-        )
+        return replay.replayed(store, found, winners or {}, toolchain.space, launches=launches)
 
 
 def several(me: spmd.Rank) -> spmd.Waits:

@@ -62,7 +62,7 @@ def test_it_is_faster_on_a_cluster() -> None:
 
     larger = campaign_file.load(None, {"simulate": "ompi", "nprocs": 2 * NPROCS})
     with unkept.store_for(toolchain, starting.starter(toolchain, larger), "detect") as store:
-        (again,) = simulated_replay.more_ranks(store, found, 2 * NPROCS)
+        (again,) = simulated_replay.more_ranks(store, found, toolchain.space)
     assert again.simulated is not None
     (row,) = again.simulated.more_ranks
     assert (row.nprocs, row.shape, row.bytes) == (16, "linear", 800_000)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from plumbline.detect.kinds import Flag
-from plumbline.detect.program import RankProgram
 from plumbline.detect.traffic import Traffic, traffic
+from tests.tuner.detect.program import RankProgram
 
 
 def random_messages(seed: int) -> Traffic:

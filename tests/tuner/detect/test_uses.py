@@ -6,8 +6,8 @@ import numpy as np
 
 from plumbline.detect.findings import HandMade
 from plumbline.detect.kinds import Operation
-from plumbline.detect.program import RankProgram
 from plumbline.detect.uses import uses
+from tests.tuner.detect.program import RankProgram
 
 DATA = np.arange(8.0)
 

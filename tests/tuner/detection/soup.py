@@ -11,10 +11,10 @@ import numpy as np
 
 from plumbline.detect.analysis import analysis
 from plumbline.detect.kinds import Flag
-from plumbline.detect.program import RankProgram
 from plumbline.detect.recording import Recording
 from plumbline.system import paths
 from tests.bench.detection import suite
+from tests.tuner.detect.program import RankProgram
 
 WORDS = 40  # of memory that ranks have
 

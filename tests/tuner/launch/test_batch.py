@@ -19,7 +19,7 @@ from plumbline.launch.flux import FluxTable
 from plumbline.launch.lsf import LsfTable
 from plumbline.launch.pbs import PbsTable
 from plumbline.launch.slurm import SlurmTable, remembered
-from plumbline.launch.starter import Starter
+from plumbline.launch.starter import Programs, Starter
 from plumbline.launch.under_way import UnderWay
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
@@ -80,10 +80,12 @@ class Scheduler:
         if self.kind == "flux":
             keys = {"start": "mpirun"} | keys
         return Starter(
-            family=OpenMpi(),
-            installation=Installation(build.LIBRARY, self._mpirun, None),
-            launcher=launcher_for(TABLES[self.kind](**keys), self._home),
-            probe=probe,
+            Programs(
+                OpenMpi(),
+                Installation(build.LIBRARY, self._mpirun, None),
+                launcher_for(TABLES[self.kind](**keys), self._home),
+                probe,
+            ),
             placement=Placement(nodes=1, ppn=4),
             timeout_seconds=timeout_seconds,
         )

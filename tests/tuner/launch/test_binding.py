@@ -9,7 +9,7 @@ import pytest
 from plumbline import libraries
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch import launcher_for
-from plumbline.launch.starter import Starter
+from plumbline.launch.starter import Programs, Starter
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure.launches import LaunchStore, Series
@@ -38,10 +38,7 @@ def starter(
         pytest.skip(str(error))
     crowded = here(ppn, machine.processing_units()).oversubscribed
     return Starter(
-        family=family,
-        installation=found,
-        launcher=launcher_for(None),
-        probe=probe,
+        Programs(family, found, launcher_for(None), probe),
         placement=Placement(nodes=1, ppn=ppn, bind=bind, map_by=map_by, oversubscribed=crowded),
         timeout_seconds=60,
     )

@@ -20,7 +20,7 @@ NAME = 'it\'s "a" $(touch gone) `touch gone` \\ {folder} %j\nof jobs'
 
 def written(folder: Path, words: list[str], attempt: int = 1, **more: object) -> Path:
     """The script, in its folder."""
-    values = {"variables": {}, "setup": "", "preamble": (), "timeout_seconds": 10} | more
+    values = {"variables": {}, "preamble": (), "timeout_seconds": 10} | more
     text = job_script(folder=folder, attempt=attempt, words=words, **values)  # type: ignore[arg-type]
     folder.mkdir(exist_ok=True)
     return JobFiles(folder).write_script("job.sh", text)
@@ -61,13 +61,13 @@ def test_no_shell_can_set_every_variable(tmp_path: Path) -> None:
 
 
 def test_setup_is_shell_text_and_seen_by_the_program(tmp_path: Path) -> None:
-    run(written(tmp_path, ["printenv", "A"], setup="A=$((1 + 1))\nexport A; cd /"))
+    run(written(tmp_path, ["printenv", "A"], preamble=["A=$((1 + 1))\nexport A; cd /"]))
     assert (tmp_path / "stdout").read_text() == "2\n"
     assert "A" in (JobFiles(tmp_path).environment() or ())
 
 
 def test_a_setup_that_gives_up_leaves_no_word_of_an_end(tmp_path: Path) -> None:
-    run(written(tmp_path, ["true"], setup="exit 3"))
+    run(written(tmp_path, ["true"], preamble=["exit 3"]))
     assert JobFiles(tmp_path).done(1) is None
 
 

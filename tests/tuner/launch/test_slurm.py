@@ -18,7 +18,7 @@ import pytest
 from plumbline import libraries
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.slurm import Slurm, SlurmTable
-from plumbline.launch.starter import Starter
+from plumbline.launch.starter import Programs, Starter
 from plumbline.system import paths
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
@@ -56,10 +56,7 @@ def starter(home: Path, text: str, *, timeout_seconds: float = 60.0, **keys: Any
     family, installation = libraries.find()
     keys = {"poll_seconds": 0.2, "grace_seconds": 3, "folder": str(home / "jobs")} | keys
     return Starter(
-        family=family,
-        installation=installation,
-        launcher=Slurm(SlurmTable(**keys), home),
-        probe=program,
+        Programs(family, installation, Slurm(SlurmTable(**keys), home), program),
         placement=Placement(nodes=1, ppn=4),
         timeout_seconds=timeout_seconds,
     )

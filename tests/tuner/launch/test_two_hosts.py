@@ -19,7 +19,7 @@ from plumbline.core.plan import Plan, PlanCase
 from plumbline.core.reach import Hosts as Table
 from plumbline.launch import Job, launcher_for
 from plumbline.launch.hosts import SeveralHosts
-from plumbline.launch.starter import Starter
+from plumbline.launch.starter import Programs, Starter
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.system import paths
@@ -146,10 +146,7 @@ def starter(hosts: Hosts, folder: Path, placement: Placement, name: str = ON_PAT
     except PlumblineError as error:
         pytest.skip(str(error))
     return Starter(
-        family=family,
-        installation=here,
-        launcher=several(hosts, folder, interface=interface),
-        probe=probe,
+        Programs(family, here, several(hosts, folder, interface=interface), probe),
         placement=placement,
         timeout_seconds=60,
         fixed=FIXED,

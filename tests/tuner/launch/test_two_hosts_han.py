@@ -27,7 +27,7 @@ from tests.exporters.bundles import bundle
 from tests.hosts import Hosts
 from tests.tuner.families.installations import prefix_of
 from tests.tuner.launch.test_two_hosts import outcomes, several, starter
-from tests.tuner.simulated import ROOT
+from tests.tuner.simulated import ROOT, with_variants
 
 pytestmark = pytest.mark.mpi
 
@@ -44,7 +44,8 @@ def ranks(two_hosts: Hosts, tmp_path: Path) -> Starter:
 def candidate_space() -> tuple[Space, CandidateSpace]:
     family, found = libraries.find(prefix_of(NAME))
     space = space_file.for_library(ROOT / "search-spaces", found.library).on(LAYOUT.nodes)
-    return space, CandidateSpace(space, found.library, family.knobs(found), [], LAYOUT.nprocs)
+    toolchain = with_variants([], space, found.library, family.knobs(found))
+    return space, CandidateSpace(toolchain, LAYOUT.nprocs)
 
 
 def test_candidates_race_without_han_beside_the_default_with_it(ranks: Starter) -> None:

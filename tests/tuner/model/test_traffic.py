@@ -8,7 +8,7 @@ import pytest
 
 from plumbline import libraries
 from plumbline.explain import traffic
-from plumbline.launch.starter import Starter
+from plumbline.launch.starter import Programs, Starter
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.cells import Target
@@ -85,10 +85,7 @@ def test_open_mpi_tells_by_its_messages_what_it_takes(tmp_path: Path) -> None:
     toolchain = of_open_mpi(settings)
     forced = {f"OMPI_MCA_{KNOB}": "basic_linear"} | toolchain.family.in_environment({})
     starter = Starter(
-        family=toolchain.family,
-        installation=toolchain.installation,
-        launcher=toolchain.launcher,
-        probe=toolchain.probe,
+        Programs(toolchain.family, toolchain.installation, toolchain.launcher, toolchain.probe),
         placement=settings.ranks.placement(2),
         timeout_seconds=60,
         fixed=forced,

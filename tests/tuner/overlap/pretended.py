@@ -102,4 +102,4 @@ def run(
     of, chosen = wanted or asked(), settings(**more)
     campaign = tune.begin(db, find_toolchain(), of, chosen, new=False)
     store = LaunchStore(db, campaign.id, starter)
-    return tune.Loop(store, find_toolchain(), campaign, of, chosen, folder).run()
+    return tune.Loop(store, find_toolchain(), of, chosen, folder).run()

@@ -8,17 +8,22 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from plumbline.measure import tables
+from plumbline.measure.experiment import Arm
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.budget import Budget
 from plumbline.search.order import Order
-from plumbline.search.race.effort import ONE_LAUNCH
+from plumbline.search.race.effort import ONE_LAUNCH, Effort
+from plumbline.search.race.past import Past
+from plumbline.search.race.race import Race
 from plumbline.search.rounds import Rounds
+from plumbline.search.setup import Setup
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.search.space.cells import Target
 from plumbline.search.space.select import Selection, Trials
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline_db.records import Winner
+from plumbline_db.records import Suite, Winner
+from tests.tuner import cold_machine
 from tests.tuner.search.test_candidates import candidate_space
 from tests.tuner.simulated import GUIDELINES
 
@@ -33,9 +38,15 @@ def rounds_for(
     settings: Settings = SHORT,
     offered: CandidateSpace | None = None,
 ) -> Rounds:
-    plan, space = tables.plan(settings, []), offered or candidate_space()
-    budget = Budget(store, settings)
-    return Rounds(store, space, plan, settings, sizes, Order(GUIDELINES), budget)
+    space = offered or candidate_space()
+    setup = Setup(store, settings, space, tables.plan(settings, []), sizes)
+    return Rounds(setup, Order(GUIDELINES), Budget(store, settings))
+
+
+def race_in(store: LaunchStore, effort: Effort, number: int = 1, past: Past | None = None) -> Race:
+    """Return a race of cold candidates, with the library as it is."""
+    arm = Arm(Suite("search", number), PLAN)
+    return Race(store, cold_machine.candidate_space(), arm, effort, past)
 
 
 def winners_of(

@@ -16,7 +16,7 @@ from plumbline_exporters.family.openmpi import rules as ompi_rules
 from plumbline_exporters.family.openmpi.knobs import global_knobs
 from tests.db import build
 from tests.exporters.bundles import bundle
-from tests.tuner.simulated import SPACE, installed_knobs, variants, variants_of
+from tests.tuner.simulated import SPACE, installed_knobs, variants, variants_of, with_variants
 
 FUNCTIONS = [entry.name for entry in SPACE.function]
 
@@ -25,7 +25,8 @@ def candidate_space(
     nprocs: int = 4, *, version: str = "4.1.4", unsafe: bool = False
 ) -> CandidateSpace:
     library = msgspec.structs.replace(build.LIBRARY, version=version)
-    return CandidateSpace(SPACE, library, installed_knobs(), variants(), nprocs, unsafe=unsafe)
+    toolchain = with_variants(variants(), library=library, knobs=installed_knobs())
+    return CandidateSpace(toolchain, nprocs, unsafe=unsafe)
 
 
 def algorithms(found: list[Candidate], function: str) -> set[str]:
@@ -37,7 +38,7 @@ def test_algorithms_with_the_library_s_own_parameters_then_variants() -> None:
     installed = installed_knobs()
     name = "coll_tuned_bcast_algorithm_segmentsize"
     installed[name] = msgspec.structs.replace(installed[name], value="777")
-    found = CandidateSpace(SPACE, build.LIBRARY, installed, variants(), 4).first("MPI_Bcast")
+    found = CandidateSpace(with_variants(variants(), knobs=installed), 4).first("MPI_Bcast")
     assert found[-1] == Candidate(variant="bcast_as_scatter_plus_allgather")
     by_name = {one.configuration["coll_tuned_bcast_algorithm"]: one for one in found[:-1]}
     assert len(by_name) == len(found) - 1 == 9
@@ -53,9 +54,8 @@ def test_algorithms_with_the_library_s_own_parameters_then_variants() -> None:
 
 def test_a_function_the_library_cannot_tune_has_our_variants() -> None:
     bare = msgspec.structs.replace(SPACE, function=[])
-    found = CandidateSpace(
-        bare, build.LIBRARY, {}, [Variant("gather_binomial", "MPI_Gather", "algorithm", [], "")], 4
-    )
+    listed = [Variant("gather_binomial", "MPI_Gather", "algorithm", [], "")]
+    found = CandidateSpace(with_variants(listed, bare), 4)
     assert found.first("MPI_Gather") == [Candidate(variant="gather_binomial")]
     assert found.first("MPI_Bcast") == []
     assert found.choices("MPI_Gather", Candidate(variant="gather_binomial"), 64) == {}
@@ -117,7 +117,8 @@ def test_the_middle_of_an_algorithm_is_one_of_its_own() -> None:
 
 def test_a_selector_that_is_in_force_anyway_is_not_tried() -> None:
     library = msgspec.structs.replace(build.LIBRARY, build={"selector": "chain"})
-    found = CandidateSpace(SPACE, library, installed_knobs(), variants(), 4).first("MPI_Bcast")
+    toolchain = with_variants(variants(), library=library, knobs=installed_knobs())
+    found = CandidateSpace(toolchain, 4).first("MPI_Bcast")
     assert "chain" not in algorithms(found[:-1], "MPI_Bcast")
 
 
@@ -160,7 +161,7 @@ def test_parameters_that_a_rules_file_cannot_hold_are_left_alone() -> None:
 def test_a_parameter_that_this_library_does_not_have_is_left_out() -> None:
     installed = installed_knobs()
     del installed["coll_tuned_bcast_algorithm_chain_fanout"]
-    found = CandidateSpace(SPACE, build.LIBRARY, installed, [], 4)
+    found = CandidateSpace(with_variants([], knobs=installed), 4)
     chain = next(
         one for one in found.first("MPI_Bcast") if "chain" in one.configuration.as_dict().values()
     )
@@ -207,9 +208,8 @@ def ours(nprocs: int = 4) -> CandidateSpace:
         Variant("bcast_as_scatter", "MPI_Bcast", "mockup", [], ""),
         Variant("bcast_naive_loop", "MPI_Bcast", "naive", [], ""),
     ]
-    return CandidateSpace(
-        msgspec.structs.replace(SPACE, function=[]), build.LIBRARY, {}, listed, nprocs
-    )
+    bare = msgspec.structs.replace(SPACE, function=[])
+    return CandidateSpace(with_variants(listed, bare), nprocs)
 
 
 def test_naive_variants_are_on_no_menu() -> None:

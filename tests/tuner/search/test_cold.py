@@ -18,15 +18,15 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.search.race.cold_launches import settings_of
 from plumbline.search.race.company import Company
 from plumbline.search.race.effort import ONE_LAUNCH, Effort
+from plumbline.search.race.entering import Lineup
 from plumbline.search.race.evidence import Evidence
 from plumbline.search.race.launching import Past
-from plumbline.search.race.race import Race
 from plumbline.search.space.candidates import Candidate
 from plumbline.search.space.cells import Target
 from plumbline_db.records import Suite, Trial
 from tests.tuner.cold_machine import ColdStarter, candidate_space, forced
 from tests.tuner.lab import Lab
-from tests.tuner.search.racing import EVERY, PLAN, winners_of
+from tests.tuner.search.racing import EVERY, race_in, winners_of
 from tests.tuner.simulated import Costs, Interrupted
 
 EFFORT = Effort()
@@ -48,9 +48,7 @@ def race(
     lab: Lab, starter: ColdStarter, *targets: Target, effort: Effort = EFFORT, refine: bool = False
 ) -> dict[Target, list[Trial]]:
     store = lab.store(starter)
-    return Race(store, candidate_space(), PLAN, {}, effort, Suite("search", 1)).run(
-        targets, refine=refine
-    )
+    return race_in(store, effort).run(Lineup(targets), refine=refine)
 
 
 def by(trials: list[Trial], value: str) -> Trial:
@@ -152,10 +150,8 @@ def test_a_machine_that_repeats_itself_is_asked_once(lab: Lab) -> None:
 def test_a_spent_budget_ends_the_cold_launches_of_such_a_machine(lab: Lab) -> None:
     costs = Costs(algorithm={("MPI_Reduce", "rabenseifner"): lambda *_: 0.5})
     store = lab.store(exact(costs))
-    spent = Race(
-        store, candidate_space(), PLAN, {}, EVERY, Suite("search", 1), has_time=lambda: False
-    )
-    spent.run(THREE, refine=False)
+    spent = race_in(store, msgspec.structs.replace(EVERY, has_time=lambda: False))
+    spent.run(Lineup(THREE), refine=False)
     assert not [one for one in lab.runs() if one.environment]
     for target in THREE:
         assert "the budget was used up before" in spent.reasons[target]
@@ -268,14 +264,14 @@ def test_what_is_known_is_not_measured_again(lab: Lab) -> None:
     starter = exact(Costs(algorithm={("MPI_Reduce", "rabenseifner"): lambda *_: 0.5}))
     store = lab.store(starter)
     past = Past(Evidence(exact=True))
-    first = Race(store, candidate_space(), PLAN, {}, ONE_LAUNCH, Suite("search", 1), past=past)
+    first = race_in(store, ONE_LAUNCH, past=past)
     assert first.knows_more
-    trials = first.run([BCAST], refine=False, along=[REDUCE])
+    trials = first.run(Lineup([BCAST], along=[REDUCE]), refine=False)
     assert trials.keys() == {BCAST}
     launched = len(starter.launches)
-    second = Race(store, candidate_space(), PLAN, {}, ONE_LAUNCH, Suite("search", 2), past=past)
+    second = race_in(store, ONE_LAUNCH, 2, past)
     without = {REDUCE: candidate_space().mockups("MPI_Reduce")}
-    found = second.run([REDUCE], refine=False, without=without)
+    found = second.run(Lineup([REDUCE], without=without), refine=False)
     assert len(starter.launches) == launched and second.suites == []
     assert by(found[REDUCE], "rabenseifner").ratio == pytest.approx(0.5, rel=0.02)
 
@@ -283,8 +279,7 @@ def test_what_is_known_is_not_measured_again(lab: Lab) -> None:
 def test_sizes_that_must_not_get_slower_are_in_the_same_cold_launches(lab: Lab) -> None:
     wanted, beside = (Target("MPI_Gather", size) for size in (64, 4096))
     store = lab.store(exact(Costs()))
-    race = Race(store, candidate_space(), PLAN, {}, EVERY, Suite("search", 1))
-    race.run([wanted, beside], refine=False, beside=[beside])
+    race_in(store, EVERY).run(Lineup([wanted, beside], beside=[beside]), refine=False)
     assert len(lab.runs()) == 1 + len(candidates("MPI_Gather"))
 
 
@@ -300,10 +295,8 @@ def test_an_option_that_a_variant_of_ours_shows_to_be_slow_gets_no_second_launch
     for number, size in enumerate((64, 4096), 1):
         cell = Target("MPI_Gather", size)
         before = len(lab.runs())
-        race = Race(
-            store, candidate_space(), PLAN, {}, ONE_LAUNCH, Suite("search", number), past=past
-        )
-        trials = race.run([cell], refine=False)[cell]
+        race = race_in(store, ONE_LAUNCH, number, past)
+        trials = race.run(Lineup([cell]), refine=False)[cell]
         out = {one.configuration["coll_tuned_gather_algorithm"] for _, one in race.passed_over}
         assert ("binomial" in out) is (same and number == 2) and "linear_sync" not in out
         launches = 1 + len(candidates("MPI_Gather")) - len(race.passed_over)

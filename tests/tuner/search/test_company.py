@@ -17,18 +17,20 @@ from plumbline.measure import tables
 from plumbline.search.race.cold_launches import settings_of
 from plumbline.search.race.company import AGREE, Company
 from plumbline.search.race.effort import Effort
-from plumbline.search.race.race import Race
+from plumbline.search.race.entering import Lineup
+from plumbline.search.race.evidence import Evidence
+from plumbline.search.race.past import Past
 from plumbline.search.rounds import Around
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
 from plumbline.settings.campaign_file import load
 from plumbline.system import paths
-from plumbline_db.records import Suite, Trial
+from plumbline_db.records import Trial
 from tests.db import build
 from tests.tuner.cold_machine import ColdStarter, candidate_space, forced
 from tests.tuner.lab import Lab
-from tests.tuner.search.racing import EVERY, PLAN, rounds_for
-from tests.tuner.simulated import Costs, Rules
+from tests.tuner.search.racing import EVERY, race_in, rounds_for
+from tests.tuner.simulated import Costs, Rules, with_variants
 
 BCAST = Target("MPI_Bcast", 65536)
 REDUCE = Target("MPI_Reduce", 4096)
@@ -44,7 +46,8 @@ def of_simgrid(selector: str) -> CandidateSpace:
         version="3.32",
         build={"selector": selector},
     )
-    return CandidateSpace(for_library(paths.layout().search_spaces, library), library, {}, [], 12)
+    space = for_library(paths.layout().search_spaces, library)
+    return CandidateSpace(with_variants([], space, library), 12)
 
 
 def chosen(**options: str) -> dict[str, Candidate]:
@@ -153,8 +156,8 @@ def race(
     lab: Lab, starter: ColdStarter, effort: Effort, company: Company
 ) -> dict[Target, list[Trial]]:
     store = lab.store(starter)
-    one = Race(store, candidate_space(), PLAN, {}, effort, Suite("search", 1), company=company)
-    return one.run([BCAST, REDUCE], refine=False)
+    past = Past(Evidence(exact=effort.repeats), company=company)
+    return race_in(store, effort, past=past).run(Lineup([BCAST, REDUCE]), refine=False)
 
 
 def exact(costs: Costs) -> Touching:

@@ -8,15 +8,17 @@ import pytest
 
 from plumbline.core.configuration import Configuration
 from plumbline.libraries import space_file
-from plumbline.search.race.equivalent import EntryRule, equivalent_variants, passed_over
+from plumbline.search.race.effort import Effort
+from plumbline.search.race.equivalent import equivalent_variants, passed_over
 from plumbline.search.race.evidence import Evidence
+from plumbline.search.race.past import Past
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
 from plumbline.settings.toolchain import Variant
 from plumbline_db.records import Case
 from plumbline_db.runs import LaunchSamples
 from tests.db import build
-from tests.tuner.simulated import ROOT
+from tests.tuner.simulated import ROOT, with_variants
 
 (SPACE,) = space_file.load(ROOT / "search-spaces" / "simgrid.toml")
 SMALL, LARGE = Target("MPI_Bcast", 64), Target("MPI_Bcast", 65536)
@@ -36,7 +38,7 @@ def candidate_space(sizes: str = "one", selector: str = "") -> CandidateSpace:
         space = msgspec.structs.replace(SPACE, function=those)
     variants = [Variant(name, "MPI_Bcast", "algorithm", [], "") for name in OURS]
     library = msgspec.structs.replace(build.LIBRARY, build={"selector": selector})
-    return CandidateSpace(space, library, {}, variants, 32)
+    return CandidateSpace(with_variants(variants, space, library), 32)
 
 
 def samples(times: dict[Target, dict[str, int]]) -> list[LaunchSamples]:
@@ -68,7 +70,9 @@ def asked(
     cold = {cell: COLD for cell in cells}
     entries = {cell: [*COLD, *map(Candidate, racing)] for cell in cells}
     seen = confirmed(evidence(times))
-    return {one for _, one in passed_over(candidate_space(sizes), seen, entries, cold, RULE)}
+    return {
+        one for _, one in passed_over(candidate_space(sizes), Past(seen), entries, cold, EFFORT)
+    }
 
 
 def confirmed(seen: Evidence, log: float = 0.0) -> Evidence:
@@ -80,7 +84,7 @@ def confirmed(seen: Evidence, log: float = 0.0) -> Evidence:
     return seen
 
 
-RULE = EntryRule(alike=1.5, tolerance=0.4)
+EFFORT = Effort(alike=1.5, tolerance=0.4)
 TIMES = {"default": 1000, "bcast_linear": 9000, "bcast_binomial": 1100, "bcast_chain": 1600}
 
 
@@ -95,13 +99,13 @@ def test_a_prediction_that_was_not_confirmed_passes_nothing_over(log: float) -> 
     was said to take 1.26 of it."""
     entries = {SMALL: [*COLD, *map(Candidate, OURS)]}
     for seen in (evidence({SMALL: TIMES}), confirmed(evidence({SMALL: TIMES}), log)):
-        assert passed_over(candidate_space(), seen, entries, {SMALL: COLD}, RULE) == {}
+        assert passed_over(candidate_space(), Past(seen), entries, {SMALL: COLD}, EFFORT) == {}
 
 
 def test_what_was_confirmed_before_winners_were_in_force_counts() -> None:
     entries = {SMALL: [*COLD, *map(Candidate, OURS)]}
-    rule = msgspec.structs.replace(RULE, before=confirmed(evidence({})))
-    found = passed_over(candidate_space(), evidence({SMALL: TIMES}), entries, {SMALL: COLD}, rule)
+    past = Past(evidence({SMALL: TIMES}), before=confirmed(evidence({})))
+    found = passed_over(candidate_space(), past, entries, {SMALL: COLD}, EFFORT)
     assert {one for _, one in found} == {FLAT, CHAIN}
 
 
@@ -135,9 +139,8 @@ def test_what_it_took_before_winners_were_in_force() -> None:
     for one, log in ((MPICH, 0.6), (CHAIN, 0.3)):
         before.add_cold(SMALL, one, 1, log)
     entries = {SMALL: [*COLD, *map(Candidate, OURS)]}
-    rule = msgspec.structs.replace(RULE, before=before)
-    seen = confirmed(evidence({SMALL: TIMES}))
-    found = passed_over(candidate_space(), seen, entries, {SMALL: COLD}, rule)
+    past = Past(confirmed(evidence({SMALL: TIMES})), before=before)
+    found = passed_over(candidate_space(), past, entries, {SMALL: COLD}, EFFORT)
     assert {one for _, one in found} == {FLAT, MPICH}
     assert found["MPI_Bcast", MPICH] == "it took 1.82 times as long as the best at 64 bytes"
 
@@ -164,9 +167,9 @@ def test_what_is_made_of_others_that_have_changed_is_measured_again(
     now = Evidence(exact=True)
     now.add([times], blocks=1)
     for changed, out in (("MPI_Gather", False), ("MPI_Bcast", False), ("MPI_Scan", True)):
-        rule = EntryRule(tolerance=0.05, before=before, changed=frozenset({changed}))
+        past = Past(now, in_force=[build.winner(function=changed)], before=before)
         those = candidate_space(selector=selector)
-        found = passed_over(those, now, {cell: [made]}, {cell: [made]}, rule)
+        found = passed_over(those, past, {cell: [made]}, {cell: [made]}, Effort(tolerance=0.05))
         assert bool(found) is out
 
 
@@ -187,7 +190,7 @@ def test_what_is_slow_at_one_size_may_serve_in_another_range() -> None:
 def test_every_reason_says_how_far() -> None:
     entries = {SMALL: [*COLD, *map(Candidate, OURS)]}
     seen = confirmed(evidence({SMALL: TIMES}))
-    found = passed_over(candidate_space(), seen, entries, {SMALL: COLD}, RULE)
+    found = passed_over(candidate_space(), Past(seen), entries, {SMALL: COLD}, EFFORT)
     assert "takes 9.00 times as long as the best at 64 bytes" in found["MPI_Bcast", FLAT]
     assert DEFAULT not in {one for _, one in found}
 
@@ -197,11 +200,11 @@ def test_sizes_that_must_only_not_get_slower_are_no_reason() -> None:
     before = evidence({SMALL: {"default": 1000, "bcast_binomial": 500}, LARGE: {"default": 1000}})
     before.add_cold(SMALL, MPICH, 1, 0.1)
     before.add_cold(LARGE, MPICH, 1, 0.0)
-    rule = msgspec.structs.replace(RULE, before=before)
+    past = Past(evidence({SMALL: TIMES}), before=before)
     cold = {SMALL: [MPICH], LARGE: [MPICH]}
     for ours, out in (((), True), (tuple(map(Candidate, OURS)), False)):
         entries = {SMALL: [MPICH, *map(Candidate, OURS)], LARGE: [MPICH, *ours]}
-        found = passed_over(candidate_space(), evidence({SMALL: TIMES}), entries, cold, rule)
+        found = passed_over(candidate_space(), past, entries, cold, EFFORT)
         assert bool(found) is out
 
 

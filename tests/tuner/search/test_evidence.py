@@ -129,13 +129,13 @@ def test_the_best_is_dropped_no_more_often_than_is_said() -> None:
     quartile of that (spread_of). Quantiles are normal, though the spread is estimated from few
     launches: the looks, which have launches in common, pay for it."""
     chance = random.Random(2)
-    effort = Effort(gain=0.0, spread=0.04)  # without gain nothing is dropped as not worth while
+    effort = Effort(gain=0.0)  # without gain nothing is dropped as not worth while
     third = NormalDist().inv_cdf(0.75)
-    races, rivals = 100, [OURS, Candidate("bcast_ring")]
+    between, races, rivals = 0.04, 100, [OURS, Candidate("bcast_ring")]
     dropped = 0
     for _ in range(races):
-        spread = effort.spread * math.exp(0.4 * (chance.gauss(0, 1) - third))
-        found = Evidence(exact=False, spread=effort.spread)
+        spread = between * math.exp(0.4 * (chance.gauss(0, 1) - third))
+        found = Evidence(exact=False, spread=between)
         judge, race = Judge(found, effort), Decision([CELL], list(rivals), {})
         for run in range(effort.claims.launches[-1]):
             for variant in ("default", *(one.variant for one in rivals)):

@@ -39,7 +39,7 @@ def ompi_info(component: str) -> str:
 def tried(component: str, functions: list[str]) -> dict[str, dict[str, str]]:
     """By knob, one of its values that are tried, with what stands beside it."""
     installed = installed_knobs() | reported(ompi_info(component))
-    every = process.values(SPACE, installed, functions)
+    every = process.values(process.Settable(SPACE, installed), functions)
     own = f"coll_{component}_"
     found = [configuration.as_dict() for configuration in every]
     return {name: values for values in found for name in values if name.startswith(own)}
@@ -57,7 +57,9 @@ def test_the_space_has_what_a_library_with_it_reports(component: str) -> None:
 
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_nothing_of_it_is_tried_where_it_is_not_reported(component: str) -> None:
-    every = process.values(SPACE, installed_knobs(), ["MPI_Allreduce", "MPI_Bcast"])
+    every = process.values(
+        process.Settable(SPACE, installed_knobs()), ["MPI_Allreduce", "MPI_Bcast"]
+    )
     assert not any(f"coll_{component}_" in str(configuration) for configuration in every)
     assert tried(component, ["MPI_Allreduce"])
 

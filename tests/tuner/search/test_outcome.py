@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from plumbline.search.outcome import deciding, holds, label, record
+from plumbline.search.outcome import decided, deciding, holds, label
 from plumbline.search.space.cells import Target
-from plumbline_db.records import UNBOUNDED_BYTES, Winner
+from plumbline_db.records import UNBOUNDED_BYTES, Search, Trial, Winner
 from tests.db import build
 from tests.tuner.search.test_select import trial
 
@@ -44,8 +44,10 @@ def test_labels() -> None:
     assert label("gather_binomial", {"a": "1"}) == "gather_binomial a=1"
 
 
-def said(*trials: object, winners: list[Winner] | None = None):  # type: ignore[no-untyped-def]
-    return record(2, TARGET, ["GL12@16384"], trials, winners or [], ["search-2-final"], 4, 1)  # type: ignore[arg-type]
+def said(*trials: Trial, winners: list[Winner] | None = None, stopped: str = "") -> Search:
+    cell = TARGET.function, 4, 1, TARGET.bytes
+    search = Search(2, *cell, [], "nothing better", "", list(trials), [])
+    return decided(search, winners or [], stopped)
 
 
 def test_a_search_that_found_something() -> None:
@@ -57,27 +59,11 @@ def test_a_search_that_found_something() -> None:
         "chosen out of 2 candidates: coll_tuned_allreduce_algorithm=rabenseifner, "
         "takes 0.50 [0.48, 0.52] of the default's time"
     )
-    assert (found.round, found.function) == (2, "MPI_Allreduce")
-    assert (found.bytes, found.nprocs, found.ppn) == (16384, 4, 1)
-    assert found.opened_by == ["GL12@16384"]
 
 
-def test_a_search_says_why_it_ended_and_what_its_bound_was() -> None:
-    found = record(
-        1,
-        Target("MPI_Allreduce", 16384),
-        ["GL12@16384"],
-        [trial("ring", 1.2)],
-        [],
-        [],
-        4,
-        1,
-        bound="GL12@16384",
-        bound_ratio=0.54,
-        stopped="going on is expected to gain 0.2 %",
-    )
+def test_a_search_says_why_it_ended() -> None:
+    found = said(trial("ring", 1.2), stopped="going on is expected to gain 0.2 %")
     assert found.reason.endswith("default's time; going on is expected to gain 0.2 %")
-    assert (found.bound, found.bound_ratio) == ("GL12@16384", 0.54)
 
 
 def test_a_search_that_found_nothing_says_how_near_it_came() -> None:

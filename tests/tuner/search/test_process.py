@@ -15,7 +15,7 @@ from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.libraries.simgrid import OPTIONS, SimGrid
 from plumbline.search import process, settings_race
 from plumbline.search.outcome import deciding
-from plumbline.search.process import ProcessWide
+from plumbline.search.process import ProcessWide, Settable
 from plumbline.search.settings_race import STAGES
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
@@ -39,7 +39,9 @@ from tests.tuner.simulated import (
 
 EAGER = "btl_vader_eager_limit"
 VARIABLE = f"OMPI_MCA_{EAGER}"
-CELLS = [Target(name, size) for name in ("MPI_Bcast", "MPI_Gather") for size in (64, 4096)]
+SETTABLE = Settable(SPACE, installed_knobs())
+FUNCTIONS = ("MPI_Bcast", "MPI_Gather")
+CELLS = dict.fromkeys((Target(name, size) for name in FUNCTIONS for size in (64, 4096)), 1.0)
 SETTINGS = load(None, {"nprocs": 4, "blocks": 1, "reps": 2, "settings": [EAGER]})
 USUAL = load(None, {"nprocs": 4, "blocks": 1, "reps": 2})
 
@@ -93,13 +95,10 @@ def search(
     *tried: str,
     settings: Settings = SETTINGS,
     seconds: float = math.inf,
-    **more: Any,
+    cells: Mapping[Target, float] = CELLS,
 ) -> list[Winner]:
     store = lab.store(starter)
-    more["has_time"] = lambda: store.spent_seconds < seconds
-    cells = more.pop("cells", CELLS)
-    more |= {"space": SPACE, "installed": installed_knobs()}
-    found = ProcessWide(store, settings, cells, **more)
+    found = ProcessWide(store, settings, cells, SETTABLE, lambda: store.spent_seconds < seconds)
     return found.search([value(one) for one in tried], {}, 1)
 
 
@@ -109,7 +108,9 @@ def search(
 def tried(**more: Any) -> dict[str, list[str]]:
     functions = more.pop("functions", ["MPI_Bcast"])
     found: dict[str, list[str]] = {}
-    for one in process.values(SPACE, installed_knobs(), functions, **more):
+    here = {name: more.pop(name) for name in ("fixed", "spare_cores") if name in more}
+    settable = Settable(SPACE, installed_knobs(), **here)
+    for one in process.values(settable, functions, **more):
         for knob, text in one.values:
             found.setdefault(knob, []).append(text)
     return found
@@ -242,9 +243,9 @@ def test_the_best_is_the_best_where_it_counts(lab: Lab) -> None:
     def either(_: str, size: int, text: str) -> float:
         return 0.8 if size == {"1024": 64, "8192": 4096}[text] else 1.0
 
-    weights = {("MPI_Bcast", 64): 9.0, ("MPI_Gather", 64): 9.0}
+    cells = {cell: 9.0 if cell.bytes == 64 else 1.0 for cell in CELLS}
     starter = Machine(either, launch_noise=0.02)
-    (found,) = search(lab, starter, "1024", "8192", weights=weights)
+    (found,) = search(lab, starter, "1024", "8192", cells=cells)
     assert found.configuration == {EAGER: "1024"}
 
 
@@ -263,7 +264,7 @@ def test_few_values_get_all_their_launches_at_once(lab: Lab) -> None:
 def test_launches_that_are_slow_as_a_whole_hide_no_usual_value(lab: Lab) -> None:
     """Half of a table of long messages gains a third, where launches lie apart by more than two."""
     sizes = (8, 16, 32, 64, 128, 256, 4096, 16384)
-    cells = [Target(name, size) for name in ("MPI_Bcast", "MPI_Gather") for size in sizes]
+    cells = dict.fromkeys((Target(name, size) for name in FUNCTIONS for size in sizes), 1.0)
     machine = Machine(lambda _, size, __: 0.67 if size == 16384 else 1.0, launch_noise=0.8)
     (found,) = search(lab, machine, "16384", "32768", settings=USUAL, cells=cells)
     assert found.search_speedup == pytest.approx(1 / 0.67, rel=0.05)

@@ -10,18 +10,19 @@ import pytest
 
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.space import Algorithm, FunctionSpace
+from plumbline.measure.experiment import Arm
 from plumbline.search.race.bound import Bound
 from plumbline.search.race.effort import Effort
+from plumbline.search.race.entering import Lineup
 from plumbline.search.race.race import Race
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.space.cells import Target, index
 from plumbline_db.records import UNBOUNDED_BYTES, Case, Medians, Suite, Trial
 from plumbline_exporters import by_size
-from tests.db import build
 from tests.tuner.lab import Lab
 from tests.tuner.search.racing import PLAN, winners_of
 from tests.tuner.search.test_candidates import candidate_space
-from tests.tuner.simulated import SPACE, Costs, Rules, SimulatedStarter, parse
+from tests.tuner.simulated import SPACE, Costs, Rules, SimulatedStarter, parse, with_variants
 
 EFFORT = Effort()
 LOOK_1, LOOK_2 = "search-1", "search-1-look-02"
@@ -45,7 +46,7 @@ def good_segments(best: str) -> Costs:
 
 
 class Ran:
-    """A race that was run, with all that it left behind; `more`: what else `Race.run` takes."""
+    """A race that was run, with all that it left behind; `more`: what else a lineup has."""
 
     def __init__(
         self,
@@ -57,9 +58,10 @@ class Ran:
         refine: bool = True,
         **more: Any,
     ) -> None:
-        what = (candidate_space(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", number))
-        self.race = Race(lab.store(starter), *what, uses=uses)
-        self.trials = self.race.run(targets, refine=refine, **more)
+        arm = Arm(Suite("search", number), PLAN, SPACE.hot_environment)
+        effort = msgspec.structs.replace(EFFORT, uses=uses)
+        self.race = Race(lab.store(starter), candidate_space(), arm, effort)
+        self.trials = self.race.run(Lineup(targets, **more), refine=refine)
         self.runs = lab.runs()
 
     def entered(self, suite: str) -> set[tuple[Target, Candidate, str]]:
@@ -295,9 +297,9 @@ def test_one_value_with_ranges_races_in_the_form_that_is_exported(lab: Lab) -> N
     space = msgspec.structs.replace(SPACE, function=[entry])
     sizes = [64, 1024, 16384, 65536]
     targets = [Target("MPI_Bcast", size) for size in sizes]
-    offered = CandidateSpace(space, build.LIBRARY, {}, [], 4)
-    race = Race(lab.store(Ranged(Costs())), offered, PLAN, {}, EFFORT, Suite("search", 1))
-    trials = race.run(targets, refine=True)
+    offered = CandidateSpace(with_variants([], space), 4)
+    race = Race(lab.store(Ranged(Costs())), offered, Arm(Suite("search", 1), PLAN), EFFORT)
+    trials = race.run(Lineup(targets), refine=True)
     opened_by = {one: ["GL1"] for one in targets}
     (found,) = winners_of(trials, opened_by, offered)
     assert found.configuration == {knob: "3:0-4096,5:4097-+"}

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from plumbline.core.plan import PlanCase
-from plumbline.measure.launches import IN_A_ROW
+from plumbline.measure.launches import IN_A_ROW, LaunchStore
 from plumbline.search.rescue import rescue
+from plumbline.search.setup import Setup
 from plumbline.search.space.cells import Target
 from plumbline_db.probe_records import CaseRecord
 from tests.tuner.cold_machine import ColdStarter, candidate_space
 from tests.tuner.lab import Lab
-from tests.tuner.search.racing import PLAN
+from tests.tuner.search.racing import PLAN, SHORT
 from tests.tuner.simulated import Costs
 
 SMALL, LARGE = Target("MPI_Bcast", 1024), Target("MPI_Bcast", 65536)
 FAST = {("MPI_Bcast", "binomial"): lambda *_: 0.5}
+
+
+def setup(store: LaunchStore) -> Setup:
+    return Setup(store, SHORT, candidate_space(), PLAN, {})
 
 
 def breaks(case: CaseRecord, values: set[str]) -> bool:
@@ -32,7 +37,7 @@ def test_a_candidate_takes_one_launch_for_all_sizes_and_what_breaks_is_left_out(
     store = lab.store(starter)
     for cell in (SMALL, LARGE):
         store.aside.put(PlanCase(cell.function, cell.bytes), "SIGSEGV")
-    small, large = rescue(store, candidate_space(), PLAN, [SMALL, LARGE], 1, 1, lambda: True)
+    small, large = rescue(setup(store), [SMALL, LARGE], 1, lambda: True)
     count = len(small.trials)
     launched = lab.runs()
     assert len(launched) == count + IN_A_ROW  # only chain was started again
@@ -52,6 +57,6 @@ def test_a_candidate_takes_one_launch_for_all_sizes_and_what_breaks_is_left_out(
 def test_what_has_no_time_is_said(lab: Lab) -> None:
     store = lab.store(ColdStarter(Costs()))
     store.aside.put(PlanCase(SMALL.function, SMALL.bytes), "SIGSEGV")
-    (found,) = rescue(store, candidate_space(), PLAN, [SMALL], 1, 1, lambda: False)
+    (found,) = rescue(setup(store), [SMALL], 1, lambda: False)
     assert found.trials == [] and found.reason.endswith("there was no time")
     assert lab.runs() == []

@@ -36,8 +36,14 @@ def everything(offered: CandidateSpace, candidates: list[Candidate]) -> set[Cand
     return found
 
 
+def choices(
+    offered: CandidateSpace, *candidates: Candidate
+) -> dict[Candidate, dict[str, list[int]]]:
+    return {one: offered.choices("MPI_Bcast", one, SIZE) for one in candidates}
+
+
 def study(candidates: list[Candidate], known: dict[Candidate, float], seed: int = 1) -> Study:
-    return Study(candidate_space(), "MPI_Bcast", SIZE, candidates, known, seed)
+    return Study(candidate_space(), choices(candidate_space(), *candidates), known, seed)
 
 
 @pytest.mark.parametrize("names", [("binomial",), ("chain",), ("chain", "binomial")])
@@ -132,7 +138,7 @@ def test_a_large_space_is_modelled_and_replayed_alike(monkeypatch: pytest.Monkey
 def test_parameters_of_a_variant_are_walked_through_as_well() -> None:
     offered = ours()
     tree, chosen = Candidate("bcast_tree"), []
-    one = Study(offered, "MPI_Bcast", SIZE, [tree], {tree: 0.9}, 1)
+    one = Study(offered, choices(offered, tree), {tree: 0.9}, 1)
     while proposals := one.ask(2):
         chosen += proposals
         for candidate in proposals:
@@ -151,7 +157,8 @@ def test_the_bound_is_a_constraint_and_hints_come_first() -> None:
     hint = offered.with_parameters(chosen, {SEGMENT: 65536, FANOUT: 8})
     alien = survivors("binomial")[0]
     known = {offered.with_parameters(chosen, {SEGMENT: 4096, FANOUT: 2}): 0.9}
-    one = Study(offered, "MPI_Bcast", SIZE, [chosen], known, 1, hints=[alien, hint], limit=0.8)
+    one = Study(offered, choices(offered, chosen), known, 1, limit=0.8)
+    one.hint([alien, hint])
     asked = one.ask(3)
     assert asked[0] == hint
     for candidate, ratio in zip(asked, (0.7, None, 0.95), strict=True):

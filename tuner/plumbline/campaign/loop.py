@@ -30,6 +30,7 @@ from plumbline.search.fixed_point import FixedPoint
 from plumbline.search.order import Order
 from plumbline.search.outcome import deciding
 from plumbline.search.rounds import Around, Rounds
+from plumbline.search.setup import Setup
 from plumbline.search.space import plausible
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.search.space.cells import Target
@@ -95,13 +96,10 @@ class Loop:
             site_rules="" if self._site is None else self._site.text,
         )
         candidate_space = CandidateSpace(
-            space,
-            toolchain.installation.library,
-            toolchain.knobs,
-            variants_tried(toolchain, settings, oversubscribed=campaign.oversubscribed),
+            msgspec.structs.replace(toolchain, space=space),
             settings.ranks.nprocs,
+            tried=variants_tried(toolchain, settings, oversubscribed=campaign.oversubscribed),
             unsafe=settings.search.unsafe,
-            references=toolchain.catalogue.variants,
         )
         self._hints: Hints | None = None
         if not settings.search.verifies_only:
@@ -110,11 +108,7 @@ class Loop:
         self._order = Order(self._guidelines)
         self._budget = Budget(store, settings, earlier=earlier, parted=self._part)
         self._rounds = Rounds(
-            store,
-            candidate_space,
-            plan,
-            settings,
-            self._sizes,
+            Setup(store, settings, candidate_space, plan, self._sizes),
             self._order,
             self._budget,
             switches=crossover.switches(toolchain.space, toolchain.knobs),
@@ -285,11 +279,9 @@ class Loop:
         search = process.ProcessWide(
             self._store,
             self._settings,
-            self._cells(),
-            space=self._toolchain.space,
-            installed=self._toolchain.knobs,
+            {cell: self._weights.get((cell.function, cell.bytes), 1.0) for cell in self._cells()},
+            process.Settable.of(self._toolchain, self._settings),
             has_time=self._budget.left,
-            weights=self._weights,
         )
         environment = self._files.with_winners(winners, "process-1") if winners else {}
         found = search.search(tried, environment, 1)

@@ -13,7 +13,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 # Rollback has all of them but those of a campaign.
-@base.command("apply", takes="mpi db json campaign")
+@base.command("apply", gathers={"change": applying.Change}, takes="mpi db json campaign")
 @click.option("--user", is_flag=True, help="For yourself alone.")
 @click.option("--site", is_flag=True, help="For everybody.")
 @click.option("--modules", type=_FOLDER, metavar="DIR", help="In a tree of modulefiles.")
@@ -24,12 +24,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @options.no_proof
 def command(
     program: Program,
-    user: bool,
-    site: bool,
-    modules: Path | None,
-    store: Path | None,
-    dry_run: bool,
-    force: bool,
+    change: applying.Change,
     unsafe: bool,
     no_proof: bool,
     campaign: str | None,
@@ -50,14 +45,14 @@ def command(
     from plumbline.settings import default_campaign, identity
     from plumbline_db.connection import Database
 
-    scope = applying.scope_of(user, site, modules)
+    scope = change.scope
     with Database.open(program.database) as db:
         choice = default_campaign.choose(db, campaign, program.mpi)
         found = choice.campaign
-        wish = putting_in_use.wish(db, found, program.mpi, unsafe=unsafe, force=force)
+        wish = putting_in_use.wish(db, found, program.mpi, unsafe=unsafe, force=change.force)
     common.remark(choice.note)
-    place = places.place(scope, wish.family, wish.installation, modules, store)
-    done = apply.apply(place, wish, now=identity.now(), dry_run=dry_run)
-    if not dry_run:
+    place = places.place(scope, wish.family, wish.installation, change.modules, change.store)
+    done = apply.apply(place, wish, now=identity.now(), dry_run=change.dry_run)
+    if not change.dry_run:
         done = applying.checked(program, done, place, wish, no_proof=no_proof)
     return applying.show(done, as_json=program.json)

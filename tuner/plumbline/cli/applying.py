@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import msgspec
@@ -18,10 +18,21 @@ if TYPE_CHECKING:
     from .base import Program
 
 
-def scope_of(user: bool, site: bool, modules: Path | None) -> Scope:
-    if user + site + (modules is not None) != 1:
-        raise click.UsageError("say for whom: one of --user, --site and --modules DIR")
-    return "user" if user else "site" if site else "modules"
+class Change(NamedTuple):
+    """Whose files are changed, and how."""
+
+    user: bool
+    site: bool
+    modules: Path | None
+    store: Path | None
+    dry_run: bool
+    force: bool
+
+    @property
+    def scope(self) -> Scope:
+        if self.user + self.site + (self.modules is not None) != 1:
+            raise click.UsageError("say for whom: one of --user, --site and --modules DIR")
+        return "user" if self.user else "site" if self.site else "modules"
 
 
 def checked(

@@ -36,7 +36,8 @@ class Command(click.Command):
     refused. Those of `Program` reach the function as one `program`. `several`: of these, those that
     take several values, where others take one. `told`: what the help says of them here in place of
     their `help` and `unset`. `also`: parameters of another command, which are its own and hold
-    here too."""
+    here too. `gathers`: the tuples that reach the function in place of the parameters that are
+    their fields."""
 
     def __init__(
         self,
@@ -45,6 +46,7 @@ class Command(click.Command):
         several: str = "",
         told: Mapping[str, Mapping[str, object]] | None = None,
         also: Sequence[click.Parameter] = (),
+        gathers: Mapping[str, type[NamedTuple]] | None = None,
         **more: Any,
     ) -> None:
         super().__init__(*args, **more)
@@ -52,6 +54,7 @@ class Command(click.Command):
         self.several = several.split()
         self.told = told or {}
         self.also = also
+        self.gathers: dict[str, Any] = {"program": Program, **(gathers or {})}
 
     def but(self, *names: str) -> list[click.Parameter]:
         """Its parameters without some of them, for a command that has the others too."""
@@ -81,9 +84,10 @@ class Command(click.Command):
                 raise click.UsageError(
                     f"{option.opts[-1]} means nothing to `{ctx.command_path}`: leave it out", ctx
                 )
-        said = {name: ctx.params.pop(name) for name in Program._fields if name in ctx.params}
-        if said:
-            ctx.params["program"] = Program(**said)
+        for argument, gathered in self.gathers.items():
+            names = [name for name in gathered._fields if name in ctx.params]
+            if names:
+                ctx.params[argument] = gathered(**{name: ctx.params.pop(name) for name in names})
         return rest
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

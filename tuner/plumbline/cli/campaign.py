@@ -59,11 +59,11 @@ def command(
     """
     if program.json and check:
         raise click.UsageError(f"--check shows tables; use `{command_name()} check --json` then")
-    manner = running.Manner(asked.pop("wait_for_quiet"), asked.pop("fresh_launches"))
+    manner = running.Manner(asked.pop("wait_for_quiet"), asked.pop("fresh_launches"), output)
     if continued is None:
-        ran = running.run(program, output=output, manner=manner, **asked)
+        ran = running.run(program, manner=manner, **asked)
     else:
-        ran = _continued(program, continued, output, manner, **asked)
+        ran = _continued(program, continued, manner, **asked)
     found = running.show(program, ran)
     status = common.VIOLATIONS_FOUND if any(each.wrong for each in found) else 0
     if not check:
@@ -72,16 +72,14 @@ def command(
     return max(status, *(_check(id, prefix, program.database) for id, prefix in pairs))
 
 
-def _continued(
-    program: Program, id: str, output: Path | None, manner: running.Manner, **asked: Any
-) -> running.Ran:
+def _continued(program: Program, id: str, manner: running.Manner, **asked: Any) -> running.Ran:
     given = sorted(name for name, value in asked.items() if value not in (None, False, ()))
     if given:
         raise click.UsageError(
             "--continue takes the settings that the campaign was begun with: leave out "
             + ", ".join(given)
         )
-    return running.run_again(program, id, output=output, manner=manner)
+    return running.run_again(program, id, manner=manner)
 
 
 def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -14,8 +15,19 @@ from . import base, common, options, progress
 from .base import Program
 
 
+class Loops(NamedTuple):
+    """What the programs measure, and how."""
+
+    functions: list[str] | None
+    launches: int | None
+    reps: int | None
+    seed: int
+    bind: str | None
+
+
 @base.command(
     "check",
+    gathers={"loops": Loops},
     takes="mpi db json campaign bind seed",
     context_settings={"default_map": options.usual("seed")},
     told={"bind": {"unset": "as the campaign was asked for, else plain"}},
@@ -37,11 +49,7 @@ from .base import Program
 @options.no_proof
 def command(
     program: Program,
-    functions: list[str] | None,
-    launches: int | None,
-    reps: int | None,
-    seed: int,
-    bind: str | None,
+    loops: Loops,
     osu: Path | None,
     imb: Path | None,
     no_proof: bool,
@@ -63,14 +71,14 @@ def command(
 
     from . import check_tables
 
-    pairs = amounts.PAIRS if launches is None else launches
+    pairs = amounts.PAIRS if loops.launches is None else loops.launches
     if pairs < acceptance.LEAST_PAIRS:
         raise UsageError(
             f"--launches {pairs}: fewer than {acceptance.LEAST_PAIRS} cannot show anything"
         )
-    if bind is not None and bind not in BINDS:
-        raise UsageError(f"--bind {bind}: it is one of {', '.join(BINDS)}")
-    iterations = reps or amounts.ITERATIONS
+    if loops.bind is not None and loops.bind not in BINDS:
+        raise UsageError(f"--bind {loops.bind}: it is one of {', '.join(BINDS)}")
+    iterations = loops.reps or amounts.ITERATIONS
     files = in_force.files(program.database, campaign, program.mpi)
     common.remark(files.note)
     programs = installed.programs(files, osu, imb, iterations)
@@ -80,9 +88,9 @@ def command(
         found = acceptance.run(
             files,
             pairs=pairs,
-            seed=seed,
-            functions=functions or [],
-            bind=bind or "",
+            seed=loops.seed,
+            functions=loops.functions or [],
+            bind=loops.bind or "",
             iterations=iterations,
             programs=programs,
             progress=bar,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -31,8 +31,31 @@ def _usual(name: str) -> object:
     return getattr(How(), name)
 
 
+class Pair(NamedTuple):
+    """The names of both sides."""
+
+    a: str
+    b: str
+
+
+class Only(NamedTuple):
+    """The cells that are compared."""
+
+    functions: list[str] | None
+    sizes: list[int] | None
+
+
+class Measuring(NamedTuple):
+    """Options that are for --measure alone."""
+
+    tolerance: float | None
+    launches: int | None
+    output: Path | None
+
+
 @base.command(
     "compare",
+    gathers={"pair": Pair, "only": Only, "measuring": Measuring},
     takes=f"mpi db json {options.MEASURED}",
     told={"sizes": {"help": "Bytes, with commas between; also of what is shown."}},
 )
@@ -85,15 +108,11 @@ def _usual(name: str) -> object:
 @options.picture("Draw run times by size")
 def command(
     program: Program,
-    a: str,
-    b: str,
+    pair: Pair,
     picture: Path | None,
     measure: bool,
-    functions: list[str] | None,
-    sizes: list[int] | None,
-    tolerance: float | None,
-    launches: int | None,
-    output: Path | None,
+    only: Only,
+    measuring: Measuring,
     **asked: Any,
 ) -> int:
     """Compare two libraries, versions or settings, cell by cell.
@@ -139,16 +158,14 @@ def command(
     how = compare.How(**{name: value for name, value in of_how.items() if value is not None})
     if measure:
         comparing.refuse(of_how | {"picture": picture})
-        asked |= {"functions": functions, "sizes": sizes}
-        return comparing.run(
-            program, a, b, how, launches=launches, tolerance=tolerance, output=output, **asked
-        )
-    comparing.require_measure(asked | {"launches": launches, "tolerance": tolerance}, output)
+        asked |= only._asdict()
+        return comparing.run(program, (pair.a, pair.b), how, **measuring._asdict(), **asked)
+    comparing.require_measure(asked | measuring._asdict())
     found = []
-    for name in (sides.parse(a), sides.parse(b)):
+    for name in map(sides.parse, pair):
         with Database.open(name.file or program.database) as db:
             found.append(sides.read(db, name))
-    left, right = (side.only(functions, sizes) for side in found)
+    left, right = (side.only(*only) for side in found)
     compared = compare.compare(left, right, how)
     if picture is not None:
         spec = comparison_chart.specification(compared, _short(left), _short(right))

@@ -30,9 +30,9 @@ def refuse(of_stored: Mapping[str, object]) -> None:
             raise click.UsageError(f"{option} means nothing to --measure: leave it out")
 
 
-def require_measure(asked: Mapping[str, object], output: Path | None) -> None:
-    """What only --measure has. Raises UsageError that says so."""
-    for name, value in {**asked, "output": output}.items():
+def require_measure(asked: Mapping[str, object]) -> None:
+    """Raise UsageError for options that only --measure has."""
+    for name, value in asked.items():
         if value is not None:
             raise click.UsageError(
                 f"--{name.replace('_', '-')}: A and B are in the database; measure them with "
@@ -42,8 +42,7 @@ def require_measure(asked: Mapping[str, object], output: Path | None) -> None:
 
 def run(
     program: Program,
-    a: str,
-    b: str,
+    sides: tuple[str, str],
     how: How,
     *,
     launches: int | None,
@@ -60,7 +59,7 @@ def run(
 
     if output is not None:
         comparison_files.require(output)
-    names = (compared_now.parse(a), compared_now.parse(b))
+    a, b = (compared_now.parse(side, program.mpi) for side in sides)
     most = launches or LAUNCHES
     claim = regressions.RegressionClaim(
         alpha=how.alpha,
@@ -79,7 +78,7 @@ def run(
         progress.Bar(in_all=2 * most) as bar,
         Database.open(program.database, write=True) as db,
     ):
-        found = compared_now.measure(db, names, settings, claim, how, program.mpi, bar)
+        found = compared_now.measure(db, (a, b), settings, claim, how, bar)
     if output is not None:
         common.write(output, comparison_files.text(found, output))
     if program.json:

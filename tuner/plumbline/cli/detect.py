@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -22,8 +22,16 @@ if TYPE_CHECKING:
     from plumbline.settings.toolchain import Toolchain
 
 
+class Again(NamedTuple):
+    """Whether messages are played again, and how often."""
+
+    replay: bool
+    launches: int | None
+
+
 @base.command(
     "detect",
+    gathers={"again": Again},
     takes="mpi db json simulate nprocs",
     several="nprocs",
     told={
@@ -55,8 +63,7 @@ def command(
     program: Program,
     recording: Path,
     output: Path | None,
-    replay: bool,
-    launches: int | None,
+    again: Again,
     simulate: str | None,
     nprocs: list[int] | None,
 ) -> int:
@@ -80,7 +87,7 @@ def command(
     """
     from plumbline.detect import analysis, call_sites, findings, hiding, read, words
 
-    if launches and not replay:
+    if again.launches and not again.replay:
         raise UsageError("--launches is of --replay: add it")
     if simulate is not None and simulate.endswith(".toml") and not Path(simulate).is_file():
         raise UsageError(f"--simulate: {simulate} is not there")
@@ -91,15 +98,15 @@ def command(
     analysed = analysis.analysed(recorded)
     found = _predicted(program, recorded, analysed.found)
     failures: list[str] = []
-    if replay:
-        found, failures = _replayed(program, recorded, found, launches)
+    if again.replay:
+        found, failures = _replayed(program, recorded, found, again.launches)
     found = hiding.lowered(analysed, found)
     if simulate is not None:
         found = _simulated(program, analysed, found, simulate, nprocs or [])
     found = findings.ordered(found)
     if output is not None:
         _write(output, found)
-    failures += _keep(program, recorded, recording, found, replayed=replay)
+    failures += _keep(program, recorded, recording, found, replayed=again.replay)
     common.remark(*failures)
     if program.json:
         common.print_json(found)
@@ -107,7 +114,7 @@ def command(
     for line in words.lines(found):
         click.echo(line)
     unknown = [each for each in found if each.category == "collective" and each.saving is None]
-    if unknown and not replay:
+    if unknown and not again.replay:
         click.echo("\nwhat MPI's own would save no campaign tells: --replay measures it")
     return 0
 
@@ -182,12 +189,8 @@ def _replayed(
         unkept.store_for(toolchain, starter, "detect", bar) as store,
     ):
         store.progress.step("replaying")
-        answer = replay.replayed(
-            *(store, found, recording.nprocs, _winners(program, recording, found, toolchain)),
-            launches=count,
-            knobs=toolchain.space.switch,
-            hot=toolchain.space.hot_environment,
-        )
+        chosen = _winners(program, recording, found, toolchain)
+        answer = replay.replayed(store, found, chosen, toolchain.space, launches=count)
     return answer.findings, answer.failures
 
 
@@ -234,7 +237,7 @@ def _simulated(
             progress.Bar(in_all=1) as bar,
             unkept.store_for(toolchain, starter, "detect", bar) as store,
         ):
-            simulated = simulated_replay.more_ranks(store, simulated, nprocs)
+            simulated = simulated_replay.more_ranks(store, simulated, toolchain.space)
     return simulated
 
 

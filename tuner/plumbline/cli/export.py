@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import click
+import msgspec
 
 from plumbline_db.errors import PlumblineError
 
@@ -12,7 +14,15 @@ from . import base, common, completing, options
 from .base import Program
 
 
-@base.command("export", takes="db json campaign")
+class Files(NamedTuple):
+    """The files that are written."""
+
+    formats: tuple[str, ...]
+    output: Path
+    force: bool
+
+
+@base.command("export", gathers={"files": Files}, takes="db json campaign")
 @click.argument("formats", nargs=-1, shell_complete=completing.formats)
 @click.option(
     "--output",
@@ -25,10 +35,8 @@ from .base import Program
 @options.unsafe
 def command(
     program: Program,
-    formats: tuple[str, ...],
-    output: Path,
+    files: Files,
     listing: bool,
-    force: bool,
     unsafe: bool,
     campaign: str | None,
 ) -> None:
@@ -62,7 +70,7 @@ def command(
             whose = f" ({exporter.family})" if exporter.family else ""
             click.echo(f"{exporter.name:14} {exporter.summary}{whose}")
         return
-    if not formats:
+    if not files.formats:
         raise click.UsageError(f"name a format: {', '.join(exporters())}")
     with Database.open(program.database) as db:
         choice = default_campaign.choose(db, campaign)
@@ -79,16 +87,16 @@ def command(
         bundle = load_bundle(
             db,
             found.id,
-            output.absolute(),
+            files.output.absolute(),
             gate.of_library,
             created=found.finished or identity.now(),
             preload_library=paths.layout().preload(paths.build_id(library)),
-            unsafe=unsafe,
         )
+        bundle = msgspec.structs.replace(bundle, unsafe=unsafe)
     common.remark(choice.note)
     if not bundle.winners:
         common.remark(f"campaign {found.id} has no winners to put in force")
-    written = write(bundle, formats, force=force)
+    written = write(bundle, files.formats, force=files.force)
     if program.json:
         common.print_json(written)
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
@@ -44,8 +44,18 @@ _OF_PLAN = {
 }
 
 
+class What(NamedTuple):
+    """What is measured side by side."""
+
+    function: str
+    sizes: list[int]
+    variants: str
+    knobs: tuple[str, ...]
+
+
 @base.command(
     "measure",
+    gathers={"what": What},
     takes=f"mpi json {options.MEASURED}",
     context_settings={"default_map": {"sizes": "16384"}},
     told={"sizes": {"help": "Bytes, with commas between; 0: the call without data."}},
@@ -73,10 +83,7 @@ _OF_PLAN = {
 @options.raw_records
 def command(
     program: Program,
-    function: str,
-    sizes: list[int],
-    variants: str,
-    knobs: tuple[str, ...],
+    what: What,
     launches: int | None,
     refine: bool,
     rule: str | None,
@@ -109,14 +116,14 @@ def command(
     of_plan = {name: asked.pop(name) for name in (*_OF_PLAN, "cache", "window_us")}
     all_settings = campaign_file.load(None, asked)
     toolchain = find_toolchain(program.mpi, settings=all_settings)
-    (function,) = common.functions(toolchain.catalogue, [function])
-    chosen = _variants(toolchain, function, variants)
-    hot, cold = _configurations(toolchain, knobs, all_settings)
+    (function,) = common.functions(toolchain.catalogue, [what.function])
+    chosen = _variants(toolchain, function, what.variants)
+    hot, cold = _configurations(toolchain, what.knobs, all_settings)
     data = all_settings.cases.data
-    common.remark(rounding({function: sizes}, data))
+    common.remark(rounding({function: what.sizes}, data))
     cases = [
         case
-        for size in dict.fromkeys(data.whole(function, size) for size in sizes)
+        for size in dict.fromkeys(data.whole(function, size) for size in what.sizes)
         for case in (
             PlanCase(function, size),
             *(PlanCase(function, size, configuration=configuration) for configuration in hot),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -36,8 +36,20 @@ def _count(name: str, option: str, help: str) -> options.Wrap:
     return options.option(option, name, type=options.Count(), default=default, help=help)
 
 
+class Stop(NamedTuple):
+    """When a cell has enough repetitions, and what is in the cache before each."""
+
+    rule: str
+    least: int
+    step: int
+    most: int
+    budget: float | None
+    cache: str
+
+
 @base.command(
     "nrep",
+    gathers={"stop": Stop},
     takes=f"mpi json nprocs sizes {options.DATA} seed",
     context_settings={"default_map": {"sizes": "8,1024,16384,131072"}},
 )
@@ -60,13 +72,8 @@ def command(
     program: Program,
     functions: tuple[str, ...],
     sizes: list[int],
-    rule: str,
-    least: int,
-    step: int,
-    most: int,
-    budget: float | None,
+    stop: Stop,
     launches: int,
-    cache: str,
     output: Path | None,
     **asked: Any,
 ) -> int:
@@ -101,9 +108,9 @@ def command(
         settings.sampling.seed,
         tuple(cases),
         data,
-        cache=cache,
-        nrep=StoppingRule(rule, least, step, most),
-        budget_ms=math.ceil(1000 * (budget or 0)),
+        cache=stop.cache,
+        nrep=StoppingRule(stop.rule, stop.least, stop.step, stop.most),
+        budget_ms=math.ceil(1000 * (stop.budget or 0)),
     )
     for function in functions:
         if not any(case.function == function for case in cases):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import click
 import msgspec
@@ -54,12 +54,38 @@ def _axis(number: int, unit: int) -> str:
     return f"{steps[0] // unit} to {steps[-1] // unit}, by √2; what is named is all measured"
 
 
+class Wanted(NamedTuple):
+    """What is measured, and with what in force."""
+
+    knobs: tuple[str, ...]
+    benches: str | None
+    sizes: list[int] | None
+    work: list[int] | None
+    kernel: str
+    aid: Aid | None
+    test_us: int
+    triples: int
+    launches: int | None
+    seed: int
+    quick: bool
+    full: bool
+
+
+class Shown(NamedTuple):
+    """How results are shown."""
+
+    picture: Path | None
+    dots: bool
+    show: str
+
+
 @click.group(
     "overlap",
     cls=base.Lazy,
     words=COMMANDS,
     prefix="plumbline.cli.overlap_",
     takes="mpi db json nprocs nodes bind map_by sizes seed",
+    gathers={"wanted": Wanted, "shown": Shown},
     invoke_without_command=True,
     context_settings={"default_map": options.usual("seed")},
     told={"nprocs": RANKS, "sizes": {"unset": lambda: _axis(0, 1)}},
@@ -117,22 +143,9 @@ def command(
     /,
     program: Program,
     campaign_file: Path | None,
-    knobs: tuple[str, ...],
-    benches: str | None,
-    sizes: list[int] | None,
-    work: list[int] | None,
-    kernel: str,
-    aid: Aid | None,
-    test_us: int,
-    triples: int,
-    launches: int | None,
-    seed: int,
-    picture: Path | None,
-    dots: bool,
+    wanted: Wanted,
+    shown: Shown,
     new: bool,
-    quick: bool,
-    full: bool,
-    show: str,
     **asked: Any,
 ) -> int:
     """How much of a message goes on beside computation.
@@ -158,28 +171,28 @@ def command(
     from plumbline.overlap import aids, classes, duration, suite, words
     from plumbline.settings import starting
 
-    if quick and full:
+    if wanted.quick and wanted.full:
         raise UsageError("--quick and --full are different grids; name one of them")
-    every_size, every_work = axes(quick=quick)
-    chosen = names.names(benches, groups=True) if benches else names.QUICK
+    every_size, every_work = axes(quick=wanted.quick)
+    chosen = names.names(wanted.benches, groups=True) if wanted.benches else names.QUICK
     settings = OverlapSettings(
         place.NPROCS,
         chosen,
-        tuple(sorted(set(sizes or every_size))),
-        tuple(sorted({1000 * microseconds for microseconds in work or ()})) or every_work,
-        kernel,
-        aids.chosen(aid, test_us),
-        1000 * test_us,
+        tuple(sorted(set(wanted.sizes or every_size))),
+        tuple(sorted({1000 * microseconds for microseconds in wanted.work or ()})) or every_work,
+        wanted.kernel,
+        aids.chosen(wanted.aid, wanted.test_us),
+        1000 * wanted.test_us,
         AS_IT_IS,
-        triples,
-        launches or (1 if quick else LAUNCHES),
-        seed,
-        adaptive=not (quick or full or sizes or work),
+        wanted.triples,
+        wanted.launches or (1 if wanted.quick else LAUNCHES),
+        wanted.seed,
+        adaptive=not (wanted.quick or wanted.full or wanted.sizes or wanted.work),
     )
     where = place.settings(campaign_file, asked)
     database = program.database
     toolchain = find_toolchain(program.mpi, settings=where, beside=database.parent)
-    settings = _of_library(settings, toolchain, where, knobs)
+    settings = _of_library(settings, toolchain, where, wanted.knobs)
     where = place.patient(where, duration.limit(suite.every_plan(settings)))
     starter = starting.starter(toolchain, where)
     for bench in settings.benches:
@@ -189,22 +202,22 @@ def command(
     known = classes.of(found)
     said = words.of_library(known, threshold)
     common.remark(*(weakness.text for weakness in weak))
-    if picture is not None:
+    if shown.picture is not None:
         from plumbline.overlap import sheet
 
         title = suite.title(toolchain.installation.library, settings)
-        common.draw(picture, sheet.of_one(title, found, dots=dots))
+        common.draw(shown.picture, sheet.of_one(title, found, dots=shown.dots))
     if program.json:
         head = {"id": row.id, "nprocs": settings.nprocs, "settings": settings.knobs.as_dict()}
         told = {"conditions": weak, "cells": found}
         told |= {"classes": known, "threshold": threshold, "words": said}
         common.print_json(head | {"nodes": row.nodes} | told)
     else:
-        common.show(*(_table(name, found, show) for name in settings.benches), *said)
+        common.show(*(_table(name, found, shown.show) for name in settings.benches), *said)
         if settings.adaptive:
             click.echo("' not measured: inferred, for the cells around agree (--full measures all)")
-        if picture is not None:
-            click.echo(picture)
+        if shown.picture is not None:
+            click.echo(shown.picture)
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
@@ -30,8 +30,29 @@ _STANDING = {"benches": "sender", "sizes": "524288", "work": "200"} | options.us
 _LARGEST_BYTES, _LONGEST_US = 1 << 30, 10_000_000
 
 
+class Cell(NamedTuple):
+    """The cell whose events are recorded, and what is in force."""
+
+    knobs: tuple[str, ...]
+    benches: str
+    sizes: list[int]
+    work: list[int]
+    kernel: str
+    test_us: int
+    seed: int
+
+
+class Shown(NamedTuple):
+    """What is shown of it, and where."""
+
+    picture: Path | None
+    part: str
+    output: Path | None
+
+
 @base.command(
     "timeline",
+    gathers={"cell": Cell, "shown": Shown},
     takes=f"{MEASURING} knobs benches sizes work kernel test_us picture",
     context_settings={"default_map": _STANDING},
     told={"nprocs": RANKS},
@@ -50,17 +71,9 @@ _LARGEST_BYTES, _LONGEST_US = 1 << 30, 10_000_000
 def command(
     program: Program,
     campaign_file: Path | None,
-    knobs: tuple[str, ...],
-    benches: str,
-    sizes: list[int],
-    work: list[int],
-    kernel: str,
-    test_us: int,
-    seed: int,
-    picture: Path | None,
+    cell: Cell,
+    shown: Shown,
     new: bool,
-    part: str,
-    output: Path | None,
     **asked: Any,
 ) -> int:
     """What happens when on all ranks, for a cell.
@@ -80,13 +93,13 @@ def command(
     from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
 
-    chosen = names.names(benches)
+    chosen = names.names(cell.benches)
     for name in chosen:
         if names.of(name).bench in (names.LOAD, names.MULTIPLE):
             raise UsageError(f"{name} has threads; events are recorded of one thread a rank")
-    size = _of_one_cell("--sizes", sizes, _LARGEST_BYTES)
-    work_us = _of_one_cell("--work", work, _LONGEST_US)
-    if output is not None and len(chosen) > 1:
+    size = _of_one_cell("--sizes", cell.sizes, _LARGEST_BYTES)
+    work_us = _of_one_cell("--work", cell.work, _LONGEST_US)
+    if shown.output is not None and len(chosen) > 1:
         raise UsageError("events are written of one benchmark; name one, or leave out --output")
     where = place.settings(campaign_file, asked)
     database = program.database
@@ -96,12 +109,12 @@ def command(
         chosen,
         (size,),
         (1000 * work_us,),
-        kernel,
-        "test" if test_us else "none",
-        1000 * test_us,
-        settings_of.given(toolchain, knobs, where),
+        cell.kernel,
+        "test" if cell.test_us else "none",
+        1000 * cell.test_us,
+        settings_of.given(toolchain, cell.knobs, where),
         launches=1,
-        seed=seed,
+        seed=cell.seed,
         command="overlap timeline",
     )
     limit = duration.limit(traced.plan(wanted, name) for name in chosen)
@@ -119,20 +132,20 @@ def command(
         with progress.Bar(in_all=len(chosen)) as bar:
             records = traced.run(LaunchStore(db, row.id, starter, bar), row, wanted)
     parts: tuple[Part, ...] = ("communication", "both")
-    shown = [shown_part for shown_part in parts if part in (shown_part, "all")]
-    found = [drawn for name in chosen for drawn in timeline.timelines(records[name], shown)]
-    if picture is not None:
+    chosen_parts = [part for part in parts if shown.part in (part, "all")]
+    found = [drawn for name in chosen for drawn in timeline.timelines(records[name], chosen_parts)]
+    if shown.picture is not None:
         from plumbline.overlap import timeline_chart
 
         sheet = timeline_chart.sheet(suite.title(toolchain.installation.library, wanted), found)
-        common.draw(picture, sheet)
-    if output is not None:
-        common.write(output, _trace_file(found[0], records[chosen[0]]))
+        common.draw(shown.picture, sheet)
+    if shown.output is not None:
+        common.write(shown.output, _trace_file(found[0], records[chosen[0]]))
     if program.json:
         common.print_json({"id": row.id, "timelines": [_told(timeline) for timeline in found]})
     else:
         click.echo("\n\n".join("\n".join(_summary(timeline)) for timeline in found))
-        for path in filter(None, (picture, output)):
+        for path in filter(None, (shown.picture, shown.output)):
             click.echo(path)
     return 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -36,8 +36,18 @@ LEAST_TRIPLES = 3
 BUDGET_SECONDS = 600.0
 
 
+class Table(NamedTuple):
+    """The cells of the table, as they are typed."""
+
+    benches: str
+    sizes: list[int]
+    limit: float
+    triples: int
+
+
 @base.command(
     "tune",
+    gathers={"table": Table},
     takes=f"{MEASURING} benches sizes triples launches",
     context_settings={
         "default_map": {"benches": _BENCHES, "sizes": _SIZES, "triples": _USUAL.triples}
@@ -66,10 +76,7 @@ def command(
     ctx: click.Context,
     /,
     program: Program,
-    benches: str,
-    sizes: list[int],
-    limit: float,
-    triples: int,
+    table: Table,
     campaign_file: Path | None,
     output: Path | None,
     new: bool,
@@ -88,15 +95,15 @@ def command(
       plumbline overlap tune --benches vector,structure --sizes 262144,1048576
       plumbline overlap tune --limit 0.5 --benches sender --rounds 0 --json
     """
-    chosen = names.names(benches)
+    chosen = names.names(table.benches)
     for name in chosen:
         if name == names.LOAD:
             raise UsageError("--benches load: it has no work beside a message")
         if name.startswith(names.MULTIPLE):
             raise UsageError(f"--benches {name}: benchmarks of one thread are tuned")
-    if triples < LEAST_TRIPLES:
-        raise UsageError(f"--triples {triples}: {LEAST_TRIPLES} at least")
-    wish = Asked(chosen, tuple(sorted(set(sizes))), limit, triples)
+    if table.triples < LEAST_TRIPLES:
+        raise UsageError(f"--triples {table.triples}: {LEAST_TRIPLES} at least")
+    wish = Asked(chosen, tuple(sorted(set(table.sizes))), table.limit, table.triples)
     settings = _settings(campaign_file, base.typed(ctx, asked))
     campaign, found = _run(wish, settings, program, output, new=new)
     if program.json:
@@ -139,7 +146,7 @@ def _run(
             folder = output or export_folder.claim(db, database, campaign)
             with progress.Bar(forecast=Forecast(settings.sampling.launches)) as bar:
                 store = LaunchStore(db, campaign.id, starter, bar)
-                campaign = tune.Loop(store, toolchain, campaign, asked, settings, folder).run()
+                campaign = tune.Loop(store, toolchain, asked, settings, folder).run()
         return campaign, tuned.lines(db, campaign, toolchain.guidelines)
 
 

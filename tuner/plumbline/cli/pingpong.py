@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from plumbline.measure.pingpong_settings import SIZES, PingPongSettings
 from plumbline.system.machine import processing_units
@@ -24,8 +24,19 @@ _FEWEST = 2
 _USUAL = PingPongSettings(_FEWEST)
 
 
+class Measured(NamedTuple):
+    """What is measured, as it is typed."""
+
+    nprocs: int | None
+    sizes: list[int] | None
+    reps: int
+    launches: int
+    seed: int
+
+
 @base.command(
     "pingpong",
+    gathers={"measured": Measured},
     takes="mpi db json nprocs sizes seed",
     context_settings={"default_map": options.usual("seed")},
     told={
@@ -38,11 +49,7 @@ _USUAL = PingPongSettings(_FEWEST)
 @options.new
 def command(
     program: Program,
-    nprocs: int | None,
-    sizes: list[int] | None,
-    reps: int,
-    launches: int,
-    seed: int,
+    measured: Measured,
     new: bool,
 ) -> int:
     """Latency and bandwidth between ranks, by class of pair.
@@ -62,11 +69,11 @@ def command(
     from plumbline.settings.toolchain import find_toolchain
     from plumbline_db.connection import Database
 
-    if nprocs is not None and nprocs < _FEWEST:
-        raise UsageError(f"--nprocs {nprocs}: {_FEWEST} at least")
-    wanted = tuple(sorted(set(sizes or SIZES)))
-    ranks = nprocs or max(_FEWEST, processing_units())
-    settings = PingPongSettings(ranks, wanted, reps, launches, seed)
+    if measured.nprocs is not None and measured.nprocs < _FEWEST:
+        raise UsageError(f"--nprocs {measured.nprocs}: {_FEWEST} at least")
+    wanted = tuple(sorted(set(measured.sizes or SIZES)))
+    ranks = measured.nprocs or max(_FEWEST, processing_units())
+    settings = PingPongSettings(ranks, wanted, measured.reps, measured.launches, measured.seed)
     toolchain = find_toolchain(program.mpi)
     starter = starting.starter(toolchain, campaign_file.load(None, {"nprocs": ranks}))
     starter.require(pingpong.plan(settings).text())
@@ -75,7 +82,7 @@ def command(
         if row.state == "finished":
             found = pingpong.read(db, row)
         else:
-            with progress.Bar(in_all=launches) as bar:
+            with progress.Bar(in_all=measured.launches) as bar:
                 found = pingpong.run(LaunchStore(db, row.id, starter, bar), row, settings)
     document = {"id": row.id, "nprocs": ranks, "pairs": found}
     common.answer(program, document, (_lines(found), "", _times(found)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -17,16 +17,22 @@ if TYPE_CHECKING:
     from plumbline.results.twin import Twin
 
 
-@base.command("platform", takes="mpi db json nprocs nodes simulate")
+class Ranks(NamedTuple):
+    """The machine and its ranks."""
+
+    nprocs: int | None
+    nodes: int | None
+    simulate: str | None
+
+
+@base.command("platform", gathers={"ranks": Ranks}, takes="mpi db json nprocs nodes simulate")
 @options.campaign_file
 @click.option("--output", type=options.NewFile(), help="File to write in place of the terminal.")
 @click.option("--fit", help="Instead: fit a machine to the ping-pongs of this campaign.")
 def command(
     program: Program,
     campaign_file: Path | None,
-    nprocs: int | None,
-    nodes: int | None,
-    simulate: str | None,
+    ranks: Ranks,
     output: Path | None,
     fit: str | None,
 ) -> int:
@@ -46,12 +52,11 @@ def command(
     from plumbline.settings import campaign_file as files
 
     if fit is not None:
-        selector = simulation.known(simulate or "ompi")
+        selector = simulation.known(ranks.simulate or "ompi")
         return _fit(program, fit, selector, output)
-    if simulate is None and campaign_file is None:
-        simulate = "ompi"
-    values = {"nprocs": nprocs, "nodes": nodes, "simulate": simulate}
-    given = {name: value for name, value in values.items() if value is not None}
+    if ranks.simulate is None and campaign_file is None:
+        ranks = ranks._replace(simulate="ompi")
+    given = {name: value for name, value in ranks._asdict().items() if value is not None}
     asked = [task.settings for task in files.tasks(campaign_file, given, None)]
     texts = {
         simulation.platform(settings.ranks.simulate, settings.ranks.placement(None))

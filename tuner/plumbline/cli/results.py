@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -18,8 +18,20 @@ if TYPE_CHECKING:
     from plumbline_db.records import Campaign
 
 
+class Shown(NamedTuple):
+    """What is shown of the campaigns."""
+
+    all_rows: bool
+    picture: Path | None
+    explain: bool
+    measure: bool
+
+
 @base.command(
-    "results", takes="db json campaign", told={"campaign": {"unset": "the one started last"}}
+    "results",
+    gathers={"asked": Shown},
+    takes="db json campaign",
+    told={"campaign": {"unset": "the one started last"}},
 )
 @click.argument(
     "campaign_file",
@@ -42,11 +54,8 @@ if TYPE_CHECKING:
 def command(
     program: Program,
     campaign_file: Path | None,
-    all_rows: bool,
+    asked: Shown,
     listing: bool,
-    picture: Path | None,
-    explain: bool,
-    measure: bool,
     campaign: str | None,
 ) -> None:
     """What a campaign found, in short; with --all its violation tables, searches and costs.
@@ -67,11 +76,13 @@ def command(
         return
     from plumbline.results import report
 
-    in_short = not (explain or measure or program.json or picture or all_rows)
+    in_short = not (
+        asked.explain or asked.measure or program.json or asked.picture or asked.all_rows
+    )
     with Database.open(program.database) as db:
         wanted = _wanted(db, campaign_file, campaign)
-        in_tables = (all_rows or len(wanted) > 1) and not (explain or measure)
-        conditions = (program.json or in_tables) and picture is None
+        in_tables = (asked.all_rows or len(wanted) > 1) and not (asked.explain or asked.measure)
+        conditions = (program.json or in_tables) and asked.picture is None
         reports = [report.read(db, campaign, conditions=conditions) for campaign in wanted]
         if campaign is None:
             common.remark(*_in_use(db, wanted))
@@ -80,20 +91,22 @@ def command(
 
             click.echo("\n".join(digest.read(db, reports[0])))
             return
-    if explain or measure:
+    if asked.explain or asked.measure:
         from . import explanations
 
-        explanations.show(program.database, reports, picture, all_rows, measure, program.json)
-    elif program.json and picture is None:
-        common.print_json(report.documents(reports, all_cells=all_rows))
-    elif picture is not None:
-        _draw(program.database, reports, picture)
+        explanations.show(
+            program.database, reports, asked.picture, asked.all_rows, asked.measure, program.json
+        )
+    elif program.json and asked.picture is None:
+        common.print_json(report.documents(reports, all_cells=asked.all_rows))
+    elif asked.picture is not None:
+        _draw(program.database, reports, asked.picture)
     else:
         from plumbline.core import guidelines
 
         from . import tables
 
-        shown = tables.of_all(reports, guidelines.load(), all_rows=all_rows)
+        shown = tables.of_all(reports, guidelines.load(), all_rows=asked.all_rows)
         common.show(*shown, fit=True)
 
 

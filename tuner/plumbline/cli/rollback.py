@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from plumbline_db.errors import PlumblineError, UsageError
@@ -14,6 +12,7 @@ from .base import Program
 
 @base.command(
     "rollback",
+    gathers={"change": applying.Change},
     takes="mpi json",
     also=apply.command.but("unsafe", "no_proof", "campaign"),
 )
@@ -21,12 +20,7 @@ from .base import Program
 @click.option("--name", help="Whose (openmpi, mpich …), where there are several.")
 def command(
     program: Program,
-    user: bool,
-    site: bool,
-    modules: Path | None,
-    store: Path | None,
-    dry_run: bool,
-    force: bool,
+    change: applying.Change,
     everything: bool,
     name: str | None,
 ) -> int:
@@ -40,8 +34,10 @@ def command(
     """
     from plumbline.applied import places, rollback
 
-    scope = applying.scope_of(user, site, modules)
-    root = places.root_of(scope, modules, store) or places.site_root(program.mpi, name)
+    scope = change.scope
+    root = places.root_of(scope, change.modules, change.store) or places.site_root(
+        program.mpi, name
+    )
     names = rollback.names_in(root)
     if names and name is not None:
         if name not in names:
@@ -57,6 +53,6 @@ def command(
     if len(names) > 1:
         raise UsageError(f"several are applied: say --name, one of {', '.join(names)}")
     done = rollback.rollback(
-        scope, root, names[0], everything=everything, force=force, dry_run=dry_run
+        scope, root, names[0], everything=everything, force=change.force, dry_run=change.dry_run
     )
     return applying.show(done, as_json=program.json)

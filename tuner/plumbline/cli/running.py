@@ -36,10 +36,12 @@ class Ran(msgspec.Struct, frozen=True):
 
 class Manner(msgspec.Struct, frozen=True):
     """The way in which launches are made, whatever they measure. `wait_for_quiet`: the machine must
-    be left alone by others; `fresh_launches`: no ranks stay alive between launches."""
+    be left alone by others; `fresh_launches`: no ranks stay alive between launches. `output`: the
+    folder of exported files, where it is not the usual one."""
 
     wait_for_quiet: bool = False
     fresh_launches: bool = False
+    output: Path | None = None
 
 
 def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Report]:
@@ -72,7 +74,6 @@ def run(
     campaign_file: Path | None,
     *,
     new: bool,
-    output: Path | None = None,
     manner: Manner = Manner(),  # noqa: B008 - it is frozen
     **asked: Any,
 ) -> Ran:
@@ -85,7 +86,7 @@ def run(
     given = {name: value for name, value in asked.items() if value is not None}
     tasks = files.tasks(campaign_file, given, program.mpi)
     if len(tasks) == 1:
-        id = _one(tasks[0], new=new, database=database, output=output, manner=manner)
+        id = _one(tasks[0], new=new, database=database, manner=manner)
         return Ran([id], prefixes=[tasks[0].mpi_prefix])
     ids: list[str] = []
     prefixes: list[Path | None] = []
@@ -99,7 +100,7 @@ def run(
     for number, task in enumerate(tasks):
         progress.say(f"{number + 1} of {len(tasks)}: {task.label}")
         try:
-            _one(task, new=new, database=database, output=output, manner=manner, begun=begun)
+            _one(task, new=new, database=database, manner=manner, begun=begun)
             prefixes.append(task.mpi_prefix)
         except PlumblineError as error:
             common.remark(f"{task.label}: {error}")
@@ -108,7 +109,7 @@ def run(
     return Ran(ids, failures, prefixes)
 
 
-def run_again(program: Program, id: str, *, output: Path | None, manner: Manner) -> Ran:
+def run_again(program: Program, id: str, *, manner: Manner) -> Ran:
     """Continues a campaign that is in the database. Raises UsageError where that is not possible
     here."""
     from plumbline.settings import stored
@@ -127,7 +128,7 @@ def run_again(program: Program, id: str, *, output: Path | None, manner: Manner)
         prefix = Path(library.prefix)
     task = Task(stored.settings_of(wanted.settings), prefix)
     database = program.database
-    _one(task, new=False, database=database, output=output, manner=manner, wanted=wanted)
+    _one(task, new=False, database=database, manner=manner, wanted=wanted)
     return Ran([id], prefixes=[prefix])
 
 
@@ -136,13 +137,12 @@ def _one(
     *,
     new: bool,
     database: Path,
-    output: Path | None,
     manner: Manner,
     begun: Callable[[Database, str], None] | None = None,
     wanted: Campaign | None = None,
 ) -> str:
-    """Runs or continues one campaign; returns its id. Of several, each has its own folder in
-    `output`."""
+    """Run or continue one campaign; return its id. Of several, each has its own folder in the
+    output."""
     from plumbline.campaign import export_folder, going_on, loop
     from plumbline.campaign.forecast import Forecast
     from plumbline.launch import launcher_for
@@ -153,6 +153,7 @@ def _one(
     from plumbline_db import command_lines, runs
     from plumbline_db.connection import Database
 
+    output = manner.output
     if manner.wait_for_quiet and task.settings.ranks.place is not None:
         raise UsageError(
             "--wait-for-quiet looks at this host, and these ranks run elsewhere: leave it out"

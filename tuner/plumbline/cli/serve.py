@@ -6,6 +6,7 @@ import contextlib
 import logging
 import signal
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -15,7 +16,16 @@ from .base import Program
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@base.command("serve", takes="db")
+class Address(NamedTuple):
+    """Where clients find the server, and who may ask."""
+
+    host: str
+    port: int
+    names: tuple[str, ...]
+    web_config: Path | None
+
+
+@base.command("serve", gathers={"address": Address}, takes="db")
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option("--port", default=9464, type=options.Count(1, 65535), help="Port to listen on.")
 @click.option(
@@ -45,10 +55,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 )
 def command(
     program: Program,
-    host: str,
-    port: int,
-    names: tuple[str, ...],
-    web_config: Path | None,
+    address: Address,
     textfile: Path | None,
     max_series: int,
     simulated: bool,
@@ -67,9 +74,9 @@ def command(
         return
     from .serving import ServedSite
 
-    site = ServedSite(program.database, host, port, names, web_config, max_series, simulated)
+    site = ServedSite(program.database, *address, max_series, simulated)
     server = site.server(lambda text: click.echo(f"plumbline: {text}", err=True))
-    if web_config is not None:
+    if address.web_config is not None:
         signal.signal(signal.SIGHUP, lambda *_: server.renew())
     with contextlib.suppress(KeyboardInterrupt):
         server.run()

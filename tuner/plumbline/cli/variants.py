@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -21,8 +21,18 @@ KINDS = ("algorithm", "mockup", "naive")
 FIRST, LAUNCHES = 3, 10
 
 
+class Race(NamedTuple):
+    """What is measured with --best."""
+
+    measure: bool
+    sizes: list[int]
+    nprocs: list[int] | None
+    launches: int | None
+
+
 @base.command(
     "variants",
+    gathers={"race": Race},
     takes="mpi json nprocs nodes sizes type op seed simulate",
     several="nprocs",
     context_settings={"default_map": {"sizes": "8,1024,16384,131072"}},
@@ -44,10 +54,7 @@ def command(
     program: Program,
     functions: tuple[str, ...],
     kind: str | None,
-    measure: bool,
-    sizes: list[int],
-    nprocs: list[int] | None,
-    launches: int | None,
+    race: Race,
     markdown: bool,
     **asked: Any,
 ) -> int:
@@ -71,15 +78,15 @@ def command(
 
     from . import variant_tables
 
-    if measure and kind == "naive":
+    if race.measure and kind == "naive":
         raise click.UsageError("--best: naive variants do not race; take another --kind, or none")
-    counts: Sequence[int | None] = nprocs or [None]
+    counts: Sequence[int | None] = race.nprocs or [None]
     settings = [campaign_file.load(None, asked | {"nprocs": count}) for count in counts]
     toolchain = find_toolchain(program.mpi, settings=settings[0])
     known = {variant.function for variant in toolchain.catalogue.variants}
-    if measure or not known.issuperset(functions):  # the probe does not call each of them
+    if race.measure or not known.issuperset(functions):  # the probe does not call each of them
         functions = tuple(common.functions(toolchain.catalogue, functions))
-    if measure and not known.issuperset(functions):
+    if race.measure and not known.issuperset(functions):
         bare = ", ".join(function for function in functions if function not in known)
         raise click.UsageError(f"--best: there are no variants of {bare} to race")
     chosen = [
@@ -87,7 +94,7 @@ def command(
         for variant in toolchain.catalogue.variants
         if (not functions or variant.function in functions) and kind in (None, variant.kind)
     ]
-    if not measure:
+    if not race.measure:
         if program.json:
             common.print_json(chosen)
         elif markdown:
@@ -99,9 +106,11 @@ def command(
     toolchain = msgspec.structs.replace(
         toolchain, catalogue=msgspec.structs.replace(toolchain.catalogue, variants=chosen)
     )
-    common.remark(rounding(dict.fromkeys(wanted, sizes), settings[0].cases.data))
+    common.remark(rounding(dict.fromkeys(wanted, race.sizes), settings[0].cases.data))
     cells = [
-        cell for setting in settings for cell in _best(toolchain, setting, wanted, sizes, launches)
+        cell
+        for setting in settings
+        for cell in _best(toolchain, setting, wanted, race.sizes, race.launches)
     ]
     if program.json:
         common.print_json(cells)
@@ -125,11 +134,10 @@ def _best(
     from plumbline.search.space.candidates import CandidateSpace
     from plumbline.search.space.cells import Target
     from plumbline.settings import starting
-    from plumbline.verify.statistics import exact_ratio, paired_ratio
 
     simulated = settings.ranks.simulate is not None
     data = settings.cases.data
-    candidate_space = CandidateSpace.of(toolchain, settings.ranks.nprocs, unsafe=True)
+    candidate_space = CandidateSpace(toolchain, settings.ranks.nprocs, unsafe=True)
     first = 1 if simulated else FIRST
     finals = launches or (1 if simulated else LAUNCHES)
     fields = {
@@ -151,7 +159,6 @@ def _best(
             fields,
             first=first,
             finals=finals,
-            compare=exact_ratio if simulated else paired_ratio,
         )
     compared = {(cell.function, cell.bytes) for cell in cells}
     for target in fields:

@@ -94,19 +94,12 @@ class Application(
 
     @classmethod
     def profiled(
-        cls,
-        nprocs: int,
-        seconds: float,
-        calls: list[Calls],
-        version: str,
-        command: str = "",
-        started: str = "",
-        library: str = "not known",
+        cls, nprocs: int, seconds: float, calls: list[Calls], version: str, command: str = ""
     ) -> Self:
-        """Of another tool's profile, which is written where all ranks have ended."""
+        """Return what another tool's profile says, which is written where all ranks have ended."""
         words = command.split()
         whole = (nprocs, nprocs, nprocs)
-        return cls(1, version.strip(), words, started, 0, library, *whole, seconds, 0, calls)
+        return cls(1, version.strip(), words, "", 0, "not known", *whole, seconds, 0, calls)
 
     @property
     def collective_seconds(self) -> float:

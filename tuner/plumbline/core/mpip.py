@@ -64,14 +64,14 @@ def read(text: str) -> Application:
             "of all call sites (MPIP without -c)"
         )
     version = facts.get("Version", [""])[0]
-    return Application.profiled(
+    profile = Application.profiled(
         nprocs,
         seconds,
         calls,
         version=f"mpiP {version}",
         command=facts.get("Command", [""])[0],
-        started=facts.get("Start time", [""])[0],
     )
+    return msgspec.structs.replace(profile, started=facts.get("Start time", [""])[0])
 
 
 def _row(

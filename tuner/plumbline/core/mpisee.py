@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from plumbline.core.application import Application, Calls
 from plumbline.core.forms import is_form
 from plumbline.core.plan import IN_BLOCKS, REDUCTIONS
@@ -30,12 +32,15 @@ def application(seen: Seen) -> Application:
     if not any(call.bytes for call in calls):
         raise UsageError("the profile of mpisee has no collective with a size")
     facts = seen.facts
-    return Application.profiled(
+    profile = Application.profiled(
         nprocs,
         max(seen.seconds, default=0.0),
         calls,
         version=f"mpisee {facts.get('mpisee version', '')}",
         command=facts.get("Run command", ""),
+    )
+    return msgspec.structs.replace(
+        profile,
         started=facts.get("Profile date", "").strip(),
         library=facts.get("MPI Library", "not known"),
     )

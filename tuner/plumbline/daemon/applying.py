@@ -127,7 +127,7 @@ def confirm(work: Work, number: int, row: Retuning) -> Retuning:
         return ended(work, number, row, "rolled back", detail)
     gained = [f"{cell.named}: {recheck.interval(found[cell])}" for cell in before if cell in found]
     detail = "; ".join(gained) + " of what was learnt"
-    return ended(work, number, row, "kept", detail, alarm_state="removed")
+    return ended(work, number, row, "kept", detail)
 
 
 def ignored(applying: Applying, toolchain: Toolchain, database: Path) -> list[str]:
@@ -173,12 +173,11 @@ def ended(
     row: Retuning,
     state: RetuningState,
     detail: str,
-    *,
     said: str = "",
-    alarm_state: AlarmState = "stays",
 ) -> Retuning:
-    """With the alarms that opened it, of which the same is `said`, or something else; their cells
-    are learnt anew."""
+    """End a retuning and the alarms that opened it, of which the same is `said`, or something else;
+    their cells are learnt anew."""
+    alarm_state: AlarmState = "removed" if state == "kept" else "stays"
     row = msgspec.structs.replace(row, state=state, ended=work.now(), detail=detail)
     db, id = work.db, work.campaign.id
     known = {cell_of(one): one for one in watching.cells(db, id)}

@@ -56,7 +56,6 @@ def chosen(work: Work) -> Chosen:
     db, id = work.db, work.campaign.id
     stages = verdicts.stages(db, id)
     table = verdicts.get(db, id, stages[-1]) if stages else []
-    canary = work.configuration.canary
     sizes = work.here.sizes(work.settings)
     source = work.in_force.source(work.campaign)
     return cells.choose(
@@ -65,8 +64,7 @@ def chosen(work: Work) -> Chosen:
         work.settings.weights(sizes) or {},
         sizes,
         work.here.toolchain.catalogue.variants,
-        most=canary.cells,
-        references=canary.references,
+        work.configuration.canary,
     )
 
 
@@ -204,8 +202,17 @@ def _judged(work: Work, number: int, canary: Canary, choice: Chosen, measured: M
                 alarms.raised(
                     db,
                     CellAlarm(
-                        *(id, cell.function, cell.variant, cell.bytes, alarm.direction, now),
-                        *(number, alarm.canaries, alarm.ratio, alarm.ratio, now),
+                        campaign=id,
+                        function=cell.function,
+                        variant=cell.variant,
+                        bytes=cell.bytes,
+                        direction=alarm.direction,
+                        found=now,
+                        canary=number,
+                        canaries=alarm.canaries,
+                        ratio=alarm.ratio,
+                        largest=alarm.ratio,
+                        seen=now,
                     ),
                 )
         elif told.outcome == "busy" and _busy_for_long(work, number, now):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 
 from plumbline.core.plan import PlanCase
+from plumbline.daemon.configuration import CanaryTable
 from plumbline.search.outcome import deciding
 from plumbline.search.space.cells import Target
 from plumbline.watch.state import CellState
@@ -67,13 +68,11 @@ def choose(
     weights: Mapping[tuple[str, int], float],
     sizes: Mapping[str, Sequence[int]],
     variants: Sequence[Variant],
-    *,
-    most: int,
-    references: int,
+    asked: CanaryTable,
 ) -> Chosen:
-    """At most `most` cells that matter, and so many `references`. `table`: the last verdicts;
-    `weights`: shares of an application's time, by function and bytes; `sizes`: those that are
-    measured, by function."""
+    """Return as many cells that matter, and references, as are asked for at most. `table`: the
+    last verdicts; `weights`: shares of an application's time, by function and bytes; `sizes`: those
+    that are measured, by function."""
     wanted: dict[Cell, Role] = {}
     ranked: list[tuple[Role, Iterable[Cell]]] = [
         ("winner", _of_winners(winners, sizes)),
@@ -83,9 +82,9 @@ def choose(
     ]
     for role, found in ranked:
         for cell in found:
-            if len(wanted) < most:
+            if len(wanted) < asked.cells:
                 wanted.setdefault(cell, role)
-    for cell in _references(variants, sizes, references):
+    for cell in _references(variants, sizes, asked.references):
         wanted.setdefault(cell, "reference")
     return Chosen(wanted)
 

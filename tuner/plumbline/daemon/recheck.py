@@ -94,8 +94,17 @@ def _slower_too(
         return None
     now = work.now()
     return CellAlarm(
-        *(work.campaign.id, cell.function, cell.variant, cell.bytes, "slower", now),
-        *(because[0].canary, 0, found.ratio, found.ratio, now),
+        campaign=work.campaign.id,
+        function=cell.function,
+        variant=cell.variant,
+        bytes=cell.bytes,
+        direction="slower",
+        found=now,
+        canary=because[0].canary,
+        canaries=0,
+        ratio=found.ratio,
+        largest=found.ratio,
+        seen=now,
         state="confirmed",
         detail=f"in {found.n} launches {interval(found)} of what was learnt, beside an alarm at "
         f"{because[0].bytes} B",

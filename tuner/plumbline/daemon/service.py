@@ -62,13 +62,12 @@ class Service:
         *,
         clock: Clock = utc_now,
         find: Finder = find_installed,
-        notifier: Notifier | None = None,
     ) -> None:
         self._database = database
         self._file = file
         self._say = say
         self._clock = clock
-        self._notifier = notifier or Notifier()
+        self._notifier = Notifier()
         self._beat = time.monotonic()
         found = configuration_file.read(file)
         self._watcher = Watcher(found, clock, find, self._alive)

@@ -193,21 +193,19 @@ def _finding(
 def described_messages(
     traffic: Traffic,
     messages: Indices,
-    *,
-    category: Category,
     function: str,
-    comm: int,
+    *,
     instances: int,
     remarks: tuple[str, ...],
 ) -> HandMade:
-    """A finding of messages that are no instances."""
+    """Return a neighbourhood: a finding of messages of one communicator that are no instances."""
     group = tuple(np.unique(traffic.source[messages]).tolist())
     sizes = np.sort(traffic.bytes[messages]).tolist()
     called = _in_calls(traffic, messages) / max(1, len(group))
     return HandMade(
-        category=category,
+        category="neighbourhood",
         function=function,
-        communicator=name_of(traffic.recording, comm),
+        communicator=name_of(traffic.recording, int(traffic.comm[messages[0]])),
         nprocs=traffic.recording.nprocs,
         groups=(described(group),),
         group_size=len(group),

@@ -67,9 +67,7 @@ def _neighbourhood(traffic: Traffic, messages: Indices) -> HandMade | None:
     return described_messages(
         traffic,
         messages,
-        category="neighbourhood",
-        function=name + ("v" if (sizes != sizes[0]).any() else ""),
-        comm=comm,
+        name + ("v" if (sizes != sizes[0]).any() else ""),
         instances=times,
         remarks=(
             f"each rank has {_range(degrees.values())} neighbours, always the same: "

@@ -9,7 +9,7 @@ import msgspec
 
 from plumbline.detect.read import ABOUT, About
 from plumbline.detect.record_file import SUFFIX
-from plumbline.results.profiling import library_of, recorded_run
+from plumbline.results.profiling import library_of, recorded_run, usual_environment
 from plumbline.system import paths, version
 from plumbline_db import scratch
 from plumbline_db.errors import UsageError
@@ -36,7 +36,8 @@ def record(
         "PLUMBLINE_RECORD_BYTES": str(limit_bytes),
     }
     with scratch.folder(folder.absolute()) as own:
-        run = recorded_run(command, family, installation, recorder, variables, own)
+        environment = usual_environment(family, installation)
+        run = recorded_run(command, installation, recorder, variables, own, environment)
     run.require(any(folder.glob(f"rank-*{SUFFIX}")))
     about = About(1, version.PLUMBLINE, list(command), run.started, run.status)
     with scratch.replacing(folder / ABOUT) as path:

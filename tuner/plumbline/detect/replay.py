@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -17,6 +17,7 @@ from plumbline.detect.known_costs import Winners, call_of
 from plumbline.detect.patterns import HandPattern
 from plumbline.detect.predicted import saving, volume
 from plumbline.detect.savings import Call, SavedInRun, SizeSaving
+from plumbline.libraries.space import Space
 from plumbline.measure import settling, unkept
 from plumbline.measure.experiment import Arm, take_turns
 from plumbline.measure.launches import LaunchStore
@@ -68,17 +69,13 @@ class Replayed(msgspec.Struct, frozen=True):
 def replayed(
     store: LaunchStore,
     found: Sequence[HandMade],
-    nprocs: int,
     winners: Winners,
-    *,
+    space: Space,
     launches: int = LAUNCHES,
-    seed: int = 1,
-    knobs: str = "communicator",
-    hot: Mapping[str, str] = {},
 ) -> Replayed:
-    """`launches` launches of `nprocs` ranks. `hot`: variables under which winners can be switched.
+    """Replay findings in `launches` launches; `space` says how winners can be switched in them.
     Raises PlumblineError where launches fail and no case is to blame."""
-    simulated = store.starter.family.simulates
+    simulated, nprocs = store.starter.family.simulates, store.starter.placement.nprocs
     replays = [
         _Replay(
             number,
@@ -92,9 +89,9 @@ def replayed(
     ]
     if not replays:
         return Replayed(list(found), [])
-    plan = settling.until_settled(_plan(replays, seed, knobs), simulated=simulated)
+    plan = settling.until_settled(_plan(replays, space.switch), simulated=simulated)
     any_tuned = any(each.calls.tuned is not None for each in replays)
-    arm = Arm(SUITE, plan, hot if any_tuned else {})
+    arm = Arm(SUITE, plan, space.hot_environment if any_tuned else {})
     take_turns(store, [arm], launches)
     seconds, wrong = _measured(unkept.records(store, SUITE))
     compare = exact_ratio if simulated else paired_ratio
@@ -133,12 +130,12 @@ def _calls(finding: HandMade) -> int:
     return max(_FEWEST_CALLS, min(finding.instances, _MOST_CALLS, round(_BLOCK_SECONDS / seconds)))
 
 
-def _plan(replays: Sequence[_Replay], seed: int, knobs: str) -> Plan:
+def _plan(replays: Sequence[_Replay], knobs: str) -> Plan:
     patterns = {each.calls.by_hand.variant: played(each.pattern) for each in replays}
     cases = [case for each in replays for trio in (each.calls, each.in_run) for case in trio.cases]
     return Plan(
         "replay",
-        seed,
+        1,
         tuple(dict.fromkeys(cases)),
         blocks=_BLOCKS,
         knobs=knobs,

@@ -12,7 +12,6 @@ from plumbline.detect import replay, simgrid_trace
 from plumbline.detect.analysis import Analysed
 from plumbline.detect.findings import HandMade
 from plumbline.detect.instances import Instance
-from plumbline.detect.recording import Recording
 from plumbline.detect.savings import MoreRanks, SimulatedSaving
 from plumbline.detect.shapes import on, shape_of
 from plumbline.detect.simgrid_trace import Instead
@@ -20,6 +19,7 @@ from plumbline.detect.traffic import Traffic
 from plumbline.launch.simulated import Simulated
 from plumbline.launch.simulation import Simulation
 from plumbline.libraries import Installation
+from plumbline.libraries.space import Space
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
@@ -60,13 +60,12 @@ class Replayer:
         self,
         machine: Simulated,
         installation: Installation,
-        recording: Recording,
         traffic: Traffic,
         placement: Placement,
         folder: Path,
     ) -> None:
         self._machine, self._installation, self._placement = machine, installation, placement
-        self._recording, self._traffic, self._folder = recording, traffic, folder
+        self._traffic, self._folder = traffic, folder
         self._count = 0
 
     @classmethod
@@ -77,7 +76,7 @@ class Replayer:
         ranks, machine = settings.ranks, Simulated(_machine(settings))
         placement = Placement(nodes=ranks.node_count, ppn=ranks.ppn)
         installation = toolchain.installation
-        return cls(machine, installation, traffic.recording, traffic, placement, folder)
+        return cls(machine, installation, traffic, placement, folder)
 
     def replay(self, folded: Sequence[Folded] = ()) -> SimulatedRun:
         """With the collectives of these findings in place of their messages. Raises PlumblineError
@@ -89,7 +88,9 @@ class Replayer:
         """`how` errors name it; `nprocs`: as of simgrid_trace.write."""
         folder = self._folder / f"run-{self._count}"
         self._count += 1
-        written = simgrid_trace.write(self._recording, folder, instead=instead, nprocs=nprocs)
+        written = simgrid_trace.write(
+            self._traffic.recording, folder, instead=instead, nprocs=nprocs
+        )
         command = self._machine.command(
             self._installation,
             ["-replay", str(written.path)],
@@ -158,8 +159,7 @@ def simulate(replayer: Replayer, folded: Sequence[Folded], library: str) -> list
         else msgspec.structs.replace(
             finding,
             simulated=SimulatedSaving(
-                *(library, recorded, alone.get(id(finding)), together),
-                why=why.get(id(finding), ""),
+                library, recorded, alone.get(id(finding)), together, why.get(id(finding), "")
             ),
         )
         for finding, _ in folded
@@ -177,8 +177,10 @@ def _together(
         return None
 
 
-def more_ranks(store: LaunchStore, found: Sequence[HandMade], nprocs: int) -> list[HandMade]:
-    """The same, those whose messages go a known way with what one call takes on `nprocs` ranks."""
+def more_ranks(store: LaunchStore, found: Sequence[HandMade], space: Space) -> list[HandMade]:
+    """Return the same; those whose messages go a known way with what one call takes on the ranks
+    that the store starts."""
+    nprocs = store.starter.placement.nprocs
     larger: dict[int, HandMade] = {}
     names: dict[int, str] = {}
     for number, finding in enumerate(found):
@@ -191,7 +193,7 @@ def more_ranks(store: LaunchStore, found: Sequence[HandMade], nprocs: int) -> li
             )
     if not larger:
         return list(found)
-    answer = replay.replayed(store, list(larger.values()), nprocs, {}, launches=1)
+    answer = replay.replayed(store, list(larger.values()), {}, space, launches=1)
     measured = dict(zip(larger, answer.findings, strict=True))
     return [
         finding if number not in measured else _with(finding, measured[number], names[number])

@@ -13,6 +13,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.explain.basis import SUITE
@@ -58,11 +60,13 @@ def observe(
 ) -> None:
     """Launches what tells the defaults of these cells."""
     for target, trials in searched.items():
-        default = _launched(family, store, settings, target, 0, {}, hot)
+        plan = _plan(settings, target, {})
+        default = _launched(family, store, suite(target, 0), plan, hot)
         if default is None:
             return  # it counts nothing here
         for position, trial in enumerate(to_try(trials), 1):
-            found = _launched(family, store, settings, target, position, trial.knobs, hot)
+            plan = _plan(settings, target, trial.knobs)
+            found = _launched(family, store, suite(target, position), plan, hot)
             if found is not None and same(found, default):
                 break
 
@@ -114,24 +118,15 @@ def agreed(family: CountsMessages, texts: Iterable[str]) -> Matrix | None:
     return None
 
 
-def _launched(
-    family: CountsMessages,
-    store: LaunchStore,
-    settings: Settings,
-    target: Target,
-    position: int,
-    knobs: Mapping[str, str],
-    hot: Mapping[str, str],
-) -> Matrix | None:
-    own = suite(target, position)
+def _plan(settings: Settings, target: Target, knobs: Mapping[str, str]) -> Plan:
     case = PlanCase(
         target.function,
         target.bytes,
         configuration=Configuration.of(knobs),
         plain_duplicate=not knobs,
     )
-    plan = Plan(
-        name=own.name,
+    return Plan(
+        name=SUITE.name,
         seed=settings.sampling.seed,
         cases=(case,),
         data=settings.cases.data,
@@ -141,6 +136,12 @@ def _launched(
         rewarm=0,
         sync="none",
     )
+
+
+def _launched(
+    family: CountsMessages, store: LaunchStore, own: Suite, plan: Plan, hot: Mapping[str, str]
+) -> Matrix | None:
+    plan = msgspec.structs.replace(plan, name=own.name)
     texts: list[str] = []
     for sequence in range(TRIES):
         run = store.launch(own, sequence, plan, dict(hot) | family.counting).run

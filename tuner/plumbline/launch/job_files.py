@@ -47,7 +47,6 @@ plumbline_over() {{
     while kill -0 $$ && ! plumbline_over && touch {folder}/alive; do read -r -t {beat} -u 9; done
 ) &
 plumbline_beat=$!
-{setup}
 {preamble}
 cd {folder} || exit 1
 {{ env -0 | cut -zd= -f1 && echo; }} >environment.part && sync environment.part &&
@@ -106,7 +105,6 @@ def job_script(
     attempt: int,
     words: Sequence[str],
     variables: Mapping[str, str],
-    setup: str,
     preamble: Sequence[str],
     timeout_seconds: float,
 ) -> str:
@@ -118,7 +116,6 @@ def job_script(
         folder=shlex.quote(str(folder)),
         attempt=attempt,
         beat=BEAT_SECONDS,
-        setup=setup.rstrip("\n"),
         preamble="\n".join(preamble),
         variables="\n".join(
             f"export {name}={shlex.quote(value)}" for name, value in sorted(variables.items())

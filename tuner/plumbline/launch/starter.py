@@ -37,6 +37,25 @@ PRELOAD = "LD_PRELOAD"
 _MOST_OF_A_REASON = 300  # characters; damaged records may hold anything
 
 
+class Programs(msgspec.Struct, frozen=True):
+    """What launches are made with."""
+
+    family: Family
+    installation: Installation
+    launcher: Launcher
+    probe: Path
+
+
+class _Written(msgspec.Struct, frozen=True):
+    """What a launch has left: its `records`, `whole` where it has written them to the end, and what
+    is `bad` about them; for so long it had been silent."""
+
+    records: list[ProbeRecord] = []
+    whole: bool = False
+    bad: ndjson.BadRecordsError | None = None
+    silent_seconds: float = 0.0
+
+
 class Starter:
     """Starts the probe under one library and launcher; keeps nothing. Raises PlumblineError when
     the ranks are not where they were asked to be."""
@@ -48,11 +67,8 @@ class Starter:
 
     def __init__(
         self,
+        programs: Programs,
         *,
-        family: Family,
-        installation: Installation,
-        launcher: Launcher,
-        probe: Path,
         placement: Placement,
         timeout_seconds: float,
         fixed: Mapping[str, str] | None = None,
@@ -60,16 +76,16 @@ class Starter:
     ) -> None:
         """`fixed`: variables that are in force in every launch; `preloaded`: what every launch
         preloads of the user's. Exported files put ours before it."""
-        self.family = family
+        self.family = programs.family
         self.placement = placement
         self._fixed = dict(fixed or {})
         if preloaded:
             self._fixed[PRELOAD] = ":".join(preloaded)
-        self._installation = installation
-        self._launcher = launcher
+        self._installation = programs.installation
+        self._launcher = launcher = programs.launcher
         if isinstance(launcher, Queue):
             self._queue = launcher
-        self._probe = probe
+        self._probe = programs.probe
         self._timeout_seconds = timeout_seconds
         self._choice: dict[str, str] = {}
 
@@ -311,22 +327,9 @@ class Starter:
         key: tuple[str, str, int],
         text: str,
     ) -> tuple[Run, Sequence[ProbeRecord]]:
-        record_file = job.folder / RECORDS
-        whole = record_file.is_file()
-        part = record_file.with_name(record_file.name + ".part")
-        silent_seconds = (
-            time.time() - part.stat().st_mtime - done.ended_seconds_ago if part.is_file() else 0.0
-        )
-        records: list[ProbeRecord] = []
-        bad: ndjson.BadRecordsError | None = None
-        if whole or part.is_file():
-            try:
-                file = record_file if whole else part
-                seconds = self._seconds_of(done)
-                records = ndjson.decode(file, partial=not whole, plan=text, seconds=seconds)
-            except ndjson.BadRecordsError as error:
-                records, bad = error.records, error
-        failure = self._failure(done, whole, records, silent_seconds, bad, text)
+        written = self._written(job, done, text)
+        records = written.records
+        failure = self._failure(done, written, text)
         self._require_place(job, records)
         footer = next((record for record in records if isinstance(record, Footer)), None)
         campaign, suite, sequence = key
@@ -345,6 +348,22 @@ class Starter:
             timed_seconds=footer.timed_ns / 1e9 if footer else 0.0,
         )
         return run, records
+
+    def _written(self, job: Job, done: process.Finished, text: str) -> _Written:
+        record_file = job.folder / RECORDS
+        whole = record_file.is_file()
+        part = record_file.with_name(record_file.name + ".part")
+        if not (whole or part.is_file()):
+            return _Written()
+        silent_seconds = (
+            time.time() - part.stat().st_mtime - done.ended_seconds_ago if part.is_file() else 0.0
+        )
+        file, seconds = record_file if whole else part, self._seconds_of(done)
+        try:
+            records = ndjson.decode(file, partial=not whole, plan=text, seconds=seconds)
+        except ndjson.BadRecordsError as error:
+            return _Written(error.records, whole, error, silent_seconds)
+        return _Written(records, whole, None, silent_seconds)
 
     def _seconds_of(self, done: process.Finished) -> float:
         """What its times cannot exceed: simulated ones go by another clock, and a node's clock may
@@ -367,20 +386,13 @@ class Starter:
                 "this library and this machine can do (nodes, bind, map_by, the table hosts)"
             )
 
-    def _failure(
-        self,
-        done: process.Finished,
-        whole: bool,
-        records: Sequence[ProbeRecord],
-        silent_seconds: float,
-        bad: ndjson.BadRecordsError | None,
-        text: str,
-    ) -> Failure | None:
-        """Why a launch counts as failed; None when it does not. One that still wrote records when
-        its time was up has too long a plan, and no case is to blame. Whose records are `bad` may
+    def _failure(self, done: process.Finished, written: _Written, text: str) -> Failure | None:
+        """Return why a launch counts as failed; None when it does not. One that still wrote records
+        when its time was up has too long a plan, and no case is to blame. Whose records are bad may
         have been corrupted by what was under way."""
+        records, bad = written.records, written.bad
         complaint = self.family.complaint(done.stderr) or self.family.complaint(done.stdout)
-        if done.timed_out and records and silent_seconds < self._timeout_seconds / 4:
+        if done.timed_out and records and written.silent_seconds < self._timeout_seconds / 4:
             return Failure(
                 "too long",
                 f"not at its end after {self._timeout_seconds:g} s, but going on: raise "
@@ -393,7 +405,7 @@ class Starter:
         elif bad:
             where = f"bad records, line {bad.line}: {bad.what[:_MOST_OF_A_REASON]}"
             failure = Failure("bad records", where)
-        elif not whole:
+        elif not written.whole:
             failure = Failure("no records", "no records")
         elif complaint:
             return Failure("not in force", f"the library did not take a setting: {complaint}")

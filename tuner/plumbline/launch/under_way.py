@@ -78,8 +78,7 @@ class UnderWay:
             attempt=attempt,
             words=self._words_of(attempt),
             variables=self._variables,
-            setup=self._table.setup,
-            preamble=self._queue.preamble,
+            preamble=[self._table.setup.rstrip("\n"), *self._queue.preamble],
             timeout_seconds=self.job.timeout_seconds,
         )
 

@@ -50,9 +50,8 @@ def plan(settings: PingPongSettings) -> Plan:
 def begin(db: Database, toolchain: Toolchain, settings: PingPongSettings, *, new: bool) -> Campaign:
     """The row that the launches of these settings belong to."""
     text = msgspec.json.encode(settings).decode()
-    return identity.enter(
-        db, toolchain, text, here(settings.nprocs, processing_units()), new=new, mark="pp"
-    )
+    asked = identity.Identity(text, here(settings.nprocs, processing_units()), "pp")
+    return identity.enter(db, toolchain, asked, new=new)
 
 
 def run(store: LaunchStore, campaign: Campaign, settings: PingPongSettings) -> list[PairLatencies]:

@@ -25,7 +25,8 @@ def store_for(
     starter.keep_apart(None)
     settings = msgspec.json.encode({"command": command}).decode()
     with Database.in_memory() as db:
-        row = identity.enter(db, toolchain, settings, starter.placement, new=True, mark="u")
+        asked = identity.Identity(settings, starter.placement, "u")
+        row = identity.enter(db, toolchain, asked, new=True)
         yield LaunchStore(db, row.id, starter, progress)
 
 

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from plumbline.core.configuration import Configuration
-from plumbline.libraries import Knob
-from plumbline.libraries.space import Setting, Space
+from plumbline.libraries.space import Setting
 from plumbline.overlap import benches
-from plumbline.search.process import is_read, refuse_without_core, values_of
+from plumbline.search.process import Settable, values_of
 from plumbline_db.errors import UsageError
 
 
 def values(
-    space: Space,
-    installed: Mapping[str, Knob],
+    settable: Settable,
     names: Sequence[str],
     *,
     nodes: int,
     named: Collection[str] | None = None,
-    fixed: Collection[str] = (),
-    spare_cores: bool,
 ) -> tuple[list[Configuration], list[str]]:
-    """What is tried for the benchmarks `names`: of settings that the installed library has, and
-    reads as it is, or of those that are `named`. Then the knobs that are left out because no core
-    is free. Raises UsageError for a name that no setting has, or whose setting needs a spare core,
-    or that is `fixed` already."""
+    """Return what is tried for the benchmarks `names`: settings that the installed library has, and
+    reads as it is, or those that are `named`. Then the knobs that are left out because no core is
+    free. Raises UsageError for a name that no setting has, or whose setting needs a spare core, or
+    that is fixed already."""
+    space, installed, fixed = settable.space, settable.installed, settable.fixed
     unknown = sorted(set(named or ()) - {setting.knob for setting in space.setting})
     if unknown:
         raise UsageError(
@@ -38,7 +35,7 @@ def values(
     taken = sorted(set(named or ()) & set(fixed))
     if taken:
         raise UsageError(f"settings: {', '.join(taken)}: in force in every launch by `environment`")
-    refuse_without_core(space, named or (), spare_cores=spare_cores)
+    settable.require_core(named or ())
     found: dict[Configuration, None] = {}
     left_out = []
     for setting in space.setting:
@@ -48,9 +45,9 @@ def values(
             or not _wanted(setting, names, nodes, named)
         ):
             continue
-        if named is None and not is_read(space, installed, setting):
+        if named is None and not settable.is_read(setting):
             continue
-        if setting.needs_spare_core and not spare_cores:
+        if setting.needs_spare_core and not settable.spare_cores:
             left_out.append(setting.knob)
             continue
         found |= dict.fromkeys(values_of(installed, setting))

@@ -72,7 +72,7 @@ def _map(bench: str, lines: Sequence[CellDifference], *, times: bool) -> dict[st
     words = ["slowdowns A / B, in the colours of times"] if bench == LOAD and not times else []
     words += [f"median of {ranks} ranks"] if ranks > 1 else []
     heading = {"text": bench, "subtitle": words, "fontSize": 13, "subtitleFontSize": 11}
-    return heatmap.drawn(heading, bench, spots, {}, _SIDE, crosses=True)
+    return {"title": heading} | heatmap.drawn(bench, spots, _SIDE, crosses=True)
 
 
 def _spot(line: CellDifference, *, times: bool) -> Spot:

@@ -91,21 +91,21 @@ def of(
 ) -> dict[str, Any]:
     """The map of a benchmark, `side` pixels wide; with `dots` in measured cells."""
     line = {} if bench == LOAD else {size: 1e6 * line for size, line in lines(cells).items()}
-    return drawn(title(bench, cells), bench, spots(cells), line, side, dots=dots)
+    drawing = drawn(bench, spots(cells), side, line=line, dots=dots)
+    return {"title": title(bench, cells)} | drawing
 
 
 def drawn(
-    heading: Mapping[str, Any],
     bench: str,
     every: Sequence[Spot],
-    line: Mapping[int, float],
     side: int,
     *,
+    line: Mapping[int, float] | None = None,
     dots: bool = False,
     crosses: bool = False,
 ) -> dict[str, Any]:
-    """A map of spots of any colour. `line`: microseconds by size. `crosses`: where there is no
-    cell."""
+    """Return a map of spots of any colour, without a title. `line`: microseconds by size.
+    `crosses`: where there is no cell."""
     places = _places(sorted({spot.bytes for spot in every}))
     across = _spans(list(places.values()))
     levels = sorted({spot.up for spot in every})
@@ -138,7 +138,7 @@ def drawn(
             (size, middles[work]) for size in across for work in up if (size, work) not in there
         ]
         layers.append(_points(points, encoding, {"size": 25, "shape": CROSS, "color": GREY}))
-    return {"title": dict(heading), "width": side, "height": side, "layer": layers}
+    return {"width": side, "height": side, "layer": layers}
 
 
 def _points(

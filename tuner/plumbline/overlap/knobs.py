@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import Starter
-from plumbline.search.process import refuse_without_core
+from plumbline.search.process import Settable
 from plumbline.settings import Settings
-from plumbline.settings.starting import spare_cores
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.probe_records import ConfigRecord
@@ -28,7 +27,7 @@ def given(toolchain: Toolchain, words: Sequence[str], where: Settings) -> Config
         for knob, need in toolchain.space.with_needs(name, value).items():
             if found.setdefault(knob, need) != need:
                 raise UsageError(f"--knob: {knob} cannot be {found[knob]} and {need}")
-    refuse_without_core(toolchain.space, found, spare_cores=spare_cores(toolchain, where))
+    Settable.of(toolchain, where).require_core(found)
     return Configuration.of(found)
 
 

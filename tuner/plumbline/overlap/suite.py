@@ -152,7 +152,7 @@ def begin(
     `place`: what else says where its ranks are."""
     text = msgspec.json.encode(settings).decode()
     where = placement or here(settings.nprocs, processing_units())
-    return identity.enter(db, toolchain, text, where, new=new, mark="ov", more=place)
+    return identity.enter(db, toolchain, identity.Identity(text, where, "ov", place), new=new)
 
 
 def run(

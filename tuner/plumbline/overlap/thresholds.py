@@ -64,7 +64,7 @@ def begin(
 ) -> Campaign:
     """The row that the launches of these settings belong to."""
     text = msgspec.json.encode(settings).decode()
-    return identity.enter(db, toolchain, text, placement, new=new, mark="et")
+    return identity.enter(db, toolchain, identity.Identity(text, placement, "et"), new=new)
 
 
 def first(settings: ThresholdSettings) -> Plan:

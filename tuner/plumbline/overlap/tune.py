@@ -25,9 +25,9 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import candidates, delivered, sides
 from plumbline.overlap.sides import OverlapGrid
 from plumbline.search.outcome import label
+from plumbline.search.process import Settable
 from plumbline.search.settings_race import SettingsRace
 from plumbline.settings import Settings, identity, stored
-from plumbline.settings.starting import spare_cores
 from plumbline.settings.toolchain import Toolchain
 from plumbline.verify.index import Side
 from plumbline.verify.statistics import Comparison
@@ -68,19 +68,10 @@ def tried(
     """The values of a search, and the knobs that need a core that is not there. Raises UsageError
     for settings that cannot be tried."""
     return candidates.values(
-        toolchain.space,
-        toolchain.knobs,
+        Settable.of(toolchain, settings),
         asked.benches,
         nodes=settings.ranks.node_count,
         named=settings.search.named_settings,
-        fixed=[
-            knob
-            for knob in toolchain.knobs
-            if not settings.fixed.environment.keys().isdisjoint(
-                toolchain.family.in_environment({knob: ""})
-            )
-        ],
-        spare_cores=spare_cores(toolchain, settings),
     )
 
 
@@ -94,18 +85,15 @@ def begin(
         for setting in toolchain.space.setting
         if setting.overlap and (installed := toolchain.knobs.get(setting.knob)) and installed.source
     ]
-    return identity.enter(
-        db,
-        toolchain,
+    overlap = toolchain.guidelines.overlap
+    made = identity.Identity(
         text_of(asked, settings),
         settings.ranks.placement(toolchain.launcher.processing_units()),
-        new=new,
-        mark="ot",
+        "ot",
+        [*site, f"work_us={overlap.work_us}"] if overlap else site,
         left_out=set(settings.fixed.environment),
-        more=[*site, f"work_us={toolchain.guidelines.overlap.work_us}"]
-        if toolchain.guidelines.overlap
-        else site,
     )
+    return identity.enter(db, toolchain, made, new=new)
 
 
 class Objective(SettingsRace[Side]):
@@ -161,12 +149,12 @@ class Loop:
         self,
         store: LaunchStore,
         toolchain: Toolchain,
-        campaign: Campaign,
         asked: Asked,
         settings: Settings,
         folder: Path,
     ) -> None:
-        self._store, self._toolchain, self._campaign = store, toolchain, campaign
+        self._store, self._toolchain = store, toolchain
+        self._campaign = campaign = campaigns.get(store.db, store.campaign)
         self._asked, self._settings = asked, settings
         self._guidelines = toolchain.guidelines
         self._files = Files(store, toolchain, campaign, folder, {}, {}, unsafe=False, site_rules="")
@@ -200,7 +188,7 @@ class Loop:
             own = Suite("before")
             first = plan(self._grid.cells(), settings.sampling.seed)
             take_turns(store, [Arm(own, first)], settings.sampling.launches)
-            self._before = decide(store, self._grid, self._guidelines, settings, "before", own, {})
+            self._before = self._decide("before", own, {})
             self._after = self._before
             verdicts.put(store.db, store.campaign, "before", self._before)
             return
@@ -266,9 +254,7 @@ class Loop:
             return self._dropped(winner, f"slower: {where}")
         if found is None or found.high is None or found.high >= 1:
             return self._dropped(winner, "no gain is left with the exported files")
-        after = decide(
-            store, self._grid, self._guidelines, settings, "after", _CONFIRM, environment
-        )
+        after = self._decide("after", _CONFIRM, environment)
         left = {named(verdict) for verdict in after if verdict.verdict != "holds"}
         kept = msgspec.structs.replace(
             winner,
@@ -289,8 +275,8 @@ class Loop:
         ratios: dict[Side, list[float]] = {}
         for look in looks(design):
             suite = look.suite(_CONFIRM.part("pairs")) if look.number else _CONFIRM
-            seed = settings.sampling.seed + look.before
-            fresh = self._turns(objective, suite, look.launches, environment, seed)
+            arm = Arm(suite, look.plan(objective.plan(AS_IT_IS)), environment)
+            fresh = self._turns(objective, arm, look.launches)
             ratios = {
                 side: ratios.get(side, []) + logs
                 for side, logs in fresh.items()
@@ -305,17 +291,8 @@ class Loop:
             store.progress.step("overlap: the gain is not clear yet, more launches")
         return found, ratios
 
-    def _turns(
-        self,
-        objective: Objective,
-        suite: Suite,
-        count: int,
-        environment: Mapping[str, str],
-        seed: int,
-        of: Plan | None = None,
-    ) -> dict[Side, list[float]]:
-        full = msgspec.structs.replace(of or objective.plan(AS_IT_IS), seed=seed)
-        arm = Arm(suite, full, environment)
+    def _turns(self, objective: Objective, arm: Arm, count: int) -> dict[Side, list[float]]:
+        suite = arm.suite
         take_turns(self._store, [arm, arm.beside()], count)
         ours, theirs = (
             {side: list(by_launch.values()) for side, by_launch in seconds.items()}
@@ -334,11 +311,42 @@ class Loop:
         """What is slower in fresh launches too: cells of one launch share its luck."""
         self._store.progress.step("overlap: perhaps slower; measuring again")
         settings = self._settings
-        cells = plan(self._grid.cells(harm), settings.sampling.seed)
         seed = settings.sampling.seed + settings.sampling.launches_max
-        again, launches = _CONFIRM.part("again"), settings.sampling.of_few_cells
-        fresh = self._turns(objective, again, launches, environment, seed, cells)
+        arm = Arm(_CONFIRM.part("again"), plan(self._grid.cells(harm), seed), environment)
+        fresh = self._turns(objective, arm, settings.sampling.of_few_cells)
         return objective.slower({side: logs for side, logs in fresh.items() if side in harm})
+
+    def _decide(self, stage: str, suite: Suite, environment: Mapping[str, str]) -> list[Verdict]:
+        """Return the verdicts of a table whose first look's launches, the suite, are there.
+        Launches are added for what is undecided, look by look."""
+        store, grid, settings = self._store, self._grid, self._settings
+        design = tables.design_of(settings)
+        table = Verification(
+            self._guidelines,
+            stage=stage,
+            nprocs=settings.ranks.nprocs,
+            ppn=settings.ranks.ppn,
+            settings=VerifySettings(
+                alpha=settings.claims.alpha, tolerance=settings.claims.tolerance, design=design
+            ),
+        )
+        suites = [suite.name]
+        for look in looks(design):
+            if look.number:
+                wanted = table.open_sides()
+                if not wanted:
+                    break
+                store.progress.step(f"overlap, {stage}: {table.open_cells()} cells undecided")
+                own = look.suite(suite)
+                suites.append(own.name)
+                more = look.plan(plan(grid.cells(wanted), settings.sampling.seed))
+                take_turns(store, [Arm(own, more, environment)], look.launches)
+            launches = runs.surroundings(store.db, store.campaign, suites)
+            factors.require_joinable(factors.named(launches))
+            sides.require_delivered(store.db, store.campaign, suites[-1:])
+            found = grid.medians(sides.read(store.db, store.campaign, suites))
+            table.look(Look(found, list(suites)))
+        return table.verdicts()
 
     def _dropped(self, winner: Winner, why: str) -> tuple[list[Verdict], list[Winner]]:
         what = label(winner.variant, winner.configuration)
@@ -358,46 +366,6 @@ def plan(cells: Sequence[OverlapCell], seed: int) -> Plan:
 def named(verdict: Verdict) -> str:
     """`OV1@1048576 (vector)`, as a winner that is about all functions names what it removes."""
     return f"{verdict.guideline}@{verdict.bytes} ({verdict.function})"
-
-
-def decide(
-    store: LaunchStore,
-    grid: OverlapGrid,
-    guidelines: Guidelines,
-    settings: Settings,
-    stage: str,
-    suite: Suite,
-    environment: Mapping[str, str],
-) -> list[Verdict]:
-    """The verdicts of a table whose first look's launches, the suite, are there: launches are added
-    for what is undecided, look by look."""
-    design = tables.design_of(settings)
-    table = Verification(
-        guidelines,
-        stage=stage,
-        nprocs=settings.ranks.nprocs,
-        ppn=settings.ranks.ppn,
-        settings=VerifySettings(
-            alpha=settings.claims.alpha, tolerance=settings.claims.tolerance, design=design
-        ),
-    )
-    suites = [suite.name]
-    for look in looks(design):
-        if look.number:
-            wanted = table.open_sides()
-            if not wanted:
-                break
-            store.progress.step(f"overlap, {stage}: {table.open_cells()} cells undecided")
-            own = look.suite(suite)
-            suites.append(own.name)
-            more = look.plan(plan(grid.cells(wanted), settings.sampling.seed))
-            take_turns(store, [Arm(own, more, environment)], look.launches)
-        launches = runs.surroundings(store.db, store.campaign, suites)
-        factors.require_joinable(factors.named(launches))
-        sides.require_delivered(store.db, store.campaign, suites[-1:])
-        found = grid.medians(sides.read(store.db, store.campaign, suites))
-        table.look(Look(found, list(suites)))
-    return table.verdicts()
 
 
 def _side(one: Medians) -> Side:

@@ -85,14 +85,9 @@ def begin(
     """One for each number of ranks: rows of an earlier run of these settings, unless `new`."""
     ranks = []
     for nprocs in settings.nprocs:
-        row = identity.enter(
-            db,
-            toolchain,
-            settings.text(nprocs),
-            here(nprocs, processing_units()),
-            new=new,
-            mark="r",
-        )
+        placement = here(nprocs, processing_units())
+        asked = identity.Identity(settings.text(nprocs), placement, "r")
+        row = identity.enter(db, toolchain, asked, new=new)
         store = LaunchStore(db, row.id, _starter(toolchain, settings, nprocs), progress)
         ranks.append(RanksUnderTest(nprocs, row, store))
     return ranks
@@ -334,7 +329,9 @@ class _Trials:
     def spreads(self) -> list[spread.CellSpread]:
         return [
             spread.cell(
-                *(function, self.rank.nprocs, size),
+                function,
+                self.rank.nprocs,
+                size,
                 [[launch[index] for launch in trial] for trial in self._ours],
                 {name: [row[index] for row in rows] for name, rows in self._reported.items()},
             )

@@ -18,7 +18,6 @@ from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings, campaign_file, starting, stored
 from plumbline.settings.toolchain import Toolchain, find_toolchain
-from plumbline.verify.statistics import exact_ratio, paired_ratio
 from plumbline_db.errors import UsageError
 from plumbline_db.records import EVERY_FUNCTION, Winner
 
@@ -64,7 +63,6 @@ def race(advised: Advised, prefix: Path | None, progress: Progress | None = None
             {Target(question.function, question.bytes): field},
             first=first,
             finals=finals,
-            compare=exact_ratio if simulated else paired_ratio,
         )
     library = toolchain.installation.library.version_string
     answer = answer_of(cell, finals, exact=simulated)
@@ -105,7 +103,7 @@ def _tuned(
     if winner.function == EVERY_FUNCTION:
         return [], "it holds for the process as a whole, and can only be in force from its start"
     candidate = Candidate.of_winner(winner)
-    space = CandidateSpace.of(toolchain, settings.ranks.nprocs, unsafe=True)
+    space = CandidateSpace(toolchain, settings.ranks.nprocs, unsafe=True)
     if why := space.refusal(winner):
         return [], f"it {why}"
     if space.is_cold(function, candidate):

@@ -24,7 +24,7 @@ from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Catalogue
-from plumbline.verify.statistics import Comparison, paired_ratio
+from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
 from plumbline_db.records import Suite
 
 FRONT = 3  # of either side that go on to the final launches
@@ -93,7 +93,10 @@ def plan_of(settings: Settings, data: Data, switch: str) -> Plan:
     """How cases are measured; `switch`: how knobs are switched inside a launch."""
     sampling = settings.sampling
     plan = Plan(
-        *("best", sampling.seed, (), data),
+        "best",
+        sampling.seed,
+        (),
+        data,
         blocks=sampling.blocks,
         reps=sampling.reps,
         knobs=switch,
@@ -109,14 +112,13 @@ def find(
     *,
     first: int,
     finals: int,
-    compare: Callable[[Sequence[float]], Comparison] = paired_ratio,
 ) -> list[BestOfCell]:
-    """The best of each side for every target of `fields`; `plan` says how cases are measured. All
-    sizes of a function share their launches. `compare` takes log ratios, one a launch. A target at
-    which the library's own call was not timed has no cell. Raises PlumblineError when launches fail
-    and no case is to blame."""
+    """Return the best of each side for every target of `fields`; `plan` says how cases are
+    measured. All sizes of a function share their launches. A target at which the library's own call
+    was not timed has no cell. Raises PlumblineError when launches fail and no case is to blame."""
     cells = []
     nprocs = store.starter.placement.nprocs
+    compare = exact_ratio if store.starter.family.simulates else paired_ratio
     for function in dict.fromkeys(target.function for target in fields):
         store.progress.step(f"{function}, {nprocs} ranks")
         suite = Suite("best", step=function.removeprefix("MPI_").lower())

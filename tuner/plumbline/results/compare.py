@@ -199,8 +199,18 @@ def by_cell(side: Side, how: How) -> dict[MatchedCell, LaunchSamples]:
             continue
         variant = "" if side.name.variant else case.variant
         cell = MatchedCell(
-            *(case.function, variant, settings, case.type, case.op, case.root, case.delay_ns),
-            *(case.ranks, header.nprocs, header.ppn, case.bytes, case.counts),
+            function=case.function,
+            variant=variant,
+            settings=settings,
+            type=case.type,
+            op=case.op,
+            root=case.root,
+            delay_ns=case.delay_ns,
+            ranks=case.ranks,
+            nprocs=header.nprocs,
+            ppn=header.ppn,
+            bytes=case.bytes,
+            counts=case.counts,
         )
         if cell in found:
             raise UsageError(f"{side.name.text}: {cell} was measured as two cases; name one suite")

@@ -66,8 +66,9 @@ class MeasuredComparison(msgspec.Struct, frozen=True):
     cells: list[Regression]
 
 
-def parse(text: str) -> NamedSide:
-    """Raises UsageError that shows the syntax. A comma belongs to a value where no NAME= follows,
+def parse(text: str, default: Path | None = None) -> NamedSide:
+    """Return the side that a text names; `default`: the prefix of a side that names none. Raises
+    UsageError that shows the syntax. A comma belongs to a value where no NAME= follows,
     as in `btl=self,vader`."""
     where, comma, rest = text.partition(",")
     if "=" in where:
@@ -82,7 +83,7 @@ def parse(text: str) -> NamedSide:
         values[name] = value
     if not where:
         raise UsageError(f"{text!r} names no installation; a side is {SYNTAX}")
-    return NamedSide(text, None if where == AS_FOUND else Path(where), values)
+    return NamedSide(text, default if where == AS_FOUND else Path(where), values)
 
 
 def measure(
@@ -91,13 +92,12 @@ def measure(
     settings: Settings,
     claim: RegressionClaim,
     how: How,
-    default: Path | None = None,
     progress: Progress | None = None,
 ) -> MeasuredComparison:
-    """`default`: the prefix of a side that names none. Raises UsageError for what cannot be
-    measured, before a launch, and PlumblineError where a side cannot be started."""
+    """Measure both sides in turn. Raises UsageError for what cannot be measured, before a launch,
+    and PlumblineError where a side cannot be started."""
     letters: tuple[Letter, Letter] = ("a", "b")
-    made = [_StartableSide(name, settings, default, Path(db.path).parent) for name in names]
+    made = [_StartableSide(name, settings, Path(db.path).parent) for name in names]
     comparison = f"{identity.now()}-{secrets.randbelow(10**9):09}"
     cases = _cases(made[0].toolchain, made[0].settings)
     suites = [Suite("compare", arm=letter) for letter in letters]
@@ -108,7 +108,8 @@ def measure(
         arm.starter.require(plan.text(), f"this plan on side {letter}")
         asked = AskedComparison(COMMAND, comparison, letter, arm.name.text, claim, how)
         text = msgspec.json.encode(asked).decode()
-        row = identity.enter(db, arm.toolchain, text, arm.starter.placement, new=True, mark="c")
+        asked_here = identity.Identity(text, arm.starter.placement, "c")
+        row = identity.enter(db, arm.toolchain, asked_here, new=True)
         arm.starter.keep_apart(None)
         rows.append(row)
         stores[suite] = LaunchStore(db, row.id, arm.starter, progress)
@@ -172,14 +173,12 @@ def is_side(row: Campaign) -> bool:
 class _StartableSide:
     """A side that can be started: its library, and what is in force in its launches."""
 
-    def __init__(
-        self, name: NamedSide, settings: Settings, default: Path | None, beside: Path
-    ) -> None:
+    def __init__(self, name: NamedSide, settings: Settings, beside: Path) -> None:
         self.name = name
         preload = [path for path in name.values.get(PRELOAD, "").split(":") if path]
         if preload:
             settings = settings.but(preload=preload).checked(Document(name.text))
-        self.toolchain = find_toolchain(name.prefix or default, settings=settings, beside=beside)
+        self.toolchain = find_toolchain(name.prefix, settings=settings, beside=beside)
         site = set_by_site(self.toolchain)
         if site:
             raise PlumblineError(f"{name.text}: {'; '.join(site)}: {OUT}")

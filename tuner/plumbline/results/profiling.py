@@ -42,7 +42,8 @@ def profile_with(
     preload = paths.layout().preload(paths.build_id(installation.library))
     with scratch.folder(beside.absolute()) as folder:
         variables = {"PLUMBLINE_CALLS": str(folder)}
-        run = recorded_run(command, family, installation, preload, variables, folder, within)
+        own = within or usual_environment(family, installation)
+        run = recorded_run(command, installation, preload, variables, folder, own)
         found = recorded.ranks(folder)
     run.require(bool(found))
     return recorded.application(
@@ -71,20 +72,23 @@ class Run(msgspec.Struct, frozen=True):
             )
 
 
+def usual_environment(family: Family, installation: Installation) -> dict[str, str]:
+    """Return the environment of this process, and what the library needs."""
+    return os.environ | installation.environment | family.environment(installation)
+
+
 def recorded_run(
     command: Sequence[str],
-    family: Family,
     installation: Installation,
     preload: Path,
     variables: Mapping[str, str],
     folder: Path,
-    within: Mapping[str, str] | None = None,
+    within: Mapping[str, str],
 ) -> Run:
-    """Runs a command to its end, with a library and variables in its ranks. `folder` is for what
-    brings them there; `within`: the environment of the command (None: that of this process, and
-    what the library needs)."""
+    """Run a command to its end, with a library and variables in its ranks. `folder` is for what
+    brings them there; `within`: the environment of the command."""
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    given = dict(within or os.environ | installation.environment | family.environment(installation))
+    given = dict(within)
     added = into_ranks.environment(installation, preload, variables, given, folder)
     program = shutil.which(command[0], path=given.get("PATH"))
     if program is not None and ranks_asked.takes_all(Path(program)):

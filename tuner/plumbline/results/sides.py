@@ -94,13 +94,12 @@ def read(db: Database, name: Name) -> Side:
     is_described = campaign.id in described
     table = [] if is_described else _table(db, name)
     suites = table_samples.suites(table) if table else _suites(db, name, described=is_described)
-    launches = runs.surroundings(db, campaign.id, suites)
     samples = (
         table_samples.samples(db, campaign.id, table)
         if table
         else runs.launch_samples(db, campaign.id, suites)
     )
-    return _side(db, name, campaign, suites, launches, samples, described=is_described)
+    return _side(db, name, campaign, suites, samples, described=is_described)
 
 
 def _settled(name: Name, known: Container[str]) -> Name:
@@ -118,10 +117,9 @@ def _settled(name: Name, known: Container[str]) -> Name:
 
 def of_suites(db: Database, text: str, campaign: Campaign, suites: list[str]) -> Side:
     """All launches of these suites; `text`: how people name the side. Raises as `read` does."""
-    launches = runs.surroundings(db, campaign.id, suites)
     samples = runs.launch_samples(db, campaign.id, suites)
     name = Name(text, None, campaign.id, "", suites[0], "")
-    return _side(db, name, campaign, suites, launches, samples)
+    return _side(db, name, campaign, suites, samples)
 
 
 def _side(
@@ -129,7 +127,6 @@ def _side(
     name: Name,
     campaign: Campaign,
     suites: list[str],
-    launches: list[Surroundings],
     samples: list[LaunchSamples],
     *,
     described: bool = False,
@@ -143,6 +140,7 @@ def _side(
             )
     if not samples:
         raise UsageError(f"{name.text}: its launches have no times (did they all fail?)")
+    launches = runs.surroundings(db, campaign.id, suites)
     factors.require_joinable(
         factors.named(launches), otherwise="Name launches that belong together (RUN/SUITE)"
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from plumbline.system.words import counted
 from plumbline_db.records import EVERY_FUNCTION, Search, Trial, Winner
 
@@ -13,35 +15,13 @@ from .space.cells import Target
 _WORTH_A_SEARCH = 0.01  # so much faster is worth to be named
 
 
-def record(
-    number: int,
-    target: Target,
-    opened_by: Sequence[str],
-    trials: Sequence[Trial],
-    winners: Sequence[Winner],
-    suites: list[str],
-    nprocs: int,
-    ppn: int,
-    *,
-    bound: str = "",
-    bound_ratio: float | None = None,
-    stopped: str = "",
-) -> Search:
-    """The record of one cell of round `number`; `stopped`: why its race ended."""
-    holding = deciding(winners, target)
-    return Search(
-        round=number,
-        function=target.function,
-        nprocs=nprocs,
-        ppn=ppn,
-        bytes=target.bytes,
-        opened_by=list(opened_by),
+def decided(search: Search, winners: Sequence[Winner], stopped: str = "") -> Search:
+    """Return the record of one cell with its outcome; `stopped`: why its race ended."""
+    holding = deciding(winners, Target(search.function, search.bytes))
+    return msgspec.structs.replace(
+        search,
         outcome="winner" if holding else "nothing better",
-        reason=_reason(trials, holding) + (f"; {stopped}" if stopped else ""),
-        trials=list(trials),
-        suites=suites,
-        bound=bound,
-        bound_ratio=bound_ratio,
+        reason=_reason(search.trials, holding) + (f"; {stopped}" if stopped else ""),
     )
 
 

@@ -29,7 +29,6 @@ from plumbline_db.records import Suite, Winner
 from .settings_race import FEW, STAGES, Entered, SettingsRace
 from .space.candidates import DEFAULT, Candidate
 from .space.cells import Target, index
-from .space.select import Weights
 
 _ONE_LAUNCH = ((1, 3),)
 
@@ -41,42 +40,69 @@ def tried(
     standing: Sequence[Winner] = (),
 ) -> list[Configuration]:
     """What a campaign tries. Raises UsageError where it asks for what cannot be tried."""
-    family = toolchain.family
-    # Variables that name a site's rules belong to every knob of an algorithm.
-    given = settings.fixed.environment.keys() - site_rules.variables(toolchain)
     return values(
-        toolchain.space,
-        toolchain.knobs,
+        Settable.of(toolchain, settings),
         functions,
         standing=standing,
         named=settings.search.named_settings,
         usual=settings.search.tries_usual_settings,
-        fixed=[
-            knob
-            for knob in toolchain.knobs
-            if not given.isdisjoint(family.in_environment({knob: ""}))
-        ],
-        spare_cores=spare_cores(toolchain, settings),
     )
 
 
+class Settable(msgspec.Struct, frozen=True):
+    """The settings that can be tried: those of the `space` whose knobs are `installed` and not
+    `fixed`; without `spare_cores` none that needs a core of its own."""
+
+    space: Space
+    installed: Mapping[str, Knob]
+    fixed: Collection[str] = ()
+    spare_cores: bool = True
+
+    @classmethod
+    def of(cls, toolchain: Toolchain, settings: Settings) -> Settable:
+        # Variables that name a site's rules belong to every knob of an algorithm.
+        given = settings.fixed.environment.keys() - site_rules.variables(toolchain)
+        in_environment = toolchain.family.in_environment
+        fixed = [
+            knob for knob in toolchain.knobs if not given.isdisjoint(in_environment({knob: ""}))
+        ]
+        return cls(toolchain.space, toolchain.knobs, fixed, spare_cores(toolchain, settings))
+
+    def require_core(self, named: Iterable[str]) -> None:
+        """Raise UsageError where one of these settings needs a core that is not there."""
+        for setting in self.space.setting:
+            if setting.knob in named and setting.needs_spare_core and not self.spare_cores:
+                raise UsageError(
+                    f"settings: {setting.knob}: a thread of each rank needs a core of its own, and "
+                    "ranks have more than half of them; start fewer ranks, or leave it out"
+                )
+
+    def is_read(self, setting: Setting) -> bool:
+        """Return whether the library, as it is, may look at the setting: where it chooses itself
+        what stands before (a knob without a default), nobody knows."""
+        for knob, needed in setting.when.items():
+            gate = self.space.setting_of(knob)
+            chosen = gate is not None and gate.default is None
+            value = self.installed[knob].value if knob in self.installed else ""
+            if not chosen and (value or (gate.default if gate else None)) != needed:
+                return False
+        return True
+
+
 def values(
-    space: Space,
-    installed: Mapping[str, Knob],
+    settable: Settable,
     functions: Collection[str],
     *,
     standing: Sequence[Winner] = (),
     named: Collection[str] | None = None,
     usual: bool = False,
-    fixed: Collection[str] = (),
-    spare_cores: bool = True,
 ) -> list[Configuration]:
-    """What is tried: other values of settings that can change one of `functions`, and that the
-    library reads as it is; with `named` those alone, and what they want beside them; with `usual`
-    the values that the space calls so, and no parameters. A parameter
-    that has one value for a process, where a `standing` winner uses its algorithm. Knobs that are
-    `fixed` are not; nor are those that need a core of their own without `spare_cores`. Raises
-    UsageError for a name that no setting has, or whose setting needs a spare core."""
+    """Return what is tried: other values of settings that can change one of `functions`, and that
+    the library reads as it is; with `named` those alone, and what they want beside them; with
+    `usual` the values that the space calls so, and no parameters. A parameter that has one value
+    for a process is tried where a `standing` winner uses its algorithm. Raises UsageError for a
+    name that no setting has, or whose setting needs a spare core."""
+    space, installed = settable.space, settable.installed
     parameters = [
         (entry, parameter)
         for entry in space.function
@@ -89,13 +115,13 @@ def values(
     unknown = sorted(set(named or ()) - every)
     if unknown:
         raise UsageError(f"settings: {', '.join(unknown)}: not in the search space")
-    refuse_without_core(space, named or (), spare_cores=spare_cores)
-    wanted = (every if named is None else set(named)) & installed.keys() - set(fixed)
+    settable.require_core(named or ())
+    wanted = (every if named is None else set(named)) & installed.keys() - set(settable.fixed)
     found: dict[Configuration, None] = {}
     for setting in space.setting:
         touches = not setting.functions or not set(functions).isdisjoint(setting.functions)
-        read = named is not None or is_read(space, installed, setting)
-        alone = setting.needs_spare_core and not spare_cores
+        read = named is not None or settable.is_read(setting)
+        alone = setting.needs_spare_core and not settable.spare_cores
         if setting.knob in wanted and touches and read and not alone:
             texts = list(map(str, setting.usual)) if usual else None
             found |= dict.fromkeys(values_of(installed, setting, texts))
@@ -104,16 +130,6 @@ def values(
             for value in _others(installed, parameter):
                 found[Configuration.of({parameter.knob: value})] = None
     return list(found)
-
-
-def refuse_without_core(space: Space, named: Iterable[str], *, spare_cores: bool) -> None:
-    """Raises UsageError where one of these settings needs a core that is not there."""
-    for setting in space.setting:
-        if setting.knob in named and setting.needs_spare_core and not spare_cores:
-            raise UsageError(
-                f"settings: {setting.knob}: a thread of each rank needs a core of its own, and "
-                "ranks have more than half of them; start fewer ranks, or leave it out"
-            )
 
 
 def values_of(
@@ -127,18 +143,6 @@ def values_of(
     ]
 
 
-def is_read(space: Space, installed: Mapping[str, Knob], setting: Setting) -> bool:
-    """Whether the library, as it is, may look at the setting: where it chooses itself what stands
-    before (a knob without a default), nobody knows."""
-    for knob, needed in setting.when.items():
-        gate = space.setting_of(knob)
-        chosen = gate is not None and gate.default is None
-        value = installed[knob].value if knob in installed else ""
-        if not chosen and (value or (gate.default if gate else None)) != needed:
-            return False
-    return True
-
-
 def _is_used(standing: Iterable[Winner], entry: FunctionSpace, parameter: Parameter) -> bool:
     return any(winner.configuration.get(entry.knob) in parameter.algorithms for winner in standing)
 
@@ -150,21 +154,18 @@ def _others(installed: Mapping[str, Knob], one: Setting | Parameter) -> list[str
 
 
 class ProcessWide(SettingsRace[Target]):
-    """The search of one campaign. `cells` are the library calls of its table. A library whose knobs
-    are `hot` says of its variables what it was started with: that takes half a second of a launch,
-    and is left to the proof where a campaign tries the usual values. `suite`: the launches that
-    have measured the table with the winner in force."""
+    """The search of one campaign. `cells` are the library calls of its table, with their weights. A
+    library whose knobs are `hot` says of its variables what it was started with: that takes half a
+    second of a launch, and is left to the proof where a campaign tries the usual values. `suite`:
+    the launches that have measured the table with the winner in force."""
 
     def __init__(
         self,
         store: LaunchStore,
         settings: Settings,
-        cells: Sequence[Target],
-        *,
-        space: Space,
-        installed: Mapping[str, Knob],
+        cells: Mapping[Target, float],
+        settable: Settable,
         has_time: Callable[[], bool] = lambda: True,
-        weights: Weights | None = None,
     ) -> None:
         super().__init__(
             store,
@@ -172,12 +173,12 @@ class ProcessWide(SettingsRace[Target]):
             has_time=has_time,
         )
         self._settings = settings
-        self._cells = list(cells)
-        self._space = space
-        self._installed = installed
-        self._read_back = space.hot is not None and not settings.search.tries_usual_settings
+        self._cells = cells
+        self._settable = settable
+        self._read_back = (
+            settable.space.hot is not None and not settings.search.tries_usual_settings
+        )
         self.suite = ""
-        self._weights = weights or {}
 
     def search(
         self, tried: Sequence[Configuration], environment: Mapping[str, str], number: int
@@ -203,11 +204,12 @@ class ProcessWide(SettingsRace[Target]):
         messages are half as long as the smaller limit, were all blocks in one."""
         if not self._settings.search.tries_usual_settings:
             return 0
+        installed = self._settable.installed
         limits = [
-            min(int(text), int(self._installed[knob].value or setting.default or 0))
+            min(int(text), int(installed[knob].value or setting.default or 0))
             for knob, text in value.values
-            if knob in self._installed
-            and (setting := self._space.setting_of(knob)) is not None
+            if knob in installed
+            and (setting := self._settable.space.setting_of(knob)) is not None
             and setting.usual
         ]
         return min(limits, default=0) // (2 * self._settings.ranks.nprocs)
@@ -234,7 +236,7 @@ class ProcessWide(SettingsRace[Target]):
         return self._compare([statistics.fmean(logs) for logs in by_launch], 0.95)
 
     def weight(self, cell: Target) -> float:
-        return self._weights.get((cell.function, cell.bytes), 1.0)
+        return self._cells[cell]
 
     def plan(self, value: Configuration) -> Plan:
         own = value if self._read_back else AS_IT_IS

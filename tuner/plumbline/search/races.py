@@ -8,10 +8,8 @@ from functools import partial
 
 import msgspec
 
-from plumbline.core.plan import Plan
 from plumbline.core.variant_spec import variant_name
-from plumbline.measure.launches import LaunchStore
-from plumbline.settings import Settings
+from plumbline.measure.experiment import Arm
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
 
@@ -19,41 +17,33 @@ from . import outcome
 from .budget import Budget
 from .race import neighbours
 from .race.company import Company
-from .race.effort import ONE_LAUNCH, Effort
+from .race.effort import Effort
 from .race.evidence import Evidence, spread_of, usual_of
-from .race.launching import Past
+from .race.past import Past
 from .race.race import Race
+from .setup import Setup
 from .space.candidates import Candidate, CandidateSpace
 from .space.cells import Target
-from .space.select import Weights
 
 
 class Races:
-    """`at_once`: a launch of the simulated machine may hold all that is asked; `uses`: the other
-    ways of use, in which winners have to hold."""
+    """The races of one campaign; `uses`: the other ways of use, in which winners have to hold."""
 
-    def __init__(
-        self,
-        store: LaunchStore,
-        candidate_space: CandidateSpace,
-        plan: Plan,
-        settings: Settings,
-        weights: Weights | None,
-        budget: Budget,
-        *,
-        at_once: bool,
-        uses: Sequence[str],
-    ) -> None:
-        self._uses = uses
-        self._store = store
-        self._plan = plan
-        self._settings = settings
-        self._weights = weights
-        self._budget = budget
-        self._at_once = at_once
+    def __init__(self, setup: Setup, budget: Budget, uses: Sequence[str]) -> None:
+        self._store = setup.store
+        self._plan = setup.plan
+        self._settings = setup.settings
+        self._effort = Effort(
+            at_once=setup.at_once,
+            alpha=setup.settings.claims.alpha,
+            tolerance=setup.settings.claims.tolerance,
+            weights=setup.weights,
+            uses=uses,
+            has_time=budget.left,
+        )
         self._past: Past | None = None
         self._measured: list[tuple[Winner, str]] = []
-        self._company = Company(candidate_space, plan.harness)
+        self._company = Company(setup.candidate_space, setup.plan.harness)
         self._told: set[str] = set()
 
     def stands_on(self, winner: Winner, suite: str) -> None:
@@ -75,48 +65,31 @@ class Races:
         environment: Mapping[str, str],
         in_force: Sequence[Winner],
     ) -> Race:
-        """In launches with this `environment`, which puts the winners `in_force`."""
-        settings, store = self._settings, self._store
-        past, before = None, None
-        if settings.ranks.simulate is None:
+        """Return a race in launches with this `environment`, which puts the winners `in_force`."""
+        store, effort = self._store, self._effort
+        if self._settings.ranks.simulate is None:
             # How far launches lie apart here is seen in the table.
             medians = runs.medians(store.db, store.campaign, ["before"])
             own = self._as_it_is(in_force)
             usual = runs.medians(store.db, store.campaign, [own]) if own else []
-            effort = Effort(spread=spread_of(medians), usual=usual_of(usual))
+            past = Past(Evidence(exact=False, spread=spread_of(medians), usual=usual_of(usual)))
         else:
-            effort = ONE_LAUNCH
+            effort = effort.of_one_launch()
             past = self._known()
             if environment:
                 whole = any(winner.function == EVERY_FUNCTION for winner in in_force)
-                before = None if whole else past.evidence
                 touched = {*self._plan.harness, EVERY_FUNCTION}
+                evidence = Evidence(exact=True)
                 if touched.isdisjoint(winner.function for winner in in_force):
-                    past = Past(past.evidence.only(partial(_is_reference, candidate_space)))
-                else:
-                    past = Past(Evidence(exact=True))
-        effort = msgspec.structs.replace(
-            effort,
-            at_once=self._at_once,
-            alpha=settings.claims.alpha,
-            tolerance=settings.claims.tolerance,
-            weights=self._weights,
-        )
-        return Race(
-            store,
-            candidate_space,
-            self._plan,
-            environment,
-            effort,
-            suite,
-            past=past,
-            before=before,
-            changed=[winner.function for winner in in_force],
-            earlier=neighbours.earlier(store.db, store.campaign, candidate_space.refusal),
+                    evidence = past.evidence.only(partial(_is_reference, candidate_space))
+                past = Past(evidence, before=None if whole else past.evidence)
+        past = msgspec.structs.replace(
+            past,
             company=self._company,
-            uses=self._uses,
-            has_time=self._budget.left,
+            in_force=in_force,
+            earlier=neighbours.earlier(store.db, store.campaign, candidate_space.refusal),
         )
+        return Race(store, candidate_space, Arm(suite, self._plan, environment), effort, past)
 
     def _known(self) -> Past:
         """Of a simulated machine with the library as it is, from the table on."""

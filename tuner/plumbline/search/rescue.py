@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from plumbline import libraries
-from plumbline.core.plan import Plan, PlanCase
+from plumbline.core.plan import PlanCase
 from plumbline.measure.launches import IN_A_ROW, LaunchStore
 from plumbline.system.words import counted
 from plumbline_db import runs
 from plumbline_db.records import Search, Suite, Trial
 
 from .outcome import label
+from .setup import Setup
 from .space.candidates import DEFAULT, Candidate, CandidateSpace
 from .space.cells import Flaw, Target, index
 
@@ -25,18 +26,13 @@ Tried = float | Flaw  # the seconds of a call, or why there are none
 
 
 def rescue(
-    store: LaunchStore,
-    candidate_space: CandidateSpace,
-    plan: Plan,
-    cells: Sequence[Target],
-    number: int,
-    ppn: int,
-    has_time: Callable[[], bool],
+    setup: Setup, cells: Sequence[Target], number: int, has_time: Callable[[], bool]
 ) -> list[Search]:
-    """Tries the library's candidates in `cells`, all of one function, in round `number`, as long as
+    """Try the library's candidates in `cells`, all of one function, in round `number`, as long as
     there is time."""
-    function = cells[0].function
-    candidates = [candidate for candidate in candidate_space.first(function) if candidate.is_knobs]
+    store, function = setup.store, cells[0].function
+    first = setup.candidate_space.first(function)
+    candidates = [candidate for candidate in first if candidate.is_knobs]
     name = function.removeprefix("MPI_").lower()
     tried: dict[Candidate, dict[Target, Tried]] = {}
     suites: list[Suite] = []
@@ -44,13 +40,13 @@ def rescue(
         if not has_time():
             break
         suites.append(Suite("search", number, f"aside-{name}", arm=f"{place:02d}"))
-        tried[candidate] = _tried(store, candidate_space, plan, cells, candidate, suites[-1])
+        tried[candidate] = _tried(setup, cells, candidate, suites[-1])
     return [
         Search(
             round=number,
             function=function,
             nprocs=store.starter.placement.nprocs,
-            ppn=ppn,
+            ppn=setup.settings.ranks.ppn,
             bytes=cell.bytes,
             opened_by=[],
             outcome="nothing better",
@@ -80,23 +76,19 @@ def _said(how: str, tried: dict[Candidate, Tried], candidates: int) -> str:
 
 
 def _tried(
-    store: LaunchStore,
-    candidate_space: CandidateSpace,
-    plan: Plan,
-    cells: Sequence[Target],
-    candidate: Candidate,
-    suite: Suite,
+    setup: Setup, cells: Sequence[Target], candidate: Candidate, suite: Suite
 ) -> dict[Target, Tried]:
-    """By cell. What ends a launch is left out of the next one."""
+    """Return results by cell. What ends a launch is left out of the next one."""
+    store = setup.store
     extra = libraries.beside(store.starter.family, {}, candidate.configuration.as_dict())
     enough = 1 if store.starter.family.simulates else IN_A_ROW
     failures: Counter[Target] = Counter()
     found: dict[Target, Tried] = {}
     left, sequence = list(cells), 0
     while left:
-        cases = [(cell, case) for cell in left for case in _cases(candidate_space, cell)]
+        cases = [(cell, case) for cell in left for case in _cases(setup.candidate_space, cell)]
         those = tuple(case for _, case in cases)
-        full = msgspec.structs.replace(plan, name=suite.launch(sequence), cases=those)
+        full = msgspec.structs.replace(setup.plan, name=suite.launch(sequence), cases=those)
         run = store.launch(suite, sequence, full, extra).run
         failure = run.failure
         if failure is None:

@@ -14,15 +14,11 @@ from functools import partial
 import msgspec
 
 from plumbline.core.application import worth
-from plumbline.core.plan import Plan
-from plumbline.launch.simulated import MANY
 from plumbline.measure.event_kinds import PUT_ASIDE
-from plumbline.measure.launches import LaunchStore
-from plumbline.settings import Settings
 from plumbline.settings.way_of_use import BARRIER, OWN_BARRIER
 from plumbline.system.words import counted
 from plumbline_db import searches
-from plumbline_db.records import EVERY_FUNCTION, Suite, Trial, Verdict, Winner
+from plumbline_db.records import EVERY_FUNCTION, Search, Suite, Trial, Verdict, Winner
 
 from . import crossover, outcome, ranges
 from .breaking import Neighbours, as_promised, as_tried, broken
@@ -30,13 +26,15 @@ from .budget import Budget
 from .fixed_point import is_part
 from .order import Order, moved
 from .race.bound import bounds
+from .race.entering import Lineup
 from .race.race import Race
 from .races import Races
 from .rescue import rescue
 from .second_choice import InForce, Raced, SecondChoices
+from .setup import Setup
 from .space.candidates import CandidateSpace
 from .space.cells import Target
-from .space.select import Selection, Trials
+from .space.select import Trials
 from .spread import Favourites, Spread
 from .wanted_cells import doubtful, idle, near, violated
 
@@ -45,62 +43,58 @@ _RESCUE = 0.1  # of the budget
 
 class Around(msgspec.Struct, frozen=True):
     """What a round of search is surrounded by: its number, the environment of its launches, the
-    winners that stand, and how winners are put in force."""
+    winners that stand, and how winners are put in force; `part` of the round, from 1 on."""
 
     number: int
     environment: Mapping[str, str]
     standing: Sequence[Winner]
     in_force: InForce
+    part: int = 1
+
+    def at(self, part: int, found: Sequence[Winner]) -> Around:
+        """Return the same for a part of the round, with what was found before."""
+        return msgspec.structs.replace(self, part=part, standing=[*self.standing, *found])
 
 
 class Rounds:
-    """Opens searches for one campaign. `sizes` are the measured sizes by function; `switches` are
-    the longest messages that the library sends one way; `uses` other ways of use, in which winners
-    have to hold; `seconds` are the second choices. Of an application's cells those that weigh
-    something are searched, the heaviest first."""
+    """Opens searches for one campaign. `switches` are the longest messages that the library sends
+    one way; `uses` other ways of use, in which winners have to hold; `seconds` are the second
+    choices. Of an application's cells those that weigh something are searched, the heaviest
+    first."""
 
     def __init__(
         self,
-        store: LaunchStore,
-        candidate_space: CandidateSpace,
-        plan: Plan,
-        settings: Settings,
-        sizes: Mapping[str, Sequence[int]],
+        setup: Setup,
         order: Order,
         budget: Budget,
         *,
         switches: Iterable[int] = (),
         uses: Sequence[str] = (),
     ) -> None:
-        # A case of a large simulated machine takes as long as a launch of a small one.
-        at_once = settings.ranks.simulate is not None and settings.ranks.nprocs < MANY
-        self._at_once = at_once
+        settings, candidate_space = setup.settings, setup.candidate_space
+        if candidate_space.is_all_cold and setup.plan.sync == BARRIER:
+            # Its candidates, and what a library sets beside any, would be under every start.
+            plan = msgspec.structs.replace(setup.plan, sync=OWN_BARRIER)
+            setup = msgspec.structs.replace(setup, plan=plan)
+        ranks = settings.ranks
+        self._setup = setup
         self._grid = crossover.SizeGrid(
-            settings.ranks.nprocs, settings.cases.data, switches, at_once=at_once
+            ranks.nprocs, settings.cases.data, switches, at_once=setup.at_once
         )
-        self._store = store
+        self._store = setup.store
         self._order = order
         self._budget = budget
         self._candidate_space = candidate_space
-        if candidate_space.is_all_cold and plan.sync == BARRIER:
-            # Its candidates, and what a library sets beside any, would be under every start.
-            plan = msgspec.structs.replace(plan, sync=OWN_BARRIER)
-        self._plan = plan
         self._settings = settings
-        self._sizes = sizes
-        self._weights = settings.weights(sizes)
-        self._is_dear = settings.ranks.simulate is None
-        one_node = settings.ranks.ppn >= settings.ranks.nprocs
-        self._spread = Spread(candidate_space, usual=one_node)
+        self._sizes = setup.sizes
+        self._weights = setup.weights
+        self._is_dear = ranks.simulate is None
+        self._spread = Spread(candidate_space, usual=ranks.ppn >= ranks.nprocs)
         self._searched: set[Target] = set()
         self._along: dict[Target, list[Trial]] = {}
         self._again: set[Target] = set()
-        self.seconds = SecondChoices(candidate_space, sizes, self._select)
-        self._races = Races(
-            *(store, candidate_space, plan, settings, self._weights, budget),
-            at_once=at_once,
-            uses=uses,
-        )
+        self.seconds = SecondChoices(candidate_space, setup.sizes, self._select)
+        self._races = Races(setup, budget, uses)
 
     def stands_on(self, winner: Winner, suite: str) -> None:
         """The table was measured in a suite with a setting of the process in force."""
@@ -121,7 +115,7 @@ class Rounds:
         all are to be tuned, the others when none of these is left, or with them where cases are
         cheap and share dear launches."""
         found = self._left(self._wanted(verdicts))
-        if self._settings.search.all and (self._at_once or not found):
+        if self._settings.search.all and (self._setup.at_once or not found):
             found = self._left(self._every())
         return worth(found, self._weights)
 
@@ -157,15 +151,7 @@ class Rounds:
                 cells.setdefault(function, []).append(cell)
         for function, those in cells.items():
             self._searched.update(those)
-            for search in rescue(
-                self._store,
-                self._candidate_space,
-                self._plan,
-                those,
-                number,
-                self._settings.ranks.ppn,
-                has_time,
-            ):
+            for search in rescue(self._setup, those, number, has_time):
                 searches.put(self._store.db, self._store.campaign, search)
                 text = f"{function} at {search.bytes} B: {search.reason}"
                 self._store.tell(PUT_ASIDE, text, function=function)
@@ -215,48 +201,44 @@ class Rounds:
             if targets:
                 raced = set(targets)
                 found = ranges.outside(found, raced, self._sizes, self._candidate_space)
-                further = self._favourites(around, found, raced) if step == 1 and refine() else {}
-                found += self._layer(
-                    around, step, targets, verdicts, found, further, refine=refine()
-                )
+                here = around.at(step, found)
+                further = self._favourites(here, raced) if step == 1 and refine() else {}
+                found += self._layer(here, targets, verdicts, further, refine=refine())
         limit, step, alone = 1 + self._settings.claims.tolerance, len(layers), False
         while self._is_dear and refine():
             becomes = as_promised(found, self._sizes)
             table = broken(verdicts, becomes, self._order.made_of, limit)
             targets = worth(self._left(self._wanted(table)), self._weights)
-            further = self._favourites(around, found, set(targets))
+            here = around.at(step + 1, found)
+            further = self._favourites(here, set(targets))
             # What favourites alone win asks for no further part: there would be one after another.
             if not targets and (alone or not further):
                 break
             alone, step = not targets, step + 1
-            found += self._layer(around, step, targets, table, found, further, refine=refine())
+            found += self._layer(here, targets, table, further, refine=refine())
         return found
 
-    def _favourites(
-        self, around: Around, found: Sequence[Winner], targets: Collection[Target]
-    ) -> Favourites:
-        """What is tried beside the `targets` at other sizes, where all cells are to be tuned."""
+    def _favourites(self, around: Around, targets: Collection[Target]) -> Favourites:
+        """Return what is tried beside the `targets` where all cells are to be tuned."""
         if not self._settings.search.all or not self._is_dear:
             return {}
         cells = [cell for cell in self._left(self._every()) if cell not in targets]
         return self._spread.favourites(
-            worth(cells, self._weights), [*around.standing, *found], refused=self.seconds.refused
+            worth(cells, self._weights), around.standing, refused=self.seconds.refused
         )
 
     def _layer(
         self,
         around: Around,
-        step: int,
         targets: Sequence[Target],
         verdicts: Sequence[Verdict],
-        found: Sequence[Winner],
         further: Favourites,
         *,
         refine: bool,
     ) -> list[Winner]:
-        """What wins in `targets`, and of the favourites `further`, beside what stands and was
-        `found` before."""
-        suite = Suite("search", around.number, f"step-{step}" if step > 1 else "")
+        """Return what wins in `targets`, and of the favourites `further`, beside what stands."""
+        part = around.part
+        suite = Suite("search", around.number, f"step-{part}" if part > 1 else "")
         entered = dict.fromkeys(targets)
         for target in targets:
             if self._candidate_space.one_for_all_sizes(target.function):
@@ -266,36 +248,27 @@ class Rounds:
                     )
                 )
         self._searched |= set(targets)
-        close = Neighbours(verdicts, self._settings.claims.tolerance)
-        beside = [cell for cell in close.of(targets) if cell not in self._searched]
+        close = self._neighbours(verdicts).of(targets)
+        beside = [cell for cell in close if cell not in self._searched]
         environment = dict(around.environment)
         # One that answers the calls of a racing cell would take the candidates' place.
         raced = [*entered, *beside]
         others = [
             winner
-            for winner in [*around.standing, *found]
+            for winner in around.standing
             if winner.function == EVERY_FUNCTION
             or not any(outcome.holds(winner, target) for target in raced)
         ]
         if others:
             environment |= around.in_force(others, suite.name)
         race = self._races.begin(self._candidate_space, suite, environment, others)
-        of = f", part {step}" if step > 1 else ""
+        of = f", part {part}" if part > 1 else ""
         cells = counted(len({*targets, *further}), "cell")
         self._store.progress.step(f"searching {cells}, round {around.number}{of}")
-        new = self._run(
-            race,
-            self._candidate_space,
-            around.number,
-            targets,
-            raced,
-            verdicts,
-            in_force=others,
-            close=close,
-            further=further,
-            refine=refine,
-        )
-        return ranges.beside(new, [*around.standing, *found], self._sizes)
+        opened_by = _opened_by(targets, verdicts)
+        lineup = self._lineup(race, opened_by, raced, verdicts, further)
+        new = self._run(race, lineup, opened_by, verdicts, refine=refine)
+        return ranges.beside(new, around.standing, self._sizes)
 
     def second(
         self, around: Around, targets: Sequence[Target], verdicts: Sequence[Verdict]
@@ -311,16 +284,9 @@ class Rounds:
         self._store.progress.step(
             f"searching {counted(len(targets), 'cell')} with the files in force"
         )
-        new = self._run(
-            race,
-            candidate_space,
-            around.number,
-            targets,
-            targets,
-            verdicts,
-            in_force=standing,
-            refine=True,
-        )
+        opened_by = _opened_by(targets, verdicts)
+        lineup = self._lineup(race, opened_by, targets, verdicts, {})
+        new = self._run(race, lineup, opened_by, verdicts, refine=True)
         # What stands and has won again stays what it is: accepted, and confirmed.
         new = [
             one
@@ -338,87 +304,76 @@ class Rounds:
         opened_by: Mapping[Target, Sequence[str]],
         between: Trials | None = None,
     ) -> list[Winner]:
-        selection = self._selection(candidate_space)
+        selection = self._setup.selection(candidate_space)
         return selection.winners(self._not_refused(trials), opened_by, between)
-
-    def _selection(self, candidate_space: CandidateSpace) -> Selection:
-        return Selection(
-            candidate_space,
-            self._sizes,
-            nprocs=self._settings.ranks.nprocs,
-            ppn=self._settings.ranks.ppn,
-            tolerance=self._settings.claims.tolerance,
-            weights=self._weights,
-        )
 
     def _not_refused(self, trials: Trials) -> Trials:
         return {target: self.seconds.left(target, tried) for target, tried in trials.items()}
 
+    def _neighbours(self, verdicts: Sequence[Verdict]) -> Neighbours:
+        return Neighbours(verdicts, self._settings.claims.tolerance)
+
     def _between(
-        self,
-        race: Race,
-        candidate_space: CandidateSpace,
-        trials: Trials,
-        opened_by: Mapping[Target, Sequence[str]],
+        self, race: Race, trials: Trials, opened_by: Mapping[Target, Sequence[str]]
     ) -> Trials:
-        """What was tried between the measured sizes, to see where one choice ends. An application
-        calls little between its own."""
+        """Return what was tried between the measured sizes, to see where one choice ends. An
+        application calls little between its own."""
         if self._weights is not None:
             return {}
-        choose = self._selection(candidate_space).choose
+        choose = self._setup.selection(race.candidate_space).choose
         return crossover.search(
             partial(choose, self._not_refused(trials), opened_by),
             race.first_look,
             self._grid,
             self._budget.left,
-            candidate_space.is_cold,
+            race.candidate_space.is_cold,
+        )
+
+    def _lineup(
+        self,
+        race: Race,
+        opened_by: Mapping[Target, Sequence[str]],
+        entered: Sequence[Target],
+        verdicts: Sequence[Verdict],
+        further: Favourites,
+    ) -> Lineup:
+        """Return the lineup of a race that violations of some `entered` cells have opened."""
+        beside = [cell for cell in self._neighbours(verdicts).of(opened_by) if cell in entered]
+        without = idle(race.candidate_space, [*opened_by, *beside], entered, verdicts)
+        refused = self.seconds.refused
+        along: list[Target] = []
+        if race.knows_more:
+            along = self._there(near(verdicts, self._sizes, {*self._searched, *entered}))
+        return Lineup(
+            entered,
+            without={cell: {*names, *refused.get(cell, ())} for cell, names in without.items()},
+            bounds=bounds(verdicts),
+            beside=[cell for cell in entered if cell not in opened_by and cell not in beside],
+            along=along,
+            named={cell for cell, names in opened_by.items() if names} | set(beside),
+            favourites={cell: those for cell, those in further.items() if cell not in entered},
         )
 
     def _run(
         self,
         race: Race,
-        candidate_space: CandidateSpace,
-        number: int,
-        targets: Sequence[Target],
-        entered: Sequence[Target],
+        lineup: Lineup,
+        opened_by: dict[Target, list[str]],
         verdicts: Sequence[Verdict],
         *,
-        in_force: Sequence[Winner],
-        close: Neighbours | None = None,
-        further: Favourites | None = None,
         refine: bool,
     ) -> list[Winner]:
-        further = {cell: those for cell, those in (further or {}).items() if cell not in entered}
+        candidate_space, further = race.candidate_space, lineup.favourites
         self._spread.enter(further)
-        opened_by: dict[Target, list[str]] = {target: [] for target in targets}
-        for verdict in verdicts:
-            target = Target(verdict.function, verdict.bytes)
-            if verdict.verdict == "violated" and verdict.replaceable and target in opened_by:
-                opened_by[target].append(f"{verdict.guideline}@{verdict.bytes}")
-        beside = [cell for cell in close.of(targets) if cell in entered] if close else []
-        bound = bounds(verdicts)
-        without = idle(candidate_space, [*targets, *beside], entered, verdicts)
-        refused = self.seconds.refused
-        without = {cell: {*names, *refused.get(cell, ())} for cell, names in without.items()}
-        along: list[Target] = []
-        if race.knows_more:
-            along = self._there(near(verdicts, self._sizes, {*self._searched, *entered}))
-        trials = race.run(
-            entered,
-            refine=refine,
-            without=without,
-            bounds=bound,
-            beside=[cell for cell in entered if cell not in targets and cell not in beside],
-            along=along,
-            named={cell for cell, names in opened_by.items() if names} | set(beside),
-            favourites=further,
-        )
+        close = self._neighbours(verdicts)
+        beside = [cell for cell in close.of(opened_by) if cell in lineup.targets]
+        trials = race.run(lineup, refine=refine)
         opened_by |= {cell: [] for cell in further}
-        self._along |= {cell: race.trials(cell) for cell in along}
+        self._along |= {cell: race.trials(cell) for cell in lineup.along}
         self._races.compare_duplicate(race)
         self._races.tell_passed_over(race)
         found = self._select(candidate_space, trials, opened_by)
-        while close is not None:
+        while True:
             # What a winner breaks at a smaller size is a violation there, before it is measured.
             left = [cell for cell in beside if cell not in opened_by]
             raised = close.broken(left, as_tried(trials, found))
@@ -426,32 +381,43 @@ class Rounds:
                 break
             opened_by |= {target: [name] for target, name in raised.items()}
             found = self._select(candidate_space, trials, opened_by)
-        between = self._between(race, candidate_space, trials, opened_by)
+        between = self._between(race, trials, opened_by)
         self._races.tell_apart(race)
         found = self._select(candidate_space, trials, opened_by, between)
-        reasons = race.reasons
         won = {cell for cell in further if outcome.deciding(found, cell)}
         self._searched |= opened_by.keys() - (further.keys() - won)
-        self.seconds.add(Raced(race, in_force, candidate_space, trials, opened_by))
-        nprocs = self._settings.ranks.nprocs
+        self.seconds.add(Raced(race, race.in_force, candidate_space, trials, opened_by))
+        reasons, ranks = race.reasons, self._settings.ranks
         for target, tried in {**trials, **between}.items():
             if (target in beside and target not in opened_by) or target in further.keys() - won:
                 continue
-            record = outcome.record(
-                number,
-                target,
-                opened_by.get(target, []),
-                tried,
-                found,
-                race.suites,
-                nprocs,
-                self._settings.ranks.ppn,
-                bound=bound[target].name if target in bound else "",
+            search = Search(
+                round=race.suite.round,
+                function=target.function,
+                nprocs=ranks.nprocs,
+                ppn=ranks.ppn,
+                bytes=target.bytes,
+                opened_by=opened_by.get(target, []),
+                outcome="nothing better",
+                reason="",
+                trials=list(tried),
+                suites=race.suites,
+                bound=lineup.bounds[target].name if target in lineup.bounds else "",
                 bound_ratio=race.bound_ratio(target),
-                stopped=reasons.get(target, ""),
             )
-            searches.put(self._store.db, self._store.campaign, record)
+            search = outcome.decided(search, found, reasons.get(target, ""))
+            searches.put(self._store.db, self._store.campaign, search)
         return found
+
+
+def _opened_by(targets: Iterable[Target], verdicts: Iterable[Verdict]) -> dict[Target, list[str]]:
+    """Return the names of the violations of each target."""
+    names: dict[Target, list[str]] = {target: [] for target in targets}
+    for verdict in verdicts:
+        target = Target(verdict.function, verdict.bytes)
+        if verdict.verdict == "violated" and verdict.replaceable and target in names:
+            names[target].append(f"{verdict.guideline}@{verdict.bytes}")
+    return names
 
 
 def _cell(verdict: Verdict) -> tuple[str, str, int]:

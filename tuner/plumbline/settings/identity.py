@@ -52,26 +52,22 @@ def begin(
             f"variants: there is no {', '.join(sorted(unknown))}; names stand without parameters, "
             f"`{command_name()} variants` shows them"
         )
-    left_out = set(settings.fixed.environment)  # they stand in the settings
     placement = settings.ranks.placement(toolchain.launcher.processing_units())
     site = rules_of_site.find(toolchain, settings)
     # The usual types were bytes once: campaigns of these do not go on with others.
     more = [] if settings.cases.type else ["usual types"]
     more += [] if site is None else [f"{site.path}\n{site.text}"]
     more += [hashlib.sha256(regular.read(path)).hexdigest() for path in settings.fixed.preload]
-    return enter(
-        db,
-        toolchain,
+    identity = Identity(
         text_of(settings),
         placement,
-        new=new,
-        wanted=wanted,
-        mark="x",
-        left_out=left_out,
-        more=more,
+        "x",
+        more,
+        left_out=set(settings.fixed.environment),  # they stand in the settings
         asked=msgspec.json.encode(identifying(settings)).decode(),
         site_rules=None if site is None else site.text,
     )
+    return enter(db, toolchain, identity, new=new, wanted=wanted)
 
 
 def identifying(settings: Settings) -> dict[str, Any]:
@@ -81,27 +77,34 @@ def identifying(settings: Settings) -> dict[str, Any]:
     return {key: value for group in groups for key, value in unmeasured.identifying(group).items()}
 
 
+class Identity(msgspec.Struct, frozen=True):
+    """What makes a campaign what it is on a machine and for a library: `text` are its settings, and
+    `asked` is what of them counts, where that is not all; `more` are facts that count too, and
+    `left_out` variables of this shell that do not. `mark` stands between number of ranks and hash
+    in its id. `site_rules`: the text of the site's rules file that is in force."""
+
+    text: str
+    placement: Placement
+    mark: str
+    more: Sequence[str] = ()
+    left_out: Set[str] = frozenset()
+    asked: str = ""
+    site_rules: str | None = None
+
+
 def enter(
     db: Database,
     toolchain: Toolchain,
-    text: str,
-    placement: Placement,
+    identity: Identity,
     *,
     new: bool,
-    mark: str,
     wanted: Campaign | None = None,
-    left_out: Set[str] = frozenset(),
-    more: Sequence[str] = (),
-    asked: str = "",
-    site_rules: str | None = None,
 ) -> Campaign:
-    """Return the last row whose settings are `text`, here and for this library, or another one; or
-    `wanted`. Raises UsageError where `wanted` is none of these. `mark` stands between number of
-    ranks and hash in its id. `left_out` are variables of this shell that do not count; `more` are
-    facts that do. `asked`: what of `text` makes the row what it is, where that is not all of it.
-    `site_rules`: the text of the site's rules file that is in force."""
-    library = toolchain.installation.library
-    facts = [asked or text, *_circumstances(toolchain, left_out), *more]
+    """Return the last row of this identity, here and for this library, or another one; or `wanted`.
+    Raises UsageError where `wanted` is none of these."""
+    library, placement = toolchain.installation.library, identity.placement
+    circumstances = _circumstances(toolchain, identity.left_out)
+    facts = [identity.asked or identity.text, *circumstances, *identity.more]
     facts = [toolchain.machine.id, library.fingerprint, *facts]
     hashed = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
     if wanted is not None and wanted.key.partition("-")[0] != hashed:
@@ -122,7 +125,7 @@ def enter(
     machines.put_machine(db, toolchain.machine)
     machines.put_library(db, library)
     campaign = Campaign(
-        id=f"{library.id}-{placement.nprocs}{mark}{hashed[:6]}"
+        id=f"{library.id}-{placement.nprocs}{identity.mark}{hashed[:6]}"
         + (f"-{len(same) + 1}" if same else ""),
         key=key,
         machine=toolchain.machine.id,
@@ -131,11 +134,11 @@ def enter(
         nodes=placement.nodes,
         ppn=placement.ppn,
         oversubscribed=placement.oversubscribed,
-        settings=text,
+        settings=identity.text,
         state="running",
         started=now(),
         finished="",
-        site_rules=site_rules,
+        site_rules=identity.site_rules,
     )
     campaigns.put(db, campaign)
     db.measures(campaign.id)

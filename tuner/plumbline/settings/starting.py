@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.launch.starter import Starter
+from plumbline.launch.starter import Programs, Starter
 from plumbline.launch.typed import Typed
 from plumbline.system.words import counted
 from plumbline_db.errors import UsageError
@@ -31,10 +31,7 @@ def starter(toolchain: Toolchain, settings: Settings) -> Starter:
             f"at most {_MOST_RANKS_PER_UNIT * units} are started there"
         )
     return Starter(
-        family=toolchain.family,
-        installation=toolchain.installation,
-        launcher=toolchain.launcher,
-        probe=toolchain.probe,
+        Programs(toolchain.family, toolchain.installation, toolchain.launcher, toolchain.probe),
         placement=settings.ranks.placement(units),
         timeout_seconds=settings.sampling.launch_timeout_seconds,
         fixed=settings.fixed.environment,

@@ -83,9 +83,13 @@ def of_suite(db: Database, campaign: Campaign, of: Prepared) -> MeasuredSuite:
                 Measurement(
                     each.place,
                     len(each.seconds),
-                    *(middle.value, middle.low, middle.high),
+                    middle.value,
+                    middle.low,
+                    middle.high,
                     None if ratio is None else ratio.factor,
-                    *(point.why, point.look, point.detail),
+                    point.why,
+                    point.look,
+                    point.detail,
                 )
             )
         own = [

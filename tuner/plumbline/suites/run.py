@@ -93,7 +93,7 @@ def begin(
 ) -> Campaign:
     """The row that the launches belong to."""
     text = msgspec.json.encode(asked).decode()
-    return identity.enter(db, toolchain, text, placement, new=new, mark="s")
+    return identity.enter(db, toolchain, identity.Identity(text, placement, "s"), new=new)
 
 
 def stored_suite(name: str, look: int = 1) -> StoredSuite:

@@ -12,13 +12,14 @@ from __future__ import annotations
 import math
 import statistics
 import string
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from plumbline import libraries
-from plumbline.core.plan import Plan, PlanCase
+from plumbline.core.plan import WITHOUT_SIZE, PlanCase
 from plumbline.libraries import Family
+from plumbline.measure.experiment import Arm
 from plumbline.measure.launches import IN_A_ROW, LaunchStore
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.cells import Flaw, Target, index
@@ -35,13 +36,34 @@ _MARKS = string.ascii_lowercase  # MPI has fewer collective functions
 _REFERENCES = 2  # cases of a launch
 
 Entries = Mapping[Target, Sequence[Candidate]]
-ReferenceVariants = Mapping[Target, Sequence[str]]
+
+
+class Comparands(msgspec.Struct, frozen=True):
+    """What cold candidates are compared with. `plain`: seconds under the library as it is;
+    `reference_variants` stand beside each cell; `error` of a log ratio between launches, 0: they
+    repeat each other. Functions that are `whole` have one choice for all sizes: what ends launches
+    at one of them is out."""
+
+    plain: Mapping[tuple[Target, Candidate], float]
+    reference_variants: Mapping[Target, Sequence[str]]
+    error: float
+    whole: Collection[str]
+
+    def references(self) -> list[Target]:
+        """Return a cell of each function, of a size in the middle, for settings that should leave
+        it alone."""
+        # Intel MPI gets another barrier beside any candidate (libraries/intelmpi).
+        return _middles(
+            target
+            for target, candidate in self.plain
+            if candidate == DEFAULT and target.function not in WITHOUT_SIZE
+        )
 
 
 class Setting(msgspec.Struct):
     """What is in force in the launches of one suite: at most one candidate of a function, at its
-    `cells`. `references`: cells of other functions whose defaults stand beside them. `rounds` are
-    those of its finished launches, in order; None for one that is not to be looked at."""
+    `cells`. `references`: cells of other functions whose defaults stand beside them. `is_measured`:
+    a launch has finished, and its times count."""
 
     suite: Suite
     chosen: dict[str, Candidate]
@@ -49,7 +71,7 @@ class Setting(msgspec.Struct):
     references: list[Target] = []
     sequence: int = 0
     blameless: int = 0  # launches in a row that failed with none of its cases under way
-    rounds: list[int | None] = msgspec.field(default_factory=list)
+    is_measured: bool = False
 
     def part(self, mark: str, functions: Sequence[str]) -> Setting:
         chosen = {name: self.chosen[name] for name in functions}
@@ -95,35 +117,25 @@ def settings_of(
 
 
 class ColdLaunches:
-    """The cold launches of one look; with `repeats` they repeat each other. `flaws` are the
-    outcomes of candidates that gave no result. What fails is found by taking settings apart: the
-    function whose case was under way, or one half after the other, until one candidate is left.
-    Functions that are `whole` have one choice for all sizes: what ends launches at one of them is
-    out."""
+    """The cold launches of one look, by an `arm` without cases. `flaws` are the outcomes of
+    candidates that gave no result. What fails is found by taking settings apart: the function whose
+    case was under way, or one half after the other, until one candidate is left."""
 
     def __init__(
         self,
         store: LaunchStore,
-        suite: Suite,
-        plan: Plan,
-        environment: Mapping[str, str],
+        arm: Arm,
         entries: Entries,
-        reference_variants: ReferenceVariants,
         company: Company,
-        *,
-        references: Sequence[Target] = (),
-        repeats: bool = False,
-        whole: Collection[str] = (),
+        comparands: Comparands,
     ) -> None:
-        """`references`: of which some stand beside settings that should leave them alone."""
         self.flaws: dict[tuple[Target, Candidate], Flaw] = {}
         self._store = store
-        self._plan = plan
-        self._environment = environment
-        self._reference_variants = reference_variants
-        self._repeats = repeats
-        self._whole = whole
-        self._active = []
+        self._arm = arm
+        self._comparands = comparands
+        self._repeats = not comparands.error
+        self._all = []
+        references = comparands.references()
         for number, (chosen, cells) in enumerate(settings_of(entries, company)):
             left = [
                 reference
@@ -132,9 +144,8 @@ class ColdLaunches:
             ]
             turn = _REFERENCES * number % max(1, len(left))
             beside = [*left[turn:], *left[:turn]][:_REFERENCES]
-            own = suite.of(f"cold-{number + 1:02d}")
-            self._active.append(Setting(own, chosen, cells, beside))
-        self._all = list(self._active)
+            own = arm.suite.of(f"cold-{number + 1:02d}")
+            self._all.append(Setting(own, chosen, cells, beside))
 
     @property
     def suites(self) -> list[str]:
@@ -147,65 +158,55 @@ class ColdLaunches:
             setting.chosen for setting in self._all if setting.sequence and len(setting.chosen) > 1
         ]
 
-    def round(self, number: int, go_on: Callable[[], bool] = lambda: True) -> None:
-        """One finished launch of every setting that still has something to measure; those that are
-        left when `go_on` says no have none any more."""
-        waiting, self._active = self._active, []
+    def run(self, go_on: Callable[[], bool]) -> None:
+        """Finish one launch of every setting that has something to measure, until `go_on` says
+        no."""
+        waiting = list(self._all)
         while waiting and go_on():
             setting = waiting.pop(0)
             if not self._left(setting):
                 continue
-            if setting.rounds and setting.rounds[-1] == number:
-                self._active.append(setting)
-                continue
-            parts = self._launch(setting, number)
+            parts = self._launch(setting)
             self._all += [part for part in parts if part is not setting]
             waiting[:0] = parts
 
-    def ratios(
-        self, plain: Sequence[Mapping[tuple[Target, Candidate], float]]
-    ) -> dict[Target, dict[Candidate, list[float]]]:
-        """log(candidate / default), a launch each; `plain[n]` are seconds under the library as it
-        is in round n. Where launches do not repeat each other, without the factor that two of them
-        differ by: the median over the reference variants."""
+    def ratios(self) -> dict[Target, dict[Candidate, list[float]]]:
+        """Return log(candidate / default), a launch each. Where launches do not repeat each other,
+        it is without the factor that two of them differ by: the median over the reference
+        variants."""
         found: dict[Target, dict[Candidate, list[float]]] = {}
-        for setting, target, log in self._logs(plain):
+        for setting, target, log in self._logs():
             candidate = setting.chosen.get(target.function)
             if candidate and (target, candidate) not in self.flaws:
                 found.setdefault(target, {}).setdefault(candidate, []).append(log)
         return found
 
-    def touched(
-        self, plain: Sequence[Mapping[tuple[Target, Candidate], float]]
-    ) -> dict[str, list[float]]:
-        """The same of references, by function."""
+    def touched(self) -> dict[str, list[float]]:
+        """Return the same of references, by function."""
         found: dict[str, list[float]] = {}
-        for setting, target, log in self._logs(plain):
+        for setting, target, log in self._logs():
             if target in setting.references:
                 found.setdefault(target.function, []).append(log)
         return found
 
-    def _logs(
-        self, plain: Sequence[Mapping[tuple[Target, Candidate], float]]
-    ) -> Iterator[tuple[Setting, Target, float]]:
-        store = self._store
+    def _logs(self) -> Iterator[tuple[Setting, Target, float]]:
+        store, plain = self._store, self._comparands.plain
         for setting in self._all:
-            here = index(runs.medians(store.db, store.campaign, [setting.suite.name]))
-            for run, number in zip(
-                _finished(store, setting.suite.name), setting.rounds, strict=True
-            ):
-                if number is None:
-                    continue
-                logs = {
-                    cell: math.log(times[run] / plain[number][cell])
-                    for cell, times in here.items()
-                    if run in times and cell in plain[number]
-                }
-                ours = [value for (_, candidate), value in logs.items() if candidate != DEFAULT]
-                factor = statistics.median(ours) if ours and not self._repeats else 0.0
-                for (target, candidate), log in logs.items():
-                    if candidate == DEFAULT:
-                        yield setting, target, log - factor
+            if not setting.is_measured:
+                continue
+            suite = setting.suite.name
+            here = index(runs.medians(store.db, store.campaign, [suite]))
+            (run,) = (one.number for one in runs.surroundings(store.db, store.campaign, [suite]))
+            logs = {
+                cell: math.log(times[run] / plain[cell])
+                for cell, times in here.items()
+                if run in times and cell in plain
+            }
+            ours = [value for (_, candidate), value in logs.items() if candidate != DEFAULT]
+            factor = statistics.median(ours) if ours and not self._repeats else 0.0
+            for (target, candidate), log in logs.items():
+                if candidate == DEFAULT:
+                    yield setting, target, log - factor
 
     def _left(self, setting: Setting) -> list[Target]:
         return [
@@ -214,8 +215,8 @@ class ColdLaunches:
             if (cell, setting.chosen[cell.function]) not in self.flaws
         ]
 
-    def _launch(self, setting: Setting, number: int) -> list[Setting]:
-        """What is to be launched in this round yet: nothing, the setting again, or its parts."""
+    def _launch(self, setting: Setting) -> list[Setting]:
+        """Return what is to be launched yet: nothing, the setting again, or its parts."""
         cells = self._left(setting)
         cases = [
             case
@@ -224,7 +225,7 @@ class ColdLaunches:
                 DEFAULT.case(target.function, target.bytes),
                 *(
                     PlanCase(target.function, target.bytes, variant)
-                    for variant in self._reference_variants[target]
+                    for variant in self._comparands.reference_variants[target]
                 ),
             )
         ]
@@ -232,13 +233,13 @@ class ColdLaunches:
             DEFAULT.case(reference.function, reference.bytes) for reference in setting.references
         ]
         plan = msgspec.structs.replace(
-            self._plan,
+            self._arm.plan,
             name=setting.suite.launch(setting.sequence),
-            seed=self._plan.seed + setting.sequence,
+            seed=self._arm.plan.seed + setting.sequence,
             cases=tuple(dict.fromkeys(cases)),
         )
         family: Family = self._store.starter.family
-        extra = libraries.beside(family, self._environment, setting.knobs())
+        extra = libraries.beside(family, self._arm.environment, setting.knobs())
         done = self._store.launch(setting.suite, setting.sequence, plan, extra)
         setting.sequence += 1
         failure = done.run.failure
@@ -250,12 +251,11 @@ class ColdLaunches:
         suspects = list(dict.fromkeys(target.function for target in flaws))
         if suspects and len(setting.chosen) > 1:
             # One may corrupt the results of another, so that each is tried without the others.
-            setting.rounds.append(None)
             return self._apart(setting, suspects)
         for target, flaw in flaws.items():
             self.flaws[target, setting.chosen[target.function]] = flaw
-        setting.rounds.append(number)
-        return [setting]
+        setting.is_measured = True
+        return []
 
     def _failed(self, setting: Setting, failure: Failure, case: PlanCase | None) -> list[Setting]:
         functions = list(setting.chosen)
@@ -274,7 +274,7 @@ class ColdLaunches:
             found = Flaw("failed", "a launch failed with this case under way")
             self.flaws[Target(case.function, case.bytes), candidate] = found
             left = self._left(setting)
-            strikes = 1 if case.function in self._whole else _STRIKES
+            strikes = 1 if case.function in self._comparands.whole else _STRIKES
             if len(setting.cells) - len(left) < strikes:
                 return [setting]
         for target in self._left(setting):
@@ -305,8 +305,9 @@ class ColdLaunches:
         return found
 
 
-def _finished(store: LaunchStore, suite: str) -> list[int]:
-    """Numbers of the finished launches of a suite, in order."""
-    return [
-        surrounding.number for surrounding in runs.surroundings(store.db, store.campaign, [suite])
-    ]
+def _middles(cells: Iterable[Target]) -> list[Target]:
+    """Return a cell of each function, of a size in the middle."""
+    by_function: dict[str, list[Target]] = {}
+    for cell in sorted(cells):
+        by_function.setdefault(cell.function, []).append(cell)
+    return [cells[len(cells) // 2] for cells in by_function.values()]

@@ -4,15 +4,17 @@ found to be touched by its company (company.py)."""
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-from plumbline.core.plan import WITHOUT_SIZE, Plan
+import msgspec
+
+from plumbline.measure.experiment import Arm
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.space.candidates import DEFAULT, Candidate
+from plumbline.search.space.candidates import Candidate
 from plumbline.search.space.cells import Flaw, Target
 from plumbline_db.records import Suite
 
-from .cold_launches import ColdLaunches, Entries, ReferenceVariants
+from .cold_launches import ColdLaunches, Comparands, Entries
 from .company import Company
 
 # log(candidate / default), a launch each.
@@ -20,53 +22,38 @@ Ratios = dict[Target, dict[Candidate, list[float]]]
 
 
 class ColdLook:
-    """Afterwards `touched` are the functions that were found only now to take another time in
-    company, of which nothing that was measured before stands; `flaws` and `suites` are as there."""
+    """The cold launches of one look, each begun if `go_on` says so. Afterwards `touched` are the
+    functions that were found only now to take another time in company, of which nothing that was
+    measured before stands; `flaws` and `suites` are as those of ColdLaunches."""
 
     def __init__(
         self,
         store: LaunchStore,
-        plan: Plan,
-        environment: Mapping[str, str],
-        reference_variants: ReferenceVariants,
+        arm: Arm,
         company: Company,
-        plain: Mapping[tuple[Target, Candidate], float],
-        *,
-        error: float,
+        comparands: Comparands,
         go_on: Callable[[], bool],
-        whole: Collection[str] = (),
     ) -> None:
-        """`plain`: seconds under the library as it is; `error` of a log ratio between launches, 0:
-        they repeat each other."""
         self.suites: list[str] = []
         self.flaws: dict[tuple[Target, Candidate], Flaw] = {}
         self.touched: set[str] = set()
         self._store = store
-        self._plan = plan
-        self._environment = environment
-        self._reference_variants = reference_variants
+        self._arm = arm
         self._company = company
-        self._plain = plain
-        self._error = error
+        self._comparands = comparands
         self._go_on = go_on
-        self._whole = whole
-        # Intel MPI gets another barrier beside any candidate (libraries/intelmpi).
-        self._references = _middles(
-            target
-            for target, candidate in plain
-            if candidate == DEFAULT and target.function not in WITHOUT_SIZE
-        )
 
-    def run(self, suite: Suite, entered: Entries) -> Ratios:
+    def run(self, entered: Entries) -> Ratios:
+        suite = self._arm.suite
         launches = self._launch(suite, entered)
-        found = launches.ratios([self._plain])
+        found = launches.ratios()
         sample = self._company.sample(launches.shared, found)
         all_launches = [launches]
         if sample:
             all_launches.append(self._launch(suite.of("alone"), sample))
-            self._compare(found, all_launches[-1].ratios([self._plain]), sample)
+            self._compare(found, all_launches[-1].ratios(), sample)
         for each in all_launches:
-            for function, logs in each.touched([self._plain]).items():
+            for function, logs in each.touched().items():
                 self._learn(function, "the default", logs)
         if self.touched:
             again = {
@@ -76,25 +63,15 @@ class ColdLook:
                 for target, candidates in entered.items()
                 if target.function in self.touched
             }
-            alone = self._launch(suite.of("apart"), again).ratios([self._plain])
+            alone = self._launch(suite.of("apart"), again).ratios()
             found = {cell: of for cell, of in found.items() if cell.function not in self.touched}
             found |= alone
         return found
 
     def _launch(self, suite: Suite, entries: Entries) -> ColdLaunches:
-        launches = ColdLaunches(
-            self._store,
-            suite,
-            self._plan,
-            self._environment,
-            entries,
-            self._reference_variants,
-            self._company,
-            references=self._references,
-            repeats=not self._error,
-            whole=self._whole,
-        )
-        launches.round(0, self._go_on)
+        arm = msgspec.structs.replace(self._arm, suite=suite)
+        launches = ColdLaunches(self._store, arm, entries, self._company, self._comparands)
+        launches.run(self._go_on)
         self.suites += launches.suites
         self.flaws |= launches.flaws
         return launches
@@ -112,13 +89,5 @@ class ColdLook:
             self._learn(function, label, found)
 
     def _learn(self, function: str, what: str, logs: Sequence[float]) -> None:
-        if self._company.learn(function, what, logs, self._error):
+        if self._company.learn(function, what, logs, self._comparands.error):
             self.touched.add(function)
-
-
-def _middles(cells: Iterable[Target]) -> list[Target]:
-    """One of each function, of a size in the middle."""
-    found: dict[str, list[Target]] = {}
-    for cell in sorted(cells):
-        found.setdefault(cell.function, []).append(cell)
-    return [those[len(those) // 2] for those in found.values()]

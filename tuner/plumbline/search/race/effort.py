@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist
 
 import msgspec
@@ -13,7 +13,7 @@ from plumbline.verify.design import ONE_LOOK, Design
 from plumbline.verify.significance.moderated import VariancePool, moderated_ratio
 from plumbline.verify.statistics import Comparison, exact_ratio
 
-from .evidence import SPREAD, WEIGHT
+from .evidence import WEIGHT
 
 # When the front runner of a cell is judged. Most of the error is spent at the first look, as most
 # cells end there; what wins is judged again by the acceptance and the confirmation.
@@ -31,8 +31,8 @@ class Effort(msgspec.Struct, frozen=True):
     gain less than a quarter of that; `tolerance`: by so much a bound may be missed, as in the
     tables. `first_blocks`: the share of a launch's blocks that a first look at a cell takes.
     `repeats`: launches repeat each other, and one decides; `at_once`: a case costs less than a
-    launch, so that all is asked about at once. `spread`: of paired log ratios between
-    launches, as known before; `usual`: logarithms of what the default took before, by cell.
+    launch, so that all is asked about at once. `uses` are other ways of use, in which what may win
+    must not be much slower. Parameters are proposed as long as `has_time` says so.
 
     A cold candidate is passed over if a variant of ours with the same messages is not within
     `alike` of the best: so far may the two be apart. Parameters: those of the `front` algorithms
@@ -55,15 +55,29 @@ class Effort(msgspec.Struct, frozen=True):
     batches: int = 4
     repeats: bool = False
     at_once: bool = False
-    spread: float = SPREAD
-    usual: Mapping[Target, float] | None = None
     weights: Mapping[tuple[str, int], float] | None = None
+    uses: Sequence[str] = ()
+    has_time: Callable[[], bool] = lambda: True
 
-    def compare(self, log_ratios: Sequence[float]) -> Comparison:
-        """A ratio as it is claimed after so many launches: its interval pays for the looks."""
+    def of_one_launch(self) -> Effort:
+        """Return the same where launches repeat each other."""
+        # On a simulated machine launches cost what there is to be saved: a look proposes more.
+        return msgspec.structs.replace(
+            self, claims=ONE_LOOK, first_blocks=1.0, proposals=16, batches=2, repeats=True
+        )
+
+    def may_launch(self) -> bool:
+        """Return whether another cold launch may begin. Where one launch decides, a candidate that
+        has none is not missed by others; elsewhere those that race together come to their end
+        together."""
+        return not self.repeats or self.has_time()
+
+    def compare(self, log_ratios: Sequence[float], spread: float) -> Comparison:
+        """A ratio as it is claimed after so many launches: its interval pays for the looks.
+        `spread`: of log ratios between launches, as known before."""
         if self.repeats:
             return exact_ratio(log_ratios)
-        pool = VariancePool(self.spread**2, WEIGHT)
+        pool = VariancePool(spread**2, WEIGHT)
         return moderated_ratio(log_ratios, self.confidence(len(log_ratios)), pool=pool)
 
     def confidence(self, launches: int) -> float:
@@ -98,5 +112,4 @@ class Effort(msgspec.Struct, frozen=True):
         return max(1, math.ceil(planned * self.first_blocks)) if first else planned
 
 
-# On a simulated machine launches cost what there is to be saved, so that a look proposes more.
-ONE_LAUNCH = Effort(claims=ONE_LOOK, first_blocks=1.0, proposals=16, batches=2, repeats=True)
+ONE_LAUNCH = Effort().of_one_launch()

@@ -6,6 +6,9 @@ Measures nothing."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+import msgspec
 
 from plumbline.core.plan import PlanCase
 from plumbline.core.variant_spec import variant_name
@@ -16,64 +19,61 @@ from plumbline_exporters import by_size
 
 from . import neighbours, ranged
 from .bound import Bound
-from .effort import Effort
-from .evidence import Evidence
 from .exploring import Exploring
 from .judging import Decision, Judge
+from .past import Past
 
 _FEW = 16  # values of an algorithm's parameters
 _FEW_RANGES = 3  # values with ranges of sizes, as looks teach more
 
 
+class Lineup(msgspec.Struct, frozen=True):
+    """The cells of a race. `without` names variants that do not race in a cell; `beside` are the
+    targets that are there because one choice of the library holds for all sizes of a function.
+    `along` are cells of other functions that race along for a later race with the same past, where
+    that costs hardly a launch. `named`: the targets where a violation would be removed (None: all).
+    `favourites` are all that races in further cells."""
+
+    targets: Sequence[Target]
+    without: Mapping[Target, Collection[str]] = {}
+    bounds: Mapping[Target, Bound] = {}
+    beside: Collection[Target] = ()
+    along: Collection[Target] = ()
+    named: AbstractSet[Target] | None = None
+    favourites: Mapping[Target, Sequence[Candidate]] = {}
+
+
 class Entering:
-    """The decisions of one race, and its studies. `failed` are candidates without a result, by
-    cell; `earlier`: what was found for a cell elsewhere."""
+    """The decisions of one race, and its studies."""
 
     def __init__(
-        self,
-        candidate_space: CandidateSpace,
-        evidence: Evidence,
-        judge: Judge,
-        effort: Effort,
-        seed: int,
-        failed: Mapping[tuple[Target, Candidate], Trial],
-        earlier: neighbours.Earlier,
+        self, candidate_space: CandidateSpace, judge: Judge, past: Past, seed: int
     ) -> None:
         self.decisions: list[Decision] = []
         self.bounds: Mapping[Target, Bound] = {}
-        self.exploring = Exploring(
-            candidate_space, evidence, judge, effort, seed, self.decisions, self._measured_at
-        )
+        self.exploring = Exploring(candidate_space, judge, seed, self.decisions, self._measured_at)
         self._candidate_space = candidate_space
-        self._evidence = evidence
+        self._evidence = judge.evidence
         self._judge = judge
-        self._effort = effort
-        self._failed = failed
-        self._earlier = earlier
+        self._effort = judge.effort
+        self._failed = past.failed
+        self._earlier = past.earlier
         self._waiting: list[Target] = []
         self._ever: dict[Target, set[Candidate]] = {}
         self._idle: Mapping[Target, Collection[str]] = {}
         self._refine = False
 
-    def open(
-        self,
-        targets: Sequence[Target],
-        *,
-        refine: bool,
-        idle: Mapping[Target, Collection[str]],
-        bounds: Mapping[Target, Bound],
-        beside: Collection[Target],
-        along: Collection[Target],
-    ) -> None:
-        """All that races for these cells (Race.run says what the arguments are)."""
-        self._idle, self.bounds, self._refine = idle, bounds, refine
-        self._enter(targets, set(beside))
-        for cell in along:
+    def open(self, lineup: Lineup, *, refine: bool) -> None:
+        """Enter all that races for these cells."""
+        self._idle, self.bounds, self._refine = lineup.without, lineup.bounds, refine
+        self._enter(lineup.targets, set(lineup.beside))
+        for cell in lineup.along:
             mockups = self._candidate_space.mockups(cell.function)
             self._add(
                 cell,
                 [candidate for candidate in self._first(cell) if candidate.variant not in mockups],
             )
+        self.add_alone(lineup.favourites)
 
     def add_alone(self, entries: Mapping[Target, Sequence[Candidate]], most: int = 0) -> None:
         """These candidates alone in these cells (Race.measure)."""

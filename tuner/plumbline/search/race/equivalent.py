@@ -6,7 +6,7 @@ where candidate and variant were seen to take the same here, at one size at leas
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -14,22 +14,13 @@ from plumbline.core.variant_spec import variant_name
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
 
+from .effort import Effort
 from .evidence import Evidence
+from .past import Past
 
 Entries = Mapping[Target, Sequence[Candidate]]
 
 _SAME = 0.05  # so far apart may a candidate and its prediction be, to be the same
-
-
-class EntryRule(msgspec.Struct, frozen=True):
-    """So many times as long as what sends the same messages may a candidate take (`alike`), and
-    so much more than `before`, when the library was as it is (`tolerance`); since then functions
-    have `changed`."""
-
-    alike: float = math.inf
-    tolerance: float = math.inf
-    before: Evidence | None = None
-    changed: frozenset[str] = frozenset()
 
 
 class _Behind(msgspec.Struct, frozen=True):
@@ -64,14 +55,12 @@ def equivalent_variants(
 
 
 def passed_over(
-    candidate_space: CandidateSpace,
-    evidence: Evidence,
-    entries: Entries,
-    cold: Entries,
-    rule: EntryRule,
+    candidate_space: CandidateSpace, past: Past, entries: Entries, cold: Entries, effort: Effort
 ) -> dict[tuple[str, Candidate], str]:
-    """Those of `cold`, by function, with the reason. `entries` is all that races in the cells. A
-    candidate is passed over where it is too far behind the best in every cell that it races in.
+    """Return those of `cold`, by function, with the reason. `entries` is all that races in the
+    cells. A candidate is passed over where it is too far behind the best in every cell that it
+    races in: it took longer before than the tolerance of the `effort` allows, or what sends the
+    same messages takes longer than `alike` allows.
     Where one choice holds for all sizes, and not one for each range of them, neither cells of which
     nothing is known are asked nor those that must only not get slower (no variant races there), and
     one that is too far behind the default is enough."""
@@ -81,18 +70,8 @@ def passed_over(
             cells.setdefault((target.function, one), []).append(target)
     found: dict[tuple[str, Candidate], str] = {}
     for (function, candidate), targets in cells.items():
-        seen = [one for one in (evidence, rule.before) if one is not None]
-        confirmed = _is_confirmed(candidate_space, seen, function, candidate)
-        known = {
-            target: behind
-            for target in targets
-            if (
-                behind := _behind(
-                    *(candidate_space, evidence, rule, target, candidate, entries[target]),
-                    confirmed=confirmed,
-                )
-            )
-        }
+        racing = {target: entries[target] for target in targets}
+        known = _behind(candidate_space, past, effort, candidate, racing)
         whole = candidate_space.one_for_all_sizes(function) and not candidate_space.ranged(function)
         if not known or not (whole or len(known) == len(targets)):
             continue
@@ -112,33 +91,37 @@ def _said(source: str, log: float, other: str, target: Target) -> str:
 
 def _behind(
     candidate_space: CandidateSpace,
-    evidence: Evidence,
-    rule: EntryRule,
-    target: Target,
+    past: Past,
+    effort: Effort,
     candidate: Candidate,
-    racing: Sequence[Candidate],
-    *,
-    confirmed: bool,
-) -> _Behind | None:
-    called = candidate_space.called(candidate_space.calls(target.function, candidate), {})
-    if rule.before is not None and rule.changed.isdisjoint(called):
-        logs = _logs(rule.before, target)
+    racing: Entries,
+) -> dict[Target, _Behind]:
+    """Return how far the candidate is behind what is `racing` in its cells, all of one function,
+    where something says so."""
+    function = next(target.function for target in racing)
+    equivalents = candidate_space.equivalents(function, candidate)
+    seen = [evidence for evidence in (past.evidence, past.before) if evidence is not None]
+    is_confirmed = _is_confirmed(seen, function, candidate, equivalents)
+    called = candidate_space.called(candidate_space.calls(function, candidate), {})
+    changed = any(winner.function in called for winner in past.in_force)
+    found: dict[Target, _Behind] = {}
+    for target, others in racing.items():
+        logs = _logs(past.before, target) if past.before is not None and not changed else {}
         if candidate in logs:
-            within, source = math.log1p(rule.tolerance), "it took"
-            return _Behind(logs[candidate] - _best(logs, racing), logs[candidate], within, source)
-    logs = _logs(evidence, target)
-    equivalent = _of_equivalent(candidate_space, target.function, candidate, logs)
-    if equivalent is None or not confirmed:
-        return None
-    source = "a variant of ours with the same messages takes"
-    return _Behind(equivalent - _best(logs, racing), equivalent, math.log(rule.alike), source)
+            log, within, source = logs[candidate], math.log1p(effort.tolerance), "it took"
+        else:
+            logs = _logs(past.evidence, target)
+            least = _least(logs, equivalents)
+            if least is None or not is_confirmed:
+                continue
+            log, within = least, math.log(effort.alike)
+            source = "a variant of ours with the same messages takes"
+        found[target] = _Behind(log - _best(logs, others), log, within, source)
+    return found
 
 
 def _is_confirmed(
-    candidate_space: CandidateSpace,
-    seen: Iterable[Evidence],
-    function: str,
-    candidate: Candidate,
+    seen: Iterable[Evidence], function: str, candidate: Candidate, equivalents: Collection[str]
 ) -> bool:
     """Return whether the candidate was measured at some size of the function beside a variant that
     sends the same messages, and took the same wherever it was."""
@@ -146,21 +129,15 @@ def _is_confirmed(
     for evidence in seen:
         for target in evidence.targets(function):
             logs = _logs(evidence, target)
-            predicted = _of_equivalent(candidate_space, function, candidate, logs)
-            if candidate in logs and predicted is not None:
-                found.append(abs(logs[candidate] - predicted))
+            least = _least(logs, equivalents)
+            if candidate in logs and least is not None:
+                found.append(abs(logs[candidate] - least))
     return bool(found) and max(found) <= math.log1p(_SAME)
 
 
-def _of_equivalent(
-    candidate_space: CandidateSpace,
-    function: str,
-    candidate: Candidate,
-    logs: Mapping[Candidate, float],
-) -> float | None:
-    """Return what the fastest known variant with its messages takes."""
-    equivalents = candidate_space.equivalents(function, candidate)
-    return min((log for other, log in logs.items() if _name(other) in equivalents), default=None)
+def _least(logs: Mapping[Candidate, float], names: Collection[str]) -> float | None:
+    """Return what the fastest known variant with one of the names takes."""
+    return min((log for candidate, log in logs.items() if _name(candidate) in names), default=None)
 
 
 def _name(candidate: Candidate) -> str:

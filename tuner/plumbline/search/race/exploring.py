@@ -13,8 +13,6 @@ import msgspec
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
 
-from .effort import Effort
-from .evidence import Evidence
 from .judging import Decision, Judge
 from .study import Study
 
@@ -37,17 +35,15 @@ class Exploring:
     def __init__(
         self,
         candidate_space: CandidateSpace,
-        evidence: Evidence,
         judge: Judge,
-        effort: Effort,
         seed: int,
         decisions: Sequence[Decision],
         measured: Callable[[Target], list[Candidate]],
     ) -> None:
         self._candidate_space = candidate_space
-        self._evidence = evidence
+        self._evidence = judge.evidence
         self._judge = judge
-        self._effort = effort
+        self._effort = judge.effort
         self._seed = seed
         self._decisions = decisions
         self._measured_at = measured
@@ -162,9 +158,10 @@ class Exploring:
         self._seed += 1
         return Study(
             self._candidate_space,
-            largest.function,
-            largest.bytes,
-            survivors,
+            {
+                survivor: self._candidate_space.choices(largest.function, survivor, largest.bytes)
+                for survivor in survivors
+            },
             ratios,
             self._seed,
             limit=min(limits, default=None),

@@ -52,13 +52,13 @@ class Judge:
 
     def __init__(self, evidence: Evidence, effort: Effort) -> None:
         self.named: AbstractSet[Target] | None = None
-        self._evidence = evidence
-        self._effort = effort
+        self.evidence = evidence
+        self.effort = effort
 
     def lead(self, of: Decision, candidate: Candidate, other: Candidate = DEFAULT) -> Lead | None:
         """How far it is behind `other`, over all cells to be made faster. None unless all have
         both."""
-        found = [self._evidence.lead(cell, candidate, other) for cell in of.cells]
+        found = [self.evidence.lead(cell, candidate, other) for cell in of.cells]
         return None if None in found else together(lead for lead in found if lead is not None)
 
     def leader(self, of: Decision, among: Iterable[Candidate] | None = None) -> Candidate:
@@ -88,12 +88,12 @@ class Judge:
                 for candidate in self.ranked(of, of.racing)
                 if self._may_gain(of, candidate)
             ]
-            of.racing, of.reserve = ranked[: self._effort.front], ranked[self._effort.front :]
+            of.racing, of.reserve = ranked[: self.effort.front], ranked[self.effort.front :]
             return
         leader = self.leader(of)
-        deviations = self._effort.deviations(len(of.racing))
+        deviations = self.effort.deviations(len(of.racing))
         little = self._least_gain(of) / (4 * max(1, len(of.racing)))
-        little = 0.0 if self._effort.repeats else little
+        little = 0.0 if self.effort.repeats else little
         of.racing = [
             candidate
             for candidate in of.racing
@@ -102,7 +102,7 @@ class Judge:
             or not (found.surely_above(SAME, deviations) or found.expected_gain() < little)
         ]
         if not of.racing:
-            front = self._effort.front
+            front = self.effort.front
             of.racing, of.reserve = of.reserve[:front], of.reserve[front:]
 
     def ranked(self, of: Decision, candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -116,11 +116,11 @@ class Judge:
 
     def is_slower(self, candidate: Candidate, cells: Sequence[Target]) -> bool:
         """Surely slower than the default in one of the cells."""
-        deviations = self._effort.deviations(len(cells))
+        deviations = self.effort.deviations(len(cells))
         return any(
             found.surely_above(SAME, deviations)
             for cell in cells
-            if (found := self._evidence.lead(cell, candidate)) is not None
+            if (found := self.evidence.lead(cell, candidate)) is not None
         )
 
     def gain(self, of: Decision, leader: Candidate) -> float:
@@ -133,13 +133,13 @@ class Judge:
         leader = self.leader(of)
         if not of.racing:
             return "nothing that may be tried is faster than the default"
-        gain, effort = self.gain(of, leader), self._effort
+        gain, effort = self.gain(of, leader), self.effort
         least = self._least_gain(of)
         most = of.most or effort.looks
         if leader == DEFAULT:
             little = gain < least or of.looks >= min(most, effort.claims.launches[-1])
             return f"going on is expected to gain {_percent(gain)}" if little else ""
-        launches = min(self._evidence.launches(cell, leader) for cell in of.all_cells)
+        launches = min(self.evidence.launches(cell, leader) for cell in of.all_cells)
         if not effort.judges(launches) and of.looks < most:
             return ""
         last = effort.is_last(launches) or of.looks >= most
@@ -157,18 +157,19 @@ class Judge:
         return f"{said} in {counted}, the most {taken}" if last else ""
 
     def _least_gain(self, of: Decision) -> float:
-        least = self._effort.least_gain(of.cells)
-        if self._effort.repeats or self.named is None or not self.named.isdisjoint(of.cells):
+        least = self.effort.least_gain(of.cells)
+        if self.effort.repeats or self.named is None or not self.named.isdisjoint(of.cells):
             return least
-        return max(least, self._effort.tolerance)
+        return max(least, self.effort.tolerance)
 
     def bound_ratio(self, cell: Target, bound: Bound) -> float | None:
         """The bound's time over the default's in the same launches."""
-        found = self._evidence.behind(bound.cell, bound.candidate, (cell, DEFAULT))
+        found = self.evidence.behind(bound.cell, bound.candidate, (cell, DEFAULT))
         return None if found is None else math.exp(found.log) * bound.times
 
     def trial(self, cell: Target, candidate: Candidate) -> Trial:
-        found = self._effort.compare(list(self._evidence.logs(cell, candidate).values()))
+        logs = list(self.evidence.logs(cell, candidate).values())
+        found = self.effort.compare(logs, self.evidence.spread)
         return Trial(
             variant=candidate.variant,
             knobs=candidate.configuration.as_dict(),
@@ -182,7 +183,7 @@ class Judge:
 
     def _may_gain(self, of: Decision, candidate: Candidate) -> bool:
         found = self.lead(of, candidate)
-        deviations = self._effort.deviations(len(of.racing))
+        deviations = self.effort.deviations(len(of.racing))
         return found is None or not found.surely_above(-SAME, deviations)
 
     def _is_clear(self, of: Decision, leader: Candidate) -> bool:
@@ -193,10 +194,10 @@ class Judge:
     def _in_doubt(self, of: Decision, leader: Candidate) -> bool:
         """Whether it would be refused for being slower in a cell, which may be chance."""
         several = of.all_cells if len(of.all_cells) > 1 else []
-        known = [cell for cell in several if self._evidence.launches(cell, leader)]
+        known = [cell for cell in several if self.evidence.launches(cell, leader)]
         trials = [self.trial(cell, leader) for cell in known]
         return any(
-            slower(trial, self._effort.tolerance)
+            slower(trial, self.effort.tolerance)
             and (trial.ratio_low is None or trial.ratio_low <= 1)
             for trial in trials
         )
@@ -218,11 +219,12 @@ class Judge:
         other = (bound.cell, bound.candidate)
         if other == (cell, leader) and bound.times == 1:
             return True, f"it is the bound {bound.name} itself"
-        logs = self._evidence.logs(cell, leader, other)
+        logs = self.evidence.logs(cell, leader, other)
         if not logs:
             return True, f"the bound {bound.name} could not be measured"
-        found = self._effort.compare([log - math.log(bound.times) for log in logs.values()])
-        limit = 1 + self._effort.tolerance
+        above = [log - math.log(bound.times) for log in logs.values()]
+        found = self.effort.compare(above, self.evidence.spread)
+        limit = 1 + self.effort.tolerance
         ratio = f"{found.ratio:.2f} of {bound.name}"
         if found.high is not None and found.high <= limit:
             return True, f"the bound holds ({ratio})"

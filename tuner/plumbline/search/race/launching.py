@@ -5,12 +5,13 @@ found wrong; decides nothing."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
+from plumbline.measure.experiment import Arm, of_round
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search.space import plausible
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
@@ -18,52 +19,38 @@ from plumbline.search.space.cells import Flaw, Target
 from plumbline_db import runs
 from plumbline_db.records import Suite, Trial
 
-from .cold_launches import ENOUGH_REFERENCES
+from .cold_launches import ENOUGH_REFERENCES, Comparands
 from .cold_look import ColdLook
 from .company import Company
-from .equivalent import Entries, EntryRule, equivalent_variants, passed_over
-from .evidence import COLD, Evidence
-
-
-class Past(msgspec.Struct):
-    """What is known before a race, and what it adds: times, and what `failed`, candidates without a
-    result."""
-
-    evidence: Evidence
-    failed: dict[tuple[Target, Candidate], Trial] = {}
+from .effort import Effort
+from .equivalent import Entries, equivalent_variants, passed_over
+from .evidence import COLD
+from .past import Past
 
 
 class RaceLaunches:
-    """`suites` are those of the launches so far. `passed_over` are cold candidates of functions
-    that were not worth a launch, with the reason."""
+    """The launches of one race: an `arm` without cases, which each look fills. `suites` are those
+    of the launches so far. `passed_over` are cold candidates of functions that were not worth a
+    launch, with the reason."""
 
     def __init__(
         self,
         store: LaunchStore,
         candidate_space: CandidateSpace,
-        plan: Plan,
-        environment: Mapping[str, str],
-        suite: Suite,
+        arm: Arm,
+        effort: Effort,
         past: Past,
-        go_on: Callable[[], bool] = lambda: True,
-        *,
-        rule: EntryRule | None = None,
-        company: Company | None = None,
     ) -> None:
-        """`go_on` says whether there is time for another cold launch; by the `rule` a candidate is
-        passed over that is expected to be behind; `company`: who shares cold launches."""
         self.suites: list[str] = []
         self.cold_suites: list[str] = []
         self.failed, self.evidence = past.failed, past.evidence
         self.passed_over: dict[tuple[str, Candidate], str] = {}
-        self._go_on = go_on
-        self._rule = rule or EntryRule()
-        self._company = company or Company(candidate_space, plan.harness)
+        self._past = past
+        self._company = past.company or Company(candidate_space, arm.plan.harness)
         self._store = store
         self._candidate_space = candidate_space
-        self._plan = plan
-        self._environment = environment
-        self._suite = suite
+        self._arm = arm
+        self._effort = effort
         self._looks = 0
         self._launch = 0  # of the last look: its number in the database
 
@@ -76,11 +63,10 @@ class RaceLaunches:
         ):
             return False
         self._looks += 1
-        suite = self._suite.at(self._looks)
+        suite = self._arm.suite.at(self._looks)
         # Its own orders and data.
-        plan = msgspec.structs.replace(
-            self._plan, blocks=blocks, seed=self._plan.seed + 1000 * self._looks
-        )
+        plan = of_round(self._arm.plan, self._looks)
+        plan = msgspec.structs.replace(plan, blocks=blocks)
         if self.evidence.exact:
             reference_variants = equivalent_variants(self._candidate_space, entries, cold)
         else:
@@ -140,7 +126,7 @@ class RaceLaunches:
     def _worth_a_launch(
         self, entries: Entries, cold: dict[Target, list[Candidate]]
     ) -> dict[Target, list[Candidate]]:
-        over = passed_over(self._candidate_space, self.evidence, entries, cold, self._rule)
+        over = passed_over(self._candidate_space, self._past, entries, cold, self._effort)
         self.passed_over |= over
         left = {
             target: [candidate for candidate in those if (target.function, candidate) not in over]
@@ -184,7 +170,7 @@ class RaceLaunches:
         why = ""
         if not self._candidate_space.is_cold(target.function, candidate):
             case = candidate.case(target.function, target.bytes)
-            why = self._store.aside.why(case, self._environment)
+            why = self._store.aside.why(case, self._arm.environment)
         if why:
             self.fail(target, candidate, Flaw("failed", why))
         return bool(why)
@@ -226,7 +212,7 @@ class RaceLaunches:
             cases.append(msgspec.structs.replace(default, plain_duplicate=True))
         plan = msgspec.structs.replace(plan, cases=tuple(dict.fromkeys(cases)))
         plan = self._store.filled(suite, plan)
-        series = Series(self._store, suite, plan, self._environment)
+        series = Series(self._store, suite, plan, self._arm.environment)
         series.advance()
         self.suites.append(suite.name)
         running = {
@@ -240,7 +226,7 @@ class RaceLaunches:
                 Target(planned.function, planned.bytes),
                 Candidate(planned.variant, planned.configuration),
             )
-            why = store.aside.why(planned, self._environment)
+            why = store.aside.why(planned, self._arm.environment)
             if planned in series.dropped:
                 why = why or "a launch failed with this case under way"
             if why and cell in running:
@@ -291,22 +277,19 @@ class RaceLaunches:
             if (seconds := self.evidence.seconds(target, candidate, launch)) is not None
         }
 
-        look = ColdLook(
-            self._store,
-            plan,
-            self._environment,
-            reference_variants,
-            self._company,
-            plain,
+        comparands = Comparands(
+            plain=plain,
+            reference_variants=reference_variants,
             error=0.0 if self.evidence.exact else COLD * self.evidence.spread,
-            go_on=self._go_on,
-            whole=[
+            whole={
                 cell.function
                 for cell in entered
                 if self._candidate_space.one_for_all_sizes(cell.function)
-            ],
+            },
         )
-        found = look.run(suite, entered)
+        arm = Arm(suite, plan, self._arm.environment)
+        look = ColdLook(self._store, arm, self._company, comparands, self._effort.may_launch)
+        found = look.run(entered)
         self.cold_suites += look.suites
         for (target, candidate), flaw in look.flaws.items():
             self.fail(target, candidate, flaw)

@@ -9,27 +9,23 @@ launched (launching.py), and what the launches say (judging.py)."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 
-from plumbline.core.plan import Plan
+from plumbline.measure.experiment import Arm
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.search.space.cells import Flaw, Target
 from plumbline.system.words import counted
 from plumbline.verify.statistics import Comparison
-from plumbline_db.records import Suite, Trial
+from plumbline_db.records import Trial
 
-from . import neighbours
-from .bound import Bound
-from .company import Company
 from .effort import Effort
 from .elsewhere import Elsewhere
-from .entering import Entering
-from .equivalent import EntryRule
+from .entering import Entering, Lineup
 from .evidence import Evidence
 from .judging import Decision, Judge
-from .launching import Past, RaceLaunches
+from .launching import RaceLaunches
+from .past import Past
 
 _FRONT = 2  # candidates of a decision that are looked at in other ways of use
 
@@ -42,60 +38,24 @@ class Race:
         self,
         store: LaunchStore,
         candidate_space: CandidateSpace,
-        plan: Plan,
-        environment: Mapping[str, str],
+        arm: Arm,
         effort: Effort,
-        suite: Suite,
-        *,
         past: Past | None = None,
-        before: Evidence | None = None,
-        changed: Collection[str] = (),
-        earlier: neighbours.Earlier = neighbours.nothing,
-        company: Company | None = None,
-        uses: Sequence[str] = (),
-        has_time: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`past`: what is known of a machine that repeats itself, and need not be measured again;
-        `before`: with winners in force, what is known without them; `changed`: the functions that
-        they are about. `earlier`: what was found for a cell elsewhere. `company`: who shares cold
-        launches, with what was learnt of that before. `uses`: other ways of use, in which what may
-        win must not be much slower. `has_time`: whether parameters are still
-        proposed, and cold launches begun where launches repeat each other."""
-        self.suite = suite
-        self._blocks = plan.blocks
+        """`arm`: what is in force, and the plan of a launch without its cases."""
+        past = past or Past(Evidence(exact=effort.repeats))
+        self.suite = arm.suite
+        self.candidate_space = candidate_space
+        self.in_force = past.in_force
+        # Whether what this race measures is of use to later ones.
+        self.knows_more = effort.repeats and not arm.environment
+        self._blocks = arm.plan.blocks
         self._effort = effort
-        self._time_is_left = has_time
-        self._lasting = past is not None and not environment
-        past = past or Past(
-            Evidence(exact=effort.repeats, spread=effort.spread, usual=effort.usual)
-        )
         self._evidence = past.evidence
-        self._launches = RaceLaunches(
-            store,
-            candidate_space,
-            plan,
-            environment,
-            suite,
-            past,
-            self._has_time,
-            rule=EntryRule(
-                alike=effort.alike,
-                tolerance=effort.tolerance,
-                before=before,
-                changed=frozenset(changed),
-            ),
-            company=company,
-        )
-        self._elsewhere = Elsewhere(uses)
+        self._launches = RaceLaunches(store, candidate_space, arm, effort, past)
+        self._elsewhere = Elsewhere(effort.uses)
         self._judge = Judge(self._evidence, effort)
-        self._entering = Entering(
-            candidate_space, self._evidence, self._judge, effort, plan.seed, past.failed, earlier
-        )
-
-    def _has_time(self) -> bool:
-        """Where one launch decides, a candidate that has none is not missed by others; elsewhere
-        those that race together come to their end together."""
-        return not self._effort.repeats or self._time_is_left()
+        self._entering = Entering(candidate_space, self._judge, past, arm.plan.seed)
 
     def first_look(
         self, entries: Mapping[Target, Sequence[Candidate]]
@@ -103,11 +63,6 @@ class Race:
         """As `measure`, up to the first look at which anything is claimed: where it is not clear by
         then, nothing is claimed."""
         return self.measure(entries, most=self._effort.claims.launches[0])
-
-    @property
-    def knows_more(self) -> bool:
-        """Whether what this race measures is of use to later ones."""
-        return self._lasting
 
     @property
     def suites(self) -> list[str]:
@@ -135,37 +90,13 @@ class Race:
         bound = self._entering.bounds.get(target)
         return None if bound is None else self._judge.bound_ratio(target, bound)
 
-    def run(
-        self,
-        targets: Sequence[Target],
-        *,
-        refine: bool,
-        without: Mapping[Target, Collection[str]] | None = None,
-        bounds: Mapping[Target, Bound] | None = None,
-        beside: Collection[Target] = (),
-        along: Collection[Target] = (),
-        named: AbstractSet[Target] | None = None,
-        favourites: Mapping[Target, Sequence[Candidate]] | None = None,
-    ) -> dict[Target, list[Trial]]:
-        """`refine` says whether parameters are searched; `without` names variants that do not race
-        in a cell; `beside` are the targets that are there because one choice of the library holds
-        for all sizes of a function. `along` are cells of other functions that race along for a
-        later race with the same past, where that costs hardly a launch. `named`: the targets where
-        a violation would be removed (None: all). `favourites` are all that races in further
-        cells."""
-        self._judge.named = named
-        self._entering.open(
-            targets,
-            refine=refine,
-            idle=without or {},
-            bounds=bounds or {},
-            beside=beside,
-            along=along,
-        )
-        further = favourites or {}
-        self._entering.add_alone(further)
+    def run(self, lineup: Lineup, *, refine: bool) -> dict[Target, list[Trial]]:
+        """Return the trials of the targets and of the favourites; `refine` says whether parameters
+        are searched."""
+        self._judge.named = lineup.named
+        self._entering.open(lineup, refine=refine)
         self._go(refine=refine)
-        return {target: self.trials(target) for target in [*targets, *further]}
+        return {cell: self.trials(cell) for cell in [*lineup.targets, *lineup.favourites]}
 
     def trials(self, target: Target) -> list[Trial]:
         """What is known of a cell, also of one that only raced along."""
@@ -197,7 +128,7 @@ class Race:
             racing.exploring.learn()
             for decision in racing.under_way:
                 self._judge.drop(decision, self._launches.is_out)
-            going_on = refine and self._time_is_left()
+            going_on = refine and self._effort.has_time()
             if not going_on:
                 racing.exploring.end()
             self._advance(refine=going_on)
@@ -230,7 +161,7 @@ class Race:
         """The default on a duplicate over the default on MPI_COMM_WORLD, in all launches so far.
         Hot knobs are measured on duplicates; a library that treats these apart must be known."""
         logs = self._launches.duplicates()
-        return self._effort.compare(logs) if logs else None
+        return self._effort.compare(logs, self._evidence.spread) if logs else None
 
     def _advance(self, *, refine: bool) -> None:
         """New proposals, cells whose neighbours are done with theirs, and ends."""
@@ -255,6 +186,6 @@ class Race:
             if self._judge.lead(one, each) is None
             and not any(self._launches.is_out(cell, each) for cell in one.all_cells)
         ]
-        if not waiting or self._has_time():
+        if not waiting or self._effort.may_launch():
             return ""
         return f"the budget was used up before {counted(len(waiting), 'candidate')} could be tried"

@@ -38,31 +38,24 @@ class _Point(msgspec.Struct, frozen=True, order=True):
 
 
 class Study:
-    """Proposes parameter values for `survivors` (candidates with parameters) of one cell.
+    """Proposes parameter values for `survivors`: candidates with the choices of their parameters.
 
     `known` are ratios to the default already measured; they are told to the study first, and are
-    never proposed again. `hints` are candidates that won elsewhere, and are proposed first.
-    `limit`: the ratio that is to be reached, a constraint (None: there is none). Deterministic for
-    a given seed and history."""
+    never proposed again. `limit`: the ratio that is to be reached, a constraint (None: there is
+    none). Deterministic for a given seed and history."""
 
     def __init__(
         self,
         candidate_space: CandidateSpace,
-        function: str,
-        size: int,
-        survivors: Sequence[Candidate],
+        survivors: Mapping[Candidate, Mapping[str, Sequence[int]]],
         known: Mapping[Candidate, float],
         seed: int,
         *,
-        hints: Sequence[Candidate] = (),
         limit: float | None = None,
     ) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._candidate_space = candidate_space
-        self._choices = {
-            index: candidate_space.choices(function, survivor, size)
-            for index, survivor in enumerate(survivors)
-        }
+        self._choices = dict(enumerate(survivors.values()))
         self._survivors = list(survivors)
         self._seen = set(known)
         self._limit = limit
@@ -81,7 +74,6 @@ class Study:
         self._trials: dict[Candidate, optuna.Trial] = {}
         for candidate, ratio in known.items():
             self._remember(candidate, ratio)
-        self.hint(hints)
 
     def hint(self, candidates: Sequence[Candidate]) -> None:
         """What won elsewhere, to be proposed next, where it lies in the space."""

@@ -14,12 +14,11 @@ import msgspec
 from plumbline.core.configuration import Configuration
 from plumbline.core.forms import is_form
 from plumbline.core.variant_spec import VariantSpec, variant_name
-from plumbline.libraries import Knob, gate
-from plumbline.libraries.space import Algorithm, FunctionSpace, Parameter, Space
+from plumbline.libraries import gate
+from plumbline.libraries.space import Algorithm, FunctionSpace, Parameter
 from plumbline.model.names import names
 from plumbline.settings.toolchain import Toolchain, Variant
 from plumbline.system import version
-from plumbline_db.records import Library
 from plumbline_exporters import by_size
 from plumbline_exporters.bundle import Refusal
 
@@ -33,36 +32,27 @@ class CandidateSpace:
 
     def __init__(
         self,
-        space: Space,
-        library: Library,
-        installed: Mapping[str, Knob],
-        variants: Iterable[Variant],
+        toolchain: Toolchain,
         nprocs: int,
         *,
+        tried: Iterable[Variant] | None = None,
         unsafe: bool = False,
-        references: Iterable[Variant] = (),
     ) -> None:
-        """`variants` may be tried; `references` (none: the same) stand beside cold candidates."""
-        variants = list(variants)
-        self._references = list(references) or variants
-        self._space = space
-        self._library = library
-        self._installed = installed
+        """`tried` are the variants that may be (None: all); all stand beside cold candidates."""
+        self._toolchain = toolchain
+        self._references = toolchain.catalogue.variants
+        self._space = toolchain.space
+        self._library = toolchain.installation.library
+        self._installed = toolchain.knobs
         # Naive ones are there to be compared with; nobody should get one. On fewer ranks than
         # `least_ranks` a simpler one passes the same messages.
         self._variants = {
             variant.name: variant
-            for variant in variants
+            for variant in (self._references if tried is None else tried)
             if variant.kind != "naive" and variant.deployable and variant.least_ranks <= nprocs
         }
         self._nprocs = nprocs
         self._unsafe = unsafe
-
-    @classmethod
-    def of(cls, toolchain: Toolchain, nprocs: int, *, unsafe: bool = False) -> CandidateSpace:
-        """Of an installation, with all variants that its probe has."""
-        library, variants = toolchain.installation.library, toolchain.catalogue.variants
-        return cls(toolchain.space, library, toolchain.knobs, variants, nprocs, unsafe=unsafe)
 
     @property
     def refusal(self) -> Refusal:
@@ -72,8 +62,8 @@ class CandidateSpace:
     def without_knobs(self) -> CandidateSpace:
         """Our variants alone."""
         bare = msgspec.structs.replace(self._space, function=[])
-        variants = self._variants.values()
-        return CandidateSpace(bare, self._library, self._installed, variants, self._nprocs)
+        toolchain = msgspec.structs.replace(self._toolchain, space=bare)
+        return CandidateSpace(toolchain, self._nprocs, tried=self._variants.values())
 
     def mockups(self, function: str) -> set[str]:
         """Names of the variants that are made of other functions."""

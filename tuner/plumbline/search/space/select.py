@@ -124,7 +124,10 @@ class Selection(msgspec.Struct, frozen=True):
     ) -> dict[Target, list[Trial]]:
         found = {
             cell: _options(
-                *(self.candidate_space, cell.function, measured, bases[cell.function]),
+                self.candidate_space,
+                cell.function,
+                measured,
+                bases[cell.function],
                 spare_knobs=spare_knobs,
             )
             for cell, measured in tried.items()
