@@ -172,8 +172,9 @@ def pairs_inside(
     cells: Sequence[Cell], ratio: float, looks: Design, seed: int
 ) -> list[tuple[Word, int]]:
     """What each cell is called, and after how many launches, when its winner takes `ratio` times as
-    long as the default: each a family by itself, but for its variance. What is undecided at the end and may be kept for
-    the sake of the winner's other sizes holds here: these are as good as they can be."""
+    long as the default: each a family by itself, but for its variance. What is undecided at the end
+    and may be kept for the sake of the winner's other sizes holds here: these are as good as they
+    can be."""
     rng = np.random.default_rng(seed)
     found = []
     every = [
@@ -186,7 +187,7 @@ def pairs_inside(
             [[Hypothesis(0, LIMIT)]],
             looks,
             alpha=ALPHA,
-            judge=lambda own: compare[len(own[0])] if own else paired_ratio,
+            judge=lambda own: compare[len(next(iter(own)))] if own else paired_ratio,
         )
         for launches in looks.launches:
             known = logs[:launches].tolist()

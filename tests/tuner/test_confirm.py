@@ -9,8 +9,7 @@ import msgspec
 import pytest
 
 from plumbline.campaign.confirm import judge_winners, reaching, speed
-from plumbline.campaign.pairs import slower_cells
-from plumbline.campaign.pairs import REFERENCE_CELLS, without_launch_factor
+from plumbline.campaign.pairs import REFERENCE_CELLS, slower_cells, without_launch_factor
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load

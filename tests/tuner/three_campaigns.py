@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.campaign.pairs import slower_cells
-from plumbline.campaign.pairs import Pairs, target_of
+from plumbline.campaign.pairs import Pairs, slower_cells, target_of
 from plumbline.campaign.proof import environment_of
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
