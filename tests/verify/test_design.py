@@ -11,14 +11,14 @@ from plumbline.verify.design import Design
 
 
 def test_the_default_design() -> None:
-    found = design.over(9, 30)
-    assert found.launches == (9, 12, 16, 22, 30)
+    found = design.over(6, 30)
+    assert found.launches == (6, 8, 10, 13, 18, 23, 30)
     for look, launches in enumerate(found.launches):  # (n / 30)² is spent after n launches
         assert sum(found.shares[: look + 1]) == pytest.approx((launches / 30) ** 2)
-    assert found.confidence(0, 0.05) == pytest.approx(1 - 0.05 * 0.3**2)
-    assert found.sequential(0.001, 0) == pytest.approx(0.001 / 0.3**2)
+    assert found.confidence(0, 0.05) == pytest.approx(1 - 0.05 * 0.2**2)
+    assert found.sequential(0.001, 0) == pytest.approx(0.001 / 0.2**2)
     assert found.sequential(0.5, 0) == 1
-    assert [found.new_launches(look) for look in range(found.looks)] == [9, 3, 4, 6, 8]
+    assert [found.new_launches(look) for look in range(found.looks)] == [6, 2, 2, 3, 5, 5, 7]
 
 
 def test_one_look_spends_everything() -> None:

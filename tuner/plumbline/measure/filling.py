@@ -16,7 +16,8 @@ from plumbline.core.configuration import AS_IT_IS
 from plumbline.core.plan import Plan, PlanCase
 from plumbline_db.cost import LaunchCost
 
-# So many times of a start a launch measures for: where it judges a table, and elsewhere.
+# A launch measures for so many times of a start: where it judges a table, and elsewhere. Ranks
+# stay alive, so that most launches do not start any.
 STARTS_OF_TABLES = 4
 STARTS = 2
 # A block of a case costs some 27 us beside its calls, and blocks tell no more than samples do:
