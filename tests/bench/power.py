@@ -181,7 +181,9 @@ def pairs_inside(
         math.log(ratio) + rng.choice(cell.logs, looks.launches[-1]) * rng.choice([-1, 1])
         for cell in cells
     ]
-    compare = {count: moderated([logs[:count].tolist() for logs in every]) for count in looks.launches}
+    compare = {
+        count: moderated([logs[:count].tolist() for logs in every]) for count in looks.launches
+    }
     for logs in every:
         family = HypothesisFamily(
             [[Hypothesis(0, LIMIT)]],

@@ -67,7 +67,7 @@ def confirmed(
 
 
 def test_a_clear_gain_needs_no_more_pairs(lab: Lab, tmp_path: Path) -> None:
-    done, plans = confirmed(lab, tmp_path, starter(0.7))
+    done, plans = confirmed(lab, tmp_path, starter(0.7), SETTINGS.but(launches=9))
     assert list(plans) == ["confirm-1", "confirm-1-default"]
     (kept,) = done.winners
     assert kept.speedup == pytest.approx(1 / 0.7, rel=0.05)
@@ -120,7 +120,7 @@ def test_pairs_are_added_for_what_is_unclear_alone(lab: Lab, tmp_path: Path) -> 
 
 def test_what_the_table_has_not_decided_rides_along(lab: Lab, tmp_path: Path) -> None:
     """In the launches with the files in force; the other side of a pair does not need it."""
-    _, plans = confirmed(lab, tmp_path, starter(1.0, 0.06))
+    _, plans = confirmed(lab, tmp_path, starter(1.0, 0.1), SETTINGS.but(launches=9))
     ours, theirs = (_cases(plans[f"confirm-1-look-02{side}"][0]) for side in ("", "-default"))
     more = {case for case in ours - theirs if "variant=library" not in case}
     assert more and theirs <= ours

@@ -52,7 +52,7 @@ def test_options_win_over_the_file(tmp_path: Path) -> None:
 
 
 def test_looks_end_at_thirty_launches_or_twice_the_first() -> None:
-    assert (load(None, {}).sampling.launches, load(None, {}).sampling.launches_max) == (9, 30)
+    assert (load(None, {}).sampling.launches, load(None, {}).sampling.launches_max) == (6, 30)
     assert load(None, {"launches": 20}).sampling.launches_max == 40
     assert load(None, {"launches": 15, "launches_max": 15}).sampling.launches_max == 15
 

@@ -127,7 +127,7 @@ def test_tables_in_parquet_are_those_in_csv(database: Path, tmp_path: Path, what
     assert [list(row) for row in rows] == [list(row) for row in found]
     for row, one in zip(rows, found, strict=True):
         told = {
-            name: int(value) if value in (True, False) else value for name, value in one.items()
+            name: int(value) if isinstance(value, bool) else value for name, value in one.items()
         }
         assert row == {name: "" if v is None else str(v) for name, v in told.items()}
 

@@ -33,15 +33,15 @@ def test_what_must_be_gained(
 
 
 def stopped(cell: Target, weights: dict[tuple[str, int], float] | None) -> str:
-    """Two candidates, a hundredth apart, both far ahead of the default in six launches."""
+    """Two candidates, a hundredth apart, both far ahead of the default in eight launches."""
     first, second = Candidate("bcast_chain"), Candidate("bcast_binary")
-    evidence = Evidence(exact=False, spread=0.08)
-    for run in range(6):
+    evidence = Evidence(exact=False, spread=0.1)
+    for run in range(8):
         evidence.add_cold(cell, first, run, -0.30 - 0.001 * run)
         evidence.add_cold(cell, second, run, -0.29 - 0.001 * run)
     effort = Effort(weights=weights)
     judge = Judge(evidence, effort)
-    of = Decision([cell], [first, second], {}, looks=6)
+    of = Decision([cell], [first, second], {}, looks=8)
     assert judge.leader(of) == first != DEFAULT
     gain = judge.gain(of, first)
     assert effort.gain / 1.8 < gain < effort.gain

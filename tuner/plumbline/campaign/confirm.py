@@ -219,7 +219,6 @@ class _Looks:
         self._far = far
         self._design = tables.design_of(settings)
         self._alpha = settings.claims.alpha
-        self._compare = tables.compare_of(settings)
         self._look = 0
         limit = 1 + settings.claims.tolerance
         self._harm = HypothesisFamily(
@@ -238,7 +237,7 @@ class _Looks:
         for number, winner in enumerate(self._winners):
             if self._look == 0 or _unclear(self.speeds[number]):
                 self.speeds[number] = speed(
-                    winner, self._winners, near, self._pairs.beside, confidence, self._compare
+                    winner, self._winners, near, self._pairs.beside, confidence, self._harm.compare
                 )
         self._look += 1
 

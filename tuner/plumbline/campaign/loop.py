@@ -194,7 +194,6 @@ class Loop:
         if settings.ranks.simulate is None:
             plan = msgspec.structs.replace(plan, pingpongs=plausible.ROUND_TRIPS)
         before = Suite("before")
-        plan = store.filled(before, plan)
         Series(store, before, plan, {}).advance(settings.sampling.launches)
         # With more ranks than cores the table is of calls after a barrier, and loops are alike.
         uses = self._other_uses(whole=not self._campaign.oversubscribed)

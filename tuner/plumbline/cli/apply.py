@@ -13,7 +13,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 # Rollback has all of them but those of a campaign.
-@base.command("apply", gathers={"change": applying.Change}, takes="mpi db json campaign")
+@base.command("apply", gathers={"change": applying.ApplyRequest}, takes="mpi db json campaign")
 @click.option("--user", is_flag=True, help="For yourself alone.")
 @click.option("--site", is_flag=True, help="For everybody.")
 @click.option("--modules", type=_FOLDER, metavar="DIR", help="In a tree of modulefiles.")
@@ -24,7 +24,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @options.no_proof
 def command(
     program: Program,
-    change: applying.Change,
+    change: applying.ApplyRequest,
     unsafe: bool,
     no_proof: bool,
     campaign: str | None,

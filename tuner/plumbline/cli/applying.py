@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .base import Program
 
 
-class Change(NamedTuple):
+class ApplyRequest(NamedTuple):
     """Whose files are changed, and how."""
 
     user: bool

@@ -14,7 +14,7 @@ from . import base, common, completing, options
 from .base import Program
 
 
-class Files(NamedTuple):
+class ExportFiles(NamedTuple):
     """The files that are written."""
 
     formats: tuple[str, ...]
@@ -22,7 +22,7 @@ class Files(NamedTuple):
     force: bool
 
 
-@base.command("export", gathers={"files": Files}, takes="db json campaign")
+@base.command("export", gathers={"files": ExportFiles}, takes="db json campaign")
 @click.argument("formats", nargs=-1, shell_complete=completing.formats)
 @click.option(
     "--output",
@@ -35,7 +35,7 @@ class Files(NamedTuple):
 @options.unsafe
 def command(
     program: Program,
-    files: Files,
+    files: ExportFiles,
     listing: bool,
     unsafe: bool,
     campaign: str | None,

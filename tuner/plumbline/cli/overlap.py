@@ -71,7 +71,7 @@ class Wanted(NamedTuple):
     full: bool
 
 
-class Shown(NamedTuple):
+class ShownOverlap(NamedTuple):
     """How results are shown."""
 
     picture: Path | None
@@ -85,7 +85,7 @@ class Shown(NamedTuple):
     words=COMMANDS,
     prefix="plumbline.cli.overlap_",
     takes="mpi db json nprocs nodes bind map_by sizes seed",
-    gathers={"wanted": Wanted, "shown": Shown},
+    gathers={"wanted": Wanted, "shown": ShownOverlap},
     invoke_without_command=True,
     context_settings={"default_map": options.usual("seed")},
     told={"nprocs": RANKS, "sizes": {"unset": lambda: _axis(0, 1)}},
@@ -144,7 +144,7 @@ def command(
     program: Program,
     campaign_file: Path | None,
     wanted: Wanted,
-    shown: Shown,
+    shown: ShownOverlap,
     new: bool,
     **asked: Any,
 ) -> int:

@@ -30,7 +30,7 @@ _STANDING = {"benches": "sender", "sizes": "524288", "work": "200"} | options.us
 _LARGEST_BYTES, _LONGEST_US = 1 << 30, 10_000_000
 
 
-class Cell(NamedTuple):
+class TimelineCell(NamedTuple):
     """The cell whose events are recorded, and what is in force."""
 
     knobs: tuple[str, ...]
@@ -42,7 +42,7 @@ class Cell(NamedTuple):
     seed: int
 
 
-class Shown(NamedTuple):
+class ShownTimeline(NamedTuple):
     """What is shown of it, and where."""
 
     picture: Path | None
@@ -52,7 +52,7 @@ class Shown(NamedTuple):
 
 @base.command(
     "timeline",
-    gathers={"cell": Cell, "shown": Shown},
+    gathers={"cell": TimelineCell, "shown": ShownTimeline},
     takes=f"{MEASURING} knobs benches sizes work kernel test_us picture",
     context_settings={"default_map": _STANDING},
     told={"nprocs": RANKS},
@@ -71,8 +71,8 @@ class Shown(NamedTuple):
 def command(
     program: Program,
     campaign_file: Path | None,
-    cell: Cell,
-    shown: Shown,
+    cell: TimelineCell,
+    shown: ShownTimeline,
     new: bool,
     **asked: Any,
 ) -> int:

@@ -24,7 +24,7 @@ _FEWEST = 2
 _USUAL = PingPongSettings(_FEWEST)
 
 
-class Measured(NamedTuple):
+class RoundTripSettings(NamedTuple):
     """What is measured, as it is typed."""
 
     nprocs: int | None
@@ -36,7 +36,7 @@ class Measured(NamedTuple):
 
 @base.command(
     "pingpong",
-    gathers={"measured": Measured},
+    gathers={"measured": RoundTripSettings},
     takes="mpi db json nprocs sizes seed",
     context_settings={"default_map": options.usual("seed")},
     told={
@@ -49,7 +49,7 @@ class Measured(NamedTuple):
 @options.new
 def command(
     program: Program,
-    measured: Measured,
+    measured: RoundTripSettings,
     new: bool,
 ) -> int:
     """Latency and bandwidth between ranks, by class of pair.

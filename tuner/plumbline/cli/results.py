@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from plumbline_db.records import Campaign
 
 
-class Shown(NamedTuple):
+class ShownResults(NamedTuple):
     """What is shown of the campaigns."""
 
     all_rows: bool
@@ -29,7 +29,7 @@ class Shown(NamedTuple):
 
 @base.command(
     "results",
-    gathers={"asked": Shown},
+    gathers={"asked": ShownResults},
     takes="db json campaign",
     told={"campaign": {"unset": "the one started last"}},
 )
@@ -54,7 +54,7 @@ class Shown(NamedTuple):
 def command(
     program: Program,
     campaign_file: Path | None,
-    asked: Shown,
+    asked: ShownResults,
     listing: bool,
     campaign: str | None,
 ) -> None:

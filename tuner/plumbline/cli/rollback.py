@@ -12,7 +12,7 @@ from .base import Program
 
 @base.command(
     "rollback",
-    gathers={"change": applying.Change},
+    gathers={"change": applying.ApplyRequest},
     takes="mpi json",
     also=apply.command.but("unsafe", "no_proof", "campaign"),
 )
@@ -20,7 +20,7 @@ from .base import Program
 @click.option("--name", help="Whose (openmpi, mpich …), where there are several.")
 def command(
     program: Program,
-    change: applying.Change,
+    change: applying.ApplyRequest,
     everything: bool,
     name: str | None,
 ) -> int:

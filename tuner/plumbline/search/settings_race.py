@@ -34,7 +34,7 @@ from .space.candidates import DEFAULT
 # Launches of each value by the end of a stage, and how many values go on after it. Those of the
 # last stage alone decide: the others have chosen what is in it.
 FEW = 3  # that the last stage alone decides
-STAGES = ((2, 8), (5, FEW), (11, FEW))
+STAGES = ((2, 8), (5, FEW), (12, FEW))
 
 
 class _HasCell(Protocol):

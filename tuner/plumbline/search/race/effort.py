@@ -10,14 +10,11 @@ import msgspec
 
 from plumbline.search.space.cells import Target
 from plumbline.verify.design import ONE_LOOK, Design
-from plumbline.verify.significance.moderated import VariancePool, moderated_ratio
-from plumbline.verify.statistics import Comparison, exact_ratio
+from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
 
-from .evidence import WEIGHT
-
-# When the front runner of a cell is judged. Most of the error is spent at the first look, as most
-# cells end there; what wins is judged again by the acceptance and the confirmation.
-CLAIMS = Design((4, 6, 9), (0.64, 0.16, 0.2))
+# When the front runner of a cell is judged: six launches are the fewest of which a signed-rank
+# interval exists. Most of the error is spent there, as most cells end there.
+CLAIMS = Design((6, 8, 11), (0.64, 0.16, 0.2))
 
 
 _HEAVY = 4.0
@@ -72,13 +69,11 @@ class Effort(msgspec.Struct, frozen=True):
         together."""
         return not self.repeats or self.has_time()
 
-    def compare(self, log_ratios: Sequence[float], spread: float) -> Comparison:
-        """A ratio as it is claimed after so many launches: its interval pays for the looks.
-        `spread`: of log ratios between launches, as known before."""
+    def compare(self, log_ratios: Sequence[float]) -> Comparison:
+        """A ratio as it is claimed after so many launches: its interval pays for the looks."""
         if self.repeats:
             return exact_ratio(log_ratios)
-        pool = VariancePool(spread**2, WEIGHT)
-        return moderated_ratio(log_ratios, self.confidence(len(log_ratios)), pool=pool)
+        return paired_ratio(log_ratios, self.confidence(len(log_ratios)))
 
     def confidence(self, launches: int) -> float:
         """Of the last of `claims` that so many launches have reached."""

@@ -34,7 +34,7 @@ DISTURBED = 0.15
 # times as fast as the default in one mood, and 1.5 times as slow in the other.
 _ODD = 0.1
 # How many launches of a cell the spread that is known beforehand counts for.
-WEIGHT = 4
+_WEIGHT = 4
 # A cold candidate is compared across launches.
 COLD = 2.0
 _MAD = 1.4826  # from a median absolute deviation to a standard deviation, of normal values
@@ -294,8 +294,8 @@ class Evidence:
                     most = max(most, len(logs) - 1)
             seen = squares / freedom if freedom else 0.0
             # Candidates share the default of their launches: all together count for two of them.
-            total = WEIGHT * self.spread**2 + 2 * most * seen
-            self._between[target] = math.sqrt(total / (WEIGHT + 2 * most))
+            total = _WEIGHT * self.spread**2 + 2 * most * seen
+            self._between[target] = math.sqrt(total / (_WEIGHT + 2 * most))
         return self._between[target]
 
 

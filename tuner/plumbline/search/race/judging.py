@@ -168,8 +168,7 @@ class Judge:
         return None if found is None else math.exp(found.log) * bound.times
 
     def trial(self, cell: Target, candidate: Candidate) -> Trial:
-        logs = list(self.evidence.logs(cell, candidate).values())
-        found = self.effort.compare(logs, self.evidence.spread)
+        found = self.effort.compare(list(self.evidence.logs(cell, candidate).values()))
         return Trial(
             variant=candidate.variant,
             knobs=candidate.configuration.as_dict(),
@@ -222,8 +221,7 @@ class Judge:
         logs = self.evidence.logs(cell, leader, other)
         if not logs:
             return True, f"the bound {bound.name} could not be measured"
-        above = [log - math.log(bound.times) for log in logs.values()]
-        found = self.effort.compare(above, self.evidence.spread)
+        found = self.effort.compare([log - math.log(bound.times) for log in logs.values()])
         limit = 1 + self.effort.tolerance
         ratio = f"{found.ratio:.2f} of {bound.name}"
         if found.high is not None and found.high <= limit:

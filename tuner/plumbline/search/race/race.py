@@ -161,7 +161,7 @@ class Race:
         """The default on a duplicate over the default on MPI_COMM_WORLD, in all launches so far.
         Hot knobs are measured on duplicates; a library that treats these apart must be known."""
         logs = self._launches.duplicates()
-        return self._effort.compare(logs, self._evidence.spread) if logs else None
+        return self._effort.compare(logs) if logs else None
 
     def _advance(self, *, refine: bool) -> None:
         """New proposals, cells whose neighbours are done with theirs, and ends."""
