@@ -287,7 +287,7 @@ class _Looks:
         }
 
     def slower_again(self, ratios: Mapping[Target, Sequence[float]]) -> dict[Target, Comparison]:
-        """Of fresh `ratios` of some cells those that are slower; what the looks tell of variances
+        """Return which cells are slower by fresh `ratios`; what the looks tell of variances
         counts."""
         claims = self._settings.claims
         limit = 1 + claims.tolerance

@@ -16,7 +16,7 @@ from .base import Program
 
 
 class Loops(NamedTuple):
-    """What the programs measure, and how."""
+    """Name what the programs measure, and how."""
 
     functions: list[str] | None
     launches: int | None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Again(NamedTuple):
-    """Whether messages are played again, and how often."""
+    """Options that say whether messages are played again, and how often."""
 
     replay: bool
     launches: int | None

@@ -45,7 +45,7 @@ _OF_PLAN = {
 
 
 class What(NamedTuple):
-    """What is measured side by side."""
+    """Options that say what is measured side by side."""
 
     function: str
     sizes: list[int]

@@ -37,7 +37,7 @@ def _count(name: str, option: str, help: str) -> options.Wrap:
 
 
 class Stop(NamedTuple):
-    """When a cell has enough repetitions, and what is in the cache before each."""
+    """Options that say when a cell has enough repetitions, and what is cached before each."""
 
     rule: str
     least: int

@@ -55,7 +55,7 @@ def _axis(number: int, unit: int) -> str:
 
 
 class Wanted(NamedTuple):
-    """What is measured, and with what in force."""
+    """Options that say what is measured, and with what in force."""
 
     knobs: tuple[str, ...]
     benches: str | None
@@ -72,7 +72,7 @@ class Wanted(NamedTuple):
 
 
 class ShownOverlap(NamedTuple):
-    """How results are shown."""
+    """Options that say how results are shown."""
 
     picture: Path | None
     dots: bool

@@ -43,7 +43,7 @@ class TimelineCell(NamedTuple):
 
 
 class ShownTimeline(NamedTuple):
-    """What is shown of it, and where."""
+    """Options that say what is shown of it, and where."""
 
     picture: Path | None
     part: str
