@@ -89,6 +89,22 @@ static void fill_bits(unsigned char *at, size_t bytes, enum pl_rule_of_data rule
     }
 }
 
+/* Sums of floating values are most of what is reduced: operands in [1, 2) are random bits under the
+ * exponent of 1. */
+static void fill_sums(unsigned char *at, size_t elements, enum pl_kind_of_type kind,
+                      struct pl_random random)
+{
+    for (size_t i = 0; i < elements; i++) {
+        const uint64_t word = pl_random_next(&random);
+        const uint64_t value = (word >> 12) | UINT64_C(0x3FF0000000000000);
+        const uint32_t single = (uint32_t)(word >> 41) | UINT32_C(0x3F800000);
+        if (kind == PL_KIND_DOUBLE)
+            memcpy(at + i * sizeof value, &value, sizeof value);
+        else
+            memcpy(at + i * sizeof single, &single, sizeof single);
+    }
+}
+
 /* The low `size` bytes of a word, whichever end comes first on this machine. */
 static void store_integer(unsigned char *at, uint64_t word, size_t size)
 {
@@ -121,6 +137,10 @@ void pl_data_fill(void *buffer, size_t elements, int type, int op, int nprocs,
                       rule == PL_RULE_ANY_TRUE || rule == PL_RULE_HALF_TRUE;
     if (op < 0 || (bits && !by_element)) {
         fill_bits(buffer, elements * t->size, rule, nprocs, random);
+        return;
+    }
+    if (rule == PL_RULE_SUM && (t->kind == PL_KIND_DOUBLE || t->kind == PL_KIND_FLOAT)) {
+        fill_sums(buffer, elements, t->kind, random);
         return;
     }
     unsigned char *at = buffer;

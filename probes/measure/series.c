@@ -111,7 +111,7 @@ static void give_back(const struct pl_case *c)
  * started by messages alone: others may have the cores for most of them. Equal on all ranks. */
 static int64_t estimate(struct pl_series *series)
 {
-    enum { TRIALS = 9 };
+    enum { TRIALS = 5 };
     int64_t (*const now_ns)(void) = series->start->clock->now_ns;
     int64_t ns[TRIALS];
     for (int i = 0; i < TRIALS; i++) {
