@@ -75,6 +75,45 @@ struct pl_json *pl_record_start(struct pl_record *record, const char *kind)
     return &record->json;
 }
 
+/* As long as the longest of them: numbers are padded, as JSON allows. */
+static const char under_way[] = "{\"record\":\"under_way\",\"block\":%11d,\"case\":%11d}\n";
+
+static void write_over(struct pl_record *record, const char *line)
+{
+    const size_t length = strlen(line);
+    errno = 0;
+    if (pwrite(fileno(record->json.out), line, length, record->under_way) != (ssize_t)length)
+        stop(record);
+}
+
+void pl_record_under_way(struct pl_record *record, int block, int case_id)
+{
+    FILE *file = record->json.out;
+    char line[sizeof under_way + 22];
+    if (!file)
+        return;
+    snprintf(line, sizeof line, under_way, block, case_id);
+    if (record->under_way > 0) {
+        write_over(record, line);
+        return;
+    }
+    errno = 0;
+    record->under_way = ftell(file);
+    if (record->under_way < 0 || fputs(line, file) == EOF || fflush(file) != 0)
+        stop(record);
+}
+
+void pl_record_timed(struct pl_record *record)
+{
+    char line[sizeof under_way + 22];
+    if (!record->json.out || record->under_way <= 0)
+        return;
+    size_t length = (size_t)snprintf(line, sizeof line, under_way, 0, 0);
+    memset(line, ' ', length - 1);
+    write_over(record, line);
+    record->under_way = 0;
+}
+
 void pl_record_end(struct pl_record *record)
 {
     FILE *file = record->json.out;

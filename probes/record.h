@@ -20,6 +20,7 @@
 struct pl_record {
     struct pl_json json;
     char *path, *part;
+    long under_way; /* where the line of what is timed stands; 0: there is none */
     int error; /* errno of the first write that failed; what follows is not written */
 };
 
@@ -56,11 +57,16 @@ void pl_record_check(struct pl_record *record, int case_id, const char *outcome,
 /* `order` holds `count` indices into the plan's cases; the record gives their ids. */
 void pl_record_order(struct pl_record *record, int block, const struct pl_plan *plan,
                      const int *order, int count);
+/* What is timed from now on, for whoever finds a file without its end. The line is always the same
+ * one, written over; pl_record_timed leaves it empty. */
+void pl_record_under_way(struct pl_record *record, int block, int case_id);
+void pl_record_timed(struct pl_record *record);
 struct pl_series; /* what its last run found */
 void pl_record_rank_samples(struct pl_record *record, int case_id, int block,
                             const struct pl_series *series);
-void pl_record_samples(struct pl_record *record, int case_id, int block,
-                       const struct pl_series *series, const struct pl_counters *counters);
+struct pl_tally; /* all that a case has taken */
+void pl_record_samples(struct pl_record *record, int case_id, const struct pl_tally *tally,
+                       const struct pl_counters *counters);
 /* A case is at its end: after so many samples, ended by criteria, maximum or budget. */
 void pl_record_nrep(struct pl_record *record, int case_id, int nrep, const char *ended_by,
                     const struct pl_nrep_rule *rule, const double *values);

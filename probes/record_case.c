@@ -1,5 +1,5 @@
 /* Records of what is timed: cases, their checks and samples; round trips of messages. */
-#include "measure/series.h"
+#include "measure/rounds.h"
 #include "measure/types.h"
 #include "pattern/pattern.h"
 #include "record.h"
@@ -59,22 +59,41 @@ void pl_record_order(struct pl_record *record, int block, const struct pl_plan *
     pl_record_end(record);
 }
 
-void pl_record_samples(struct pl_record *record, int case_id, int block,
-                       const struct pl_series *series, const struct pl_counters *counters)
+/* Blocks that are all as most are stay out. */
+#define UNUSUAL(json, tally, write, field, usual)                                                   \
+    do {                                                                                           \
+        bool differs = false;                                                                      \
+        for (int i = 0; i < (tally)->blocks && !differs; i++)                                      \
+            differs = (tally)->notes[i].field != (usual);                                          \
+        if (!differs)                                                                              \
+            break;                                                                                 \
+        pl_json_array(json, #field);                                                               \
+        for (int i = 0; i < (tally)->blocks; i++)                                                  \
+            write(json, NULL, (tally)->notes[i].field);                                            \
+        pl_json_end(json);                                                                         \
+    } while (0)
+
+void pl_record_samples(struct pl_record *record, int case_id, const struct pl_tally *tally,
+                       const struct pl_counters *counters)
 {
-    const struct pl_sync *scheme = series->start->scheme;
     struct pl_json *json = pl_record_start(record, "samples");
     pl_json_integer(json, "case", case_id);
-    pl_json_integer(json, "block", block);
-    pl_json_integers(json, "warmup_ns", series->ns, series->warmup);
-    pl_json_integers(json, "ns", series->ns + series->warmup, series->count);
-    pl_json_integer(json, "late", series->late);
-    pl_json_integer(json, "overrun", series->overrun);
-    pl_json_integer(json, "window_ns",
-                    scheme->windows || scheme->arrivals ? series->start->window_ns : 0);
-    pl_json_bool(json, "budget_spent", series->budget_spent);
-    pl_json_bool(json, "settled", series->settled);
-    pl_counters_json(json, counters);
+    PL_JSON_EACH(json, "blocks", i, tally->blocks, integer, tally->notes[i].block);
+    PL_JSON_EACH(json, "warmups", i, tally->blocks, integer, tally->notes[i].warmups);
+    PL_JSON_EACH(json, "samples", i, tally->blocks, integer, tally->notes[i].samples);
+    pl_json_integers(json, "warmup_ns", tally->warmup.ns, tally->warmup.count);
+    pl_json_integers(json, "ns", tally->samples.ns, tally->samples.count);
+    UNUSUAL(json, tally, pl_json_integer, late, 0);
+    UNUSUAL(json, tally, pl_json_integer, overrun, 0);
+    UNUSUAL(json, tally, pl_json_integer, window_ns, 0);
+    UNUSUAL(json, tally, pl_json_bool, budget_spent, false);
+    UNUSUAL(json, tally, pl_json_bool, settled, true);
+    pl_json_object(json, "counts");
+    for (int i = 0; i < PL_COUNTERS; i++)
+        if (counters->counted[i])
+            PL_JSON_EACH(json, pl_counter_name(i), j, tally->blocks, integer,
+                         tally->notes[j].counts[i]);
+    pl_json_end(json);
     pl_record_end(record);
 }
 

@@ -2,7 +2,7 @@
 #include "record.h"
 #include "system/facts.h"
 
-#define SCHEMA 1
+#define SCHEMA 2
 
 void pl_record_header(struct pl_record *record, const struct pl_plan *plan,
                       const struct pl_record_facts *facts)

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from plumbline_db.errors import PlumblineError
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
 _HEAD = 9  # bytes before a list that stands alone: width, least
 _MOST_BYTES = 2**22  # of a text; one that is longer was not written here
@@ -22,25 +23,51 @@ _OF_A_ROW = 16  # numbers that the rest of a row stands for, whatever its bytes 
 _WHOLE = {1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8"}
 
 
-def packed(values: ArrayLike) -> tuple[int, bytes]:
+def packed(values: Iterable[int]) -> tuple[int, bytes]:
     """The least value (0: there is none), and the others less that. Values that are all equal take
     no bytes. OverflowError when one does not fit 64 bits."""
+    return packed_lists([list(values)])[0]
+
+
+def packed_lists(lists: Sequence[Sequence[int]]) -> list[tuple[int, bytes]]:
+    """What `packed` makes of each of many lists."""
     import numpy as np
 
-    every = np.asarray(values, dtype="<i8")
-    if not len(every):
-        return 0, b""
-    least = every.min()
-    rest = whole_bytes((every - least).view("<u8"))
-    return int(least), rest or (bytes(len(every)) if len(every) > _MOST_EQUAL else b"")
+    lengths = np.array([len(values) for values in lists], "<i8")
+    full = lengths > 0
+    if not full.any():
+        return [(0, b"")] * len(lists)
+    every = np.fromiter(chain.from_iterable(lists), "<i8", int(lengths.sum()))
+    starts = (np.cumsum(lengths) - lengths)[full]
+    least = np.minimum.reduceat(every, starts)
+    rest = (every - np.repeat(least, lengths[full])).view("<u8")
+    most = np.maximum.reduceat(rest, starts).tolist()
+    stored: dict[int, bytes] = {}  # all values in so many bytes
+    found = []
+    at = 0
+    ends = iter(zip(least.tolist(), most, strict=True))
+    for count in lengths.tolist():
+        smallest, largest = next(ends) if count else (0, 0)
+        width = (largest.bit_length() + 7) // 8
+        if width == 0 and count > _MOST_EQUAL:
+            width = 1
+        if width not in stored:
+            stored[width] = in_bytes(rest, width)
+        found.append((smallest, stored[width][width * at : width * (at + count)]))
+        at += count
+    return found
+
+
+def in_bytes(values: NDArray[np.uint64], width: int) -> bytes:
+    """Each in so many bytes; none where the width is 0."""
+    if width in _WHOLE:
+        return values.astype(_WHOLE[width]).tobytes()
+    return values.astype("<u8").view("<u1").reshape(-1, 8)[:, :width].tobytes()
 
 
 def whole_bytes(values: NDArray[np.uint64]) -> bytes:
     """Each in as many bytes as the greatest needs; none where all are 0."""
-    width = (int(values.max(initial=0)).bit_length() + 7) // 8
-    if width in _WHOLE:
-        return values.astype(_WHOLE[width]).tobytes()
-    return values.astype("<u8").view("<u1").reshape(-1, 8)[:, :width].tobytes()
+    return in_bytes(values, (int(values.max(initial=0)).bit_length() + 7) // 8)
 
 
 def unpacked(least: int, stored: bytes, count: int) -> NDArray[np.int64]:

@@ -58,9 +58,13 @@ def put_row(db: Statements, table: str, row: Mapping[str, Any], then: str = "") 
 def number(db: Statements, table: str, row: Mapping[str, Any]) -> int:
     """Of the row with these values, which is made where there is none. Inside the caller's
     transaction."""
-    same = " AND ".join(f"{name} = :{name}" for name in row)
-    found = db.row(f"SELECT number FROM {table} WHERE {same}", row)  # noqa: S608
-    return int(found[0] if found else put_row(db, table, row, "RETURNING number"))
+    key = (table, *row.values())
+    if key not in db.numbers:
+        same = " AND ".join(f"{name} = :{name}" for name in row)
+        found = db.row(f"SELECT number FROM {table} WHERE {same}", row)  # noqa: S608
+        made = found[0] if found else put_row(db, table, row, "RETURNING number")
+        db.numbers[key] = int(made)
+    return db.numbers[key]
 
 
 def put_rows(db: Statements, table: str, rows: Sequence[Mapping[str, Any]], then: str = "") -> None:

@@ -22,6 +22,7 @@ from plumbline_db.probe_records import (
     KnobReading,
     Order,
     ProbeRecord,
+    RankSamples,
     Samples,
 )
 from plumbline_db.statements import Statements
@@ -34,7 +35,7 @@ _readings = msgspec.json.Decoder(dict[str, KnobReading])
 
 
 def samples(db: Statements, run: int, case: int | None = None) -> list[Samples]:
-    """Of the launch numbered `run`, or of one case of it, in the order of the blocks; without those
+    """Of the launch numbered `run`, or of one case of it, in the order of the cases; without those
     that were thrown away."""
     cases = dict(
         db.rows(
@@ -45,8 +46,7 @@ def samples(db: Statements, run: int, case: int | None = None) -> list[Samples]:
         )
     )
     found = series.of(db, list(cases))
-    every = [record for number, one in found.items() for record in one.records(cases[number])]
-    return sorted(every, key=lambda record: record.block)
+    return [one.record(cases[number]) for number, one in found.items()]
 
 
 def by_case(
@@ -107,31 +107,28 @@ def _put_cases(
     """Rows of the cases, by case id."""
     begun = {record.case for record in records if isinstance(record, Begin)}
     checks = {record.case: record for record in records if isinstance(record, Check)}
-    rows: dict[int, int] = {}
+    (last,) = db.row("SELECT coalesce(max(number), 0) FROM measurement") or (0,)
+    values: list[dict[str, Any]] = []
     for record in records:
         if not isinstance(record, CaseRecord):
             continue
         if record.config not in known:
             raise ValueError(f"case {record.case} names config {record.config}, which is not there")
         check = checks.get(record.case)
-        rows[record.case] = columns.put_row(
-            db,
-            "measurement",
+        planned = columns.values(record, "case") | {"configuration": known[record.config]}
+        values.append(
             {
+                "number": last + 1 + len(values),
                 "run": run,
                 "case_id": record.case,
-                "planned_case": columns.number(
-                    db,
-                    "planned_case",
-                    columns.values(record, "case") | {"configuration": known[record.config]},
-                ),
+                "planned_case": columns.number(db, "planned_case", planned),
                 "begun": record.case in begun,
                 "outcome": check.outcome if check else None,
                 "detail": check.detail if check else "",
-            },
-            "RETURNING number",
+            }
         )
-    return rows
+    columns.put_rows(db, "measurement", values)
+    return {row["case_id"]: row["number"] for row in values}
 
 
 def records(db: Statements, run_id: str) -> list[ProbeRecord]:
@@ -174,21 +171,16 @@ def records(db: Statements, run_id: str) -> list[ProbeRecord]:
 
 
 def _blocks(db: Statements, key: dict[str, Any]) -> list[ProbeRecord]:
-    orders = {
-        block: Order(block, times(cases))
-        for block, cases in db.rows("SELECT block, cases FROM block_order WHERE run = :run", key)
-    }
-    every = samples(db, key["run"])
-    by_rank = {(each.case, each.block): each for each in rank_series.of_run(db, key["run"])}
-    result: list[ProbeRecord] = []
-    for block in sorted(orders.keys() | {record.block for record in every}):
-        rank: dict[int, int] = {}
-        if block in orders:
-            result.append(orders[block])
-            rank = {case: position for position, case in enumerate(orders[block].cases)}
-        here = [(rank.get(s.case, len(rank)), s.case, s) for s in every if s.block == block]
-        for _, case, record in sorted(here, key=lambda ranked: ranked[:2]):
-            result.append(record)
-            if (case, block) in by_rank:
-                result.append(by_rank[case, block])
-    return result
+    """The order of each block with the times of its ranks, then the samples."""
+    by_block: dict[int, list[RankSamples]] = {}
+    for ranks in rank_series.of_run(db, key["run"]):
+        by_block.setdefault(ranks.block, []).append(ranks)
+    found: list[ProbeRecord] = []
+    for block, cases in db.rows(
+        "SELECT block, cases FROM block_order WHERE run = :run ORDER BY block", key
+    ):
+        order = times(cases)
+        found.append(Order(block, order))
+        own = {ranks.case: ranks for ranks in by_block.get(block, [])}
+        found += [own[case] for case in order if case in own]
+    return [*found, *samples(db, key["run"])]

@@ -7,6 +7,7 @@ Every error names file and line. A file that the probe could not finish (`.part`
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import msgspec
@@ -29,15 +30,17 @@ from plumbline_db.probe_records import (
     Refused,
     Samples,
     Transit,
+    UnderWay,
 )
 
-SCHEMA = 1
+SCHEMA = 2
 _REMEDY = (
     "the file is damaged, or probe and Plumbline are of different versions (plumbline build, "
     "make build)"
 )
 
 _decoder = msgspec.json.Decoder(ProbeRecord)
+_CASE_OF_A_LINE = re.compile(rb'\{"record": ?"\w+", ?"case": ?(\d{1,9})\b')
 
 
 class BadRecordsError(PlumblineError):
@@ -69,13 +72,17 @@ def decode(
     records: list[ProbeRecord] = []
     grammar = _Grammar()
     planned = None if plan is None else Planned(plan, seconds)
+    number, line = 0, b""
     try:
-        for line in lines:
+        for number, line in enumerate(lines, 1):  # noqa: B007
+            if line.isspace():  # where the probe had noted what was under way
+                continue
             record = _decoder.decode(line)
             grammar.accept(record)
             if planned:
                 planned.accept(record)
             records.append(record)
+        number, line = number + 1, b""
         if cut and not partial:
             raise ValueError("the last line is cut")
         if not partial and not grammar.ended:
@@ -83,9 +90,11 @@ def decode(
         if planned and grammar.ended:
             planned.end()
     except UnplannedError as error:
-        raise BadRecordsError(path, len(records) + 1, str(error), records, error.case) from error
+        raise BadRecordsError(path, number, str(error), records, error.case) from error
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise BadRecordsError(path, len(records) + 1, str(error), records) from error
+        case = _CASE_OF_A_LINE.match(line)
+        culprit = int(case[1]) if case else None
+        raise BadRecordsError(path, number, str(error), records, culprit) from error
     return records
 
 
@@ -105,11 +114,7 @@ class _Grammar:
         if isinstance(record, Header) == self.started:
             raise ValueError("the header must be the first record, once")
         match record:
-            case Samples():  # first, as most are
-                self._of_case("samples", record.case, record.block)
             case RankSamples():
-                if ("samples", record.case, record.block) not in self.seen:
-                    raise ValueError(f"rank_samples of case {record.case} before its samples")
                 self._of_case("rank_samples", record.case, record.block)
             case Header():
                 if record.schema != SCHEMA:
@@ -140,8 +145,11 @@ class _Grammar:
                 self._once("order", 0, record.block)
                 if unknown := set(record.cases) - self.cases:
                     raise ValueError(f"order of block {record.block}: no case {min(unknown)}")
-            case Refused() | Transit() | Nrep():
+            case Samples() | Refused() | Transit() | Nrep():
                 self._of_case(str(record.__struct_config__.tag), record.case, 0)
+            case UnderWay():
+                self._known("under_way", record.case)
+                self._once("under_way", 0, 0)
             case ClockError():
                 self._once(f"clock_error at the {record.when}", 0, 0)
             case Footer():

@@ -6,7 +6,6 @@ probe's to say."""
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
@@ -82,14 +81,13 @@ class _Cell(msgspec.Struct, frozen=True):
 
 
 class _Allowance(msgspec.Struct, frozen=True):
-    """The limits of the samples of a case in a block. `checked`: the start scheme leaves out some.
-    `reps_of_mean`: a sample is the mean of so many calls; 0: it is one call."""
+    """The limits of the samples of a case in a block. `checked`: the start scheme leaves out
+    some."""
 
     warmups: int
     samples: int
     checked: bool
     by_rank: bool
-    reps_of_mean: int
 
 
 _SHOWN = ("bench", "bytes", "work_ns", "kernel", "test_ns", "function", "threads")  # as they are
@@ -133,11 +131,11 @@ class Planned:
         self._nprocs = 0
         self._good: set[int] = set()
         self._orders: dict[int, frozenset[int]] = {}
-        self._turns: deque[tuple[int, int]] = deque()  # block, case: whose samples come next
+        self._turns: dict[int, list[int]] = {}  # the blocks of each case without samples so far
         self._allowances: dict[tuple[int, int], _Allowance] = {}
         self._taken: dict[int, int] = {}  # samples by case
         self._seen: set[tuple[str, object]] = set()
-        self._last: Samples | None = None  # those of its ranks must follow
+        self._by_rank: dict[tuple[int, int], int] = {}  # times of each rank, by case and block
 
     def _case(self, values: dict[str, str]) -> CaseRecord:
         number, reps = values.pop("id"), self._set.nrep_max if self._by_samples else 10
@@ -155,7 +153,7 @@ class Planned:
 
     def accept(self, record: ProbeRecord) -> None:
         match record:
-            case Samples():  # first, as most are
+            case Samples():
                 self._samples(record)
             case Header():
                 self._header(record)
@@ -234,7 +232,6 @@ class Planned:
     def _order(self, order: Order) -> None:
         cases = frozenset(order.cases)
         blocks = 1 if self._set.plain else self._blocks
-        self._require_all_sampled()
         if order.block != len(self._orders) or order.block >= blocks:
             raise UnplannedError(f"block {order.block} after {len(self._orders)} of {blocks}")
         if len(cases) < len(order.cases) or not cases <= self._good:
@@ -242,78 +239,106 @@ class Planned:
                 f"the order of block {order.block} has a case twice, or one that is not to be timed"
             )
         self._orders[order.block] = cases
-        self._turns.extend((order.block, case) for case in order.cases)
-
-    def _require_all_sampled(self) -> None:
-        for block, case in self._turns:
-            raise UnplannedError(f"no samples of case {case} in block {block}", case)
+        for case in order.cases:
+            self._turns.setdefault(case, []).append(order.block)
 
     def _samples(self, record: Samples) -> None:
-        case, block = record.case, record.block
-        if not self._turns or self._turns.popleft() != (block, case):
-            raise UnplannedError(f"samples of {_where(record)}, whose turn it is not")
+        case = record.case
+        turns = self._turns.pop(case, [])
+        if record.blocks != turns:
+            missing = next((block for block in turns if block not in record.blocks), None)
+            if missing is not None:
+                raise UnplannedError(f"no samples of case {case} in block {missing}", case)
+            raise UnplannedError(f"samples of case {case} in blocks {record.blocks}, not {turns}")
+        nothing = [0] * len(turns)
+        late, overrun = record.late or nothing, record.overrun or nothing
+        spent = record.budget_spent or nothing
+        for place, block in enumerate(turns):
+            self._require_room(
+                (case, block),
+                (record.warmups[place], record.samples[place]),
+                (late[place], overrun[place]),
+                spent=bool(spent[place]),
+            )
+        self._taken[case] = len(record.ns)
+        self._times(record.warmup_ns, record.ns)
+        if reps := self._reps_of_mean(case):  # rounded means of a series; rank 0's stands first
+            firsts = record.ns[:: self._nprocs] if self._set.plain else record.ns
+            self._timed_ns += sum(max(0, mean * reps - reps // 2) for mean in firsts)
+        else:  # of a cycle the sample is a mean of what stands before it
+            self._timed_ns += sum(record.warmup_ns) + (0 if self._set.cycle else sum(record.ns))
+
+    def _require_room(
+        self,
+        where: tuple[int, int],
+        times: tuple[int, int],
+        invalid: tuple[int, int],
+        *,
+        spent: bool,
+    ) -> None:
+        """`where`: case and block; `times`: to warm up, and samples; `invalid`: late, overrun."""
+        case, block = where
         key = (case, block if self._by_samples else min(block, 1))  # later blocks are alike
         allowance = self._allowances.get(key)
         if allowance is None:
             allowance = self._allowances[key] = self._allowance(case, block)
-        ns, warmup_ns, late = record.ns, record.warmup_ns, record.late
-        count = len(ns)
-        if not allowance.checked and (late + record.overrun > 0 or record.budget_spent):
+        warmups, count = times
+        late, overrun = invalid
+        if not allowance.checked and (late + overrun > 0 or spent):
             raise UnplannedError(
-                f"repetitions of {_where(record)} are left out, which nothing checks"
+                f"repetitions of {_where(*where)} are left out, which nothing checks"
             )
-        if count > allowance.samples or len(warmup_ns) > allowance.warmups:
+        if count > allowance.samples or warmups > allowance.warmups:
             raise UnplannedError(
-                f"{count} samples of {_where(record)} after {len(warmup_ns)} to warm up, "
+                f"{count} samples of {_where(*where)} after {warmups} to warm up, "
                 f"the plan asks for {allowance.samples} after {allowance.warmups}"
             )
-        if record.overrun > count:
-            raise UnplannedError(f"{record.overrun} of {count} samples overran")
-        if count + late < allowance.samples and not record.budget_spent:
+        if overrun > count:
+            raise UnplannedError(f"{overrun} of {count} samples overran")
+        if count + late < allowance.samples and not spent:
             wanted = allowance.samples - late
-            _require(f"the number of samples of {_where(record)}", count, wanted)
-        if self._last is not None:
-            self._require_ranks_of_last()
+            _require(f"the number of samples of {_where(*where)}", count, wanted)
         if allowance.by_rank:
-            self._last = record
-        self._taken[case] = self._taken.get(case, 0) + count
-        self._times(warmup_ns, ns)
-        if allowance.reps_of_mean:  # rounded means of a series; rank 0's stands first
-            reps = allowance.reps_of_mean
-            self._timed_ns += sum(max(0, mean * reps - reps // 2) for mean in ns[:1])
-        else:  # of a cycle the sample is a mean of what stands before it
-            self._timed_ns += sum(warmup_ns) + (0 if self._set.cycle else sum(ns))
+            self._require_as_many((case, block), count)
+
+    def _require_as_many(self, where: tuple[int, int], count: int) -> None:
+        """Ranks have timed as many repetitions as there are samples; whichever record is first."""
+        known = self._by_rank.pop(where, None)
+        if known is None:
+            self._by_rank[where] = count
+        else:
+            _require(f"the number of times of a rank in {_where(*where)}", count, known)
 
     def _allowance(self, case: int, block: int) -> _Allowance:
         planned = self._cases[case]
         warmups, samples = self._room(case, block)
-        use = planned.use or self._set.use or self._set.sync
-        is_mean = use == "stream" or bool(self._set.plain)
         return _Allowance(
             warmups,
             samples,
-            checked=use in _CHECKED,
+            checked=self._use(case) in _CHECKED,
             by_rank=bool(planned.by_rank),
-            reps_of_mean=planned.reps if is_mean else 0,
         )
 
-    def _require_ranks_of_last(self) -> None:
-        last, self._last = self._last, None
-        if last is not None:
-            raise UnplannedError(f"no ranks' times of {_where(last)}", last.case)
+    def _use(self, case: int) -> str:
+        return self._cases[case].use or self._set.use or self._set.sync
+
+    def _reps_of_mean(self, case: int) -> int:
+        """How many repetitions a sample is the mean of; 0 where each has its own."""
+        is_mean = self._use(case) == "stream" or bool(self._set.plain)
+        return self._cases[case].reps if is_mean else 0
 
     def _rank_samples(self, record: RankSamples) -> None:
-        last, planned = self._last, self._cases.get(record.case)
+        planned = self._cases.get(record.case)
+        where = _where(record.case, record.block)
         if planned is None or not planned.by_rank:
-            raise UnplannedError(f"ranks' times of {_where(record)}, which did not ask for them")
-        if last is None or (last.case, last.block) != (record.case, record.block):
-            raise UnplannedError(f"ranks' times of {_where(record)}, not behind its samples")
-        ranks = planned.ranks or self._nprocs
-        _require(f"the number of ranks of {_where(record)}", len(record.ns), ranks)
+            raise UnplannedError(f"ranks' times of {where}, which did not ask for them")
+        if record.case not in self._orders.get(record.block, ()):
+            raise UnplannedError(f"ranks' times of {where}, which was not timed")
+        _require(f"the number of ranks of {where}", len(record.ns), planned.ranks or self._nprocs)
         for ns in record.ns:
-            _require(f"the number of times of a rank in {_where(record)}", len(ns), len(last.ns))
+            _require(f"the number of times of a rank in {where}", len(ns), len(record.ns[0]))
         self._times(*record.ns)
-        self._last = None
+        self._require_as_many((record.case, record.block), len(record.ns[0]))
 
     def _room(self, case: int, block: int) -> tuple[int, int]:
         """How many repetitions to warm up, and how many samples, a case can have in a block."""
@@ -395,15 +420,17 @@ class Planned:
             for record in known:
                 if (kind, record) not in self._seen:
                     raise UnplannedError(f"no {kind} record of {record}")
-        self._require_all_sampled()
-        self._require_ranks_of_last()
+        for case, blocks in self._turns.items():
+            raise UnplannedError(f"no samples of case {case} in block {blocks[0]}", case)
+        for case, block in self._by_rank:
+            raise UnplannedError(f"no ranks' times of {_where(case, block)}", case)
         for block in range(0 if self._set.nrep else 1 if self._set.plain else self._set.blocks):
             for case in sorted(self._good - self._orders.get(block, frozenset())):
                 raise UnplannedError(f"no samples of case {case} in block {block}", case)
 
 
-def _where(record: Samples | RankSamples) -> str:
-    return f"case {record.case} in block {record.block}"
+def _where(case: int, block: int) -> str:
+    return f"case {case} in block {block}"
 
 
 def _require(what: str, said: object, planned: object) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -109,31 +111,60 @@ class Order(Record, frozen=True, tag_field="record", tag="order"):
     cases: list[Count]
 
 
+class UnderWay(Record, frozen=True, tag_field="record", tag="under_way"):
+    """The case that was timed when the records ended; a launch that comes to its end has none."""
+
+    block: Count
+    case: Count
+
+
 class Samples(Record, frozen=True, tag_field="record", tag="samples"):
-    """One case in one block. `late` counts repetitions that began late (not in `ns`), `overrun`
-    those that ended after the next start. `window_ns`: the window that starts on the global clock
-    ended with (0: none); `budget_spent`: `budget_ms` ended the series before all repetitions were
-    taken; `settled`: times fell no more when samples were taken (the plan's `settle`), or repeated
-    themselves (`cycle`: then `ns` is the mean of a cycle, and all repetitions are warm-up).
-    `counts`: what kernel and processor counted, over all ranks, warm-up and start scheme too:
-    `voluntary_switches`, `involuntary_switches`, `migrations`, and events of PAPI by name; what the
-    machine cannot count is not there (the header's factors say why)."""
+    """All that a case has taken, in its `blocks`, which rise. `warmups` and `samples`: how many of
+    the times in `warmup_ns` and `ns` are of each block. The lists after them have an element a
+    block, or none where all blocks are as usual: `late` counts repetitions that began late (not in
+    `ns`), `overrun` those that ended after the next start. `window_ns`: the window that starts on
+    the global clock ended with (0: none); `budget_spent`: `budget_ms` ended the series before all
+    repetitions were taken; `settled`: times fell no more when samples were taken (the plan's
+    `settle`), or repeated themselves (`cycle`: then `ns` has the mean of a cycle, and all
+    repetitions are warm-up). `counts`: what kernel and processor counted, over all ranks, warm-up
+    and start scheme too: `voluntary_switches`, `involuntary_switches`, `migrations`, and events of
+    PAPI by name; what the machine cannot count is not there (the header's factors say why).
+    Raises ValueError where lists do not fit together."""
 
     case: Count
-    block: Count
+    blocks: list[Count]
+    warmups: list[Count]
+    samples: list[Count]
     warmup_ns: list[Count]
     ns: list[Count]
-    late: Count = 0
-    overrun: Count = 0
-    counts: dict[str, Count] = msgspec.field(default_factory=dict)
-    window_ns: Count = 0
-    budget_spent: bool = False
-    settled: bool = True
+    late: list[Count] = msgspec.field(default_factory=list)
+    overrun: list[Count] = msgspec.field(default_factory=list)
+    window_ns: list[Count] = msgspec.field(default_factory=list)
+    budget_spent: list[bool] = msgspec.field(default_factory=list)
+    settled: list[bool] = msgspec.field(default_factory=list)
+    counts: dict[str, list[Count]] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        blocks = len(self.blocks)
+        if any(earlier >= later for earlier, later in pairwise(self.blocks)):
+            raise ValueError(f"blocks of case {self.case} do not rise")
+        if sum(self.warmups) != len(self.warmup_ns) or sum(self.samples) != len(self.ns):
+            raise ValueError(f"case {self.case} has not as many times as its blocks say")
+        exact = (self.warmups, self.samples, *self.counts.values())
+        usual = (self.late, self.overrun, self.window_ns, self.budget_spent, self.settled)
+        if any(len(column) != blocks for column in exact) or any(
+            len(column) not in (0, blocks) for column in usual
+        ):
+            raise ValueError(f"case {self.case} has not a number for each block")
+
+    def from_block(self, number: int) -> list[int]:
+        """Return the samples of this block and of those after it, in nanoseconds."""
+        return self.ns[sum(self.samples[: bisect_left(self.blocks, number)]) :]
 
 
 class RankSamples(Record, frozen=True, tag_field="record", tag="rank_samples"):
     """The samples of a case in a block, as each rank timed them: a list a rank of the case, in
-    their order, each as long as `ns` of the record before it."""
+    their order, each as long as the samples of the block."""
 
     case: Count
     block: Count
@@ -308,6 +339,7 @@ ProbeRecord = (
     | Check
     | Order
     | Samples
+    | UnderWay
     | RankSamples
     | ClockModel
     | ClockSync

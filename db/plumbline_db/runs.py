@@ -228,7 +228,7 @@ def wrong(db: Statements, campaign: str) -> list[Wrong]:
 
 
 def samples(db: Statements, run_id: str, case_id: int) -> list[Samples]:
-    """The raw samples of one case of a launch, a record a block."""
+    """Return the raw samples of one case of a launch: one record, or none."""
     row = db.row("SELECT number FROM run WHERE id = :run", {"run": run_id})
     return [] if row is None else measurements.samples(db, row[0], case_id)
 

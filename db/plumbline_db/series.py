@@ -5,13 +5,13 @@ and what becomes of their samples, is for those who ask."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from plumbline_db import columns, shapes
-from plumbline_db.blobs import packed, require_bytes, unpacked
+from plumbline_db.blobs import packed_lists, require_bytes, unpacked
 from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.probe_records import Samples
 from plumbline_db.shapes import Layout
@@ -49,36 +49,36 @@ class Series(NamedTuple):
             if block.samples
         ]
 
-    def records(self, case: int) -> Iterator[Samples]:
-        """What the probe wrote about the case, in the order of the blocks."""
+    def record(self, case: int) -> Samples:
+        """Return what the probe wrote about the case."""
         notes = shapes.read(self.layout, self.notes)
-        warmup, ns = self.warmup.tolist(), self.ns.tolist()
-        for block, own, counts in zip(self.layout.blocks, notes.own, notes.counts, strict=True):
-            warmups = warmup[block.warmup_from : block.warmup_from + block.warmups]
-            samples = ns[block.samples_from : block.samples_from + block.samples]
-            yield Samples(case, block.number, warmups, samples, counts=counts, **own)
+        return Samples(
+            case,
+            [block.number for block in self.layout.blocks],
+            [block.warmups for block in self.layout.blocks],
+            [block.samples for block in self.layout.blocks],
+            self.warmup.tolist(),
+            self.ns.tolist(),
+            counts=notes.counts,
+            **notes.own,
+        )
 
 
 def put(db: Statements, rows: Mapping[int, int], records: Iterable[Samples]) -> None:
     """Store the samples of a launch, inside the caller's transaction. `rows`: measurements, by case
     id."""
-    by_case: dict[int, list[Samples]] = {}
-    for record in records:
-        by_case.setdefault(record.case, []).append(record)
-    numbers: dict[str, int] = {}
+    ordered = sorted(records, key=lambda taken: rows[taken.case])
+    before = packed_lists([record.warmup_ns for record in ordered])
+    after = packed_lists([record.ns for record in ordered])
     values = []
-    for case, blocks in sorted(by_case.items(), key=lambda taken: rows[taken[0]]):
-        blocks.sort(key=lambda record: record.block)
-        layout, notes = shapes.laid_out(blocks)
-        text = shapes.text_of(layout)
-        if text not in numbers:
-            numbers[text] = columns.number(db, "shape", {"layout": text})
-        warmup_least, warmup = packed([ns for block in blocks for ns in block.warmup_ns])
-        least, samples = packed([ns for block in blocks for ns in block.ns])
+    for record, (warmup_least, warmup), (least, samples) in zip(
+        ordered, before, after, strict=True
+    ):
+        layout, notes = shapes.laid_out(record)
         values.append(
             {
-                "measurement": rows[case],
-                "shape": numbers[text],
+                "measurement": rows[record.case],
+                "shape": columns.number(db, "shape", {"layout": shapes.text_of(layout)}),
                 "warmup_least_ns": warmup_least,
                 "warmup": warmup,
                 "least_ns": least,
@@ -139,6 +139,7 @@ def forget_shapes(db: Statements) -> None:
     db.rows("PRAGMA foreign_keys = 0")  # else all series are looked through for each
     with db.transaction():
         db.rows("DELETE FROM shape WHERE number NOT IN (SELECT shape FROM series)")
+        db.numbers.clear()
     db.rows("PRAGMA foreign_keys = 1")
 
 

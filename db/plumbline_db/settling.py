@@ -13,8 +13,9 @@ from plumbline_db.statements import Statements
 
 
 class First(NamedTuple):
-    """A case in the first block of a finished launch of `suite`; `transit`: of how many blocks the
-    samples are no results; `launches`: how many times it was measured in all, in any use."""
+    """A case that a finished launch of `suite` timed from its first block on; `transit`: of how
+    many blocks the samples are no results; `launches`: how many times it was measured in all, in
+    any use."""
 
     case: Case
     suite: str
@@ -56,9 +57,9 @@ def first_blocks(db: Statements, campaign: str, *, unsettled: bool) -> list[Firs
     kept = series.of(db, [row[0] for row in rows])
     firsts = []
     for number, *asked, suite, case, transit, launches in rows:
-        first = next(kept[number].records(case), None)
-        if first is None or first.block != 0:
+        first = kept[number].record(case)
+        if first.blocks[:1] != [0]:
             continue
-        if not unsettled or transit or not first.settled:
+        if not unsettled or transit or not all(first.settled[:1]):
             firsts.append(First(columns.read(Case, asked), suite, first, transit, launches))
     return firsts

@@ -24,6 +24,7 @@ _LOCKS = (
     apsw.SQLITE_IOERR_SHMMAP,
     apsw.SQLITE_IOERR_SHMOPEN,
 )
+_MOST_NUMBERS = 100_000
 
 
 @contextmanager
@@ -74,6 +75,9 @@ class Statements:
         self.writable = writable
         self._connection = connection
         self._within = False  # a transaction
+        # The number of each row that `columns.number` has found, by table and values.
+        self.numbers: dict[tuple[Any, ...], int] = {}
+        self._version = 0  # of the file, while nobody else writes
 
     def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """All rows of a statement."""
@@ -121,10 +125,15 @@ class Statements:
         with explained(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             self._within = True
+            ((version,),) = self._connection.execute("PRAGMA data_version")
+            if version != self._version or len(self.numbers) > _MOST_NUMBERS:
+                self._version = version
+                self.numbers.clear()
             try:
                 yield
                 self._connection.execute("COMMIT")
             except BaseException:
+                self.numbers.clear()
                 if not self._connection.get_autocommit():
                     self._connection.execute("ROLLBACK")
                 raise

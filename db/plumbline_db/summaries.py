@@ -82,8 +82,8 @@ def _by_case(records: Iterable[ProbeRecord]) -> dict[int, dict[str, Any]]:
     for record in kept:
         if not isinstance(record, Samples) or not record.ns:
             continue
-        if not first or record.block >= first.get(record.case, 0):
-            times.setdefault(record.case, []).extend(record.ns)
+        if ns := record.from_block(first.get(record.case, 0)):
+            times[record.case] = ns
     by_number: dict[int, list[int]] = {}
     for case, samples in times.items():
         by_number.setdefault(len(samples), []).append(case)

@@ -26,6 +26,7 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
     const struct pl_case *c = &plan->cases[index];
     const struct pl_world *world = series->world;
     const struct pl_config_state *config = &timing->configs[c->config];
+    pl_record_under_way(timing->record, block, c->id);
     int reps = pl_rounds_next(rounds, index);
     int64_t began_ns = pl_world_elapsed_ns(timing->world);
 
@@ -41,13 +42,14 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
     pl_series_end(series);
     pl_persistent_end();
     pl_config_leave(config);
+    if (world->rank == 0 && series->failures > 0)
+        return false;
     pl_rounds_add(rounds, index, reps, series, pl_world_elapsed_ns(timing->world) - began_ns);
-    if (world->rank > 0 || series->failures > 0)
-        return world->rank > 0;
+    if (world->rank > 0)
+        return true;
     timing->spent.timed_ns += series->timed_ns;
     for (int i = 0; i < series->warmup; i++)
         timing->spent.warmup_ns += series->ns[i];
-    pl_record_samples(timing->record, c->id, block, series, timing->counters);
     if (series->ranks_ns)
         pl_record_rank_samples(timing->record, c->id, block, series);
     return true;
@@ -133,7 +135,7 @@ const char *pl_blocks_run(struct pl_timing *timing)
     bool room = !pl_p2p_agree(timing->world, !series);
     if (room)
         room = open_series(timing, series);
-    room &= pl_rounds_open(&rounds, plan, timing->world, timing->record);
+    room &= pl_rounds_open(&rounds, plan, timing->world, timing->record, timing->counters);
     if (pl_p2p_agree(timing->world, !room || !order || !cases))
         failure = short_of_memory;
     else
@@ -166,6 +168,8 @@ const char *pl_blocks_run(struct pl_timing *timing)
         if (!failure && block + 1 < plan->blocks)
             left = look_between(timing, block, cases, left);
     }
+    pl_record_timed(timing->record);
+    pl_rounds_record(&rounds);
     if (!failure && !pl_rounds_transits(&rounds, timing->cases, timing->case_count))
         failure = short_of_memory;
     if (!failure && !pl_clocks_close(timing->global, &rounds, timing->cases, timing->case_count,

@@ -76,7 +76,7 @@ bool pl_clocks_open(struct pl_global *global, const struct pl_plan *plan, struct
 static bool refusal(const struct pl_plan *plan, struct pl_tally *tally, int64_t error_ns,
                     char *reason, size_t size)
 {
-    if (tally->valid == 0 && tally->late > 0) {
+    if (tally->samples.count == 0 && tally->late > 0) {
         snprintf(reason, size,
                  "no repetition was valid: %d were late; choose a longer window_us, "
                  "another clock_sync (hca3, jk), sync=roundtime with more budget_ms, fewer ranks "
@@ -84,10 +84,10 @@ static bool refusal(const struct pl_plan *plan, struct pl_tally *tally, int64_t 
                  tally->late);
         return true;
     }
-    if (tally->count == 0)
+    if (tally->samples.count == 0)
         return false;
-    qsort(tally->ns, (size_t)tally->count, sizeof *tally->ns, pl_by_ns);
-    int64_t median = tally->ns[tally->count / 2];
+    qsort(tally->samples.ns, (size_t)tally->samples.count, sizeof *tally->samples.ns, pl_by_ns);
+    int64_t median = tally->samples.ns[tally->samples.count / 2];
     if (median >= plan->clock_multiple * error_ns)
         return false;
     snprintf(reason, size,

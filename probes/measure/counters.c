@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -15,7 +16,7 @@ _Static_assert(PL_COUNTERS == PL_COUNTER_EVENTS + PL_EVENTS_MAX, "a place for ev
 
 static const char sched_path[] = "/proc/self/sched";
 
-static const char *name_of(int counter)
+const char *pl_counter_name(int counter)
 {
     static const char *const names[] = {"voluntary_switches", "involuntary_switches", "migrations"};
     return counter < PL_COUNTER_EVENTS ? names[counter]
@@ -113,15 +114,6 @@ void pl_counters_stop(struct pl_counters *counters, const struct pl_world *world
     for (int i = 0; i < PL_COUNTERS; i++)
         counters->values[i] = now[i] - counters->values[i];
     pl_p2p_sum(world, counters->values, PL_COUNTERS);
-}
-
-void pl_counters_json(struct pl_json *json, const struct pl_counters *counters)
-{
-    pl_json_object(json, "counts");
-    for (int i = 0; i < PL_COUNTERS; i++)
-        if (counters->counted[i])
-            pl_json_integer(json, name_of(i), counters->values[i]);
-    pl_json_end(json);
 }
 
 void pl_counters_migrations(const struct pl_counters *counters, char *text, size_t size,

@@ -7,7 +7,6 @@
 #ifndef PL_COUNTERS_H
 #define PL_COUNTERS_H
 
-#include "json.h"
 #include "measure/world.h"
 
 #include <stdbool.h>
@@ -37,8 +36,7 @@ void pl_counters_close(struct pl_counters *counters);
 void pl_counters_start(struct pl_counters *counters);
 /* Collective: one message a rank. */
 void pl_counters_stop(struct pl_counters *counters, const struct pl_world *world);
-/* The object "counts". */
-void pl_counters_json(struct pl_json *json, const struct pl_counters *counters);
+const char *pl_counter_name(int counter);
 
 /* Where migrations come from, and which events there are, on this rank; or why not. */
 void pl_counters_migrations(const struct pl_counters *counters, char *text, size_t size,

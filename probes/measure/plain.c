@@ -8,7 +8,7 @@
 #include "by_name.h"
 
 #include "measure/forms.h"
-#include "measure/series.h"
+#include "measure/rounds.h"
 #include "use/use.h"
 
 #include <stdlib.h>
@@ -86,12 +86,22 @@ static int64_t time_case(struct pl_timing *timing, const struct pl_case *c, int6
     return pl_p2p_agree(world, failures);
 }
 
+/* On rank 0: a value a rank, as one block. */
+static void record_means(const struct pl_timing *timing, const struct pl_case *c, int64_t *means)
+{
+    const int ranks = timing->world->size;
+    struct pl_note note = {.samples = ranks, .settled = true};
+    memcpy(note.counts, timing->counters->values, sizeof note.counts);
+    const struct pl_tally tally = {
+        .blocks = 1, .samples = {.count = ranks, .ns = means}, .notes = &note};
+    pl_record_samples(timing->record, c->id, &tally, timing->counters);
+}
+
 const char *pl_plain_run(struct pl_timing *timing)
 {
     const struct pl_plan *plan = timing->plan;
     const char *failure = NULL;
     int ranks = timing->world->size;
-    struct pl_start start = {.scheme = plan->sync};
     int64_t *means = calloc((size_t)ranks, sizeof *means);
 
     if (pl_p2p_agree(timing->world, !means)) {
@@ -101,13 +111,12 @@ const char *pl_plain_run(struct pl_timing *timing)
     pl_record_order(timing->record, 0, plan, timing->cases, timing->case_count);
     for (int i = 0; i < timing->case_count && !failure; i++) {
         const struct pl_case *c = &plan->cases[timing->cases[i]];
+        pl_record_under_way(timing->record, 0, c->id);
         if (time_case(timing, c, means) > 0)
             failure = "an MPI call returned an error in the timed region of a case that had "
                       "passed its check";
         else if (timing->world->rank == 0)
-            pl_record_samples(timing->record, c->id, 0,
-                              &(struct pl_series){.ns = means, .count = ranks, .start = &start},
-                              timing->counters);
+            record_means(timing, c, means);
         if (pl_p2p_agree(timing->world, timing->record->error))
             failure = "the record could not be written";
     }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from itertools import islice
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -107,7 +108,7 @@ def run(suite: str = "before", sequence: int = 0, *, campaign: Campaign = CAMPAI
 
 def header(run: Run, blocks: int) -> Header:
     return Header(
-        schema=1,
+        schema=2,
         run=run.id,
         probe="0.1.0",
         library=LIBRARY.version_string,
@@ -156,6 +157,7 @@ def records(
         written += [Begin(i), Check(i, case.outcome, "" if case.outcome == "ok" else "at byte 7")]
     good = [i for i, case in enumerate(cases) if case.outcome == "ok"]
     timed = 0
+    taken: list[Samples] = []
     for block in range(blocks):
         order = random_.sample(good, len(good))
         written.append(Order(block, order))
@@ -165,12 +167,103 @@ def records(
                 for count in (16 if block == 0 else 1, reps)
             )
             timed += sum(warmup) + sum(ns)
-            written.append(Samples(i, block, warmup, ns))
+            taken.append(of_a_block(i, block, warmup, ns))
             if cases[i].by_rank:
                 each = [[(rank + 1) * cases[i].median_ns] * reps for rank in range(4)]
                 written.append(RankSamples(i, block, each))
+    written += together(taken)
     written.append(Footer(len(cases), timed, 2 * timed + 1000))
     return written
+
+
+def of_a_block(case: int, block: int, warmup_ns: list[int], ns: list[int], **more: Any) -> Samples:
+    """A case of one block; `more`: a list with its one element, or what was counted."""
+    return Samples(case, [block], [len(warmup_ns)], [len(ns)], warmup_ns, ns, **more)
+
+
+class Block(NamedTuple):
+    """What a case has taken in one block."""
+
+    case: int
+    block: int
+    warmup_ns: list[int]
+    ns: list[int]
+    late: int = 0
+    overrun: int = 0
+    window_ns: int = 0
+    budget_spent: bool = False
+    settled: bool = True
+    counts: Mapping[str, int] = {}
+
+    def record(self) -> Samples:
+        return of_a_block(
+            self.case,
+            self.block,
+            self.warmup_ns,
+            self.ns,
+            late=[self.late],
+            overrun=[self.overrun],
+            window_ns=[self.window_ns],
+            budget_spent=[self.budget_spent],
+            settled=[self.settled],
+            counts={name: [value] for name, value in self.counts.items()},
+        )
+
+
+def by_block(records: Iterable[ProbeRecord]) -> list[Block]:
+    """The samples among records, in the order of the blocks and of their cases in these."""
+    kept = list(records)
+    orders = {one.block: list(one.cases) for one in kept if isinstance(one, Order)}
+    found = [block for one in kept if isinstance(one, Samples) for block in _blocks_of(one)]
+    return sorted(
+        found, key=lambda one: (one.block, orders.get(one.block, [one.case]).index(one.case))
+    )
+
+
+def changed_blocks(
+    records: Iterable[ProbeRecord], change: Callable[[Block], Block | None]
+) -> list[ProbeRecord]:
+    """The records with blocks changed, or left out where `change` gives None."""
+    found: list[ProbeRecord] = []
+    for record in records:
+        if not isinstance(record, Samples):
+            found.append(record)
+            continue
+        blocks = [made for block in _blocks_of(record) if (made := change(block)) is not None]
+        found += together(block.record() for block in blocks)
+    return found
+
+
+def _blocks_of(record: Samples) -> Iterator[Block]:
+    warmups, samples = iter(record.warmup_ns), iter(record.ns)
+    for place, block in enumerate(record.blocks):
+        lists = ("late", "overrun", "window_ns", "budget_spent", "settled")
+        yield Block(
+            record.case,
+            block,
+            list(islice(warmups, record.warmups[place])),
+            list(islice(samples, record.samples[place])),
+            counts={name: values[place] for name, values in record.counts.items()},
+            **{name: values[place] for name in lists if (values := getattr(record, name))},
+        )
+
+
+def together(taken: Iterable[Samples]) -> list[Samples]:
+    """What cases have taken in single blocks, a record a case, in the order of the cases."""
+    by_case: dict[int, Samples] = {}
+    for one in taken:
+        first = by_case.get(one.case)
+        if first is None:
+            by_case[one.case] = one
+            continue
+        joined = {
+            name: getattr(first, name) + getattr(one, name)
+            for name in Samples.__struct_fields__
+            if name not in ("case", "counts")
+        }
+        counts = {name: values + one.counts[name] for name, values in first.counts.items()}
+        by_case[one.case] = Samples(case=one.case, counts=counts, **joined)
+    return [by_case[case] for case in sorted(by_case)]
 
 
 def plan(records: Iterable[ProbeRecord]) -> str:

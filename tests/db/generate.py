@@ -99,6 +99,7 @@ def records(run: build.Run, size: Size, chance: np.random.Generator) -> list[Pro
         typical.append(8_000 + 0.4 * volume * (1 + case % 3))
     for case in range(size.cases):
         written += [Begin(case), Check(case, "ok", "")]
+    taken: list[Samples] = []
     for block in range(size.blocks):
         warmup = size.rewarm if block else size.warmup
         shape = (size.cases, warmup + size.reps)
@@ -110,12 +111,13 @@ def records(run: build.Run, size: Size, chance: np.random.Generator) -> list[Pro
         written.append(Order(block, order))
         for case in order:
             counts = {
-                "voluntary_switches": 0,
-                "involuntary_switches": switches[case],
-                "migrations": 0,
+                "voluntary_switches": [0],
+                "involuntary_switches": [switches[case]],
+                "migrations": [0],
             }
             ns = listed[case]
-            written.append(Samples(case, block, ns[:warmup], ns[warmup:], counts=counts))
+            taken.append(build.of_a_block(case, block, ns[:warmup], ns[warmup:], counts=counts))
+    written += build.together(taken)
     written.append(Footer(size.cases, 400_000_000, 800_000_000, 90_000_000, 60_000_000, 9_000_000))
     return written
 

@@ -18,13 +18,13 @@ RECORDS = build.records(
     build.run(), [Timed(), Timed(config="c1")], knobs={"c1": {"a": "1"}}, blocks=2
 )
 EXAMPLE = """\
-{"record":"header","schema":1,"run":"before-003","probe":"0.1.0","library":"Open MPI v4.1.4","mpi":"3.1","nprocs":4,"nodes":1,"ppn":4,"hosts":["node1"],"processing_units":2,"oversubscribed":true,"binding":["0-1","0-1","0-1","0-1"],"sync":"barrier","clock":{"name":"monotonic_raw","resolution_ns":1,"cost_ns":21},"seed":42,"blocks":5,"warmup":16,"rewarm":1,"environment":{"OMPI_MCA_a":"1"}}
+{"record":"header","schema":2,"run":"before-003","probe":"0.1.0","library":"Open MPI v4.1.4","mpi":"3.1","nprocs":4,"nodes":1,"ppn":4,"hosts":["node1"],"processing_units":2,"oversubscribed":true,"binding":["0-1","0-1","0-1","0-1"],"sync":"barrier","clock":{"name":"monotonic_raw","resolution_ns":1,"cost_ns":21},"seed":42,"blocks":5,"warmup":16,"rewarm":1,"environment":{"OMPI_MCA_a":"1"}}
 {"record":"config","id":"c1","in_force":true,"reason":"","knobs":{"coll_tuned_allreduce_algorithm":{"wanted":"5","read":"5"}}}
 {"record":"case","case":1,"function":"MPI_Allreduce","variant":"default","config":"c1","bytes":16384,"bytes_moved":16384,"type":"MPI_BYTE","op":"MPI_BOR","root":0,"reps":10}
 {"record":"begin","case":1}
 {"record":"check","case":1,"outcome":"ok","detail":""}
 {"record":"order","block":0,"cases":[1]}
-{"record":"samples","case":1,"block":0,"warmup_ns":[9,8],"ns":[7,6,5]}
+{"record":"samples","case":1,"blocks":[0],"warmups":[2],"samples":[3],"warmup_ns":[9,8],"ns":[7,6,5]}
 {"record":"footer","cases":1,"timed_ns":123456,"wall_ns":345678}
 """  # noqa: E501
 
@@ -83,6 +83,7 @@ def test_missing_file(tmp_path: Path) -> None:
         decode(tmp_path / "gone")
 
 
+ONE = '"blocks":[0],"warmups":[0],"samples":[1],"warmup_ns":[],'
 HEADER, CONFIG, CASE = lines(RECORDS)[:3]
 FOOTER = lines(RECORDS)[-1]
 
@@ -93,7 +94,7 @@ FOOTER = lines(RECORDS)[-1]
     [
         ([CASE], 1, "the header must be the first record"),
         ([HEADER, HEADER], 2, "the header must be the first record, once"),
-        ([HEADER.replace('"schema":1', '"schema":2')], 1, "record schema 2"),
+        ([HEADER.replace('"schema":2', '"schema":1')], 1, "record schema 1"),
         ([HEADER.replace('"seed":', '"sed":')], 1, "unknown field `sed`"),
         ([HEADER, ""], 2, "truncated"),
         ([HEADER, "{}"], 2, "missing required field `record`"),
@@ -109,16 +110,16 @@ FOOTER = lines(RECORDS)[-1]
         ([HEADER, CASE, '{"record":"check","case":0,"outcome":"ok","detail":""}'],
          3, "check of case 0, which has not begun"),
         ([HEADER, CASE, *2 * ['{"record":"begin","case":0}']], 4, "before the check of another"),
-        ([HEADER, CASE, '{"record":"samples","case":0,"block":0,"warmup_ns":[],"ns":[-1]}'],
+        ([HEADER, CASE, '{"record":"samples","case":0,' + ONE + '"ns":[-1]}'],
          3, "Expected `int` >= 0 - at `$.ns[0]`"),
-        ([HEADER, CASE, '{"record":"samples","case":0,"block":0,"warmup_ns":[1],"ns":'
+        ([HEADER, CASE, '{"record":"samples","case":0,' + ONE + '"ns":'
           "[1,9223372036854775808]}"], 3, "Expected `int` <= 9223372036854775807 - at `$.ns[1]`"),
         ([HEADER, CASE, '{"record":"check","case":0,"outcome":"ok","detail":"\udcff"}'],
          3, "can't decode byte 0xff"),
         ([HEADER, '{"a":' + "[" * 9999], 2, ""),
         ([HEADER, '{"record":"clock_sync","algorithm":"hca3","domains":1,"seconds":1e999}'],
          2, "out of range"),
-        ([HEADER, CASE, '{"record":"samples","case":0,"block":0,"warmup_ns":[],"ns":[1.5]}'],
+        ([HEADER, CASE, '{"record":"samples","case":0,' + ONE + '"ns":[1.5]}'],
          3, "Expected `int`, got `float`"),
         ([HEADER, FOOTER, CASE], 3, "a record after the footer"),
     ],

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from plumbline_db import campaigns, measurements, old_samples, runs, series, settling, verdicts
@@ -55,18 +54,16 @@ def test_what_says_how_cases_settled_stays(db: Database) -> None:
     build.done(db)
     launch = build.run("more")
     *records, footer = build.records(launch, [Timed(), Timed(bytes=4), Timed(bytes=8)])
-    restless = [
-        msgspec.structs.replace(record, settled=record.block > 0)
-        if isinstance(record, Samples) and record.case == 1
-        else record
-        for record in records
-    ]
+    restless = build.changed_blocks(
+        records,
+        lambda one: one._replace(settled=one.block > 0) if one.case == 1 else one,
+    )
     runs.put(db, launch, [*restless, Transit(2, 1), footer])
     before = settling.first_blocks(db, CAMPAIGN, unsettled=True)
     assert [first.case.bytes for first in before] == [4, 8]
     assert old_samples.prune(db, CAMPAIGN, "old", TIME).series == 7
     assert settling.first_blocks(db, CAMPAIGN, unsettled=True) == before
-    assert len(runs.samples(db, launch.id, 1)) == 5
+    assert [one.blocks for one in runs.samples(db, launch.id, 1)] == [[0, 1, 2, 3, 4]]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -94,11 +94,8 @@ def test_what_the_plan_asks_for() -> None:
         (Order, {"block": 2}, "block 2 after 0 of 2"),
         (Order, {"cases": [0, 0, 1, 3]}, "has a case twice"),
         (Order, {"cases": [0, 1, 2, 3]}, "one that is not to be timed"),
-        (Samples, {"ns": [1] * 4}, "4 samples of case . in block 0 after 16 to warm up"),
-        (Samples, {"ns": [1] * 2}, "the number of samples of case . in block 0 is 2, 3"),
-        (Samples, {"warmup_ns": [1] * 17}, "after 17 to warm up"),
-        (Samples, {"case": 2}, "samples of case 2 in block 0, whose turn it is not"),
-        (Samples, {"block": 1}, "samples of case . in block 1, whose turn it is not"),
+        (Samples, {"case": 2}, r"samples of case 2 in blocks \[0, 1\], not \[\]"),
+        (Samples, {"blocks": [0, 2]}, "no samples of case 0 in block 1"),
         (Footer, {"cases": 3}, "the number of cases is 3, 4 in the plan"),
     ],
 )  # fmt: skip
@@ -109,12 +106,24 @@ def test_a_record_that_differs(
 
 
 @pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ns": [1] * 4}, "4 samples of case 0 in block 0 after 16 to warm up"),
+        ({"ns": [1] * 2}, "the number of samples of case 0 in block 0 is 2, 3"),
+        ({"warmup_ns": [1] * 17}, "after 17 to warm up"),
+    ],
+)
+def test_a_block_that_differs(changes: dict[str, Any], message: str) -> None:
+    refused(PLAN, with_first(RECORDS, **changes), message)
+
+
+@pytest.mark.parametrize(
     ("kind", "message"),
     [
         (ConfigRecord, "no config record of c1"),
         (CaseRecord, "no case record of 0"),
         (Check, "in whose order|not to be timed|no check"),
-        (Samples, "samples of case . in block 0, whose turn it is not"),
+        (Samples, "no samples of case 0 in block 0"),
     ],
 )
 def test_a_record_that_is_missing(kind: type[ProbeRecord], message: str) -> None:
@@ -128,6 +137,16 @@ def test_none_at_all() -> None:
     with pytest.raises(UnplannedError, match="no samples of case 0 in block 0") as caught:
         judge(PLAN, head)
     assert caught.value.case == 0
+
+
+def with_first(
+    records: Sequence[ProbeRecord], case: int = 0, block: int = 0, **values: Any
+) -> list[ProbeRecord]:
+    """With other values in a block of a case."""
+    return build.changed_blocks(
+        records,
+        lambda one: one._replace(**values) if (one.case, one.block) == (case, block) else one,
+    )
 
 
 def test_exchanged_cases() -> None:
@@ -146,7 +165,7 @@ def test_fewer_samples_where_repetitions_were_invalid() -> None:
     windows = changed(RECORDS, Header, lambda one: replace(one, sync="window"))
 
     def samples(records: list[ProbeRecord], **values: object) -> list[ProbeRecord]:
-        return changed(records, Samples, lambda one: replace(one, **values))
+        return with_first(records, **values)
 
     for why in ({"late": 2}, {"overrun": 1, "late": 2}, {"budget_spent": True}):
         judge(plan, samples(windows, ns=[1], warmup_ns=[], **why))
@@ -157,30 +176,26 @@ def test_fewer_samples_where_repetitions_were_invalid() -> None:
     refused(plan, samples(windows, ns=[1], late=2, overrun=2), "2 of 1 samples overran")
 
 
-def test_samples_come_in_their_turn() -> None:
-    """Each block in its order, one case after the other."""
-    places = [i for i, one in enumerate(RECORDS) if isinstance(one, Samples)]
-    first, second = (RECORDS[places[i]] for i in (0, 1))
-    assert isinstance(first, Samples) and isinstance(second, Samples)
-    exchanged = changed(RECORDS, Samples, lambda one: replace(one, case=second.case))
-    exchanged = changed(exchanged, Samples, lambda one: replace(one, case=first.case), 1)
-    refused(PLAN, exchanged, "whose turn it is not")
-    for block in (0, 1):
-        reversed_ = changed(RECORDS, Order, lambda one: replace(one, cases=one.cases[::-1]), block)
-        refused(PLAN, reversed_, "whose turn it is not")
+def test_samples_are_of_the_blocks_that_have_the_case() -> None:
     orders = [i for i, one in enumerate(RECORDS) if isinstance(one, Order)]
-    cut = [*RECORDS[: orders[1] - 1], *RECORDS[orders[1] :]]
-    refused(PLAN, cut, "no samples of case . in block 0")
-    turned = [*RECORDS[: orders[0]], *RECORDS[orders[1] : -1], *RECORDS[orders[0] : orders[1]]]
-    refused(PLAN, [*turned, RECORDS[-1]], "block 1 after 0 of 2")
+    without = changed(RECORDS, Order, lambda one: replace(one, cases=one.cases[:-1]), 1)
+    refused(PLAN, without, r"samples of case \d in blocks \[0, 1\], not \[0\]")
+    refused(
+        PLAN,
+        build.changed_blocks(RECORDS, lambda one: None if one.block else one),
+        "no samples of case 0 in block 1",
+    )
+    turned = [*RECORDS]
+    turned[orders[0]], turned[orders[1]] = RECORDS[orders[1]], RECORDS[orders[0]]
+    refused(PLAN, turned, "block 1 after 0 of 2")
 
 
 def test_times_that_there_was_no_time_for() -> None:
     """A nanosecond clock may be coarse; it is not slow."""
     judge(PLAN, RECORDS, seconds=0.01)
-    nothing = [replace(one, ns=[0] * 3) if isinstance(one, Samples) else one for one in RECORDS]
+    nothing = build.changed_blocks(RECORDS, lambda one: one._replace(ns=[0] * 3))
     judge(PLAN, nothing, seconds=0.01)
-    long = changed(RECORDS, Samples, lambda one: replace(one, ns=[2**62] * 3))
+    long = with_first(RECORDS, ns=[2**62] * 3)
     refused(PLAN, long, r"a time of 4611686018427387904 ns, longer than", seconds=60)
     refused(PLAN, long, "timed_ns is .*, and the times together 138350580")
     footer = RECORDS[-1]
@@ -197,7 +212,7 @@ def test_times_that_there_was_no_time_for() -> None:
 
 def test_streams_and_plain_loops_have_their_own_numbers() -> None:
     def of(samples: Samples, ns: int) -> Samples:
-        return replace(samples, warmup_ns=[], ns=[5] * ns)
+        return build.of_a_block(samples.case, 0, [], [5] * ns)
 
     records = build.records(build.run(), [Timed()], blocks=1, reps=100)
     case = next(one for one in records if isinstance(one, CaseRecord))
@@ -215,10 +230,9 @@ def test_streams_and_plain_loops_have_their_own_numbers() -> None:
 def test_what_settles_takes_more_calls_to_warm_up() -> None:
     """In the first block alone; on a simulated machine in all of them."""
     plan = PLAN.replace("warmup=16", "warmup=16 settle=40")
-    more = changed(RECORDS, Samples, lambda one: replace(one, warmup_ns=[1] * 40))
+    more = with_first(RECORDS, warmup_ns=[1] * 40)
     judge(plan, more)
-    last = sum(isinstance(one, Samples) for one in RECORDS) - 1
-    late = changed(RECORDS, Samples, lambda one: replace(one, warmup_ns=[1] * 40), last)
+    late = with_first(RECORDS, block=1, warmup_ns=[1] * 40)
     refused(plan, late, "in block 1 after 40 to warm up")
     judge(PLAN.replace("warmup=16", "warmup=16 cycle=40"), late)
 
@@ -240,9 +254,12 @@ def stopped(*numbers: int, said: int | None = None) -> list[ProbeRecord]:
     header, *_ = build.records(build.run(), [], blocks=3)
     case = CaseRecord(0, "MPI_Bcast", "default", "default", 8, 8, "MPI_BYTE", "MPI_BOR", 0, reps=35)
     records: list[ProbeRecord] = [header, case, Check(0, "ok", "")]
+    taken = []
     for block, number in enumerate(numbers):
         warmup = [1] * (1 if block else 16)
-        records += [Order(block, [0]), Samples(0, block, warmup, [5] * number)]
+        records.append(Order(block, [0]))
+        taken.append(build.of_a_block(0, block, warmup, [5] * number))
+    records += build.together(taken)
     count = sum(numbers) if said is None else said
     rule = Nrep(0, count, "criteria", [Criterion("rse", 0.025, 0.02)])
     timed = sum(sum(one.warmup_ns) + sum(one.ns) for one in records if isinstance(one, Samples))
@@ -304,7 +321,7 @@ def by_rank(*ranks: RankSamples) -> list[ProbeRecord]:
     return [*found[: place + 1], *ranks, *found[place + 1 :]]
 
 
-def test_times_of_ranks_stand_behind_the_samples() -> None:
+def test_times_of_ranks_are_as_many_as_the_samples() -> None:
     good = by_rank(RankSamples(0, 0, [[1, 2]] * 3))
     plan = build.plan(good)
     assert "by_rank=1" in plan
@@ -316,8 +333,9 @@ def test_times_of_ranks_stand_behind_the_samples() -> None:
     ):
         refused(plan, by_rank(RankSamples(0, 0, times)), message)
     once = RankSamples(0, 0, [[1, 2]] * 3)
-    refused(plan, by_rank(once, once), "not behind its samples")
-    refused(plan, by_rank(RankSamples(0, 1, [[1, 2]] * 3)), "not behind its samples")
+    refused(plan, by_rank(RankSamples(0, 0, [[1]] * 3)), "a rank in case 0 in block 0 is 1, 2")
+    refused(plan, by_rank(once, once), "no ranks' times of case 0 in block 0")
+    refused(plan, by_rank(RankSamples(0, 1, [[1, 2]] * 3)), "in block 1, which was not timed")
     refused(plan, by_rank(RankSamples(0, 0, [[1, 2]] * 2 + [[1, 10**12]])), "longer than", 1.0)
     silent = replace(by_rank()[1], by_rank=0)
     quiet = build.plan([good[0], silent, *good[2:]])

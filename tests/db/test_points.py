@@ -52,8 +52,9 @@ def launch(sequence: int, suite: Suite, sizes: list[int]) -> tuple[object, list[
             record = msgspec.structs.replace(record, by_rank=1)
         found.append(record)
         if isinstance(record, Samples):
-            ns = [[rank * 1000 + place for place in range(len(record.ns))] for rank in range(3)]
-            found.append(RankSamples(record.case, record.block, ns))
+            for block in build.by_block([record]):
+                ns = [[rank * 1000 + place for place in range(len(block.ns))] for rank in range(3)]
+                found.append(RankSamples(block.case, block.block, ns))
     return run, found
 
 

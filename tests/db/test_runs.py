@@ -25,6 +25,7 @@ from plumbline_db.probe_records import (
     Refused,
     Samples,
     Transit,
+    UnderWay,
 )
 from plumbline_db.records import Failure, Run, Suite
 from tests.db import build, strategies
@@ -65,7 +66,7 @@ def test_putting_again_changes_nothing(started: Database) -> None:
     later = msgspec.structs.replace(launch, seconds=99.0, stderr="again")
     runs.put(started, later, records)
     assert runs.listing(started, CAMPAIGN) == [launch]
-    assert len(runs.samples(started, launch.id, 0)) == 5
+    assert [one.blocks for one in runs.samples(started, launch.id, 0)] == [[0, 1, 2, 3, 4]]
 
 
 def test_another_plan_under_the_same_key_is_a_bug(started: Database) -> None:
@@ -84,7 +85,7 @@ def test_records_that_do_not_fit_store_nothing(started: Database) -> None:
     records = build.records(launch, [Timed(config="c1")])
     with pytest.raises(ValueError, match="config c1"):
         runs.put(started, launch, records)
-    too_long = [*build.records(launch, [Timed()]), Samples(0, 9, [], [2**63])]
+    too_long = [*build.records(launch, [Timed()]), build.of_a_block(0, 9, [], [2**63])]
     with pytest.raises(OverflowError):
         runs.put(started, launch, too_long)
     assert runs.listing(started, CAMPAIGN) == []
@@ -124,7 +125,7 @@ def test_samples_are_raw_and_complete(started: Database) -> None:
     stored = [s for case in (0, 1) for s in runs.samples(started, launch.id, case)]
     written = [record for record in records if isinstance(record, Samples)]
     assert sorted(stored, key=repr) == sorted(written, key=repr)
-    assert len(stored[0].warmup_ns) == 16 and len(stored[1].warmup_ns) == 1
+    assert stored[0].warmups == [16, 1, 1, 1, 1]
 
 
 def test_medians_are_of_all_blocks_without_warm_up(started: Database) -> None:
@@ -187,7 +188,7 @@ def test_medians_leave_out_failed_launches(started: Database) -> None:
     records = build.records(launch, [Timed()])[:-1]
     runs.put(started, launch, records)
     assert runs.medians(started, CAMPAIGN, ["before"]) == []
-    assert len(runs.samples(started, launch.id, 0)) == 5
+    assert [one.blocks for one in runs.samples(started, launch.id, 0)] == [[0, 1, 2, 3, 4]]
 
 
 def test_medians_leave_out_what_was_refused(started: Database) -> None:
@@ -203,25 +204,28 @@ def test_medians_leave_out_what_was_refused(started: Database) -> None:
     ((case, found),) = runs.refusals(started, CAMPAIGN, ["before"])
     assert case == small.case and found == refusal
     assert runs.refusals(started, CAMPAIGN, ["after"]) == []
-    assert len(runs.samples(started, build.run().id, 1)) == 5
+    (kept,) = runs.samples(started, build.run().id, 1)
+    assert len(kept.blocks) == 5
 
 
 def test_medians_leave_out_blocks_of_a_transit(started: Database) -> None:
     launch = build.run()
     *records, footer = build.records(launch, [Timed(), Timed(bytes=4)])
-    slow = [
-        msgspec.structs.replace(one, ns=[10**9] * 10, settled=False)
-        if isinstance(one, Samples) and (one.case, one.block < 3) == (1, True)
-        else one
-        for one in records
-    ]
+    slow = build.changed_blocks(
+        records,
+        lambda one: (
+            one._replace(ns=[10**9] * 10, settled=False)
+            if (one.case, one.block < 3) == (1, True)
+            else one
+        ),
+    )
     runs.put(started, launch, [*slow, Transit(1, 3), footer])
     large, small = runs.launch_samples(started, CAMPAIGN, ["before"])
     assert (len(large.ns[0]), len(small.ns[0])) == (50, 20)
     assert small.ns[0].max() < 10**9
     (first,) = settling.first_blocks(started, CAMPAIGN, unsettled=True)
-    assert (first.case.bytes, first.transit, first.samples.settled) == (4, 3, False)
-    assert first.samples.ns == [10**9] * 10 and len(first.samples.warmup_ns) == 16
+    assert (first.case.bytes, first.transit, first.samples.settled[0]) == (4, 3, False)
+    assert first.samples.ns[:10] == [10**9] * 10 and first.samples.warmups[0] == 16
     assert len(settling.first_blocks(started, CAMPAIGN, unsettled=False)) == 2
 
 
@@ -359,4 +363,6 @@ def test_every_record_of_the_probe_is_made_by_the_strategy() -> None:
     """So that a record which is added and not stored turns `test_records_come_back` red."""
     source = inspect.getsource(strategies)
     for record in typing.get_args(ProbeRecord):
+        if record is UnderWay:  # of launches that came to no end, and stored with their failure
+            continue
         assert re.search(rf"\b{record.__name__}[(,)]", source), record.__name__

@@ -6,7 +6,6 @@ import sqlite3
 import statistics
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -63,18 +62,23 @@ def stored(db: Database) -> tuple[Database, list[Samples]]:
     build.started(db)
     launch = build.run()
     records = build.records(launch, [Timed(), Timed(bytes=4, median_ns=90_000_000), Timed(bytes=8)])
-    mixed = []
-    for record in records:
-        if isinstance(record, Samples) and record.case == 2:
-            if record.block == 1:
-                continue
-            warmup = [] if record.block == 2 else record.warmup_ns
-            ns = [] if record.block == 3 else [777] * 10
-            counts = {"migrations": record.block, "PAPI_TOT_CYC": 2**45} if record.block else {}
-            record = msgspec.structs.replace(
-                record, warmup_ns=warmup, ns=ns, counts=counts, settled=record.block > 2, late=7
+
+    def mixed_with(block: build.Block) -> build.Block | None:
+        if block.case != 2:
+            return block
+        return (
+            block._replace(
+                warmup_ns=[] if block.block == 2 else block.warmup_ns,
+                ns=[] if block.block == 3 else [777] * 10,
+                counts={"migrations": block.block, "PAPI_TOT_CYC": 2**45},
+                settled=block.block > 2,
+                late=7,
             )
-        mixed.append(record)
+            if block.block != 1
+            else None
+        )
+
+    mixed = build.changed_blocks(records, mixed_with)
     runs.put(db, launch, mixed)
     return db, [record for record in mixed if isinstance(record, Samples)]
 
@@ -92,7 +96,7 @@ def test_other_programs_read_single_times(
     sizes = {0: 16384, 1: 4, 2: 8}
     wanted = [
         (sizes[record.case], is_warmup, record.block, ns)
-        for record in records
+        for record in build.by_block(records)
         for is_warmup, times in ((1, record.warmup_ns), (0, record.ns))
         for ns in times
     ]
@@ -132,9 +136,9 @@ def test_alike_series_share_a_shape_and_alike_cases_a_row(db: Database) -> None:
 
 
 def test_shapes_that_do_not_fit_together_are_refused() -> None:
-    block = Samples(0, 0, [1, 2], [3], counts={"x": 5})
-    layout, notes = shapes.laid_out([block, msgspec.structs.replace(block, block=1)])
-    assert shapes.read(layout, notes).counts == [{"x": 5}, {"x": 5}]
+    of_two = Samples(0, [0, 1], [2, 2], [1, 1], [1, 2, 1, 2], [3, 3], counts={"x": [5, 5]})
+    layout, notes = shapes.laid_out(of_two)
+    assert shapes.read(layout, notes).counts == {"x": [5, 5]}
     for wrong in (notes[:-1], notes + b"\x00"):
         with pytest.raises(ValueError, match="notes"):
             shapes.read(layout, wrong)

@@ -27,6 +27,7 @@ from plumbline_db.probe_records import (
     Samples,
 )
 from tests import own_core
+from tests.db import build
 
 R = TypeVar("R")
 ROOT = Path(__file__).resolve().parents[2]
@@ -87,8 +88,8 @@ class Launch:
         return [record.cases for record in self.of(Order)]
 
     @property
-    def samples(self) -> list[Samples]:
-        return self.of(Samples)
+    def samples(self) -> list[build.Block]:
+        return build.by_block(self.of(Samples) + self.of(Order))
 
     @property
     def load(self) -> Load:

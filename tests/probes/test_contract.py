@@ -82,8 +82,8 @@ def bytes_moved(case: CaseRecord, ranks: int) -> int:
 def check_shape(launch: Launch, ranks: int, case_count: int) -> None:
     """Which records there are, and in which order."""
     kinds = "".join(LETTERS[type(record)] for record in launch.records)
-    checks, order = f"(bc){{{case_count}}}", f"os{{{case_count}}}"
-    between = f"(bc){{0,{case_count}}}".join([order] * BLOCKS)
+    checks = f"(bc){{{case_count}}}"
+    between = f"(bc){{0,{case_count}}}".join("o" * BLOCKS) + f"s{{{case_count}}}"
     assert re.fullmatch(f"hC{{{case_count}}}{checks}{between}{checks}lf", kinds)
     assert list(launch.cases) == list(range(case_count))
     begun = [record.case for record in launch.records if isinstance(record, Begin)]

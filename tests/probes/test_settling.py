@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db.probe_records import Samples, Transit
+from plumbline_db.probe_records import Transit
+from tests.db.build import Block
 from tests.probes.launch import Launch, Probe
 
 pytestmark = pytest.mark.mpi
@@ -23,7 +24,7 @@ def launch(probe: Probe, learning: Path, lines: str, more: dict[str, str], ranks
     return found
 
 
-def first(found: Launch) -> Samples:
+def first(found: Launch) -> Block:
     return next(one for one in found.samples if one.block == 0)
 
 

@@ -21,7 +21,7 @@ def records(plan: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [
         {
             "record": "header",
-            "schema": 1,
+            "schema": 2,
             "run": known.get("run", ""),
             "probe": "0.1.0",
             "library": "Open MPI v4.1.4",
@@ -65,16 +65,20 @@ def records(plan: str) -> list[dict[str, Any]]:
         found.append({"record": "check", "case": number, "outcome": "ok", "detail": ""})
     for block in range(blocks):
         found.append({"record": "order", "block": block, "cases": list(cases)})
-        for number, values in cases.items():
-            found.append(
-                {
-                    "record": "samples",
-                    "case": number,
-                    "block": block,
-                    "warmup_ns": [9] * (rewarm if block else warmup),
-                    "ns": [1000 + number] * int(values["reps"]),
-                }
-            )
+    warmups = [rewarm if block else warmup for block in range(blocks)]
+    for number, values in cases.items():
+        reps = int(values["reps"])
+        found.append(
+            {
+                "record": "samples",
+                "case": number,
+                "blocks": list(range(blocks)),
+                "warmups": warmups,
+                "samples": [reps] * blocks,
+                "warmup_ns": [9] * sum(warmups),
+                "ns": [1000 + number] * reps * blocks,
+            }
+        )
     timed = sum(sum(one["warmup_ns"]) + sum(one["ns"]) for one in found if "ns" in one)
     spent = {"start_ns": 0, "checks_ns": timed, "warmup_ns": 0}
     footer = {"record": "footer", "cases": len(cases), "timed_ns": timed, "wall_ns": 2 * timed}

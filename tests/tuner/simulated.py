@@ -282,6 +282,7 @@ class SimulatedStarter(Starter):
                 nanoseconds[case.case] = 1000 * cost * math.exp(common + own) + case.delay_ns
             records.append(Check(case.case, outcome, "" if outcome == "ok" else "simulated"))
         total = 0
+        taken: list[Samples] = []
         plain = "plain" in settings
         ends = Ends(settings)
         for block in range(1 if plain else blocks):
@@ -295,9 +296,15 @@ class SimulatedStarter(Starter):
                 ns = [
                     round(nanoseconds[number] * chance.uniform(1, self._most)) for _ in range(reps)
                 ]
-                records.append(Samples(number, block, [], ns))
+                taken.append(build.of_a_block(number, block, [], ns))
                 total += sum(ns)
-                records += ends.after(number, ns)
+                if ended := ends.after(number, ns):
+                    records += [
+                        *build.together(one for one in taken if one.case == number),
+                        *ended,
+                    ]
+                    taken = [one for one in taken if one.case != number]
+        records += build.together(taken)
         if "nrep" in settings and "blocks" not in settings:
             records += [_stopped(number, settings, chance) for number in sorted(nanoseconds)]
         records += _round_trips(text, chance, common)
@@ -464,7 +471,7 @@ def _header(
     settings: Mapping[str, str], nprocs: int, blocks: int, extra: Mapping[str, str]
 ) -> Header:
     return Header(
-        schema=1,
+        schema=2,
         run=settings["run"],
         probe="0.1.0",
         library=build.LIBRARY.version_string,

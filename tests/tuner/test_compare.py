@@ -477,6 +477,6 @@ def _times(db: Database, campaign: str, suites: list[str]) -> dict[int, list[flo
 
 
 def _with_outlier(record: ProbeRecord) -> ProbeRecord:
-    if isinstance(record, Samples) and record.block == 0:
+    if isinstance(record, Samples):
         return msgspec.structs.replace(record, ns=[100 * record.ns[0], *record.ns[1:]])
     return record

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 
 import msgspec
 
@@ -189,7 +190,11 @@ def _condensed(
     blocks: dict[int, dict[int, list[int]]] = {}
     for one in records:
         if isinstance(one, Samples):
-            blocks.setdefault(one.case, {})[one.block] = one.ns
+            ns = iter(one.ns)
+            blocks[one.case] = {
+                block: list(islice(ns, count))
+                for block, count in zip(one.blocks, one.samples, strict=True)
+            }
     header = next(one for one in records if isinstance(one, Header))
     footer = next(one for one in records if isinstance(one, Footer))
     assert sum(isinstance(one, CaseRecord) for one in records) == len(cases)

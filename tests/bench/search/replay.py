@@ -4,7 +4,6 @@ runs unchanged. What a launch would have taken is its seconds."""
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -27,6 +26,7 @@ from plumbline_db.probe_records import (
     Samples,
 )
 from plumbline_db.records import Run
+from tests.db import build
 from tests.tuner.simulated import Ends, parse
 
 from .answers import Answer, Answers
@@ -117,7 +117,7 @@ class Replay(Starter):
             reps = [one.reps for one in cases]
             sampled = self._blocks(chance, number, blocks, answers, reps, Ends(settings))
             records += sampled
-            taken = Counter(one.case for one in sampled if isinstance(one, Samples))
+            taken = {one.case: len(one.blocks) for one in sampled if isinstance(one, Samples)}
             for case, answer in zip(cases, answers, strict=True):
                 if answer.outcome == "ok":
                     own = taken[case.case]
@@ -156,6 +156,7 @@ class Replay(Starter):
         running = [case for case, one in enumerate(answers) if one.outcome == "ok"]
         draw = np.random.default_rng(chance.getrandbits(64))
         found: list[ProbeRecord] = []
+        taken: list[Samples] = []
         for block in range(blocks):
             running = [case for case in running if case not in ends.ended]
             if not running:
@@ -166,6 +167,8 @@ class Replay(Starter):
                 recorded = answers[case].ns[number]
                 those = recorded[int(place * len(recorded))]
                 ns = draw.choice(those, reps[case])
-                found.append(Samples(case, block, [], [round(one) for one in ns]))
-                found += ends.after(case, found[-1].ns)
-        return found
+                taken.append(build.of_a_block(case, block, [], [round(one) for one in ns]))
+                if ended := ends.after(case, taken[-1].ns):
+                    found += [*build.together(one for one in taken if one.case == case), *ended]
+                    taken = [one for one in taken if one.case != case]
+        return [*found, *build.together(taken)]

@@ -21,7 +21,7 @@ from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
 from plumbline.system.placement import Placement
 from plumbline_db import ndjson
-from plumbline_db.probe_records import Begin, Check, Order, Samples
+from plumbline_db.probe_records import Begin, Check, Order, Samples, UnderWay
 from tests import simgrid
 from tests.db import build
 from tests.tuner import fake_probe, jobs
@@ -78,12 +78,17 @@ def record(kind: str, **more: object) -> parts.Record:
     return {"record": kind, **more}
 
 
+def samples(case: int, blocks: int = 1) -> parts.Record:
+    numbers = {"blocks": list(range(blocks)), "warmups": [0] * blocks, "samples": [1] * blocks}
+    return record("samples", case=case, **numbers, warmup_ns=[], ns=[case] * blocks)
+
+
 def part(*cases: int, footer: bool = True) -> list[parts.Record]:
     found = [record("header", seed=1), *(record("case", case=one) for one in cases)]
     for one in cases:
         found += [record("begin", case=one), record("check", case=one, outcome="ok")]
     found.append(record("order", block=0, cases=list(cases)))
-    found += [record("samples", case=one, block=0, ns=[one]) for one in cases]
+    found += [samples(one) for one in cases]
     if footer:
         found += [
             record("load"),
@@ -119,22 +124,21 @@ def test_records_of_parts_are_those_of_one_launch() -> None:
 def test_a_part_that_ends_early_leaves_its_case_under_way() -> None:
     """Whichever part it is, and whether a check or a call was its last."""
     checking = part(1, 3, footer=False)[:4]
-    for broken, culprit in ((checking, 1), (part(1, 3, footer=False)[:-1], 3)):
+    timing = [*part(1, 3, footer=False)[:-1], record("under_way", block=0, case=3)]
+    for broken, culprit in ((checking, 1), (timing, 3)):
         joined = [one for one in parts.join([part(0, 2)], [broken]) if one["record"] in _KNOWN]
         assert joined[-1]["record"] != "footer"
-        records = msgspec.convert(_complete(joined), list[Begin | Check | Order | Samples])
+        records = msgspec.convert(_complete(joined), list[_Record])
         assert under_way(records) == culprit == parts.under_way(broken)
 
 
 def test_a_part_that_ends_in_an_earlier_block_than_others() -> None:
-    ahead = [*part(0, 2)[:-2], record("order", block=1, cases=[0, 2])]
-    ahead += [record("samples", case=one, block=1, ns=[1]) for one in (0, 2)] + part(0, 2)[-2:]
-    joined = [
-        one
-        for one in parts.join([ahead], [part(1, 3, footer=False)[:-1]])
-        if one["record"] in _KNOWN
-    ]
-    records = msgspec.convert(_complete(joined), list[Begin | Check | Order | Samples])
+    head = [one for one in part(0, 2)[:-2] if one["record"] != "samples"]
+    order = record("order", block=1, cases=[0, 2])
+    ahead = [*head, order, samples(0, 2), samples(2, 2), *part(0, 2)[-2:]]
+    late = [*part(1, 3, footer=False)[:-1], record("under_way", block=0, case=3)]
+    joined = [one for one in parts.join([ahead], [late]) if one["record"] in _KNOWN]
+    records = msgspec.convert(_complete(joined), list[_Record])
     assert under_way(records) == 3
 
 
@@ -179,7 +183,7 @@ sed 's/@/@/' "$out.good" > "$out"
     [
         ('"ns": .1003/"ns": ?1003', "malformed"),
         ('"ns": .1003/"ns": [-1003', ">= 0"),
-        ('"ns": .1003/"ns": [1, 1003', "2 samples of case 3"),
+        ('"ns": .1003/"ns": [1, 1003', "case 3 has not as many times"),
     ],
 )
 def test_a_part_whose_records_are_bad(tmp_path: Path, change: str, what: str) -> None:
@@ -191,7 +195,7 @@ def test_a_part_whose_records_are_bad(tmp_path: Path, change: str, what: str) ->
     part = Path(f"{records}.part")
     with pytest.raises(ndjson.BadRecordsError, match=what) as caught:
         ndjson.decode(part, partial=True, plan=PLAN.text())
-    assert under_way(caught.value.records) == 3
+    assert caught.value.case == 3
     good = tmp_path / "good"
     good.mkdir()
     installation, one, records = job(good, SPOILT)
@@ -200,17 +204,12 @@ def test_a_part_whose_records_are_bad(tmp_path: Path, change: str, what: str) ->
     assert len(launcher._known._records) == 8
 
 
-_KNOWN = ("begin", "check", "order", "samples")
+_Record = Begin | Check | Order | Samples | UnderWay
+_KNOWN = ("begin", "check", "order", "samples", "under_way")
 
 
 def _complete(records: list[parts.Record]) -> list[parts.Record]:
-    more = {"warmup_ns": [], "late": 0, "overrun": 0, "window_ns": 0, "budget_spent": False}
-    return [
-        one
-        | ({"detail": ""} if one["record"] == "check" else {})
-        | (more | {"counts": {}} if one["record"] == "samples" else {})
-        for one in records
-    ]
+    return [one | ({"detail": ""} if one["record"] == "check" else {}) for one in records]
 
 
 RULES = """plumbline-profile 1

@@ -205,7 +205,7 @@ def _measured(raw: Sequence[Sequence[ProbeRecord]]) -> tuple[Seconds, dict[PlanC
         samples: dict[int, list[int]] = {}
         for record in records:
             if isinstance(record, Samples):
-                samples.setdefault(record.case, []).extend(record.ns)
+                samples[record.case] = record.ns
             elif isinstance(record, Check) and record.outcome != "ok":
                 wrong[cases[record.case]] = f"{record.outcome}: {record.detail}"
         launches.append(

@@ -7,6 +7,7 @@ result once for all of them (docs/scale.md)."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -95,17 +96,16 @@ def too_much(plan: str, number: int) -> set[int]:
 def under_way(records: Iterable[Record]) -> int | None:
     """The case that a probe was checking or timing when its records end; None where that cannot be
     told."""
-    case: int | None = None
-    waiting: list[int] = []
+    begun: int | None = None
+    timed: int | None = None
     for record in records:
         if record["record"] == "begin":
-            case = record["case"]
-        elif record["record"] == "order":
-            case, waiting = None, list(record["cases"])
-        elif record["record"] in ("check", "samples", "refused"):
-            case = None
-            waiting = [number for number in waiting if number != record["case"]]
-    return case if case is not None else next(iter(waiting), None)
+            begun = record["case"]
+        elif record["record"] == "check":
+            begun = None
+        elif record["record"] == "under_way":
+            timed = record["case"]
+    return timed if begun is None else begun
 
 
 def given_up(records: Sequence[Record], numbers: Iterable[int], reason: str) -> list[Record]:
@@ -138,8 +138,7 @@ def join(
 ) -> list[Record]:
     """The records of one launch, out of those of parts that have the same header. `known`: case,
     check and sample records of cases that were in no part. Where parts are `broken`, so is the
-    whole: then their records are the last ones, blocks end with that of the last part, and there is
-    no footer."""
+    whole: then there is no footer, and the case under way is that of the last part."""
     ordered = [*ended, *broken]
 
     def of(*kinds: str) -> list[Record]:
@@ -148,24 +147,21 @@ def join(
         ]
 
     first = next((part for part in ordered if part), [])
-    samples = {(record["block"], record["case"]): record for record in of("samples")}
+    samples = {record["case"]: record for record in of("samples")}
     orders: dict[int, list[int]] = {}
     for part in (known, *ordered):
         for record in [record for record in part if record["record"] == "order"]:
-            done = [case for case in record["cases"] if (record["block"], case) in samples]
+            done = [case for case in record["cases"] if case in samples]
             # Of the last part with the case that was under way.
             cases = record["cases"] if part is ordered[-1] else done
             orders.setdefault(record["block"], []).extend(cases)
-    blocks = (
-        [record["block"] for record in ordered[-1] if record["record"] == "order"] if broken else []
-    )
     joined = [record for record in first if record["record"] in ("header", "config")]
     joined += sorted(of("case"), key=lambda one: int(one["case"]))
     joined += of("begin", "check")
-    for block in sorted(orders)[: max(blocks) + 1 if blocks else None]:
+    for block in sorted(orders):
         joined.append({"record": "order", "block": block, "cases": orders[block]})
-        joined += [samples[block, case] for case in orders[block] if (block, case) in samples]
-    joined += of("refused")
+    joined += [samples[case] for case in dict.fromkeys(chain(*orders.values())) if case in samples]
+    joined += of("refused") + of("under_way")[-1:]
     if broken:
         return joined
     footers = of("footer")

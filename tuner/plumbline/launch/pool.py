@@ -104,21 +104,22 @@ class _Watch:
         self._plan = plan
         self._case_seconds = case_seconds
         self._stop = stop
-        self._size, self._since = 0, 0.0
+        self._seen, self._since = (0, 0), 0.0
 
     def is_too_long(self, processor_seconds: float) -> bool:
         """The time of a processor, so that it is no matter who else computes."""
         if self._stop.is_set():
             return True
         try:
-            size = self._file.stat().st_size
+            status = self._file.stat()
+            seen = (status.st_size, status.st_mtime_ns)  # a line may be written over
         except FileNotFoundError:  # not begun; or whole, and renamed
-            size = 0
-        if size != self._size:
-            self._size, self._since = size, processor_seconds
+            seen = (0, 0)
+        if seen != self._seen:
+            self._seen, self._since = seen, processor_seconds
         if not self._case_seconds or processor_seconds - self._since <= self._case_seconds:
             return False
-        self.stuck = parts.under_way(written(self._records, self._plan)[0]) if size else None
+        self.stuck = parts.under_way(written(self._records, self._plan)[0]) if seen[0] else None
         return self.stuck is not None
 
 
@@ -135,7 +136,8 @@ def written(records: Path, plan: str) -> tuple[list[Record], str | None]:
             right, bad = len(ndjson.decode(file, partial=file != records, plan=plan)), False
         except ndjson.BadRecordsError as error:
             right, bad = len(error.records), True
-        lines = file.read_text(errors="replace").split("\n")
+        text = file.read_text(errors="replace")
+        lines = [line for line in text.split("\n") if not line.isspace()]
     except (OSError, PlumblineError):  # it is not there, or not any more
         return [], None
     rest = "\n".join(lines[right:])

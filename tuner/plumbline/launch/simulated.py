@@ -189,6 +189,7 @@ def _with_orders(known: Sequence[parts.Record]) -> list[parts.Record]:
     blocks: dict[int, list[int]] = {}
     for known_case in known:
         if known_case["record"] == "samples":
-            blocks.setdefault(known_case["block"], []).append(known_case["case"])
+            for block in known_case["blocks"]:
+                blocks.setdefault(block, []).append(known_case["case"])
     orders = [{"record": "order", "block": block, "cases": of_} for block, of_ in blocks.items()]
     return [*known, *orders]

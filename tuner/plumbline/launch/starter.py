@@ -23,7 +23,7 @@ from plumbline.system import machine, process, readback
 from plumbline.system.placement import Placement
 from plumbline_db import ndjson, runs, scratch
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.probe_records import Begin, Check, Footer, Header, Order, ProbeRecord, Samples
+from plumbline_db.probe_records import Begin, Check, Footer, Header, ProbeRecord, UnderWay
 from plumbline_db.records import Campaign, Event, Failure, Run
 
 # With which level of threads the probe starts MPI (probes/measure/world.h).
@@ -438,20 +438,15 @@ def _now() -> str:
 
 
 def under_way(records: Sequence[ProbeRecord]) -> int | None:
-    """The case a launch was busy with when its records end: the one whose check had begun, or the
-    first in a block's order without samples. None before the first and after the last."""
+    """Return the case a launch was busy with when its records end: the one whose check had begun,
+    else the one that was timed. None where there is none."""
     begun: int | None = None
-    order: Order | None = None
-    done: set[tuple[int, int]] = set()
+    timed: int | None = None
     for record in records:
         if isinstance(record, Begin):
             begun = record.case
         elif isinstance(record, Check):
             begun = None
-        elif isinstance(record, Order):
-            order = record
-        elif isinstance(record, Samples):
-            done.add((record.case, record.block))
-    if begun is not None or order is None:
-        return begun
-    return next((case for case in order.cases if (case, order.block) not in done), None)
+        elif isinstance(record, UnderWay):
+            timed = record.case
+    return timed if begun is None else begun

@@ -41,6 +41,13 @@ def named(function: str, how: str, bytes: int, ranks: int) -> str:
     return f"{function} {how} at {bytes} B" + (f" on {ranks} ranks" if ranks else "")
 
 
+def start_of(label: str, record: Samples, transit: int, launches: int = 1) -> Start:
+    """Of the first block that a case has."""
+    warmup_ns = record.warmup_ns[: record.warmups[0]]
+    ns = record.ns[: record.samples[0]]
+    return Start(label, warmup_ns, ns, all(record.settled[:1]), launches, transit)
+
+
 def starts(raw: Iterable[Sequence[ProbeRecord]]) -> list[Start]:
     """Of the records of launches."""
     found = []
@@ -48,12 +55,12 @@ def starts(raw: Iterable[Sequence[ProbeRecord]]) -> list[Start]:
         cases = {record.case: record for record in records if isinstance(record, CaseRecord)}
         later = {record.case: record.blocks for record in records if isinstance(record, Transit)}
         for record in records:
-            if isinstance(record, Samples) and record.block == 0:
+            if isinstance(record, Samples) and record.blocks[:1] == [0]:
                 case = cases[record.case]
                 how = case.variant if case.config == "default" else f"{case.variant} {case.config}"
                 label = named(case.function, how, case.bytes, case.ranks)
                 transit = later.get(record.case, 0)
-                found.append(Start(label, record.warmup_ns, record.ns, record.settled, 1, transit))
+                found.append(start_of(label, record, transit))
     launches = Counter(start.label for start in found)
     return [msgspec.structs.replace(start, launches=launches[start.label]) for start in found]
 

@@ -135,7 +135,7 @@ def _times(plan: Plan, raw: Sequence[Sequence[ProbeRecord]]) -> dict[PlanCase, _
             elif isinstance(record, CaseRecord) and record.variant == "library":
                 found[cases[record.case]].outcome = "ok"
             elif isinstance(record, Samples):
-                found[cases[record.case]].dropped += record.late
+                found[cases[record.case]].dropped += sum(record.late)
         for id, reason in refused.items():
             if not found[cases[id]].seconds:
                 found[cases[id]].outcome = f"refused: {reason}"
@@ -193,12 +193,12 @@ def _lines(
 
 
 def _samples(records: Sequence[ProbeRecord]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
     later = {record.case: record.blocks for record in records if isinstance(record, Transit)}
-    for record in records:
-        if isinstance(record, Samples) and record.block >= later.get(record.case, 0):
-            found.setdefault(record.case, []).extend(record.ns)
-    return found
+    return {
+        record.case: record.from_block(later.get(record.case, 0))
+        for record in records
+        if isinstance(record, Samples)
+    }
 
 
 def _clock_error_seconds(raw: Sequence[Sequence[ProbeRecord]]) -> float | None:

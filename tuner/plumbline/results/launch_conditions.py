@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from plumbline.measure.conditions import Conditions, Weakness, of_refusals, of_starts, summary
-from plumbline.measure.settling import Start, named
+from plumbline.measure.settling import named, start_of
 from plumbline.results import spread
 from plumbline.search.outcome import label
 from plumbline_db import runs, settling, table_samples
@@ -41,7 +41,7 @@ def _settled(
     `tables` count: cases of other launches do not say which options were in force."""
     firsts = settling.first_blocks(db, campaign, unsettled=not simulated)
     starts = [
-        Start(_name(case), samples.warmup_ns, samples.ns, samples.settled, launches, transit)
+        start_of(_name(case), samples, transit, launches)
         for case, suite, samples, transit, launches in firsts
         if suite in tables or not simulated
     ]
