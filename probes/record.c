@@ -75,43 +75,37 @@ struct pl_json *pl_record_start(struct pl_record *record, const char *kind)
     return &record->json;
 }
 
-/* As long as the longest of them: numbers are padded, as JSON allows. */
-static const char under_way[] = "{\"record\":\"under_way\",\"block\":%11d,\"case\":%11d}\n";
-
-static void write_over(struct pl_record *record, const char *line)
+/* Of one length, whatever the case: values are padded, as JSON allows. */
+static void write_under_way(struct pl_record *record, const char *block, const char *case_id)
 {
-    const size_t length = strlen(line);
+    static const char format[] = "{\"record\":\"under_way\",\"block\":%11s,\"case\":%11s}\n";
+    char line[sizeof format + 2 * 11];
+    const int length = snprintf(line, sizeof line, format, block, case_id);
     errno = 0;
-    if (pwrite(fileno(record->json.out), line, length, record->under_way) != (ssize_t)length)
+    if (pwrite(fileno(record->json.out), line, (size_t)length, record->under_way) != length)
         stop(record);
 }
 
 void pl_record_under_way(struct pl_record *record, int block, int case_id)
 {
     FILE *file = record->json.out;
-    char line[sizeof under_way + 22];
+    char texts[2][12];
     if (!file)
         return;
-    snprintf(line, sizeof line, under_way, block, case_id);
-    if (record->under_way > 0) {
-        write_over(record, line);
-        return;
-    }
-    errno = 0;
-    record->under_way = ftell(file);
-    if (record->under_way < 0 || fputs(line, file) == EOF || fflush(file) != 0)
+    snprintf(texts[0], sizeof texts[0], "%d", block);
+    snprintf(texts[1], sizeof texts[1], "%d", case_id);
+    const bool first = record->under_way == 0;
+    if (first)
+        record->under_way = ftell(file);
+    write_under_way(record, texts[0], texts[1]);
+    if (first && fseek(file, 0, SEEK_END) != 0)
         stop(record);
 }
 
 void pl_record_timed(struct pl_record *record)
 {
-    char line[sizeof under_way + 22];
-    if (!record->json.out || record->under_way <= 0)
-        return;
-    size_t length = (size_t)snprintf(line, sizeof line, under_way, 0, 0);
-    memset(line, ' ', length - 1);
-    write_over(record, line);
-    record->under_way = 0;
+    if (record->json.out && record->under_way > 0)
+        write_under_way(record, "null", "null");
 }
 
 void pl_record_end(struct pl_record *record)

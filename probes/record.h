@@ -58,7 +58,7 @@ void pl_record_check(struct pl_record *record, int case_id, const char *outcome,
 void pl_record_order(struct pl_record *record, int block, const struct pl_plan *plan,
                      const int *order, int count);
 /* What is timed from now on, for whoever finds a file without its end. The line is always the same
- * one, written over; pl_record_timed leaves it empty. */
+ * one, written over; pl_record_timed takes the case out of it. */
 void pl_record_under_way(struct pl_record *record, int block, int case_id);
 void pl_record_timed(struct pl_record *record);
 struct pl_series; /* what its last run found */

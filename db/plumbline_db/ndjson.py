@@ -72,17 +72,15 @@ def decode(
     records: list[ProbeRecord] = []
     grammar = _Grammar()
     planned = None if plan is None else Planned(plan, seconds)
-    number, line = 0, b""
+    line = b""
     try:
-        for number, line in enumerate(lines, 1):  # noqa: B007
-            if line.isspace():  # where the probe had noted what was under way
-                continue
+        for line in lines:
             record = _decoder.decode(line)
             grammar.accept(record)
             if planned:
                 planned.accept(record)
             records.append(record)
-        number, line = number + 1, b""
+        line = b""
         if cut and not partial:
             raise ValueError("the last line is cut")
         if not partial and not grammar.ended:
@@ -90,11 +88,11 @@ def decode(
         if planned and grammar.ended:
             planned.end()
     except UnplannedError as error:
-        raise BadRecordsError(path, number, str(error), records, error.case) from error
+        raise BadRecordsError(path, len(records) + 1, str(error), records, error.case) from error
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         case = _CASE_OF_A_LINE.match(line)
         culprit = int(case[1]) if case else None
-        raise BadRecordsError(path, number, str(error), records, culprit) from error
+        raise BadRecordsError(path, len(records) + 1, str(error), records, culprit) from error
     return records
 
 
@@ -148,7 +146,8 @@ class _Grammar:
             case Samples() | Refused() | Transit() | Nrep():
                 self._of_case(str(record.__struct_config__.tag), record.case, 0)
             case UnderWay():
-                self._known("under_way", record.case)
+                if record.case is not None:
+                    self._known("under_way", record.case)
                 self._once("under_way", 0, 0)
             case ClockError():
                 self._once(f"clock_error at the {record.when}", 0, 0)

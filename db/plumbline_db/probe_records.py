@@ -112,10 +112,10 @@ class Order(Record, frozen=True, tag_field="record", tag="order"):
 
 
 class UnderWay(Record, frozen=True, tag_field="record", tag="under_way"):
-    """The case that was timed when the records ended; a launch that comes to its end has none."""
+    """The case that was timed when the records ended; None in a launch that comes to its end."""
 
-    block: Count
-    case: Count
+    block: Count | None
+    case: Count | None
 
 
 class Samples(Record, frozen=True, tag_field="record", tag="samples"):

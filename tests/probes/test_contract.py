@@ -16,6 +16,7 @@ from plumbline_db.probe_records import (
     Load,
     Order,
     Samples,
+    UnderWay,
 )
 from tests.probes.launch import Launch, Probe
 
@@ -29,6 +30,7 @@ LETTERS = {
     Check: "c",
     Order: "o",
     Samples: "s",
+    UnderWay: "u",
     Load: "l",
     Footer: "f",
 }
@@ -83,7 +85,8 @@ def check_shape(launch: Launch, ranks: int, case_count: int) -> None:
     """Which records there are, and in which order."""
     kinds = "".join(LETTERS[type(record)] for record in launch.records)
     checks = f"(bc){{{case_count}}}"
-    between = f"(bc){{0,{case_count}}}".join("o" * BLOCKS) + f"s{{{case_count}}}"
+    between = f"(bc){{0,{case_count}}}".join(["ou", *["o"] * (BLOCKS - 1)])
+    between += f"s{{{case_count}}}"
     assert re.fullmatch(f"hC{{{case_count}}}{checks}{between}{checks}lf", kinds)
     assert list(launch.cases) == list(range(case_count))
     begun = [record.case for record in launch.records if isinstance(record, Begin)]
@@ -160,7 +163,7 @@ def test_header(probe: Probe) -> None:
     )
     launch = probe.run(lines, 4, {"PLUMBLINE_TEST": 'a "b"\n'})
     header = launch.header
-    assert (header.schema, header.run, header.seed) == (1, "head", 2**64 - 1)
+    assert (header.schema, header.run, header.seed) == (2, "head", 2**64 - 1)
     assert (header.blocks, header.warmup, header.rewarm) == (0, 16, 1)
     assert (header.sync, header.clock.name) == ("barrier", "monotonic_raw")
     assert 0 < header.clock.cost_ns < 10_000

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db.probe_records import Begin, Order, Samples
+from plumbline_db.probe_records import Begin, Check, Order, UnderWay
 from tests.probes.launch import ENVIRONMENT, Probe, decode
 
 GOOD = "case id=0 function=MPI_Bcast bytes=8\n"
@@ -140,12 +140,12 @@ def rank_zero_below(parent: int) -> int | None:
     return None
 
 
-def wait_for_samples(part: Path, count: int) -> None:
+def wait_for_blocks(part: Path, count: int) -> None:
     for _ in range(3000):
-        if part.exists() and part.read_bytes().count(b'"samples"') >= count:
+        if part.exists() and part.read_bytes().count(b'"order"') >= count:
             return
         time.sleep(0.02)
-    raise AssertionError(f"{part} did not get {count} samples in a minute")
+    raise AssertionError(f"{part} did not get {count} blocks in a minute")
 
 
 @pytest.mark.mpi
@@ -158,7 +158,7 @@ def test_killed_in_the_middle(probe: Probe) -> None:
         argv, env=os.environ | ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as mpirun:
         try:
-            wait_for_samples(part, 50)
+            wait_for_blocks(part, 50)
             victim = rank_zero_below(mpirun.pid)
             assert victim is not None
             os.kill(victim, signal.SIGKILL)
@@ -168,8 +168,9 @@ def test_killed_in_the_middle(probe: Probe) -> None:
     assert not out.exists()
     records = decode(part)
     assert [record.case for record in records if isinstance(record, Begin)] == [0, 1]
-    assert sum(isinstance(record, Samples) for record in records) >= 50
-    assert isinstance(records[-1], Samples | Order)
+    (timed,) = [record for record in records if isinstance(record, UnderWay)]
+    assert timed.block is not None and timed.block >= 49 and timed.case in (0, 1)
+    assert isinstance(records[-1], Order | UnderWay | Begin | Check)
 
 
 @pytest.mark.mpi

@@ -136,8 +136,7 @@ def written(records: Path, plan: str) -> tuple[list[Record], str | None]:
             right, bad = len(ndjson.decode(file, partial=file != records, plan=plan)), False
         except ndjson.BadRecordsError as error:
             right, bad = len(error.records), True
-        text = file.read_text(errors="replace")
-        lines = [line for line in text.split("\n") if not line.isspace()]
+        lines = file.read_text(errors="replace").split("\n")
     except (OSError, PlumblineError):  # it is not there, or not any more
         return [], None
     rest = "\n".join(lines[right:])
