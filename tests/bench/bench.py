@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -233,9 +233,10 @@ class Results(msgspec.Struct):
     cost: Cost
 
 
-def campaign(root: Path, of: str) -> Iterator[Figure]:
+def campaign(root: Path, of: str, nprocs: int | None = None) -> Iterator[Figure]:
     """Two campaigns with default settings, the second one with `--new`, by the command of a release
-    in `root`."""
+    in `root`; `nprocs`: on so many ranks."""
+    ranks = () if nprocs is None else ("--nprocs", str(nprocs))
     command = root / ".venv/bin/plumbline"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "bench.db")
@@ -243,13 +244,14 @@ def campaign(root: Path, of: str) -> Iterator[Figure]:
             output = str(Path(folder, name))
             began = time.monotonic()
             # A campaign that found a wrong result has exit code 3.
-            words = [str(command), "campaign", "--db", str(path), "--output", output, *new]
+            words = [str(command), "campaign", "--db", str(path), "--output", output, *new, *ranks]
             subprocess.run(words, cwd=root, check=False, capture_output=True)
             wall = time.monotonic() - began
             words = [str(command), "results", "--db", str(path), "--json"]
             done = subprocess.run(words, cwd=root, check=True, capture_output=True)
             found = msgspec.json.decode(done.stdout, type=Results)
             yield from _cost(f"{name}{of}", found, _starts(path), wall)
+            yield from _effect(f"{name}{of}", path)
 
 
 def _starts(path: Path) -> int:
@@ -261,6 +263,59 @@ def _starts(path: Path) -> int:
                      campaign = (SELECT id FROM campaign ORDER BY number DESC LIMIT 1)"""
         )
     return int(number)
+
+
+_NEWEST = "(SELECT id FROM campaign ORDER BY number DESC LIMIT 1)"
+_REMOVED = f"""
+    SELECT count(*), coalesce(sum(after.verdict = 'holds'), 0)
+    FROM verdict before JOIN verdict after USING (
+        campaign, guideline, function, rhs, nprocs, bytes, other_bytes, factor, lhs, ranks)
+    WHERE before.campaign = {_NEWEST} AND before.stage = 'before' AND after.stage = 'after'
+      AND before.verdict = 'violated'"""
+_IN_EVERY_USE = """
+      AND NOT EXISTS (SELECT 1 FROM json_each(before.uses)
+                      WHERE json_extract(value, '$.verdict') != 'violated')"""
+
+
+def _effect(name: str, path: Path) -> Iterator[Figure]:
+    """What the newest campaign has removed, and its islands: exported ranges of one measured size
+    whose measured neighbours nobody holds."""
+    with closing(sqlite3.connect(path)) as db:
+        for which, condition in (("", ""), (" in every way of use", _IN_EVERY_USE)):
+            ((there, gone),) = db.execute(_REMOVED + condition)
+            share = gone / there if there else 1.0
+            yield Figure(f"violations{which} removed by {name}", share, "", f"{gone} of {there}")
+        winners = db.execute(
+            f"""SELECT function, bytes_from, bytes_to FROM winner
+                WHERE campaign = {_NEWEST} AND function != '*'"""
+        ).fetchall()
+        measured: dict[str, list[int]] = {}
+        for function, size in db.execute(
+            f"""SELECT DISTINCT function, bytes FROM verdict
+                WHERE campaign = {_NEWEST} AND stage = 'before' ORDER BY function, bytes"""
+        ):
+            measured.setdefault(function, []).append(size)
+    islands = [winner for winner in winners if _is_island(winner, winners, measured[winner[0]])]
+    at_ends = sum(
+        low <= measured[function][0] or high >= measured[function][-1]
+        for function, low, high in islands
+    )
+    share = len(islands) / len(winners) if winners else 0.0
+    what = f"{len(islands)} of {len(winners)} ranges, {at_ends} of them at the first or last size"
+    yield Figure(f"islands of {name}", share, "", what)
+
+
+def _is_island(
+    winner: tuple[str, int, int], winners: Sequence[tuple[str, int, int]], sizes: Sequence[int]
+) -> bool:
+    def is_held(size: int) -> bool:
+        return any(function == winner[0] and low <= size <= high for function, low, high in winners)
+
+    inside = [place for place, size in enumerate(sizes) if winner[1] <= size <= winner[2]]
+    if len(inside) != 1 or len(sizes) == 1:
+        return False
+    around = (inside[0] - 1, inside[0] + 1)
+    return not any(0 <= place < len(sizes) and is_held(sizes[place]) for place in around)
 
 
 def _cost(name: str, found: Results, starts: int, wall: float) -> Iterator[Figure]:
@@ -289,15 +344,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--campaign", action="store_true", help="figures of a campaign alone")
+    parser.add_argument("--nprocs", type=int, help="of the campaigns: ranks")
     parser.add_argument("--beside", type=Path, help="folder of another release, built")
     options = parser.parse_args()
     found: list[Figure] = []
     if not options.campaign:
         toolchain = find_toolchain()
         found += [figure for measure in FIGURES for figure in measure(toolchain)]
-    found += campaign(HERE.parents[1], "")
+    found += campaign(HERE.parents[1], "", options.nprocs)
     if options.beside:
-        found += campaign(options.beside, f" ({options.beside.name})")
+        found += campaign(options.beside, f" ({options.beside.name})", options.nprocs)
     if options.json:
         print(msgspec.json.encode(found).decode())
         return
