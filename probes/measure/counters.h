@@ -10,6 +10,7 @@
 #include "measure/world.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum {
     PL_COUNTER_VOLUNTARY,
