@@ -25,6 +25,7 @@ import msgspec
 
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import tables
+from plumbline.measure.comparison import claim_of
 from plumbline.reproducibility import experiment
 from plumbline.reproducibility import report as reproducibility_report
 from plumbline.reproducibility import settings as experiment_settings
@@ -160,7 +161,7 @@ def verdicts(toolchain: Toolchain) -> Iterator[Figure]:
         nprocs=options.ranks.nprocs,
         ppn=options.ranks.nprocs,
         suites=["bench"],
-        settings=VerifySettings(design=tables.design_of(options)),
+        settings=VerifySettings(claim=claim_of(options)),
     )
     yield Figure("verdicts of a table", time.monotonic() - started, "s", f"{len(found)} cells")
 

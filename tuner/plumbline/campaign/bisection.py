@@ -7,12 +7,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
-from plumbline.campaign.pairs import Pairs, slower_cells, target_of, told, untouched
+from plumbline.campaign.pairs import Pairs, target_of, told, untouched
 from plumbline.campaign.reach import BuiltOn, reaching
 from plumbline.core.plan import PlanCase
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
+from plumbline.verify.decision import slower
 from plumbline.verify.statistics import Comparison
 from plumbline_db.records import Suite, Winner
 
@@ -117,8 +118,7 @@ class Bisection:
         sampling = settings.sampling
         seed = sampling.seed + sampling.launches_max + 1000 * self._steps
         pairs.add(part, sampling.of_few_cells, cases, seed=seed)
-        found = slower_cells(pairs.ratios, settings).get(cell)
-        return cell in pairs.lost or (found is not None and (found.low is None or found.low > 1))
+        return cell in pairs.lost or cell in slower(pairs.ratios, pairs.claim)
 
 
 def guilty(winners: Sequence[Winner], shows: Callable[[Sequence[Winner]], bool]) -> Winner | None:

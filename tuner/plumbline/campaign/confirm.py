@@ -7,7 +7,7 @@ and for cells that may be slower: a small gain is not left to the luck of a few 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from itertools import zip_longest
 
 import msgspec
 
@@ -18,7 +18,8 @@ from plumbline.campaign.pairs import Pairs, target_of, told, untouched
 from plumbline.campaign.reach import BuiltOn, reaches, reaching
 from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.core.plan import PlanCase
-from plumbline.measure import experiment, tables
+from plumbline.measure import tables
+from plumbline.measure.experiment import Arm, NextLook
 from plumbline.measure.launches import LaunchStore
 from plumbline.search import ranges
 from plumbline.search.fixed_point import is_part
@@ -26,13 +27,8 @@ from plumbline.search.outcome import deciding, holds
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.system.words import counted
-from plumbline.verify.sequential import (
-    Hypothesis,
-    HypothesisFamily,
-    HypothesisState,
-    may_be_found,
-)
-from plumbline.verify.statistics import Comparison, paired_ratio, slower
+from plumbline.verify.decision import by_interval, joint, slower
+from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
 
 _FAR_REPS = 2  # calls in a block at a size far above the measured ones
@@ -50,108 +46,61 @@ class Confirmation(msgspec.Struct, frozen=True):
     not_slower: list[Target]
 
 
-def confirm(
-    store: LaunchStore,
-    suite: Suite,
-    table: tables.ViolationTable,
-    guidelines: Guidelines,
-    settings: Settings,
-    environment: Mapping[str, str],
-    winners: Sequence[Winner],
-    reference_cases: Sequence[PlanCase] = (),
-    *,
-    in_force: InForce,
-    has_time: Callable[[], bool] = lambda: True,
-    earlier: Confirmation | None = None,
-    faster: Sequence[Winner] = (),
-) -> Confirmation:
-    """`environment` puts the exported files in force, which change none of the `reference_cases`;
-    `in_force` does so for some of the winners. `table`, of the same suite, is looked at as far as
-    there are pairs. Launches are added as long as it `has_time`, but not to see the gain of winners
+class ConfirmContext(msgspec.Struct, frozen=True):
+    """What all turns of a campaign share. `in_force` puts some of the winners in force; no exported
+    file changes the `reference_cases`; launches are added as long as it `has_time`."""
+
+    store: LaunchStore
+    settings: Settings
+    guidelines: Guidelines
+    in_force: InForce
+    reference_cases: Sequence[PlanCase] = ()
+    has_time: Callable[[], bool] = lambda: True
+
+
+class ConfirmTurn(msgspec.Struct, frozen=True):
+    """A turn. `environment` puts the exported files of the `winners` in force. `table`, of the same
+    suite, is looked at as far as there are pairs. No launches are added to see the gain of winners
     that were confirmed beside others `earlier`, and of those that were seen to be `faster` in
     launches that have both; nor for cells that no winner reaches, or none that was not there
     then."""
-    confirmed = earlier.winners if earlier else []
-    built_on = reach.built_on(guidelines)
-    of_table = [case for case in table.planned if case.variant == "default" and not case.ranks]
-    others = [case for case in table.planned if case not in set(of_table)]
-    far_cases = _far_cases([one for one in winners if one not in faster], of_table, settings)
-    left = [*of_table, *far_cases]
-    new_pairs = partial(Pairs, store, settings, environment, winners, reference_cases)
-    pairs = new_pairs()
-    fresh = pairs.add(suite, settings.sampling.launches, left, others, seed=settings.sampling.seed)
-    # No launches are added for what nothing reaches: it is seen, beyond doubt, in the first ones.
-    settled = {target_of(case) for case in left if not reaching(winners, target_of(case), built_on)}
-    if earlier:
-        settled |= _settled(earlier, winners, built_on)
-    far = {target_of(case) for case in far_cases}
-    looks = _Looks(pairs, winners, [*confirmed, *faster], settled, far, settings)
-    looks.look(fresh)
-    verdicts = table.look()
-    _, *later = experiment.looks(tables.design_of(settings))
-    for look in later:
-        wanted = looks.open_cells()
-        if not wanted or not has_time():
-            break
-        store.progress.step(
-            f"not clear yet: {counted(len(wanted), 'cell')}; "
-            f"{counted(look.launches, 'pair')} of launches more"
-        )
-        cases = [case for case in left if target_of(case) in wanted]
-        cases = list(dict.fromkeys([*cases, *untouched(left, winners)]))
-        seed = settings.sampling.seed + look.before
-        # What the table has not decided yet rides along.
-        undecided = [*table.open_cases(), *table.along()]
-        own = look.suite(suite)
-        fresh = pairs.add(own, look.launches, cases, undecided, seed=seed)
-        looks.look(fresh)
-        verdicts = table.look()
-    harm = looks.slower()
-    if harm:
-        again = suite.part("again")
-        harm = _seen_again(looks, again, new_pairs(), left, harm)
-    strange = {
-        cell: comparison
-        for cell, comparison in harm.items()
-        if not reaching(winners, cell, built_on)
-    }
-    if strange:
-        # Rules that are not about it pay for it, so that it must be beyond doubt.
-        again = suite.part("once-more")
-        sure = _seen_again(looks, again, new_pairs(), left, strange)
-        harm = {cell: comparison for cell, comparison in harm.items() if cell not in strange} | sure
-    lost = set(pairs.lost)
-    astray = {cell for cell in lost if not reaching(winners, cell, built_on)}
-    if astray:
-        # A launch may fail by chance, and rules that are not about it pay for this too.
-        store.progress.step(f"no result: {counted(len(astray), 'cell')}; measuring again")
-        anew = new_pairs()
-        seed = settings.sampling.seed + settings.sampling.launches_max
-        anew.add(suite.part("lost"), settings.sampling.launches, left, seed=seed)
-        lost -= astray - set(anew.lost)
+
+    suite: Suite
+    table: tables.ViolationTable
+    winners: Sequence[Winner]
+    environment: Mapping[str, str]
+    earlier: Confirmation | None = None
+    faster: Sequence[Winner] = ()
+
+
+def confirm(context: ConfirmContext, turn: ConfirmTurn) -> Confirmation:
+    """Measure the winners of a turn, and say which are kept."""
+    pairs = _ConfirmPairs(context, turn)
+    pairs.measure()
+    harm = pairs.harm()
+    lost = pairs.lost()
     kept, dropped = judge_winners(
-        winners,
-        looks.speeds,
+        turn.winners,
+        pairs.speeds,
         list(pairs.ratios),
         harm,
-        verdicts,
-        built_on,
+        pairs.verdicts,
+        pairs.built_on,
         lost,
-        confirmed=confirmed,
-        faster=faster,
-        least_gain=least_gain(settings),
+        confirmed=turn.earlier.winners if turn.earlier else [],
+        faster=turn.faster,
+        least_gain=least_gain(context.settings),
     )
     if not dropped:
-        bisection = Bisection(*(store, suite, settings, in_force, left, reference_cases))
-        kept, dropped = bisection.keep(kept, harm, lost, built_on)
+        kept, dropped = pairs.bisection().keep(kept, harm, lost, pairs.built_on)
     doubtful = {
-        cell: why for cell, why in looks.doubtful().items() if cell not in harm and cell not in lost
+        cell: why for cell, why in pairs.doubtful().items() if cell not in harm and cell not in lost
     }
     perhaps = _of_doubtful(kept, doubtful)
     kept = [winner for winner in kept if winner not in [gone for gone, _ in perhaps]]
     measured = pairs.ratios.keys() - harm.keys() - lost - doubtful.keys()
-    known = _settled(earlier, winners, built_on) - pairs.ratios.keys() if earlier else set()
-    return Confirmation(kept, dropped + perhaps, verdicts, list(winners), sorted(measured | known))
+    not_slower = sorted(measured | (pairs.settled_before - pairs.ratios.keys()))
+    return Confirmation(kept, dropped + perhaps, pairs.verdicts, list(turn.winners), not_slower)
 
 
 def _far_cases(
@@ -196,67 +145,109 @@ def _settled(earlier: Confirmation, winners: Sequence[Winner], built_on: BuiltOn
     }
 
 
-class _Looks:
-    """What the pairs say, look by look: `speeds`, the ratio of each winner over its cells, with an
-    interval that pays for all looks (None: no pair has its cells); and which cells are slower. The
-    cells at `far` sizes count for no gain."""
+class _ConfirmPairs:
+    """The pairs of a turn, and what they say. `speeds`: the ratio of each winner over its cells,
+    with an interval that pays for all looks (None: no pair has its cells); `settled_before`: cells
+    that were not slower in an earlier turn, and are what they were then."""
 
-    def __init__(
-        self,
-        pairs: Pairs,
-        winners: Sequence[Winner],
-        known: Sequence[Winner],
-        settled: Collection[Target],
-        far: set[Target],
-        settings: Settings,
-    ) -> None:
-        self.speeds: list[Comparison | None] = [None for _ in winners]
-        self._pairs = pairs
-        self._settings = settings
-        self._winners = winners
-        self._known = known
-        self._settled = settled
-        self._far = far
-        self._design = tables.design_of(settings)
-        self._alpha = settings.claims.alpha
-        self._look = 0
-        limit = 1 + settings.claims.tolerance
-        self._harm = HypothesisFamily(
-            ([Hypothesis(cell, limit)] for cell, logs in pairs.ratios.items() if logs),
-            self._design,
-            alpha=settings.claims.alpha,
-            judge=tables.judge_of(settings),
+    def __init__(self, context: ConfirmContext, turn: ConfirmTurn) -> None:
+        self.built_on = reach.built_on(context.guidelines)
+        self.speeds: list[Comparison | None] = []
+        self.verdicts: list[Verdict] = []
+        self._context, self._turn = context, turn
+        self._winners = turn.winners
+        confirmed = turn.earlier.winners if turn.earlier else []
+        self._known = [*confirmed, *turn.faster]
+        planned = turn.table.planned
+        of_table = [case for case in planned if case.variant == "default" and not case.ranks]
+        self._others = [case for case in planned if case not in set(of_table)]
+        unseen = [winner for winner in turn.winners if winner not in turn.faster]
+        far_cases = _far_cases(unseen, of_table, context.settings)
+        # The cells at sizes far above those of the table count for no gain.
+        self._far = {target_of(case) for case in far_cases}
+        self._left = {target_of(case): case for case in [*of_table, *far_cases]}
+        self.settled_before = (
+            _settled(turn.earlier, turn.winners, self.built_on) if turn.earlier else set()
+        )
+        # No launches are added for what nothing reaches: it is seen, beyond doubt, in the first
+        # ones.
+        self._settled = self.settled_before | {
+            cell for cell in self._left if not reaching(turn.winners, cell, self.built_on)
+        }
+        self._pairs = self._new_pairs()
+
+    @property
+    def ratios(self) -> Mapping[Target, Sequence[float]]:
+        return self._pairs.ratios
+
+    def _new_pairs(self) -> Pairs:
+        context, turn = self._context, self._turn
+        cases = context.reference_cases
+        return Pairs(context.store, context.settings, turn.environment, turn.winners, cases)
+
+    def bisection(self) -> Bisection:
+        context = self._context
+        return Bisection(
+            context.store,
+            self._turn.suite,
+            context.settings,
+            context.in_force,
+            list(self._left.values()),
+            context.reference_cases,
         )
 
-    def look(self, fresh: Collection[Target]) -> None:
-        """`fresh`: the cells that the last pairs measured."""
-        ratios = self._pairs.ratios
-        self._harm.look(lambda cell: ratios[cell] if cell in fresh else None)
-        near = {cell: logs for cell, logs in ratios.items() if cell not in self._far}
-        confidence = self._design.confidence(self._look, self._alpha)
-        for number, winner in enumerate(self._winners):
-            if self._look == 0 or _unclear(self.speeds[number]):
-                self.speeds[number] = speed(
-                    winner, self._winners, near, self._pairs.beside, confidence, self._harm.compare
-                )
-        self._look += 1
+    def measure(self) -> None:
+        self._pairs.until_decided(list(self._left), self._arms, self._wanted)
 
-    def open_cells(self) -> set[Target]:
+    def _arms(self, look: NextLook, cells: Sequence[Target]) -> tuple[Arm, Arm]:
+        more: Sequence[PlanCase] = self._others
+        if look.number:
+            self._context.store.progress.step(
+                f"not clear yet: {counted(len(self._open_cells()), 'cell')}; "
+                f"{counted(look.launches, 'pair')} of launches more"
+            )
+            # What the table has not decided yet rides along.
+            more = [*self._turn.table.open_cases(), *self._turn.table.along()]
+        seed = self._context.settings.sampling.seed + look.before
+        own = [self._left[cell] for cell in cells]
+        return self._pairs.arms(look.suite(self._turn.suite), own, more, seed=seed)
+
+    def _wanted(self) -> list[Target]:
+        """Look at what there is, the table too; return the cells of the next look."""
+        family = self._pairs.family
+        near = {cell: logs for cell, logs in self.ratios.items() if cell not in self._far}
+        beside, first = self._pairs.beside, not self.speeds
+
+        def compare(logs: Sequence[float]) -> Comparison:
+            return family.compare(logs, family.confidence)
+
+        self.speeds = [
+            speed(winner, self._winners, near, beside, compare)
+            if first or _unclear(found)
+            else found
+            for winner, found in zip_longest(self._winners, self.speeds)
+        ]
+        self.verdicts = self._turn.table.look()
+        open_cells = self._open_cells()
+        if not open_cells or not self._context.has_time():
+            return []
+        left = list(self._left.values())
+        along = [target_of(case) for case in untouched(left, self._winners)]
+        return list(dict.fromkeys([*filter(open_cells.__contains__, self._left), *along]))
+
+    def _open_cells(self) -> set[Target]:
         """The cells of winners whose gain is unclear, and those that seem slower than before."""
         unclear = [
             winner
-            for winner, speed in zip(self._winners, self.speeds, strict=True)
-            if _unclear(speed) and not any(is_part(winner, earlier) for earlier in self._known)
+            for winner, found in zip(self._winners, self.speeds, strict=True)
+            if _unclear(found) and not any(is_part(winner, earlier) for earlier in self._known)
         ]
-        suspects = {
-            state.hypothesis.key
-            for state in self._harm.open()
-            if state.hypothesis.key not in self._settled
-            and (self._must_hold(state.hypothesis.key) or self._may_be_slower(state))
-        }
-        return suspects | {
+        family = self._pairs.family
+        seem = {cell.key for cell in family.suspects()}
+        seem |= {cell.key for cell in family.open() if self._must_hold(cell.key)}
+        return (seem - self._settled) | {
             cell
-            for cell in self._pairs.ratios.keys() - self._far
+            for cell in self.ratios.keys() - self._far
             if any(deciding(self._winners, cell) is winner for winner in unclear)
         }
 
@@ -267,47 +258,66 @@ class _Looks:
         whole = winner is not None and winner.function == EVERY_FUNCTION
         return cell in self._far and not whole
 
-    def _may_be_slower(self, state: HypothesisState[Target]) -> bool:
-        """It seems slower than before, and the pairs that are left may show it."""
-        found, limit = state.comparison, state.hypothesis.limit
-        return (
-            found is not None
-            and found.ratio > limit
-            and may_be_found(found, limit, self._design, state.look, self._alpha)
-        )
-
     def doubtful(self) -> dict[Target, str]:
         """Return the far cells that are not known to be as fast as before, with the reason."""
         return {
-            state.hypothesis.key: state.reason or "not seen again"
-            for (state,) in self._harm.cells
-            if self._must_hold(state.hypothesis.key)
-            and state.hypothesis.key not in self._settled
-            and state.word != "holds"
+            cell.key: cell.reason or "not seen again"
+            for cell in self._pairs.family.decisions
+            if self._must_hold(cell.key) and cell.key not in self._settled and not cell.is_held
         }
 
-    def slower_again(self, ratios: Mapping[Target, Sequence[float]]) -> dict[Target, Comparison]:
-        """Return which cells are slower by fresh `ratios`; what the looks tell of variances
-        counts."""
-        claims = self._settings.claims
-        limit = 1 + claims.tolerance
-        return slower(ratios, limit, claims.alpha, judge=lambda _: self._harm.compare)
-
-    def slower(self) -> dict[Target, Comparison]:
-        """Cells that are slower than before: significant after correction for the number of cells
-        and looks, and by more than the tolerance."""
-        return {
-            state.hypothesis.key: state.comparison
-            for (state,) in self._harm.cells
-            if state.word == "violated" and state.comparison is not None
+    def harm(self) -> dict[Target, Comparison]:
+        """Return the cells that are slower than before by more than the tolerance, again in fresh
+        pairs. Cells that no winner reaches are measured once more: rules that are not about them
+        pay for them, so that the harm must be beyond doubt."""
+        harm = {
+            cell.key: cell.comparison
+            for cell in self._pairs.family.decisions
+            if cell.word == "slower" and cell.comparison is not None
         }
+        if harm:
+            harm = self._seen_again("again", harm)
+        strange = [cell for cell in harm if not reaching(self._winners, cell, self.built_on)]
+        if strange:
+            sure = self._seen_again("once-more", strange)
+            harm = {cell: found for cell, found in harm.items() if cell not in strange} | sure
+        return harm
+
+    def _seen_again(self, part: str, cells: Collection[Target]) -> dict[Target, Comparison]:
+        """What is slower again in fresh pairs of launches. Cells of one launch share its luck, so
+        one pass finds whole groups by chance; chance does not find the same group twice."""
+        store, sampling = self._context.store, self._context.settings.sampling
+        store.progress.step(f"perhaps slower: {counted(len(cells), 'cell')}; measuring again")
+        left = list(self._left.values())
+        own = [case for case in left if target_of(case) in cells]
+        cases = list(dict.fromkeys([*own, *untouched(left, self._winners)]))
+        again = self._new_pairs()
+        seed = sampling.seed + sampling.launches_max
+        again.add(self._turn.suite.part(part), sampling.launches, cases, seed=seed)
+        measured = {cell: again.ratios[cell] for cell in cells if cell in again.ratios}
+        # What the looks tell of variances counts.
+        compare = self._pairs.family.compare
+        return slower(measured, msgspec.structs.replace(again.claim, judge=lambda _: compare))
+
+    def lost(self) -> set[Target]:
+        """Return the cells that have no result with the files in force, and did without."""
+        lost = set(self._pairs.lost)
+        astray = {cell for cell in lost if not reaching(self._winners, cell, self.built_on)}
+        if not astray:
+            return lost
+        # A launch may fail by chance, and rules that are not about it pay for this too.
+        store, sampling = self._context.store, self._context.settings.sampling
+        store.progress.step(f"no result: {counted(len(astray), 'cell')}; measuring again")
+        anew = self._new_pairs()
+        seed = sampling.seed + sampling.launches_max
+        suite = self._turn.suite.part("lost")
+        anew.add(suite, sampling.launches, list(self._left.values()), seed=seed)
+        return lost - (astray - set(anew.lost))
 
 
 def _unclear(found: Comparison | None) -> bool:
-    """Whether it may be faster and may be slower."""
-    if found is None:
-        return False
-    return found.low is None or found.high is None or found.low < 1 <= found.high
+    """Return whether it was measured, and may be faster and may be slower."""
+    return found is not None and by_interval(found) == "undecided"
 
 
 def speed(
@@ -315,8 +325,7 @@ def speed(
     winners: Sequence[Winner],
     ratios: Mapping[Target, Sequence[float]],
     beside: Mapping[Target, Sequence[float]],
-    confidence: float = 0.95,
-    compare: Callable[[Sequence[float], float], Comparison] = paired_ratio,
+    compare: Callable[[Sequence[float]], Comparison] = paired_ratio,
 ) -> Comparison | None:
     """The ratio tuned over default over all cells that a winner decides: per pair of launches, the
     mean of the cells' log ratios. A variant of ours that has the library's own call beside it in
@@ -329,33 +338,8 @@ def speed(
         return None
     by_launch = winner.variant != "default" and all(cell in beside for cell in inside)
     logs = beside if by_launch else ratios
-    pairs = min(len(logs[cell]) for cell in inside)
-    if pairs == 0:
-        return None
-    means = [sum(logs[cell][pair] for cell in inside) / len(inside) for pair in range(pairs)]
-    return compare(means, confidence)
-
-
-def _seen_again(
-    looks: _Looks,
-    suite: Suite,
-    again: Pairs,
-    left: Sequence[PlanCase],
-    harm: Mapping[Target, Comparison],
-) -> dict[Target, Comparison]:
-    """What is slower again in fresh pairs of launches. Cells of one launch share its luck, so one
-    pass finds whole groups by chance; chance does not find the same group twice."""
-    suspects = [case for case in left if target_of(case) in harm]
-    cases = list(dict.fromkeys([*suspects, *untouched(left, again.winners)]))
-    again.store.progress.step(f"perhaps slower: {counted(len(suspects), 'cell')}; measuring again")
-    sampling = again.settings.sampling
-    again.add(suite, sampling.launches, cases, seed=sampling.seed + sampling.launches_max)
-    measured = {cell: again.ratios[cell] for cell in harm if cell in again.ratios}
-    return {
-        cell: comparison
-        for cell, comparison in looks.slower_again(measured).items()
-        if comparison.low is None or comparison.low > 1
-    }
+    means = joint([logs[cell] for cell in inside])
+    return compare(means) if means else None
 
 
 def judge_winners(

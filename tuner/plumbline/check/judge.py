@@ -7,19 +7,19 @@ twice as many; he is slower if he is so in all of them."""
 from __future__ import annotations
 
 import math
-import statistics as numbers
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Literal
 
 import msgspec
 
-from plumbline.verify.statistics import Comparison, benjamini_hochberg, paired_ratio
+from plumbline.verify.decision import CellDecision, Claim, alone, by_interval, decide, joint
+from plumbline.verify.statistics import paired_ratio
 from plumbline_db.records import Winner
 
 from .cells import ProgramCell, place_of
 from .programs import Reading, Seconds
 
-ALPHA = 0.05
+CLAIM = Claim(alpha=0.05, judge=alone, both_sides=True)
 
 Word = Literal["faster", "unclear", "slower"]
 
@@ -27,8 +27,7 @@ Word = Literal["faster", "unclear", "slower"]
 class SpeedUp(msgspec.Struct, frozen=True):
     """Plain over tuned time: above 1 is faster. `low` and `high`: its 95 % interval, None where the
     pairs are too few. `adjusted_p`: two-sided, after Benjamini and Hochberg over all comparisons of
-    a program; of what was measured again one-sided (slower), over all of that. `pairs`: of
-    launches."""
+    a program, or over all that was measured again. `pairs`: of launches."""
 
     speedup: float
     low: float | None
@@ -100,34 +99,21 @@ def log_ratios(times: Times, winners: Sequence[Winner]) -> Logs:
         ]
         found[reading] = logs
         groups.setdefault((winner, reading.loop), []).append(logs)
-    for key, members in groups.items():
-        found[key] = [numbers.fmean(pair) for pair in zip(*members, strict=True)]
-    return found
+    return found | {key: joint(members) for key, members in groups.items()}
 
 
 def suspects(logs: Logs, winners: Sequence[Winner]) -> list[Reading]:
     """What must be measured again: cells whose interval lies wholly above 1, uncorrected, and all
     cells of a winner whose mean does."""
-    slow = {key for key, values in logs.items() if _above(paired_ratio(values))}
+    slow = {key for key, values in logs.items() if by_interval(paired_ratio(values)) == "slower"}
     return _readings(logs, slow, winners)
 
 
 def slower_again(logs: Logs, again: Logs, winners: Sequence[Winner]) -> list[Reading]:
     """What must be measured a third time: cells that are slower, and all cells of a winner whose
     mean is."""
-    judged = judge(logs, again, winners)
-    slow: set[Key] = {
-        Reading(cell.loop, cell.cell) for cell in judged.cells if cell.word == "slower"
-    }
-    slow |= {
-        (winner.winner, winner.loop)
-        for winner in judged.winners
-        if winner.again
-        and winner.again.high
-        and winner.again.high < 1
-        and winner.again.adjusted_p < ALPHA
-    }
-    return _readings(logs, slow, winners)
+    second = _again(decide(logs, CLAIM), again)
+    return _readings(logs, {key for key, found in second.items() if _slow(found)}, winners)
 
 
 def _readings(logs: Logs, slow: Set[Key], winners: Sequence[Winner]) -> list[Reading]:
@@ -138,26 +124,38 @@ def _readings(logs: Logs, slow: Set[Key], winners: Sequence[Winner]) -> list[Rea
     ]
 
 
+_Decided = Mapping[Key, CellDecision[Key]]
+
+
+def _again(first: _Decided, again: Logs) -> _Decided:
+    """What fresh launches say of what looked slower."""
+    slow = [key for key in again if key in first and by_interval(first[key].told) == "slower"]
+    return decide({key: again[key] for key in slow}, CLAIM)
+
+
+def _slow(found: CellDecision[Key] | None) -> bool:
+    return found is not None and found.word == "slower"
+
+
 def judge(
     logs: Logs, again: Logs, winners: Sequence[Winner], third: Logs | None = None
 ) -> Judgement:
     """`again`: of the fresh launches, for what looked slower in `logs`; `third`: for what was
     slower there too."""
-    first = _compare(logs, "two-sided")
-    slow = {key for key, (comparison, _) in first.items() if _above(comparison)}
-    second = _compare({key: again[key] for key in again if key in slow}, "greater")
+    first = decide(logs, CLAIM)
+    second = dict(_again(first, again))
     if third is not None:
-        sure = {key for key, found in second.items() if _is_slower(found)}
+        sure = {key for key, found in second.items() if _slow(found)}
         second = {key: found for key, found in second.items() if key not in sure or key in third}
-        second |= _compare({key: third[key] for key in third if key in sure}, "greater")
+        second |= decide({key: third[key] for key in third if key in sure}, CLAIM)
     words = {key: _word(first[key], second.get(key)) for key in first}
     cells = [
         CellSeen(
             winner=place_of(winners, key.cell) or 0,
             loop=key.loop,
             cell=key.cell,
-            seen=_speedup(*first[key]),
-            again=_speedup(*second[key]) if key in second else None,
+            seen=_speedup(first[key]),
+            again=_speedup(second[key]) if key in second else None,
             word=words[key],
         )
         for key in first
@@ -174,8 +172,8 @@ def judge(
             WinnerInLoop(
                 winner=key[0],
                 loop=key[1],
-                seen=_speedup(*first[key]),
-                again=_speedup(*second[key]) if key in second else None,
+                seen=_speedup(first[key]),
+                again=_speedup(second[key]) if key in second else None,
                 cells=len(mine),
                 worst=worst.cell,
                 worst_speedup=worst.seen.speedup,
@@ -186,36 +184,18 @@ def judge(
     return Judgement(winners=seen, cells=cells)
 
 
-_Compared = tuple[Comparison, float]
-
-
-def _compare(logs: Logs, alternative: Literal["two-sided", "greater"]) -> dict[Key, _Compared]:
-    """Each with its adjusted p."""
-    compared = [paired_ratio(values, alternative=alternative) for values in logs.values()]
-    adjusted = benjamini_hochberg([comparison.p for comparison in compared])
-    return dict(zip(logs, zip(compared, map(float, adjusted), strict=True), strict=True))
-
-
-def _word(first: _Compared, second: _Compared | None) -> Word:
-    if second is not None and _is_slower(second):
+def _word(first: CellDecision[Key], second: CellDecision[Key] | None) -> Word:
+    if _slow(second):
         return "slower"
-    below = first[0].high is not None and first[0].high < 1
-    return "faster" if below and first[1] < ALPHA else "unclear"
+    return "faster" if first.word == "faster" else "unclear"
 
 
-def _is_slower(found: _Compared) -> bool:
-    return _above(found[0]) and found[1] < ALPHA
-
-
-def _above(found: Comparison) -> bool:
-    return found.low is not None and found.low > 1
-
-
-def _speedup(found: Comparison, adjusted_p: float) -> SpeedUp:
+def _speedup(decision: CellDecision[Key]) -> SpeedUp:
+    found = decision.told
     return SpeedUp(
         speedup=1 / found.ratio,
         low=None if found.high is None else 1 / found.high,
         high=None if found.low is None else 1 / found.low,
-        adjusted_p=adjusted_p,
+        adjusted_p=decision.p_adjusted or 0.0,
         pairs=found.n,
     )

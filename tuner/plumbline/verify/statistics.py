@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from plumbline.verify.corrections import adjusted_within, benjamini_hochberg
 from plumbline.verify.launch_averages import LaunchAverage, averages, tukey_filter
-from plumbline.verify.limit import above, slower
 from plumbline.verify.significance import (
     brunner_munzel,
     kolmogorov_smirnov,
@@ -27,7 +26,6 @@ __all__ = [
     "Comparison",
     "LaunchAverage",
     "Test",
-    "above",
     "adjusted_within",
     "averages",
     "benjamini_hochberg",
@@ -35,7 +33,6 @@ __all__ = [
     "moderated",
     "paired_ratio",
     "paired_shift",
-    "slower",
     "stars",
     "tukey_filter",
 ]

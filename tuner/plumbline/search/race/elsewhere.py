@@ -10,18 +10,15 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
-import numpy as np
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import PlanCase
+from plumbline.measure.comparison import logs_inside
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.cells import Target
 from plumbline.system.words import counted
-from plumbline.verify import estimators
+from plumbline.verify.decision import FEW, much_slower
 from plumbline_db.runs import LaunchSamples
-
-LAUNCHES = 2  # after which what is much slower in all of them is given up
-MUCH = math.log(1.15)
 
 Key = tuple[Target, Candidate]
 
@@ -55,7 +52,7 @@ class Elsewhere:
 
     def _enough(self, logs: Mapping[int, float]) -> bool:
         """Return whether so many launches suffice to give up what is slower in all of them."""
-        return sum(0.5 if run in self._disturbed else 1.0 for run in logs) >= LAUNCHES
+        return sum(0.5 if run in self._disturbed else 1.0 for run in logs) >= FEW
 
     def learn(self, found: Iterable[LaunchSamples], *, disturbed: bool = False) -> None:
         """`found`: samples of launches, of all ways of use; `disturbed`: beside other work."""
@@ -72,18 +69,14 @@ class Elsewhere:
             theirs = {} if default is None else dict(zip(default.runs, default.ns, strict=True))
             for candidate, samples in by_candidate.items():
                 logs = self._logs.setdefault((target, candidate), {}).setdefault(use, {})
-                logs |= {
-                    run: estimators.pairs(np.maximum(ns, 1), np.maximum(theirs[run], 1))
-                    for run, ns in zip(samples.runs, samples.ns, strict=True)
-                    if run in theirs
-                }
+                logs |= logs_inside(dict(zip(samples.runs, samples.ns, strict=True)), theirs)
 
     def slower(self) -> dict[Key, str]:
         """What is much slower than the default in some way of use, with the reason."""
         return {
-            key: f"{use}: {math.exp(least):.2f} of the default at least, in "
+            key: f"{use}: {math.exp(min(logs.values())):.2f} of the default at least, in "
             f"{counted(len(logs), 'launch')}"
             for key, by_use in self._logs.items()
             for use, logs in by_use.items()
-            if self._enough(logs) and (least := min(logs.values())) > MUCH
+            if self._enough(logs) and much_slower(logs.values())
         }

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from plumbline.core.configuration import Configuration
+from plumbline.verify.decision import by_interval
+from plumbline.verify.statistics import Comparison
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Trial, Winner
 
 from .candidate import DEFAULT, Candidate
@@ -422,10 +424,16 @@ def _ratio(trial: Trial) -> float:
     return trial.ratio if trial.ratio is not None else math.inf
 
 
+def _interval(trial: Trial) -> Comparison | None:
+    low, high = trial.ratio_low, trial.ratio_high
+    ratio, launches = trial.ratio, trial.launches
+    return None if ratio is None else Comparison(ratio, low, high, 1.0, launches, trial.detail)
+
+
 def _faster(trial: Trial) -> bool:
-    return trial.state == "measured" and trial.ratio_high is not None and trial.ratio_high < 1
+    return trial.state == "measured" and by_interval(_interval(trial)) == "faster"
 
 
 def slower(trial: Trial, tolerance: float) -> bool:
     """Slower than the default beyond doubt, or by more than the tolerance as far as known."""
-    return (trial.ratio_low is not None and trial.ratio_low > 1) or _ratio(trial) > 1 + tolerance
+    return by_interval(_interval(trial)) == "slower" or _ratio(trial) > 1 + tolerance
