@@ -33,7 +33,7 @@ from plumbline.reproducibility.spread import PLAIN
 from plumbline.search.space.candidates import DEFAULT, CandidateSpace
 from plumbline.settings import campaign_file, identity, starting
 from plumbline.settings.toolchain import Toolchain, find_toolchain
-from plumbline.verify.verify import VerifySettings, verify
+from plumbline.verify.verify import VerifySettings
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Footer
 from tests.bench import monitored
@@ -42,7 +42,7 @@ from tests.bench.replaced import replaced
 from tests.bench.shared_window import shared_window
 from tests.bench.startup import startup
 from tests.exporters.prometheus import served
-from tests.verify.simulated import medians
+from tests.verify.simulated import medians, verify
 
 HERE = Path(__file__).parent
 

@@ -20,7 +20,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
 from plumbline.settings.campaign_file import load
-from plumbline.verify.decision import CellDecision, Hypothesis
+from plumbline.verify.decision import CellDecision
 from plumbline.verify.statistics import Comparison
 from plumbline_db import suites
 from plumbline_db.records import Suite, Winner
@@ -331,7 +331,7 @@ def test_sizes_that_are_not_clear_are_judged_together(spread: float, words: set[
         logs[trial] = {run: middle + chance.gauss(0, spread) for run in range(22)}
         ratio = math.exp(statistics.median(logs[trial].values()))
         undecided = Comparison(min(ratio, 1.02) if middle == 0 else 1.1, 0.9, 1.09, 0.5, 22, "")
-        rows.append(CellDecision(Hypothesis(trial, 1.05), comparison=undecided))
+        rows.append(CellDecision(trial, 1.05, comparison=undecided))
     judge_together(rows[:4], logs, 0.95)
     assert {row.word for row in rows[:4]} == words
     judge_together(rows, logs, 0.95)

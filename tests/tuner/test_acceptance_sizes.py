@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.campaign.acceptance_sizes import Kept, Trial, kept, trials
 from plumbline.settings.campaign_file import load
-from plumbline.verify.decision import CellDecision, Hypothesis
+from plumbline.verify.decision import CellDecision
 from plumbline.verify.statistics import Comparison
 from plumbline_db.records import Winner
 from tests.exporters.bundles import tuned
@@ -37,7 +37,7 @@ def judged(ratios: Mapping[int, float], *winners: Winner, **slower: int) -> list
         if slower.get(trial.where.use) == size:
             found = SLOWER
         word = "slower" if found is SLOWER else "equal"
-        rows.append(CellDecision(Hypothesis(trial, 1.05), word, found))
+        rows.append(CellDecision(trial, 1.05, word=word, comparison=found))
     return kept(winners, rows, SETTINGS, SIZES, "none")
 
 

@@ -6,13 +6,13 @@ import math
 
 import pytest
 
-from plumbline.measure.comparison import REFERENCE_CELLS, log_ratios, without_shared_factor
+from plumbline.measure.comparison import REFERENCE_CELLS, ratios_in_turn, without_shared_factor
 
 
 def test_log_ratios_are_of_what_all_launches_have() -> None:
     ours = {"both": [2.0, 6.0], "lost": [1.0]}
     theirs = {"both": [1.0, 2.0], "lost": [1.0, 1.0], "short": [1.0]}
-    found, lost = log_ratios(ours, theirs, ["both", "lost", "short", "none"], 2)
+    found, lost = ratios_in_turn(ours, theirs, ["both", "lost", "short", "none"])
     assert found == {"both": [math.log(2), math.log(3)]}
     assert lost == ["lost"]
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.campaign.confirm import Confirmation, ConfirmContext, ConfirmTurn, confirm
+from plumbline.campaign.confirm import Confirmation, ConfirmTurn, confirm
+from plumbline.campaign.pairs import ConfirmContext
 from plumbline.campaign.proof import environment_of
 from plumbline.measure.comparison import claim_of
 from plumbline.measure.tables import ViolationTable

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from plumbline.core.guidelines import Guidelines, load
 from plumbline.verify.index import Obstacle, Side
 from plumbline.verify.significance.null_distributions import signed_rank_counts
-from plumbline.verify.verify import VerifySettings, verify
+from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline_db.records import Case, Medians, Verdict
 
 Times = NDArray[np.float64]
@@ -38,6 +38,23 @@ def pair(left: Sequence[float], right: Sequence[float]) -> list[Medians]:
         medians("MPI_Allreduce", 16384, left),
         medians("MPI_Allreduce", 16384, right, variant=MOCKUP),
     ]
+
+
+def verify(
+    medians: Sequence[Medians],
+    guidelines: Guidelines,
+    *,
+    stage: str,
+    nprocs: int,
+    ppn: int,
+    suites: list[str],
+    settings: VerifySettings | None = None,
+    obstacles: Sequence[Obstacle] = (),
+) -> list[Verdict]:
+    """The verdicts of the first look of the design, which may be the only one."""
+    table = Verification(guidelines, stage=stage, nprocs=nprocs, ppn=ppn, settings=settings)
+    table.look(Look(medians, suites, obstacles))
+    return table.verdicts()
 
 
 def verified(

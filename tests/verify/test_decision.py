@@ -14,8 +14,8 @@ import pytest
 from plumbline.verify import design
 from plumbline.verify.decision import (
     GIVEN_UP,
+    CellDecision,
     Claim,
-    Hypothesis,
     HypothesisFamily,
     above,
     alone,
@@ -32,7 +32,7 @@ CLAIM = Claim(tolerance=0.05, design=DESIGN)
 
 
 def family(cells: Sequence[Sequence[str]], **changes: float) -> HypothesisFamily[str]:
-    asked = [[Hypothesis(key, LIMIT) for key in cell] for cell in cells]
+    asked = [[CellDecision(key, LIMIT) for key in cell] for cell in cells]
     return HypothesisFamily(asked, msgspec.structs.replace(CLAIM, **changes))
 
 
@@ -56,7 +56,7 @@ def test_what_is_clear_stops_and_the_rest_goes_on() -> None:
     assert equal.word in ("equal", "faster")
     assert slow.word == "slower"
     assert unclear.word == "undecided" and unclear.reason
-    assert [one.hypothesis.key for one in found.open()] == ["unclear"]
+    assert [one.key for one in found.open()] == ["unclear"]
     before = equal.comparison, slow.comparison
     for look in range(1, DESIGN.looks):
         found.look(of(logs, look))
@@ -82,7 +82,7 @@ def test_p_pays_for_its_look_and_never_grows() -> None:
 def test_p_is_about_the_limit_and_the_interval_about_the_ratio() -> None:
     """8 % slower with a limit of 5 % is as significant as 2.9 % with none."""
     logs = {"a": noise(1.08, 0.04, 1), "b": noise(1.08 / LIMIT, 0.04, 1)}
-    found = HypothesisFamily([[Hypothesis("a", LIMIT)], [Hypothesis("b", 1.0)]], CLAIM)
+    found = HypothesisFamily([[CellDecision("a", LIMIT)], [CellDecision("b", 1.0)]], CLAIM)
     found.look(of(logs, 0))
     ours, other = (cell[0].comparison for cell in found.cells)
     assert ours is not None and other is not None
@@ -129,7 +129,7 @@ def family_of(others: int) -> list[list]:  # type: ignore[type-arg]
     logs = {f"slow {n}": noise(2.0, 0.01, n) for n in range(others)}
     logs |= {f"equal {n}": noise(1.0, 0.01, 100 + n) for n in range(99 - others)}
     logs["one"] = [0.2] * 10 + [-0.01] + [0.2]
-    cells = [[Hypothesis(key, LIMIT)] for key in logs]
+    cells = [[CellDecision(key, LIMIT)] for key in logs]
     found = HypothesisFamily(cells, msgspec.structs.replace(CLAIM, judge=alone))
     for look in (0, 1):
         found.look(of(logs, look))
@@ -142,7 +142,7 @@ def test_a_cell_holds_when_all_its_tests_do_and_each_stops_alone() -> None:
     found.look(of(logs, 0))
     clear, late = found.cells[0]
     assert (clear.word, late.word) == ("faster", "undecided")
-    assert [one.hypothesis.key for one in found.open()] == ["late"]
+    assert [one.key for one in found.open()] == ["late"]
     assert shown(found.cells[0]) is late
     for look in range(1, DESIGN.looks):
         found.look(of(logs, look))
@@ -153,7 +153,7 @@ def test_a_violated_cell_stops_with_all_its_tests() -> None:
     logs = {"slow": noise(3.0, 0.02, 1), "unclear": noise(1.05, 0.2, 2)}
     found = family([["unclear", "slow"]])
     found.look(of(logs, 0))
-    assert shown(found.cells[0]).hypothesis.key == "slow"
+    assert shown(found.cells[0]).key == "slow"
     assert found.open() == []
 
 
@@ -193,7 +193,7 @@ def test_verdicts_once_given_never_change() -> None:
         for look in range(DESIGN.looks):
             found.look(of(logs, look))
             for (one,) in found.cells:
-                key = one.hypothesis.key
+                key = one.key
                 assert known.get(key) in (None, one.word)
                 assert one.p_adjusted is not None
                 assert one.p_adjusted <= adjusted.get(key, 1.0) + 1e-12

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from plumbline.verify import design
-from plumbline.verify.decision import Claim, Hypothesis, HypothesisFamily, alone
+from plumbline.verify.decision import CellDecision, Claim, HypothesisFamily, alone
 from plumbline.verify.statistics import moderated, paired_ratio
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from tests.verify import designs
@@ -44,7 +44,7 @@ def p_of_looks(logs: Times) -> Times:
 
 def test_the_short_cut_is_the_product() -> None:
     logs = heavy(np.random.default_rng(0), (4, 30), 0.02) + math.log(1.05)
-    cells = [[Hypothesis(n, 1.05)] for n in range(4)]
+    cells = [[CellDecision(n, 1.05)] for n in range(4)]
     family = HypothesisFamily(cells, Claim(alpha=1e-9, design=DESIGN, judge=alone))
     for look, expected in enumerate(p_of_looks(logs - math.log(1.05))):
         family.look(partial(first, logs, DESIGN.launches[look]))

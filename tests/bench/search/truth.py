@@ -17,9 +17,9 @@ from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.verify.decision import compare_of
 from plumbline.verify.design import ONE_LOOK
 from plumbline.verify.index import Obstacle, Side
-from plumbline.verify.verify import VerifySettings, verify
+from plumbline.verify.verify import VerifySettings
 from plumbline_db.records import Medians, Verdict
-from tests.verify.simulated import medians
+from tests.verify.simulated import medians, verify
 
 from .answers import Answer, Answers
 from .around import Choices, chosen

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from plumbline.campaign.circumstances import everywhere
+from plumbline.campaign.circumstances import everywhere, planned
 from plumbline.campaign.pairs import told, untouched
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
@@ -133,15 +133,10 @@ class AcceptanceInTurn:
 
     def _seconds(self, suite: str, cases: Sequence[PlanCase]) -> dict[PlanCase, list[float]]:
         """The medians of each case, in the order of the launches."""
-        data = self._plan.data
+        store, data = self._store, self._plan.data
         own = {
-            (case.function, case.bytes, case.use, (case.data or data).of(case.function)): case
+            msgspec.structs.replace(case, data=(case.data or data).of(case.function)): case
             for case in cases
         }
-        found: dict[PlanCase, list[float]] = {}
-        medians = runs.medians(self._store.db, self._store.campaign, [suite], use=None)
-        for median in medians:
-            case = median.case
-            with_it = msgspec.structs.replace(data, type=case.type, op=case.op, counts=case.counts)
-            found[own[case.function, case.bytes, case.use, with_it]] = median.seconds
-        return found
+        medians = runs.medians(store.db, store.campaign, [suite], use=None)
+        return {own[planned(each.case, data.root)]: each.seconds for each in medians}

@@ -10,9 +10,8 @@ from functools import partial
 import msgspec
 
 from plumbline.campaign.acceptance_sizes import Part, Rows, Trial, pooled
-from plumbline.campaign.circumstances import Circumstance
-from plumbline.core.configuration import Configuration
-from plumbline.core.plan import Data, Plan, PlanCase
+from plumbline.campaign.circumstances import Circumstance, planned
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure.comparison import logs_inside
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.settings import Settings
@@ -30,7 +29,7 @@ from plumbline.verify.decision import (
 )
 from plumbline.verify.design import Design
 from plumbline_db import runs
-from plumbline_db.records import Case, Suite
+from plumbline_db.records import Suite
 
 # What seems no slower by the fourth look gets the last two: a machine may be in other moods in some
 # launches, in which both sides take the same.
@@ -143,8 +142,9 @@ class AcceptanceLaunches:
         plan = store.filled(suite, plan)
         series = Series(store, suite, plan, self._environment, self._placement)
         series.advance(count)
+        root = self._plan.data.root
         times = {
-            self._planned(sample.case): dict(zip(sample.runs, sample.ns, strict=True))
+            planned(sample.case, root): dict(zip(sample.runs, sample.ns, strict=True))
             for sample in runs.launch_samples(store.db, store.campaign, [suite.name], use=None)
         }
         wrong = self._wrong(suite.name, times)
@@ -160,9 +160,9 @@ class AcceptanceLaunches:
 
     def _wrong(self, suite: str, timed: Collection[PlanCase]) -> dict[PlanCase, str]:
         """Cases with wrong results, and those that were refused and have no times."""
-        db, campaign = self._store.db, self._store.campaign
+        db, campaign, root = self._store.db, self._store.campaign, self._plan.data.root
         wrong = {
-            self._planned(case): ": ".join(filter(None, (check.outcome, check.detail)))
+            planned(case, root): ": ".join(filter(None, (check.outcome, check.detail)))
             for run in runs.listing(db, campaign, [suite])
             for case, check in runs.checks(db, campaign, suite, run.sequence)
             if check.outcome != "ok"
@@ -170,19 +170,8 @@ class AcceptanceLaunches:
         return wrong | {
             asked: refused.reason
             for case, refused in runs.refusals(db, campaign, [suite])
-            if (asked := self._planned(case)) not in timed
+            if (asked := planned(case, root)) not in timed
         }
-
-    def _planned(self, case: Case) -> PlanCase:
-        """What a trial asks for where this was measured."""
-        return PlanCase(
-            case.function,
-            case.bytes,
-            case.variant,
-            Configuration.of(case.knobs),
-            use=case.use,
-            data=Data(case.type, case.op, self._plan.data.root, case.counts),
-        )
 
     def _evidence(self, asked: frozenset[Trial], trial: Trial) -> Evidence:
         if trial not in asked:

@@ -22,7 +22,7 @@ from plumbline.search.ranges import far_sizes, piece
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
-from plumbline.verify.decision import CellDecision
+from plumbline.verify.decision import CellDecision, by_interval
 from plumbline.verify.statistics import Comparison
 from plumbline_db.records import UNBOUNDED_BYTES, Tried, Winner
 
@@ -168,12 +168,8 @@ def _shared_out(rows: Rows, winners: int) -> list[set[int]]:
             cells.setdefault(trial.size, []).append(row)
     best: dict[Target, tuple[float, int]] = {}
     for (winner, target), cell in cells.items():
-        found = [row.comparison for row in cell]
-        if all(
-            comparison is not None and comparison.high is not None and comparison.high < 1
-            for comparison in found
-        ):
-            logs = [math.log(comparison.ratio) for comparison in found if comparison is not None]
+        if all(by_interval(row.comparison) == "faster" for row in cell):
+            logs = [math.log(row.told.ratio) for row in cell]
             mine = (sum(logs) / len(logs), winner)
             best[target] = min(mine, best.get(target, mine))
     taken: list[set[int]] = [set() for _ in range(winners)]

@@ -13,14 +13,13 @@ import msgspec
 
 from plumbline.campaign import reach
 from plumbline.campaign.acceptance_sizes import least_gain
-from plumbline.campaign.bisection import Bisection, InForce
-from plumbline.campaign.pairs import Pairs, target_of, told, untouched
+from plumbline.campaign.bisection import Bisection
+from plumbline.campaign.pairs import ConfirmContext, Pairs, target_of, told, untouched
 from plumbline.campaign.reach import BuiltOn, reaches, reaching
-from plumbline.core.guidelines import LIBRARY, Guidelines
+from plumbline.core.guidelines import LIBRARY
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
 from plumbline.measure.experiment import Arm, NextLook
-from plumbline.measure.launches import LaunchStore
 from plumbline.search import ranges
 from plumbline.search.fixed_point import is_part
 from plumbline.search.outcome import deciding, holds
@@ -44,18 +43,6 @@ class Confirmation(msgspec.Struct, frozen=True):
     verdicts: list[Verdict]
     in_force: list[Winner]
     not_slower: list[Target]
-
-
-class ConfirmContext(msgspec.Struct, frozen=True):
-    """What all turns of a campaign share. `in_force` puts some of the winners in force; no exported
-    file changes the `reference_cases`; launches are added as long as it `has_time`."""
-
-    store: LaunchStore
-    settings: Settings
-    guidelines: Guidelines
-    in_force: InForce
-    reference_cases: Sequence[PlanCase] = ()
-    has_time: Callable[[], bool] = lambda: True
 
 
 class ConfirmTurn(msgspec.Struct, frozen=True):
@@ -92,7 +79,8 @@ def confirm(context: ConfirmContext, turn: ConfirmTurn) -> Confirmation:
         least_gain=least_gain(context.settings),
     )
     if not dropped:
-        kept, dropped = pairs.bisection().keep(kept, harm, lost, pairs.built_on)
+        bisection = Bisection(context, turn.suite, pairs.left)
+        kept, dropped = bisection.keep(kept, harm, lost, pairs.built_on)
     doubtful = {
         cell: why for cell, why in pairs.doubtful().items() if cell not in harm and cell not in lost
     }
@@ -165,39 +153,26 @@ class _ConfirmPairs:
         far_cases = _far_cases(unseen, of_table, context.settings)
         # The cells at sizes far above those of the table count for no gain.
         self._far = {target_of(case) for case in far_cases}
-        self._left = {target_of(case): case for case in [*of_table, *far_cases]}
+        self.left = [*of_table, *far_cases]
         self.settled_before = (
             _settled(turn.earlier, turn.winners, self.built_on) if turn.earlier else set()
         )
         # No launches are added for what nothing reaches: it is seen, beyond doubt, in the first
         # ones.
         self._settled = self.settled_before | {
-            cell for cell in self._left if not reaching(turn.winners, cell, self.built_on)
+            cell
+            for cell in map(target_of, self.left)
+            if not reaching(turn.winners, cell, self.built_on)
         }
         self._pairs = self._new_pairs()
-
-    @property
-    def ratios(self) -> Mapping[Target, Sequence[float]]:
-        return self._pairs.ratios
+        self.ratios: Mapping[Target, Sequence[float]] = self._pairs.ratios
 
     def _new_pairs(self) -> Pairs:
-        context, turn = self._context, self._turn
-        cases = context.reference_cases
-        return Pairs(context.store, context.settings, turn.environment, turn.winners, cases)
-
-    def bisection(self) -> Bisection:
-        context = self._context
-        return Bisection(
-            context.store,
-            self._turn.suite,
-            context.settings,
-            context.in_force,
-            list(self._left.values()),
-            context.reference_cases,
-        )
+        return self._context.pairs(self._turn.environment, self._winners)
 
     def measure(self) -> None:
-        self._pairs.until_decided(list(self._left), self._arms, self._wanted)
+        cells = [target_of(case) for case in self.left]
+        self._pairs.until_decided(cells, self._arms, self._wanted)
 
     def _arms(self, look: NextLook, cells: Sequence[Target]) -> tuple[Arm, Arm]:
         more: Sequence[PlanCase] = self._others
@@ -209,8 +184,14 @@ class _ConfirmPairs:
             # What the table has not decided yet rides along.
             more = [*self._turn.table.open_cases(), *self._turn.table.along()]
         seed = self._context.settings.sampling.seed + look.before
-        own = [self._left[cell] for cell in cells]
+        case_of = {target_of(case): case for case in self.left}
+        own = [case_of[cell] for cell in cells]
         return self._pairs.arms(look.suite(self._turn.suite), own, more, seed=seed)
+
+    def _cases_of(self, cells: Collection[Target]) -> list[PlanCase]:
+        """Return the cases of `cells`, and those that tell launches apart."""
+        own = [case for case in self.left if target_of(case) in cells]
+        return list(dict.fromkeys([*own, *untouched(self.left, self._winners)]))
 
     def _wanted(self) -> list[Target]:
         """Look at what there is, the table too; return the cells of the next look."""
@@ -231,9 +212,7 @@ class _ConfirmPairs:
         open_cells = self._open_cells()
         if not open_cells or not self._context.has_time():
             return []
-        left = list(self._left.values())
-        along = [target_of(case) for case in untouched(left, self._winners)]
-        return list(dict.fromkeys([*filter(open_cells.__contains__, self._left), *along]))
+        return [target_of(case) for case in self._cases_of(open_cells)]
 
     def _open_cells(self) -> set[Target]:
         """The cells of winners whose gain is unclear, and those that seem slower than before."""
@@ -286,33 +265,31 @@ class _ConfirmPairs:
     def _seen_again(self, part: str, cells: Collection[Target]) -> dict[Target, Comparison]:
         """What is slower again in fresh pairs of launches. Cells of one launch share its luck, so
         one pass finds whole groups by chance; chance does not find the same group twice."""
-        store, sampling = self._context.store, self._context.settings.sampling
-        store.progress.step(f"perhaps slower: {counted(len(cells), 'cell')}; measuring again")
-        left = list(self._left.values())
-        own = [case for case in left if target_of(case) in cells]
-        cases = list(dict.fromkeys([*own, *untouched(left, self._winners)]))
-        again = self._new_pairs()
-        seed = sampling.seed + sampling.launches_max
-        again.add(self._turn.suite.part(part), sampling.launches, cases, seed=seed)
+        what = f"perhaps slower: {counted(len(cells), 'cell')}"
+        again = self._anew(part, what, self._cases_of(cells))
         measured = {cell: again.ratios[cell] for cell in cells if cell in again.ratios}
         # What the looks tell of variances counts.
         compare = self._pairs.family.compare
         return slower(measured, msgspec.structs.replace(again.claim, judge=lambda _: compare))
 
+    def _anew(self, part: str, what: str, cases: Sequence[PlanCase]) -> Pairs:
+        """Return fresh pairs of launches."""
+        store, sampling = self._context.store, self._context.settings.sampling
+        store.progress.step(f"{what}; measuring again")
+        pairs = self._new_pairs()
+        seed = sampling.seed + sampling.launches_max
+        pairs.add(self._turn.suite.part(part), sampling.launches, cases, seed=seed)
+        return pairs
+
     def lost(self) -> set[Target]:
-        """Return the cells that have no result with the files in force, and did without."""
+        """Return the cells that have no result with the files in force, and did without. A launch
+        may fail by chance: what no winner reaches must be lost again."""
         lost = set(self._pairs.lost)
         astray = {cell for cell in lost if not reaching(self._winners, cell, self.built_on)}
-        if not astray:
-            return lost
-        # A launch may fail by chance, and rules that are not about it pay for this too.
-        store, sampling = self._context.store, self._context.settings.sampling
-        store.progress.step(f"no result: {counted(len(astray), 'cell')}; measuring again")
-        anew = self._new_pairs()
-        seed = sampling.seed + sampling.launches_max
-        suite = self._turn.suite.part("lost")
-        anew.add(suite, sampling.launches, list(self._left.values()), seed=seed)
-        return lost - (astray - set(anew.lost))
+        if astray:
+            anew = self._anew("lost", f"no result: {counted(len(astray), 'cell')}", self.left)
+            lost -= astray - set(anew.lost)
+        return lost
 
 
 def _unclear(found: Comparison | None) -> bool:
@@ -416,12 +393,13 @@ def _gain(winner: Winner, speed: Comparison, *, accepted: bool, confirmed: bool)
     against it. A knob was switched otherwise when it was accepted, so that it must not even seem
     slower. None: no gain is shown."""
     shown: tuple[float, float, float] | None = None
-    surely_slower = speed.low is not None and speed.low > 1
-    agrees = speed.ratio <= 1 or (winner.variant != LIBRARY and not surely_slower)
+    word = by_interval(speed)
+    agrees = speed.ratio <= 1 or (winner.variant != LIBRARY and word != "slower")
     if confirmed and agrees:
         shown = winner.speedup, winner.speedup_low, winner.speedup_high
-    elif speed.high is not None and speed.high < 1:
-        shown = 1 / speed.ratio, 1 / speed.high, 1 / (speed.low or speed.ratio)
+    elif word == "faster":
+        low, high = speed.low or speed.ratio, speed.high or speed.ratio
+        shown = 1 / speed.ratio, 1 / high, 1 / low
     elif accepted and agrees and winner.tried:
         own = winner.tried[0]
         shown = own.speedup, own.speedup_low, own.speedup**2 / own.speedup_low

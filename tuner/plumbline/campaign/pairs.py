@@ -4,10 +4,11 @@ on in turn; and what they say about each cell, tuned over default."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
 from plumbline.measure.comparison import (
@@ -20,6 +21,7 @@ from plumbline.measure.comparison import (
 from plumbline.measure.experiment import Arm
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.outcome import holds
+from plumbline.search.second_choice import InForce
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.cells import Target, index
 from plumbline.settings import Settings
@@ -100,18 +102,29 @@ class Pairs(ArmComparison[Target]):
         for median in runs.medians(store.db, store.campaign, [suite]):
             if median.case.variant in found and not median.case.ranks:
                 target = Target(median.case.function, median.case.bytes)
-                found[median.case.variant][target] = dict(
-                    zip(median.runs, median.seconds, strict=True)
-                )
+                times = dict(zip(median.runs, median.seconds, strict=True))
+                found[median.case.variant][target] = times
         return {
-            target: [
-                math.log(found["default"][target][run] / seconds)
-                for run, seconds in library.items()
-                if run in found["default"][target]
-            ]
-            for target, library in found["library"].items()
-            if found["default"].get(target)
+            target: [math.log(ours[run] / other) for run, other in theirs.items() if run in ours]
+            for target, theirs in found["library"].items()
+            if (ours := found["default"].get(target))
         }
+
+
+class ConfirmContext(msgspec.Struct, frozen=True):
+    """What all confirmations of a campaign share. `in_force` puts some winners in force for the
+    launches of a suite; no exported file changes the `reference_cases`; launches are added as long
+    as it `has_time`."""
+
+    store: LaunchStore
+    settings: Settings
+    guidelines: Guidelines
+    in_force: InForce
+    reference_cases: Sequence[PlanCase] = ()
+    has_time: Callable[[], bool] = lambda: True
+
+    def pairs(self, environment: Mapping[str, str], winners: Sequence[Winner]) -> Pairs:
+        return Pairs(self.store, self.settings, environment, winners, self.reference_cases)
 
 
 Seconds = Mapping[tuple[Target, Candidate], Mapping[int, float]]

@@ -12,9 +12,10 @@ import msgspec
 from plumbline.campaign import reach
 from plumbline.campaign.acceptance import Acceptance
 from plumbline.campaign.acceptance_in_turn import AcceptanceInTurn
-from plumbline.campaign.confirm import Confirmation, ConfirmContext, ConfirmTurn, confirm
+from plumbline.campaign.confirm import Confirmation, ConfirmTurn, confirm
 from plumbline.campaign.exported import Files
 from plumbline.campaign.other_uses import OtherUses
+from plumbline.campaign.pairs import ConfirmContext
 from plumbline.campaign.proven import Proven
 from plumbline.campaign.trials import Trials
 from plumbline.core.guidelines import Guidelines

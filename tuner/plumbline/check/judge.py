@@ -7,13 +7,12 @@ twice as many; he is slower if he is so in all of them."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
 from plumbline.verify.decision import CellDecision, Claim, alone, by_interval, decide, joint
-from plumbline.verify.statistics import paired_ratio
 from plumbline_db.records import Winner
 
 from .cells import ProgramCell, place_of
@@ -102,60 +101,52 @@ def log_ratios(times: Times, winners: Sequence[Winner]) -> Logs:
     return found | {key: joint(members) for key, members in groups.items()}
 
 
-def suspects(logs: Logs, winners: Sequence[Winner]) -> list[Reading]:
-    """What must be measured again: cells whose interval lies wholly above 1, uncorrected, and all
-    cells of a winner whose mean does."""
-    slow = {key for key, values in logs.items() if by_interval(paired_ratio(values)) == "slower"}
-    return _readings(logs, slow, winners)
-
-
-def slower_again(logs: Logs, again: Logs, winners: Sequence[Winner]) -> list[Reading]:
-    """What must be measured a third time: cells that are slower, and all cells of a winner whose
-    mean is."""
-    second = _again(decide(logs, CLAIM), again)
-    return _readings(logs, {key for key, found in second.items() if _slow(found)}, winners)
-
-
-def _readings(logs: Logs, slow: Set[Key], winners: Sequence[Winner]) -> list[Reading]:
-    """Those that are slow, and all of a winner and loop that are."""
-    readings = [key for key in logs if isinstance(key, Reading)]
+def suspects(stages: Sequence[Logs], winners: Sequence[Winner]) -> list[Reading]:
+    """What must be measured again after so many stages: cells that look slower, their interval
+    wholly above 1, uncorrected (after the first), or that are slower (after others); and all cells
+    of a winner whose mean does or is."""
+    first, later = _decided(stages)
+    if len(stages) > 1:
+        slow = {key for key, found in later.items() if found.word == "slower"}
+    else:
+        slow = {key for key, found in first.items() if by_interval(found.told) == "slower"}
     return [
-        key for key in readings if key in slow or (place_of(winners, key.cell), key.loop) in slow
+        key
+        for key in stages[0]
+        if isinstance(key, Reading)
+        and (key in slow or (place_of(winners, key.cell), key.loop) in slow)
     ]
 
 
-_Decided = Mapping[Key, CellDecision[Key]]
+_Decisions = dict[Key, CellDecision[Key]]
 
 
-def _again(first: _Decided, again: Logs) -> _Decided:
-    """What fresh launches say of what looked slower."""
-    slow = [key for key in again if key in first and by_interval(first[key].told) == "slower"]
-    return decide({key: again[key] for key in slow}, CLAIM)
+def _decided(stages: Sequence[Logs]) -> tuple[_Decisions, _Decisions]:
+    """Decide what each stage says, of what the one before found slower: the first one, and the last
+    one that measured it."""
+    first = decide(stages[0], CLAIM)
+    slow = {key for key, found in first.items() if by_interval(found.told) == "slower"}
+    later: _Decisions = {}
+    for stage in stages[1:]:
+        fresh = decide({key: stage[key] for key in stage if key in slow}, CLAIM)
+        # What was slower, and was not measured again, is not known to be so.
+        later = {key: found for key, found in later.items() if key not in slow} | fresh
+        slow = {key for key, found in fresh.items() if found.word == "slower"}
+    return first, later
 
 
-def _slow(found: CellDecision[Key] | None) -> bool:
-    return found is not None and found.word == "slower"
-
-
-def judge(
-    logs: Logs, again: Logs, winners: Sequence[Winner], third: Logs | None = None
-) -> Judgement:
-    """`again`: of the fresh launches, for what looked slower in `logs`; `third`: for what was
-    slower there too."""
-    first = decide(logs, CLAIM)
-    second = dict(_again(first, again))
-    if third is not None:
-        sure = {key for key, found in second.items() if _slow(found)}
-        second = {key: found for key, found in second.items() if key not in sure or key in third}
-        second |= decide({key: third[key] for key in third if key in sure}, CLAIM)
-    words = {key: _word(first[key], second.get(key)) for key in first}
+def judge(stages: Sequence[Logs], winners: Sequence[Winner]) -> Judgement:
+    """`stages`: the logs of all launches; of fresh ones, for what looked slower in these; and of
+    fresh ones again, for what was slower there too."""
+    first, later = _decided(stages)
+    words = {key: _word(first[key], later.get(key)) for key in first}
     cells = [
         CellSeen(
             winner=place_of(winners, key.cell) or 0,
             loop=key.loop,
             cell=key.cell,
             seen=_speedup(first[key]),
-            again=_speedup(second[key]) if key in second else None,
+            again=_speedup(later[key]) if key in later else None,
             word=words[key],
         )
         for key in first
@@ -167,13 +158,13 @@ def judge(
             continue
         mine = [cell for cell in cells if (cell.winner, cell.loop) == key]
         worst = min(mine, key=lambda one: one.seen.speedup)
-        slower = [seen.cell for seen in mine if seen.word == "slower"]
+        slower = [cell.cell for cell in mine if cell.word == "slower"]
         seen.append(
             WinnerInLoop(
                 winner=key[0],
                 loop=key[1],
                 seen=_speedup(first[key]),
-                again=_speedup(second[key]) if key in second else None,
+                again=_speedup(later[key]) if key in later else None,
                 cells=len(mine),
                 worst=worst.cell,
                 worst_speedup=worst.seen.speedup,
@@ -185,7 +176,7 @@ def judge(
 
 
 def _word(first: CellDecision[Key], second: CellDecision[Key] | None) -> Word:
-    if _slow(second):
+    if second is not None and second.word == "slower":
         return "slower"
     return "faster" if first.word == "faster" else "unclear"
 

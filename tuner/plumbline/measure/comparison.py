@@ -99,36 +99,21 @@ def ratios_in_turn(
     theirs: Mapping[Key, Collection[float]],
     cells: Sequence[Key],
     is_reference: Callable[[Key], bool] = lambda _: False,
+    turns: int = 0,
 ) -> tuple[dict[Key, list[float]], list[Key]]:
-    """Return log(ours / theirs) of the cells that all launches have, turn by turn, without the
-    factor that a turn shares; and the cells that only theirs has in full. References are the same
-    in both arms. Both arms hold seconds in the order of the turns."""
-    turns = max((len(times) for times in theirs.values()), default=0)
-    found, lost = log_ratios(ours, theirs, cells, max(1, turns))
+    """Return log(ours / theirs) of the cells that all launches of both arms have, turn by turn,
+    without the factor that a turn shares, which is seen in references; and the cells that only
+    theirs has in full. Both arms hold seconds in the order of the `turns` (0: as many as a cell
+    has)."""
+    whole = turns or max((len(times) for times in theirs.values()), default=0)
+    there = [cell for cell in cells if cell in theirs and len(theirs[cell]) >= whole]
+    found = {
+        cell: [math.log(mine / other) for mine, other in zip(ours[cell], theirs[cell], strict=True)]
+        for cell in there
+        if cell in ours and len(ours[cell]) >= whole
+    }
     references = [logs for cell, logs in found.items() if is_reference(cell)]
-    return without_shared_factor(found, references), lost
-
-
-def log_ratios(
-    ours: Mapping[Key, Collection[float]],
-    theirs: Mapping[Key, Collection[float]],
-    keys: Sequence[Key],
-    launches: int,
-) -> tuple[dict[Key, list[float]], list[Key]]:
-    """Turn by turn, log(ours / theirs) of the keys that all launches of both arms have; and the
-    keys that only the launches of theirs have in full. Both hold seconds in the order of the
-    turns."""
-    found: dict[Key, list[float]] = {}
-    lost: list[Key] = []
-    for key in keys:
-        if len(theirs.get(key, ())) < launches:
-            continue
-        if len(ours.get(key, ())) < launches:
-            lost.append(key)
-            continue
-        pairs = zip(ours[key], theirs[key], strict=True)
-        found[key] = [math.log(mine / other) for mine, other in pairs]
-    return found, lost
+    return without_shared_factor(found, references), [cell for cell in there if cell not in found]
 
 
 def without_shared_factor(

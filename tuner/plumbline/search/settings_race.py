@@ -19,7 +19,7 @@ from plumbline import libraries
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan
 from plumbline.libraries import Family
-from plumbline.measure.comparison import claim_of, log_ratios
+from plumbline.measure.comparison import claim_of, ratios_in_turn
 from plumbline.measure.experiment import Arm, Turns
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
@@ -261,7 +261,7 @@ class SettingsRace(ABC, Generic[Key]):
         all `done` launches so far have."""
         theirs = _in_turns(self.seconds(plain.name, AS_IT_IS), done)
         ours = _in_turns(self.seconds(entry.arm.suite.name, entry.value), done)
-        ratios, _ = log_ratios(ours, theirs, list(ours), done)
+        ratios, _ = ratios_in_turn(ours, theirs, list(ours), turns=done)
         return {cell: logs[since:] for cell, logs in ratios.items()}
 
 

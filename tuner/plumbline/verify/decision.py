@@ -91,31 +91,21 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Hypothesis(msgspec.Struct, Generic[Key], frozen=True):
-    """One test: is the ratio of `key` above `limit`? `weight` multiplies its p inside its cell: the
-    sum of 1/weight over a cell is at most 1 (weighted Bonferroni)."""
+class CellDecision(msgspec.Struct, Generic[Key]):
+    """One test and what is decided of it: is the ratio of `key` above `limit`? `weight` multiplies
+    its p inside its cell: the sum of 1/weight over a cell is at most 1 (weighted Bonferroni). The p
+    of `comparison` is that of the test by itself; `p` is its sequential p, which never grows from
+    look to look, as a test of its cell; `look` is the last one that it was measured for."""
 
     key: Key
     limit: float
     weight: float = 1.0
-
-
-class CellDecision(msgspec.Struct, Generic[Key]):
-    """What is decided of a test. The p of `comparison` is that of the ratio being above the limit,
-    by itself; `p` is its sequential p, which never grows from look to look, as a test of its cell;
-    `look` is the last one that it was measured for."""
-
-    hypothesis: Hypothesis[Key]
     word: Word = "undecided"
     comparison: Comparison | None = None
     p: float | None = None
     p_adjusted: float | None = None
     reason: str = ""
     look: int = 0
-
-    @property
-    def key(self) -> Key:
-        return self.hypothesis.key
 
     @property
     def told(self) -> Comparison:
@@ -131,7 +121,7 @@ class CellDecision(msgspec.Struct, Generic[Key]):
 
     @property
     def seems_slower(self) -> bool:
-        return self.comparison is not None and self.comparison.ratio > self.hypothesis.limit
+        return self.comparison is not None and self.comparison.ratio > self.limit
 
     def suspicion(self) -> float:
         """The ratio; what could not be compared comes before all ratios."""
@@ -142,8 +132,8 @@ class HypothesisFamily(Generic[Key]):
     """Tests in cells: a cell is slower if one of its tests is, held if all are. A cell that is
     decided stays so. The family of the correction is the cells."""
 
-    def __init__(self, cells: Iterable[Iterable[Hypothesis[Key]]], claim: Claim) -> None:
-        self.cells = [[CellDecision(hypothesis) for hypothesis in cell] for cell in cells]
+    def __init__(self, cells: Iterable[list[CellDecision[Key]]], claim: Claim) -> None:
+        self.cells = list(cells)
         self.claim = claim
         self.compare: Compare = claim.judge([])  # as the last look compared
         self._logs: dict[int, Sequence[float]] = {}  # of all tests so far, decided ones too
@@ -152,7 +142,7 @@ class HypothesisFamily(Generic[Key]):
     @classmethod
     def of(cls, keys: Iterable[Key], claim: Claim) -> HypothesisFamily[Key]:
         """Return a family of cells with one test each, at the limit of the claim."""
-        return cls(([Hypothesis(key, claim.limit)] for key in keys), claim)
+        return cls(([CellDecision(key, claim.limit)] for key in keys), claim)
 
     @property
     def decisions(self) -> list[CellDecision[Key]]:
@@ -206,9 +196,7 @@ class HypothesisFamily(Generic[Key]):
             for decision in self.open()
             if decision.seems_slower
             and decision.comparison is not None
-            and may_be_found(
-                decision.comparison, decision.hypothesis.limit, self.claim, decision.look
-            )
+            and may_be_found(decision.comparison, decision.limit, self.claim, decision.look)
         ]
 
     def _undecided(self) -> list[CellDecision[Key]]:
@@ -239,11 +227,11 @@ class HypothesisFamily(Generic[Key]):
         if claim.correction != "discoveries":
             decision.comparison = self.compare(logs, confidence)
             return
-        found = above(logs, decision.hypothesis.limit, confidence, self.compare)
+        found = above(logs, decision.limit, confidence, self.compare)
         if claim.both_sides:
-            below = above([-log for log in logs], decision.hypothesis.limit, 0.95, self.compare)
+            below = above([-log for log in logs], decision.limit, 0.95, self.compare)
             found = msgspec.structs.replace(found, p=min(1.0, 2 * min(found.p, below.p)))
-        p = claim.design.sequential(found.p * decision.hypothesis.weight, decision.look)
+        p = claim.design.sequential(found.p * decision.weight, decision.look)
         decision.comparison = found
         decision.p = p if decision.p is None else min(p, decision.p)
 
@@ -260,7 +248,7 @@ class HypothesisFamily(Generic[Key]):
             decision.p_adjusted = p
 
     def _judge(self, decision: CellDecision[Key]) -> None:
-        found, limit, p = decision.told, decision.hypothesis.limit, decision.p_adjusted
+        found, limit, p = decision.told, decision.limit, decision.p_adjusted
         decision.reason = ""
         if found.n < self.claim.min_launches:
             decision.reason = f"{found.n} launches, {self.claim.min_launches} are needed"
@@ -361,7 +349,7 @@ def hold_together(
         return
     joint_high = paired_ratio(means, confidence).high
     for cell in cells:
-        limit = cell.hypothesis.limit
+        limit = cell.limit
         if joint_high is None or joint_high > limit or cell.comparison is None:
             continue
         if may_hold_together(cell.comparison, limit):

@@ -14,14 +14,7 @@ import msgspec
 
 from plumbline.core.guidelines import Guidelines
 from plumbline.system.words import counted
-from plumbline.verify.decision import (
-    CellDecision,
-    Claim,
-    Hypothesis,
-    HypothesisFamily,
-    Word,
-    shown,
-)
+from plumbline.verify.decision import CellDecision, Claim, HypothesisFamily, Word, shown
 from plumbline.verify.index import Index, Obstacle, Side
 from plumbline.verify.kinds import Candidate, Cell, all_kinds
 from plumbline_db.records import Medians, Verdict
@@ -148,7 +141,7 @@ class Verification:
         return HypothesisFamily(
             (
                 [
-                    Hypothesis(candidate, limit(cell, candidate), candidate.weight)
+                    CellDecision(candidate, limit(cell, candidate), candidate.weight)
                     for candidate in cell.candidates
                 ]
                 for cell in self._cells
@@ -193,23 +186,6 @@ class Verification:
             ranks=candidate.left.ranks,
             freedom=found.freedom if found else 0.0,
         )
-
-
-def verify(
-    medians: Sequence[Medians],
-    guidelines: Guidelines,
-    *,
-    stage: str,
-    nprocs: int,
-    ppn: int,
-    suites: list[str],
-    settings: VerifySettings | None = None,
-    obstacles: Sequence[Obstacle] = (),
-) -> list[Verdict]:
-    """The verdicts of the first look of the design, which may be the only one."""
-    table = Verification(guidelines, stage=stage, nprocs=nprocs, ppn=ppn, settings=settings)
-    table.look(Look(medians, suites, obstacles))
-    return table.verdicts()
 
 
 def _log_ratios(index: Index, candidate: Candidate) -> list[float] | str:
