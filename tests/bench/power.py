@@ -39,7 +39,8 @@ from plumbline.verify.decision import (
 )
 from plumbline.verify.design import Design
 from plumbline.verify.index import LIBRARY
-from plumbline.verify.statistics import moderated, paired_ratio
+from plumbline.verify.significance.moderated import moderated
+from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline_db import campaigns, runs, suites, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite

@@ -21,7 +21,7 @@ from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
 from plumbline.settings.campaign_file import load
 from plumbline.verify.decision import CellDecision
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db import suites
 from plumbline_db.records import Suite, Winner
 from tests.exporters.bundles import tuned, variant

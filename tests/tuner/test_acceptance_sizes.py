@@ -10,7 +10,7 @@ import pytest
 from plumbline.campaign.acceptance_sizes import Kept, Trial, kept, trials
 from plumbline.settings.campaign_file import load
 from plumbline.verify.decision import CellDecision
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Winner
 from tests.exporters.bundles import tuned
 

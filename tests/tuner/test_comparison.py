@@ -62,22 +62,16 @@ def compared(lab: Lab, starter: SimulatedStarter, *touched: Target) -> ArmCompar
     launches apart."""
     store = lab.store(starter)
 
-    def ratios(
-        ours: str, theirs: str, cells: Sequence[Target]
-    ) -> tuple[dict[Target, list[float]], list[Target]]:
-        tuned, plain = (
-            {
-                cell: list(times.values())
-                for (cell, candidate), times in index(
-                    runs.medians(store.db, store.campaign, [name])
-                ).items()
-                if candidate == DEFAULT
-            }
-            for name in (ours, theirs)
-        )
-        return ratios_in_turn(tuned, plain, cells, lambda cell: cell not in touched)
+    def seconds(suite: str) -> dict[Target, list[float]]:
+        medians = index(runs.medians(store.db, store.campaign, [suite])).items()
+        return {
+            cell: list(times.values())
+            for (cell, candidate), times in medians
+            if candidate == DEFAULT
+        }
 
-    found = ArmComparison(store, CLAIM, ratios)
+    others = [cell for cell in CELLS if cell not in touched]
+    found = ArmComparison(store, CLAIM, seconds, others)
 
     def arms(look: NextLook, cells: Sequence[Target]) -> tuple[Arm, Arm]:
         cases = [PlanCase(cell.function, cell.bytes) for cell in cells]
@@ -86,7 +80,7 @@ def compared(lab: Lab, starter: SimulatedStarter, *touched: Target) -> ArmCompar
 
     def wanted() -> list[Target]:
         suspects = [cell.key for cell in found.family.suspects()]
-        return [*suspects, *(cell for cell in CELLS if cell not in touched)] if suspects else []
+        return [*suspects, *others] if suspects else []
 
     found.until_decided(CELLS, arms, wanted)
     return found

@@ -12,7 +12,7 @@ import pytest
 from plumbline.verify import design
 from plumbline.verify.between import Estimate, between_campaigns, estimate, widened
 from plumbline.verify.decision import Claim, HypothesisFamily
-from plumbline.verify.statistics import paired_ratio
+from plumbline.verify.significance.signed_rank import paired_ratio
 from tests.verify.simulated import first
 
 LOOKS = design.over(9, 30)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from plumbline.verify import design
+from plumbline.verify.corrections import benjamini_hochberg
 from plumbline.verify.decision import (
     GIVEN_UP,
     CellDecision,
@@ -28,7 +29,9 @@ from plumbline.verify.decision import (
     shown,
     slower,
 )
-from plumbline.verify.statistics import Comparison, benjamini_hochberg, exact_ratio, paired_ratio
+from plumbline.verify.significance.comparison import Comparison
+from plumbline.verify.significance.exact import exact_ratio
+from plumbline.verify.significance.signed_rank import paired_ratio
 
 DESIGN = design.over(9, 30)
 LIMIT = 1.05

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from plumbline.verify import design
 from plumbline.verify.decision import CellDecision, Claim, HypothesisFamily, alone
-from plumbline.verify.statistics import moderated, paired_ratio
+from plumbline.verify.significance.moderated import moderated
+from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from tests.verify import designs
 from tests.verify.simulated import PAPER, Times, first, heavy, medians, signed_rank_p

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -16,7 +17,7 @@ from plumbline.campaign.circumstances import everywhere, planned
 from plumbline.campaign.pairs import told, untouched
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
-from plumbline.measure.comparison import ArmComparison, claim_of, ratios_in_turn
+from plumbline.measure.comparison import ArmComparison, claim_of
 from plumbline.measure.experiment import Arm, NextLook
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.outcome import deciding
@@ -25,7 +26,7 @@ from plumbline.settings import Settings
 from plumbline.system.words import counted
 from plumbline.verify.decision import by_interval
 from plumbline.verify.design import Design
-from plumbline.verify.statistics import paired_ratio
+from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
 
@@ -63,23 +64,41 @@ class AcceptanceInTurn:
         asked = self._asked(winners, cold)
         if not asked:
             return []
-        store, pairs = self._store, self._settings.sampling.of_few_cells
+        pairs = self._compared(suite, list(asked), untouched(self._cells, winners), environment)
+        found: dict[str, tuple[Winner, str]] = {}
+        for case in pairs.lost:
+            winner, name = asked[case]
+            text = f"no right result {name} with it in force"
+            found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
+        for decision in pairs.family.decisions:
+            winner, name = asked[decision.key]
+            own = paired_ratio(pairs.ratios[decision.key])
+            # Of the hundreds of cells of a setting some seem slower by chance.
+            rule = winner.function != EVERY_FUNCTION
+            seems = rule and by_interval(own, pairs.claim.tolerance) == "slower"
+            if decision.word == "slower" or seems:
+                text = f"slower {name}: {told(own)}"
+                found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
+        return list(found.values())
+
+    def _compared(
+        self,
+        suite: Suite,
+        asked: Sequence[PlanCase],
+        others: Sequence[PlanCase],
+        environment: Mapping[str, str],
+    ) -> ArmComparison[PlanCase]:
+        """Pairs of launches; `others`, which no winner touches, tell launches apart."""
+        store, count = self._store, self._settings.sampling.of_few_cells
         store.progress.step(
             f"trying winners as users call them, in turn with the library as it is: "
-            f"{counted(len(asked), 'case')}, {counted(pairs, 'pair')} of launches"
+            f"{counted(len(asked), 'case')}, {counted(count, 'pair')} of launches"
         )
-        others = untouched(self._cells, winners)
-
-        def ratios(
-            ours: str, theirs: str, cases: Sequence[PlanCase]
-        ) -> tuple[dict[PlanCase, list[float]], list[PlanCase]]:
-            tuned, plain = (self._seconds(name, [*cases, *others]) for name in (ours, theirs))
-            both = [*cases, *(case for case in others if case not in asked)]
-            found, lost = ratios_in_turn(tuned, plain, both, set(others).__contains__)
-            return (
-                {case: logs for case, logs in found.items() if case in asked},
-                [case for case in lost if case in asked],
-            )
+        # Before the last look nothing is decided, but for what does not seem slower.
+        design = Design((FIRST, count), (0.05, 0.95))
+        claim = msgspec.structs.replace(claim_of(self._settings), design=design)
+        seconds = partial(self._seconds, [*asked, *others])
+        pairs = ArmComparison(store, claim, seconds, others)
 
         def arms(look: NextLook, cases: Sequence[PlanCase]) -> tuple[Arm, Arm]:
             every = tuple(dict.fromkeys([*cases, *others]))
@@ -87,31 +106,12 @@ class AcceptanceInTurn:
             arm = Arm(look.suite(suite), plan, environment, store.starter.plain)
             return arm, arm.beside()
 
-        # Before the last look nothing is decided, but for what does not seem slower.
-        design = Design((FIRST, pairs), (0.05, 0.95))
-        claim = msgspec.structs.replace(claim_of(self._settings), design=design)
-        comparison = ArmComparison(store, claim, ratios)
-
         def wanted() -> list[PlanCase]:
-            seem = comparison.family.open()
+            seem = pairs.family.open()
             return [case.key for case in seem if case.suspicion() > math.sqrt(claim.limit)]
 
-        comparison.until_decided(list(asked), arms, wanted)
-        found: dict[str, tuple[Winner, str]] = {}
-        for case in comparison.lost:
-            winner, name = asked[case]
-            text = f"no right result {name} with it in force"
-            found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
-        for decision in comparison.family.decisions:
-            winner, name = asked[decision.key]
-            own = paired_ratio(comparison.ratios[decision.key])
-            # Of the hundreds of cells of a setting some seem slower by chance.
-            rule = winner.function != EVERY_FUNCTION
-            seems = rule and by_interval(own, claim.tolerance) == "slower"
-            if decision.word == "slower" or seems:
-                text = f"slower {name}: {told(own)}"
-                found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
-        return list(found.values())
+        pairs.until_decided(asked, arms, wanted)
+        return pairs
 
     def _asked(
         self, winners: Sequence[Winner], cold: Sequence[Winner]
@@ -131,7 +131,7 @@ class AcceptanceInTurn:
                     asked[where.case(case)] = winner, text
         return asked
 
-    def _seconds(self, suite: str, cases: Sequence[PlanCase]) -> dict[PlanCase, list[float]]:
+    def _seconds(self, cases: Sequence[PlanCase], suite: str) -> dict[PlanCase, list[float]]:
         """The medians of each case, in the order of the launches."""
         store, data = self._store, self._plan.data
         own = {

@@ -23,7 +23,7 @@ from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.verify.decision import CellDecision, by_interval
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import UNBOUNDED_BYTES, Tried, Winner
 
 _NEIGHBOURS = 3  # sizes on either side that a winner is tried for beyond its range

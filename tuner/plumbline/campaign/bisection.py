@@ -12,7 +12,7 @@ from plumbline.campaign.reach import BuiltOn, reaching
 from plumbline.core.plan import PlanCase
 from plumbline.search.space.cells import Target
 from plumbline.verify.decision import slower
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Suite, Winner
 
 ERRATIC = "erratic call"  # a kind of event

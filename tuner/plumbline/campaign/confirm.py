@@ -27,7 +27,8 @@ from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 from plumbline.verify.decision import by_interval, joint, slower
-from plumbline.verify.statistics import Comparison, paired_ratio
+from plumbline.verify.significance.comparison import Comparison
+from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
 
 _FAR_REPS = 2  # calls in a block at a size far above the measured ones

@@ -25,7 +25,7 @@ from plumbline.search.second_choice import InForce
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.cells import Target, index
 from plumbline.settings import Settings
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
 
@@ -45,7 +45,7 @@ class Pairs(ArmComparison[Target]):
         winners: Sequence[Winner],
         reference_cases: Sequence[PlanCase] = (),
     ) -> None:
-        super().__init__(store, claim_of(settings), self._ratios)
+        super().__init__(store, claim_of(settings), lambda _: {})
         self.beside: dict[Target, list[float]] = {}
         self.settings = settings
         self.winners = winners
@@ -85,16 +85,16 @@ class Pairs(ArmComparison[Target]):
         plan = msgspec.structs.replace(plan, cases=(*left, *reference_cases))
         return tuned, Arm(suite.beside(), plan)
 
-    def _ratios(
-        self, suite: str, plain: str, cells: Sequence[Target]
+    def read(
+        self, ours: str, theirs: str, cells: Sequence[Target]
     ) -> tuple[dict[Target, list[float]], list[Target]]:
         store = self.store
-        for cell, logs in self._beside(suite).items():
+        for cell, logs in self._beside(ours).items():
             self.beside.setdefault(cell, []).extend(logs)
-        ours, theirs = (
-            index(runs.medians(store.db, store.campaign, [name])) for name in (suite, plain)
+        tuned, plain = (
+            index(runs.medians(store.db, store.campaign, [name])) for name in (ours, theirs)
         )
-        return cold_ratios(ours, theirs, cells, self.winners)
+        return cold_ratios(tuned, plain, cells, self.winners)
 
     def _beside(self, suite: str) -> dict[Target, list[float]]:
         store = self.store

@@ -23,7 +23,7 @@ from plumbline.settings.identity import now as time_now
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system import ending
 from plumbline.verify.decision import by_interval
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db import alarms, machines, watching
 from plumbline_db.errors import PlumblineError, typed
 from plumbline_db.records import Campaign, Machine

@@ -17,7 +17,7 @@ from plumbline.measure.comparison import REFERENCE_CELLS, without_shared_factor
 from plumbline.measure.experiment import of_round
 from plumbline.settings.identity import chosen
 from plumbline.verify.decision import CellDecision, Claim, alone, decide, slower
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db import alarms, watching
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import RECHECK, Suite

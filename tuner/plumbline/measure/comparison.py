@@ -45,32 +45,42 @@ def claim_of(settings: Settings) -> Claim:
 
 
 class ArmComparison(Generic[Key]):
-    """All turns so far of two arms. `ratios_of` reads two suites: log(ours / theirs) of cells, a
-    turn each, and the cells of which only theirs has all results. `ratios` and `lost`: the same of
-    all suites; `family`: what is decided, once there was a look."""
+    """All turns so far of two arms. `seconds` reads a suite: those of each cell, in the order of
+    the launches; `references` are cells that are the same in both arms. `ratios`: log(ours /
+    theirs) by cell, a turn each; `lost`: cells of which only theirs has all results; `family`: what
+    is decided, once there was a look."""
 
     def __init__(
         self,
         store: LaunchStore,
         claim: Claim,
-        ratios_of: Callable[
-            [str, str, Sequence[Key]], tuple[Mapping[Key, Sequence[float]], list[Key]]
-        ],
+        seconds: Callable[[str], Mapping[Key, Collection[float]]],
+        references: Collection[Key] = (),
     ) -> None:
         self.store = store
         self.claim = claim
         self.ratios: dict[Key, list[float]] = {}
         self.lost: list[Key] = []
         self.family: HypothesisFamily[Key] = HypothesisFamily([], claim)
-        self._ratios_of = ratios_of
-        self._looks = 0
+        self._seconds = seconds
+        self._references = references
+
+    def read(
+        self, ours: str, theirs: str, cells: Sequence[Key]
+    ) -> tuple[Mapping[Key, Sequence[float]], list[Key]]:
+        """Return the log ratios of two suites, and the cells that are lost in ours."""
+        both = list(dict.fromkeys([*cells, *self._references]))
+        is_reference = self._references.__contains__
+        sides = self._seconds(ours), self._seconds(theirs)
+        found, lost = ratios_in_turn(*sides, both, is_reference)
+        return {cell: found[cell] for cell in cells if cell in found}, lost
 
     def take(self, arms: tuple[Arm, Arm], launches: int, cells: Sequence[Key]) -> set[Key]:
         """Launch both arms `launches` times in turn; return the cells that have ratios of these."""
         take_turns(self.store, arms, launches)
         ours, theirs = (arm.suite.name for arm in arms)
-        measured, lost = self._ratios_of(ours, theirs, cells)
-        self.lost += lost
+        measured, lost = self.read(ours, theirs, cells)
+        self.lost += [cell for cell in lost if cell in cells]
         for cell, logs in measured.items():
             self.ratios.setdefault(cell, []).extend(logs)
         return {cell for cell, logs in measured.items() if logs}

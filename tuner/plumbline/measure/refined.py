@@ -15,7 +15,7 @@ from plumbline.measure import refine, side_by_side
 from plumbline.measure.launches import LaunchStore
 from plumbline.measure.refine import Estimate, Refinement, SweptCurve, estimate
 from plumbline.measure.side_by_side import SUITE, MeasuredCase
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.points import SuitePoint
 
 _MOST_LOOKS = 30

@@ -20,7 +20,7 @@ from plumbline.measure import unkept
 from plumbline.measure.experiment import Arm, take_turns
 from plumbline.measure.launches import LaunchStore
 from plumbline.verify.decision import Compare, compare_of
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.probe_records import (
     CaseRecord,
     Check,

@@ -7,7 +7,7 @@ are slow has a good ratio. No other time of the table may become longer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,7 @@ from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import OverlapCell, Plan
 from plumbline.measure import factors, tables
-from plumbline.measure.comparison import ArmComparison, claim_of, ratios_in_turn
+from plumbline.measure.comparison import ArmComparison, claim_of
 from plumbline.measure.experiment import Arm, NextLook, looks, take_turns
 from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import candidates, delivered, sides
@@ -32,7 +32,7 @@ from plumbline.settings import Settings, identity, stored
 from plumbline.settings.toolchain import Toolchain
 from plumbline.verify.decision import by_interval, slower
 from plumbline.verify.index import Side
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline_db import campaigns, overlaps, runs, verdicts, winners
 from plumbline_db.connection import Database
@@ -146,16 +146,11 @@ class Objective(SettingsRace[Side]):
     def pairs(self) -> ArmComparison[Side]:
         """Return pairs of launches, with exported files in force and without."""
 
-        def ratios(
-            ours: str, theirs: str, sides: Sequence[Side]
-        ) -> tuple[dict[Side, list[float]], list[Side]]:
-            tuned, plain = (
-                {side: list(times.values()) for side, times in self.seconds(name, AS_IT_IS).items()}
-                for name in (ours, theirs)
-            )
-            return ratios_in_turn(tuned, plain, sides)
+        def seconds(suite: str) -> dict[Side, Collection[float]]:
+            found = self.seconds(suite, AS_IT_IS)
+            return {side: times.values() for side, times in found.items()}
 
-        return ArmComparison(self._store, self._claim, ratios)
+        return ArmComparison(self._store, self._claim, seconds)
 
 
 class Loop:

@@ -14,7 +14,7 @@ from statistics import median
 
 import msgspec
 
-from plumbline.verify import statistics
+from plumbline.verify.corrections import benjamini_hochberg
 from plumbline.verify.decision import Claim, HypothesisFamily, alone, decide
 from plumbline.verify.design import Design, over
 from plumbline.verify.significance import distributions
@@ -168,8 +168,8 @@ def false_alarms(judged: Iterable[Judged]) -> FalseAlarms:
         raise ValueError("no cell was compared with itself")
     raw = sum(judged.line.p < ALPHA for judged in same)
     low, high = distributions.binomial_interval(raw, len(same), 0.95)
-    alone = statistics.benjamini_hochberg([judged.line.p for judged in same]).tolist()
-    alarms = [judged for judged, p in zip(same, alone, strict=True) if p < ALPHA]
+    by_themselves = benjamini_hochberg([judged.line.p for judged in same]).tolist()
+    alarms = [judged for judged, p in zip(same, by_themselves, strict=True) if p < ALPHA]
     discoveries = [judged for judged in every if judged.line.p_adjusted < ALPHA]
     return FalseAlarms(
         comparisons=len(same),

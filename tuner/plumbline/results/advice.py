@@ -16,7 +16,7 @@ import msgspec
 from plumbline.results.cell_variants import CellVariant, over
 from plumbline.system.words import with_interval
 from plumbline.verify.decision import by_interval
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Winner
 from plumbline_exporters.bundle import sizes
 

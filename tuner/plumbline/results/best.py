@@ -25,7 +25,7 @@ from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Catalogue
 from plumbline.verify.decision import Compare, compare_of
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Suite
 
 FRONT = 3  # of either side that go on to the final launches

@@ -21,7 +21,7 @@ from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
 
 if TYPE_CHECKING:
-    from plumbline.verify.statistics import Comparison
+    from plumbline.verify.significance.comparison import Comparison
 
 
 class Cold(msgspec.Struct, frozen=True):

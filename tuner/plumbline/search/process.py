@@ -21,7 +21,7 @@ from plumbline.settings import Settings, site_rules
 from plumbline.settings.starting import spare_cores
 from plumbline.settings.toolchain import Toolchain
 from plumbline.verify.decision import joint, slower
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db import runs
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Suite, Winner

@@ -25,7 +25,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 from plumbline.verify.decision import by_interval, compare_of, slower
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db import searches
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Search, Suite, Trial, Winner
 

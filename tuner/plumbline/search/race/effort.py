@@ -11,7 +11,7 @@ import msgspec
 from plumbline.search.space.cells import Target
 from plumbline.verify.decision import compare_of
 from plumbline.verify.design import ONE_LOOK, Design
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 
 # When the front runner of a cell is judged: six launches are the fewest of which a signed-rank
 # interval exists. Most of the error is spent there, as most cells end there.

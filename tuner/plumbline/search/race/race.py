@@ -16,7 +16,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.search.space.cells import Flaw, Target
 from plumbline.system.words import counted
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Trial
 
 from .effort import Effort

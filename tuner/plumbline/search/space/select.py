@@ -16,7 +16,7 @@ import msgspec
 
 from plumbline.core.configuration import Configuration
 from plumbline.verify.decision import by_interval
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Trial, Winner
 
 from .candidate import DEFAULT, Candidate
