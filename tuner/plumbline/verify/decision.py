@@ -63,14 +63,13 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
     `correction`: "discoveries" tests whether a ratio is above the limit, at a false discovery rate
     of alpha over the cells; with `both_sides` also whether it is below. "all" lets the intervals of
-    all cells hold together (Bonferroni), "each" those of a cell by itself: there a cell is slower
-    if its interval is above 1 and its ratio at the limit or above."""
+    all cells hold together (Bonferroni), and each says what it does by itself (`by_interval`)."""
 
     tolerance: float = 0.0
     alpha: float = 0.05
     design: Design = ONE_LOOK
     judge: Judge = moderated
-    correction: Literal["discoveries", "all", "each"] = "discoveries"
+    correction: Literal["discoveries", "all"] = "discoveries"
     both_sides: bool = False
     min_launches: int = 1
 
@@ -86,9 +85,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
     def confidence(self, look: int, cells: int = 1) -> float:
         """Return that of the intervals at a look (from 0) in a family of so many cells."""
-        return self.design.confidence(
-            look, self.alpha / cells if self.correction == "all" else self.alpha
-        )
+        alpha = self.alpha / cells if self.correction == "all" else self.alpha
+        return self.design.confidence(look, alpha)
 
 
 class CellDecision(msgspec.Struct, Generic[Key]):
@@ -195,8 +193,7 @@ class HypothesisFamily(Generic[Key]):
             decision
             for decision in self.open()
             if decision.seems_slower
-            and decision.comparison is not None
-            and may_be_found(decision.comparison, decision.limit, self.claim, decision.look)
+            and may_be_found(decision.told, decision.limit, self.claim, decision.look)
         ]
 
     def _undecided(self) -> list[CellDecision[Key]]:
@@ -224,7 +221,7 @@ class HypothesisFamily(Generic[Key]):
     def _compare(self, decision: CellDecision[Key]) -> None:
         logs, claim = self._logs[id(decision)], self.claim
         confidence = self.confidence
-        if claim.correction != "discoveries":
+        if claim.correction == "all":
             decision.comparison = self.compare(logs, confidence)
             return
         found = above(logs, decision.limit, confidence, self.compare)
@@ -347,12 +344,9 @@ def hold_together(
     ]
     if not means:
         return
-    joint_high = paired_ratio(means, confidence).high
+    high = paired_ratio(means, confidence).high
     for cell in cells:
-        limit = cell.limit
-        if joint_high is None or joint_high > limit or cell.comparison is None:
-            continue
-        if may_hold_together(cell.comparison, limit):
+        if high is not None and high <= cell.limit and may_hold_together(cell.told, cell.limit):
             cell.word = "equal"
 
 
