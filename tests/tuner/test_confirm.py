@@ -8,7 +8,7 @@ import random
 import msgspec
 import pytest
 
-from plumbline.campaign.confirm import judge_winners, reaching, speed
+from plumbline.campaign.confirm import ColdEvidence, reaching, speed
 from plumbline.campaign.pairs import cold_ratios
 from plumbline.measure.comparison import REFERENCE_CELLS, claim_of
 from plumbline.search.space.candidates import DEFAULT
@@ -16,6 +16,7 @@ from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline.verify.decision import slower
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import UNBOUNDED_BYTES, Tried, Verdict, Winner
 from tests.db import build
 
@@ -45,9 +46,16 @@ def judged(winners: list[Winner], of: dict[tuple[str, int], float], *remaining: 
     measured = ratios(of)
     speeds = [speed(one, winners, measured, {}) for one in winners]
     harm = slower(measured, claim_of(SETTINGS))
-    return judge_winners(
-        winners, speeds, list(measured), harm, list(remaining), BUILT_ON, least_gain=1.05
-    )
+    return evidence(
+        winners, speeds, slower=harm, verdicts=list(remaining), least_gain=1.05
+    ).judged()
+
+
+def evidence(
+    winners: list[Winner], speeds: list[Comparison | None], **known: object
+) -> ColdEvidence:
+    nothing = {"slower": {}, "verdicts": [], "built_on": BUILT_ON}
+    return ColdEvidence(winners=winners, speeds=speeds, **(nothing | known))
 
 
 def test_a_gain_is_kept_with_its_cold_speedup() -> None:
@@ -152,9 +160,7 @@ def test_a_gain_that_acceptance_has_shown_need_not_be_shown_again(
     one = winner(variant=variant, tried=[tried(1.2, 1.1)])
     cells = ratios({("MPI_Allreduce", 16384): cold}, noise=0.01)
     speeds = [speed(one, [one], cells, {})]
-    found, _ = judge_winners(
-        [one], speeds, list(cells), {}, [], BUILT_ON, faster=[one], least_gain=1.05
-    )
+    found, _ = evidence([one], speeds, faster=[one], least_gain=1.05).judged()
     assert [(1.2, 1.1, pytest.approx(1.2**2 / 1.1))] * kept == [
         (winner.speedup, winner.speedup_low, winner.speedup_high) for winner in found
     ]
@@ -164,7 +170,7 @@ def test_what_gives_no_result_in_force_is_dropped() -> None:
     one, cells = winner(), ratios({("MPI_Allreduce", 16384): 0.5})
     crash = [Target("MPI_Allreduce", 65536)]
     speeds = [speed(one, [one], cells, {})]
-    kept, dropped = judge_winners([one], speeds, list(cells), {}, [], BUILT_ON, crash)
+    kept, dropped = evidence([one], speeds, lost=crash).judged()
     assert kept == []
     assert "no right result with it in force: MPI_Allreduce at 65536 B" in dropped[0][1]
 
@@ -244,7 +250,7 @@ def test_chance_alone_drops_few_winners() -> None:
         one = winner(removes=["GL12@8200"])
         harm = slower(cells, claim_of(SETTINGS))
         speeds = [speed(one, [one], cells, {})]
-        kept, _ = judge_winners([one], speeds, list(cells), harm, [], BUILT_ON)
+        kept, _ = evidence([one], speeds, slower=harm).judged()
         wrongly += not kept
     assert wrongly <= 20
 

@@ -67,18 +67,17 @@ def confirm(context: ConfirmContext, turn: ConfirmTurn) -> Confirmation:
     pairs.measure()
     harm = pairs.harm()
     lost = pairs.lost()
-    kept, dropped = judge_winners(
-        turn.winners,
-        pairs.speeds,
-        list(pairs.ratios),
-        harm,
-        pairs.verdicts,
-        pairs.built_on,
-        lost,
+    kept, dropped = ColdEvidence(
+        winners=turn.winners,
+        speeds=pairs.speeds,
+        slower=harm,
+        verdicts=pairs.verdicts,
+        built_on=pairs.built_on,
+        lost=lost,
         confirmed=turn.earlier.winners if turn.earlier else [],
         faster=turn.faster,
         least_gain=least_gain(context.settings),
-    )
+    ).judged()
     if not dropped:
         bisection = Bisection(context, turn.suite, pairs.left)
         kept, dropped = bisection.keep(kept, harm, lost, pairs.built_on)
@@ -320,72 +319,73 @@ def speed(
     return compare(means) if means else None
 
 
-def judge_winners(
-    winners: Sequence[Winner],
-    speeds: Sequence[Comparison | None],
-    cells: Sequence[Target],
-    slower: Mapping[Target, Comparison],
-    verdicts: Sequence[Verdict],
-    built_on: BuiltOn,
-    lost: Collection[Target] = (),
-    *,
-    confirmed: Sequence[Winner] = (),
-    faster: Sequence[Winner] = (),
-    least_gain: float = 1.0,
-) -> tuple[list[Winner], list[tuple[Winner, str]]]:
-    """Keep a winner if its cells are not slower than the default's in cold launches, it is
-    significantly faster over them, and it removes a violation or gains `least_gain`.
-
-    `speeds`: of each winner, tuned over default; `cells`: what was measured; `slower`: the cells
-    that are slower than before; `built_on`: which functions a library may build a function on;
-    `lost`: cells that give no (or a wrong) result with the files in force, and did without;
+class ColdEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides on the `winners`. `speeds`: of each of them, tuned over default; `slower`: the
+    cells that are slower than before; `lost`: cells that give no (or a wrong) result with the files
+    in force, and did without; `built_on`: which functions a library may build a function on;
     `confirmed`: winners of an earlier turn, whose gains stay; `faster`: winners that acceptance has
     seen to be significantly faster. Few cold launches need not show either again."""
-    held, violated = named(verdicts, "holds"), named(verdicts, "violated")
-    kept: list[Winner] = []
-    dropped: list[tuple[Winner, str]] = []
-    for winner, speed in zip(winners, speeds, strict=True):
-        gone_wrong = [cell for cell in lost if reaches(winner, cell, built_on)]
-        if gone_wrong:
-            where = ", ".join(f"{cell.function} at {cell.bytes} B" for cell in sorted(gone_wrong))
-            dropped.append((winner, f"no right result with it in force: {where}"))
-            continue
-        hurt = [cell for cell in cells if cell in slower and deciding(winners, cell) is winner]
-        if hurt:
-            worst = max(hurt, key=lambda one: slower[one].ratio)
-            dropped.append(
-                (winner, f"slower at {worst.bytes} B: {told(slower[worst])} times the default")
-            )
-            continue
-        if winner.function == EVERY_FUNCTION:
-            kept.append(winner)
-            continue
-        before = any(is_part(winner, earlier) for earlier in confirmed)
-        if speed is None:
-            if before:
-                kept.append(winner)
+
+    winners: Sequence[Winner]
+    speeds: Sequence[Comparison | None]
+    slower: Mapping[Target, Comparison]
+    verdicts: Sequence[Verdict]
+    built_on: BuiltOn
+    lost: Collection[Target] = ()
+    confirmed: Sequence[Winner] = ()
+    faster: Sequence[Winner] = ()
+    least_gain: float = 1.0
+
+    def judged(self) -> tuple[list[Winner], list[tuple[Winner, str]]]:
+        """Return the winners that are kept, and those that are not with the reason. A function that
+        no winner is for, and that became slower, costs the winners that reach it their places."""
+        kept: list[Winner] = []
+        dropped: list[tuple[Winner, str]] = []
+        for winner, found in zip(self.winners, self.speeds, strict=True):
+            outcome = self._harm(winner) or self._shown(winner, found)
+            if isinstance(outcome, str):
+                dropped.append((winner, outcome))
             else:
-                dropped.append((winner, "no pair of launches has its cells"))
-            continue
-        accepted = any(is_part(winner, earlier) for earlier in faster)
-        gain = _gain(winner, speed, accepted=accepted, confirmed=before)
+                kept.append(outcome)
+        for cell in sorted(self.slower):
+            blamed = reaching(kept, cell, self.built_on)
+            if blamed and not any(holds(winner, cell) for winner in self.winners):
+                why = f"{cell.function} at {cell.bytes} B became slower: {told(self.slower[cell])}"
+                kept = [winner for winner in kept if winner not in blamed]
+                dropped += [(winner, why) for winner in blamed]
+        return kept, dropped
+
+    def _harm(self, winner: Winner) -> str:
+        """Return which harm a winner does, if it does any."""
+        wrong = sorted(cell for cell in self.lost if reaches(winner, cell, self.built_on))
+        if wrong:
+            where = ", ".join(f"{cell.function} at {cell.bytes} B" for cell in wrong)
+            return f"no right result with it in force: {where}"
+        hurt = [cell for cell in self.slower if deciding(self.winners, cell) is winner]
+        if not hurt:
+            return ""
+        worst = max(hurt, key=lambda cell: self.slower[cell].ratio)
+        return f"slower at {worst.bytes} B: {told(self.slower[worst])} times the default"
+
+    def _shown(self, winner: Winner, found: Comparison | None) -> Winner | str:
+        """Return the winner with the gain that is shown, if it is significant and removes a
+        violation or is large enough; else why it is not kept."""
+        if winner.function == EVERY_FUNCTION:
+            return winner
+        before = any(is_part(winner, earlier) for earlier in self.confirmed)
+        if found is None:
+            return winner if before else "no pair of launches has its cells"
+        accepted = any(is_part(winner, earlier) for earlier in self.faster)
+        gain = _gain(winner, found, accepted=accepted, confirmed=before)
         if gain is None:
-            dropped.append((winner, f"no gain is left cold: {told(speed)} times the default"))
-            continue
+            return f"no gain is left cold: {told(found)} times the default"
+        held, violated = named(self.verdicts, "holds"), named(self.verdicts, "violated")
         cured = any((winner.function, name) in held for name in winner.removes)
-        if not (cured or before) and gain.speedup < least_gain:
-            why = f"it removes no violation, and gains too little: {gain.speedup:.2f} times as fast"
-            dropped.append((winner, why))
-            continue
+        if not (cured or before) and gain.speedup < self.least_gain:
+            times = f"{gain.speedup:.2f} times as fast"
+            return f"it removes no violation, and gains too little: {times}"
         removes = [name for name in winner.removes if (winner.function, name) not in violated]
-        kept.append(msgspec.structs.replace(gain, removes=removes))
-    for cell in sorted(slower):
-        blamed = reaching(kept, cell, built_on)
-        if blamed and not any(holds(winner, cell) for winner in winners):
-            why = f"{cell.function} at {cell.bytes} B became slower: {told(slower[cell])}"
-            kept = [winner for winner in kept if winner not in blamed]
-            dropped += [(winner, why) for winner in blamed]
-    return kept, dropped
+        return msgspec.structs.replace(gain, removes=removes)
 
 
 def _gain(winner: Winner, speed: Comparison, *, accepted: bool, confirmed: bool) -> Winner | None:
