@@ -25,6 +25,7 @@ import msgspec
 
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import tables
+from plumbline.measure.comparison import claim_of
 from plumbline.reproducibility import experiment
 from plumbline.reproducibility import report as reproducibility_report
 from plumbline.reproducibility import settings as experiment_settings
@@ -32,7 +33,7 @@ from plumbline.reproducibility.spread import PLAIN
 from plumbline.search.space.candidates import DEFAULT, CandidateSpace
 from plumbline.settings import campaign_file, identity, starting
 from plumbline.settings.toolchain import Toolchain, find_toolchain
-from plumbline.verify.verify import VerifySettings, verify
+from plumbline.verify.verify import VerifySettings
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Footer
 from tests.bench import monitored
@@ -41,7 +42,7 @@ from tests.bench.replaced import replaced
 from tests.bench.shared_window import shared_window
 from tests.bench.startup import startup
 from tests.exporters.prometheus import served
-from tests.verify.simulated import medians
+from tests.verify.simulated import medians, verify
 
 HERE = Path(__file__).parent
 
@@ -160,7 +161,7 @@ def verdicts(toolchain: Toolchain) -> Iterator[Figure]:
         nprocs=options.ranks.nprocs,
         ppn=options.ranks.nprocs,
         suites=["bench"],
-        settings=VerifySettings(design=tables.design_of(options)),
+        settings=VerifySettings(claim=claim_of(options)),
     )
     yield Figure("verdicts of a table", time.monotonic() - started, "s", f"{len(found)} cells")
 

@@ -30,11 +30,17 @@ from plumbline.search.space.cells import Target, index
 from plumbline.settings.stored import settings_of
 from plumbline.system import paths
 from plumbline.verify import design, estimators
+from plumbline.verify.decision import (
+    Claim,
+    HypothesisFamily,
+    Word,
+    may_hold_together,
+    slower,
+)
 from plumbline.verify.design import Design
 from plumbline.verify.index import LIBRARY
-from plumbline.verify.limit import slower
-from plumbline.verify.sequential import Hypothesis, HypothesisFamily, Word
-from plumbline.verify.statistics import moderated, paired_ratio
+from plumbline.verify.significance.moderated import moderated
+from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline_db import campaigns, runs, suites, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite
@@ -185,11 +191,14 @@ def pairs_inside(
         count: moderated([logs[:count].tolist() for logs in every]) for count in looks.launches
     }
     for logs in every:
-        family = HypothesisFamily(
-            [[Hypothesis(0, LIMIT)]],
-            looks,
-            alpha=ALPHA,
-            judge=lambda own: compare[len(next(iter(own)))] if own else paired_ratio,
+        family = HypothesisFamily.of(
+            [0],
+            Claim(
+                tolerance=LIMIT - 1,
+                alpha=ALPHA,
+                design=looks,
+                judge=lambda own: compare[len(next(iter(own)))] if own else paired_ratio,
+            ),
         )
         for launches in looks.launches:
             known = logs[:launches].tolist()
@@ -199,8 +208,8 @@ def pairs_inside(
         standing = family.cells[0][0]
         told = standing.comparison
         word = standing.word
-        if word == "undecided" and told and acceptance_launches.may_hold_together(told, LIMIT):
-            word = "holds"
+        if word == "undecided" and told and may_hold_together(told, LIMIT):
+            word = "equal"
         found.append((word, told.n if told else 0))
     return found
 
@@ -217,29 +226,17 @@ class ColdPairs:
     def slower(self, planted: Mapping[int, float]) -> dict[int, int]:
         """Cells that are called slower than before, and slower again in fresh pairs, by the number
         of pairs: as plumbline/campaign/confirm.py asks. `planted`: log ratios by cell."""
-        family = HypothesisFamily(
-            [[Hypothesis(n, LIMIT)] for n in range(len(self.drawn))],
-            COLD_LOOKS,
-            alpha=ALPHA,
-        )
+        claim = Claim(tolerance=LIMIT - 1, alpha=ALPHA, design=COLD_LOOKS)
+        family = HypothesisFamily.of(range(len(self.drawn)), claim)
         fresh = set(range(len(self.drawn)))
         for launches in COLD_LOOKS.launches:
             family.look(partial(self._first, self.drawn, planted, launches, fresh))
-            fresh = {
-                one.hypothesis.key
-                for one in family.open()
-                if one.suspicion() > one.hypothesis.limit
-            }
+            fresh = {one.key for one in family.open() if one.seems_slower}
             if not fresh:
                 break
-        harm = {
-            one.hypothesis.key: one.comparison.n
-            for (one,) in family.cells
-            if one.word == "violated" and one.comparison
-        }
+        harm = {one.key: one.told.n for one in family.decisions if one.word == "slower"}
         logs = {cell: (self.again[cell] + planted.get(cell, 0.0)).tolist() for cell in harm}
-        twice = slower(logs, LIMIT, ALPHA)
-        return {cell: harm[cell] for cell, found in twice.items() if not found.low or found.low > 1}
+        return {cell: harm[cell] for cell in slower(logs, claim)}
 
     @staticmethod
     def _first(
@@ -283,7 +280,7 @@ def _accepting(
             rule,
             kind,
             ratio,
-            _mean(word != "holds" for word, _ in told[kind]),
+            _mean(word not in ("equal", "faster") for word, _ in told[kind]),
             _mean(count for _, count in told[kind]),
             len(told[kind]),
         )

@@ -81,15 +81,16 @@ def test_a_function_without_a_pattern_is_searched_too(
 SCRIPT = """
 import json, sys
 from plumbline.core.guidelines import load
-from plumbline.verify.verify import verify
+from plumbline.verify.verify import Look, Verification
 from plumbline_db.records import Case, Medians
 import msgspec
 left, right = json.loads(sys.argv[1])
 case = lambda variant: Case("MPI_Allreduce", variant, {}, "default", 8, "MPI_BYTE", "MPI_BOR", 0)
 data = [Medians(case("default"), list(range(len(left))), left),
         Medians(case("allreduce_as_reduce_plus_bcast"), list(range(len(right))), right)]
-found = verify(data, load(), stage="before", nprocs=4, ppn=4, suites=[])
-print(msgspec.json.encode(found).decode())
+found = Verification(load(), stage="before", nprocs=4, ppn=4)
+found.look(Look(data, []))
+print(msgspec.json.encode(found.verdicts()).decode())
 """
 
 

@@ -12,6 +12,7 @@ import pytest
 from plumbline.core.guidelines import Pattern
 from plumbline.core.plan import Data, measurable
 from plumbline.measure import tables
+from plumbline.measure.comparison import claim_of
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import load
@@ -42,6 +43,6 @@ def test_a_function_does_not_violate_a_guideline_against_itself(tmp_path: Path) 
     cells = [measurable(one.lhs, settings.sizes_of(one.lhs), 4, Data()) for one in same]
     assert len(found) == sum(map(len, cells)) > 3 * len(same)
     assert [one for one in found if one.verdict == "violated"] == []
-    assert {one.launches for one in found} <= set(tables.design_of(settings).launches)
+    assert {one.launches for one in found} <= set(claim_of(settings).design.launches)
     ratios = [one.ratio for one in found if one.ratio is not None]
     assert statistics.median(ratios) == pytest.approx(1.0, abs=0.05)

@@ -20,8 +20,8 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
 from plumbline.settings.campaign_file import load
-from plumbline.verify.sequential import Hypothesis, HypothesisState
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.decision import CellDecision
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db import suites
 from plumbline_db.records import Suite, Winner
 from tests.exporters.bundles import tuned, variant
@@ -317,7 +317,7 @@ def test_what_was_accepted_is_not_tried_again(lab: Lab) -> None:
     assert len(starter.launches) == launches
 
 
-@pytest.mark.parametrize(("spread", "words"), [(0.12, {"holds"}), (1.0, {"undecided"})])
+@pytest.mark.parametrize(("spread", "words"), [(0.12, {"equal"}), (1.0, {"undecided"})])
 def test_sizes_that_are_not_clear_are_judged_together(spread: float, words: set[str]) -> None:
     """As long as the default, with noise of their own: together it is clear, if that is not too
     much. One that lies above the limit by itself is not kept with the others."""
@@ -331,7 +331,7 @@ def test_sizes_that_are_not_clear_are_judged_together(spread: float, words: set[
         logs[trial] = {run: middle + chance.gauss(0, spread) for run in range(22)}
         ratio = math.exp(statistics.median(logs[trial].values()))
         undecided = Comparison(min(ratio, 1.02) if middle == 0 else 1.1, 0.9, 1.09, 0.5, 22, "")
-        rows.append(HypothesisState(Hypothesis(trial, 1.05), comparison=undecided))
+        rows.append(CellDecision(trial, 1.05, comparison=undecided))
     judge_together(rows[:4], logs, 0.95)
     assert {row.word for row in rows[:4]} == words
     judge_together(rows, logs, 0.95)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.campaign.acceptance_in_turn import FIRST, harm
+from plumbline.campaign.acceptance_in_turn import FIRST, AcceptanceInTurn
 from plumbline.campaign.proof import environment_of
-from plumbline.measure import tables
 from plumbline.settings.campaign_file import load
 from plumbline_db.records import Suite, Winner
 from plumbline_exporters import plumbline_sh
@@ -27,18 +26,8 @@ def hurt(lab: Lab, folder: Path, costs: Costs) -> tuple[list[tuple[Winner, str]]
     starter = SimulatedStarter(costs, launch_noise=0.1)
     write(bundle(WINNER, directory=str(folder)), ["env"])
     environment = environment_of(folder / plumbline_sh.FILE_NAME, starter.clean_environment())
-    found = harm(
-        lab.store(starter),
-        Suite("accept", 1, "cold"),
-        tables.plan(settings, []),
-        settings,
-        environment,
-        [WINNER],
-        [WINNER],
-        SIZES,
-        placement=None,
-        crowded=True,
-    )
+    acceptance = AcceptanceInTurn(lab.store(starter), settings, SIZES, crowded=True)
+    found = acceptance.harm(Suite("accept", 1, "cold"), [WINNER], [WINNER], environment)
     return found, starter
 
 
@@ -62,9 +51,6 @@ def test_slower_in_one_circumstance_is_seen(lab: Lab, tmp_path: Path, word: str)
 def test_nothing_cold_is_not_measured(lab: Lab) -> None:
     settings = load(None, {"nprocs": 4, "sizes": [64, 512]})
     starter = SimulatedStarter(Costs())
-    store = lab.store(starter)
-    plan = tables.plan(settings, [])
-    none = harm(
-        store, Suite("x"), plan, settings, {}, [WINNER], [], SIZES, placement=None, crowded=True
-    )
+    acceptance = AcceptanceInTurn(lab.store(starter), settings, SIZES, crowded=True)
+    none = acceptance.harm(Suite("x"), [WINNER], [], {})
     assert (none, starter.launches) == ([], [])

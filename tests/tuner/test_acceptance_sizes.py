@@ -9,8 +9,8 @@ import pytest
 
 from plumbline.campaign.acceptance_sizes import Kept, Trial, kept, trials
 from plumbline.settings.campaign_file import load
-from plumbline.verify.sequential import Hypothesis, HypothesisState
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.decision import CellDecision
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Winner
 from tests.exporters.bundles import tuned
 
@@ -36,8 +36,8 @@ def judged(ratios: Mapping[int, float], *winners: Winner, **slower: int) -> list
         found = Comparison(ratio, 0.9 * ratio, 1.02 * ratio, 0.5, 22, "")
         if slower.get(trial.where.use) == size:
             found = SLOWER
-        word = "violated" if found is SLOWER else "holds"
-        rows.append(HypothesisState(Hypothesis(trial, 1.05), word, found))
+        word = "slower" if found is SLOWER else "equal"
+        rows.append(CellDecision(trial, 1.05, word=word, comparison=found))
     return kept(winners, rows, SETTINGS, SIZES, "none")
 
 

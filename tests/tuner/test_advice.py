@@ -16,7 +16,7 @@ from plumbline.results import advice, advice_raced, advice_stored, cell_variants
 from plumbline.results.advice import Answer, CallChoice, MeasuredCall
 from plumbline.results.advice_stored import Question
 from plumbline.results.best import BestOfCell, FastestOfSide
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db import campaigns, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Case, Medians, Winner

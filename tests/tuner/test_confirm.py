@@ -8,11 +8,15 @@ import random
 import msgspec
 import pytest
 
-from plumbline.campaign.confirm import judge_winners, reaching, speed
-from plumbline.campaign.pairs import REFERENCE_CELLS, slower_cells, without_launch_factor
+from plumbline.campaign.confirm import ColdEvidence, reaching, speed
+from plumbline.campaign.pairs import cold_ratios
+from plumbline.measure.comparison import REFERENCE_CELLS, claim_of
+from plumbline.search.space.candidates import DEFAULT
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
+from plumbline.verify.decision import slower
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import UNBOUNDED_BYTES, Tried, Verdict, Winner
 from tests.db import build
 
@@ -41,10 +45,17 @@ def violated(function: str, guideline: str, size: int) -> Verdict:
 def judged(winners: list[Winner], of: dict[tuple[str, int], float], *remaining: Verdict):  # type: ignore[no-untyped-def]
     measured = ratios(of)
     speeds = [speed(one, winners, measured, {}) for one in winners]
-    harm = slower_cells(measured, SETTINGS)
-    return judge_winners(
-        winners, speeds, list(measured), harm, list(remaining), BUILT_ON, least_gain=1.05
-    )
+    harm = slower(measured, claim_of(SETTINGS))
+    return evidence(
+        winners, speeds, slower=harm, verdicts=list(remaining), least_gain=1.05
+    ).judged()
+
+
+def evidence(
+    winners: list[Winner], speeds: list[Comparison | None], **known: object
+) -> ColdEvidence:
+    nothing = {"slower": {}, "verdicts": [], "built_on": BUILT_ON}
+    return ColdEvidence(winners=winners, speeds=speeds, **(nothing | known))
 
 
 def test_a_gain_is_kept_with_its_cold_speedup() -> None:
@@ -149,9 +160,7 @@ def test_a_gain_that_acceptance_has_shown_need_not_be_shown_again(
     one = winner(variant=variant, tried=[tried(1.2, 1.1)])
     cells = ratios({("MPI_Allreduce", 16384): cold}, noise=0.01)
     speeds = [speed(one, [one], cells, {})]
-    found, _ = judge_winners(
-        [one], speeds, list(cells), {}, [], BUILT_ON, faster=[one], least_gain=1.05
-    )
+    found, _ = evidence([one], speeds, faster=[one], least_gain=1.05).judged()
     assert [(1.2, 1.1, pytest.approx(1.2**2 / 1.1))] * kept == [
         (winner.speedup, winner.speedup_low, winner.speedup_high) for winner in found
     ]
@@ -161,7 +170,7 @@ def test_what_gives_no_result_in_force_is_dropped() -> None:
     one, cells = winner(), ratios({("MPI_Allreduce", 16384): 0.5})
     crash = [Target("MPI_Allreduce", 65536)]
     speeds = [speed(one, [one], cells, {})]
-    kept, dropped = judge_winners([one], speeds, list(cells), {}, [], BUILT_ON, crash)
+    kept, dropped = evidence([one], speeds, lost=crash).judged()
     assert kept == []
     assert "no right result with it in force: MPI_Allreduce at 65536 B" in dropped[0][1]
 
@@ -239,9 +248,9 @@ def test_chance_alone_drops_few_winners() -> None:
             for size in range(8200, 8240)
         }
         one = winner(removes=["GL12@8200"])
-        harm = slower_cells(cells, SETTINGS)
+        harm = slower(cells, claim_of(SETTINGS))
         speeds = [speed(one, [one], cells, {})]
-        kept, _ = judge_winners([one], speeds, list(cells), harm, [], BUILT_ON)
+        kept, _ = evidence([one], speeds, slower=harm).judged()
         wrongly += not kept
     assert wrongly <= 20
 
@@ -259,26 +268,46 @@ def shared(count: int) -> dict[Target, list[float]]:
     }
 
 
+def almost(logs: dict[Target, list[float]]) -> dict[Target, object]:
+    return {cell: pytest.approx(own) for cell, own in logs.items()}
+
+
+def less_shared(
+    logs: dict[Target, list[float]], winners: list[Winner]
+) -> dict[Target, list[float]]:
+    """Of launches whose log ratios are these."""
+    tuned, plain = (
+        {
+            (cell, DEFAULT): {run: math.exp(share * log) for run, log in enumerate(own)}
+            for cell, own in logs.items()
+        }
+        for share in (1, 0)
+    )
+    found, lost = cold_ratios(tuned, plain, list(logs), winners)
+    assert lost == []
+    return found
+
+
 def test_the_launch_factor_is_taken_off() -> None:
-    found = without_launch_factor(shared(REFERENCE_CELLS), [winner()])
+    found = less_shared(shared(REFERENCE_CELLS), [winner()])
     for log in found[Target("MPI_Allreduce", 16384)]:
         assert math.exp(log) == pytest.approx(0.5, rel=0.05)
 
 
 def test_too_few_untouched_cells_say_nothing_about_it() -> None:
     before = shared(REFERENCE_CELLS - 1)
-    assert without_launch_factor(before, [winner()]) == before
+    assert less_shared(before, [winner()]) == almost(before)
     touched = shared(REFERENCE_CELLS)
-    assert without_launch_factor(touched, [winner(), winner("MPI_Bcast")]) == touched
+    assert less_shared(touched, [winner(), winner("MPI_Bcast")]) == almost(touched)
 
 
 def test_a_setting_of_the_whole_process_touches_the_anchors_too() -> None:
     """All messages take 20 % longer under it: that is its effect, and no factor of the launch."""
-    slower = {cell: [0.2 for _ in logs] for cell, logs in shared(REFERENCE_CELLS).items()}
-    assert without_launch_factor(slower, [winner("*", bytes_from=0)]) == slower
+    longer = {cell: [0.2 for _ in logs] for cell, logs in shared(REFERENCE_CELLS).items()}
+    assert less_shared(longer, [winner("*", bytes_from=0)]) == almost(longer)
 
 
 def test_a_setting_about_long_messages_leaves_the_anchors() -> None:
-    found = without_launch_factor(shared(REFERENCE_CELLS), [winner("*")])
+    found = less_shared(shared(REFERENCE_CELLS), [winner("*")])
     for log in found[Target("MPI_Allreduce", 16384)]:
         assert math.exp(log) == pytest.approx(0.5, rel=0.05)

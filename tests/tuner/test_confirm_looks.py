@@ -9,9 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.campaign.confirm import Confirmation, confirm
+from plumbline.campaign.confirm import Confirmation, ConfirmTurn, confirm
+from plumbline.campaign.pairs import ConfirmContext
 from plumbline.campaign.proof import environment_of
-from plumbline.measure.tables import ViolationTable, design_of
+from plumbline.measure.comparison import claim_of
+from plumbline.measure.tables import ViolationTable
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db.records import Suite, Winner
@@ -23,7 +25,7 @@ from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
 
 SIZES = [16, 64, 256, 1024, 4096, 16384]
 SETTINGS = load(None, {"nprocs": 4, "sizes": SIZES, "blocks": 1, "reps": 2})
-DESIGN = design_of(SETTINGS)
+DESIGN = claim_of(SETTINGS).design
 FEW = msgspec.structs.replace(
     GUIDELINES, patterns=[one for one in GUIDELINES.patterns if one.id in ("GL7", "GL10", "GL12")]
 )
@@ -56,9 +58,8 @@ def confirmed(
         return environment_of(folder / plumbline_sh.FILE_NAME, of.clean_environment())
 
     done = confirm(
-        *(store, suite, table, FEW, settings, environment, [CHOSEN]),
-        in_force=in_force,
-        earlier=earlier,
+        ConfirmContext(store, settings, FEW, in_force),
+        ConfirmTurn(suite, table, [CHOSEN], environment, earlier),
     )
     plans: dict[str, list[str]] = {}
     for run in lab.runs():

@@ -6,47 +6,33 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 
-from plumbline.results.regressions import ChangeInterval, RegressionClaim, verdict_of
+from plumbline.results.regressions import RegressionClaim, decided
 from plumbline.verify import design
+from plumbline.verify.decision import CellDecision
 
 CLAIM = RegressionClaim(alpha=0.05, tolerance=0.05, design=design.over(10, 40))
 
 
-@pytest.mark.parametrize(
-    ("change", "low", "high", "verdict"),
-    [
-        (0.12, 0.09, 0.15, "slower"),
-        (0.04, 0.02, 0.06, "not shown"),
-        (0.04, 0.03, 0.045, "equal"),
-        (0.06, -0.01, 0.12, "not shown"),
-        (-0.10, -0.12, -0.08, "faster"),
-        (0.00, -0.04, 0.04, "equal"),
-        (0.00, -0.06, 0.04, "not shown"),
-        (0.30, None, None, "not shown"),
-    ],
-)
-def test_the_interval_and_the_tolerance_decide(
-    change: float, low: float | None, high: float | None, verdict: str
-) -> None:
-    assert ChangeInterval(change, low, high).verdict(0.05) == verdict
+def decisions(logs: list[float], cells: int = 12) -> CellDecision[int]:
+    """That of a cell among others that are alike."""
+    return decided(dict.fromkeys(range(cells), logs), CLAIM)[0]
 
 
 def test_a_cell_is_decided_at_the_first_look_that_can() -> None:
     logs = [math.log(1.12) + 0.001 * (number % 5) for number in range(40)]
-    verdict, look, interval = verdict_of(logs, CLAIM, cells=12)
+    decision = decisions(logs)
     first = next(
-        number
-        for number in range(CLAIM.design.looks)
-        if verdict_of(logs[: CLAIM.design.launches[number]], CLAIM, cells=12)[0] == "slower"
+        look
+        for look, launches in enumerate(CLAIM.design.launches)
+        if decisions(logs[:launches]).word == "slower"
     )
-    assert (verdict, look) == ("slower", first + 1)
-    assert interval.low and interval.low > 0.11
+    assert (decision.word, decision.look) == ("slower", first)
+    assert decision.told.low and decision.told.low > 1.11
 
 
 def test_too_few_launches_say_nothing() -> None:
-    assert verdict_of([0.5] * 8, CLAIM, cells=1)[:2] == ("not shown", 0)
+    assert decisions([0.5] * 8, cells=1).comparison is None
 
 
 def test_equal_sides_have_no_other_verdict_in_as_many_families_as_promised() -> None:
@@ -55,8 +41,8 @@ def test_equal_sides_have_no_other_verdict_in_as_many_families_as_promised() -> 
     chance = np.random.default_rng(1)
     wrong = 0
     for _ in range(400):
-        cells = [verdict_of(list(chance.normal(0, 0.08, 40)), CLAIM, cells=12) for _ in range(12)]
-        wrong += any(verdict in ("slower", "faster") for verdict, _, _ in cells)
+        cells = decided({n: list(chance.normal(0, 0.08, 40)) for n in range(12)}, CLAIM)
+        wrong += any(cell.word in ("slower", "faster") for cell in cells)
     assert wrong <= 0.09 * 400
 
 
@@ -64,7 +50,10 @@ def test_a_tenth_slower_is_seen() -> None:
     """Noise of 8 %, 12 cells: in 95 of 100 cells at least."""
     chance = np.random.default_rng(2)
     seen = [
-        verdict_of(list(chance.normal(math.log(1.1), 0.08, 40)), CLAIM, cells=12)[0]
-        for _ in range(200)
+        cell.word
+        for _ in range(20)
+        for cell in decided(
+            {n: list(chance.normal(math.log(1.1), 0.08, 40)) for n in range(12)}, CLAIM
+        )
     ]
-    assert seen.count("slower") >= 190
+    assert seen.count("slower") >= 0.95 * len(seen)

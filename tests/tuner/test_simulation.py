@@ -14,7 +14,7 @@ from plumbline.launch.simulated import Simulated
 from plumbline.launch.simulation import Simulation
 from plumbline.libraries import Installation
 from plumbline.libraries.simgrid import SimGrid, options_in
-from plumbline.measure.tables import design_of
+from plumbline.measure.comparison import claim_of
 from plumbline.settings.campaign_file import load
 from plumbline.settings.stored import settings_of, text_of
 from plumbline.system.placement import Placement
@@ -43,7 +43,7 @@ def test_defaults() -> None:
     assert found.ranks.simulate == Simulation(library="mvapich2")
     assert (found.ranks.nprocs, found.ranks.node_count, found.ranks.ppn) == (32, 32, 1)
     assert (found.sampling.launches, found.sampling.launches_max) == (1, 1)
-    assert design_of(found).launches == (1,)
+    assert claim_of(found).design.launches == (1,)
     assert load(None, {"simulate": "ompi", "nprocs": 5}).ranks.node_count == 5
 
 

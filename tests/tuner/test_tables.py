@@ -9,6 +9,7 @@ import pytest
 from plumbline.core.guidelines import load as load_guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
+from plumbline.measure.comparison import claim_of
 from plumbline.measure.launches import Series
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
@@ -137,7 +138,7 @@ def test_each_look_measures_what_is_undecided_alone(lab: Lab) -> None:
             assert (final.verdict, final.launches) == (one.verdict, 9)
             assert (final.ratio, final.ratio_high) == (one.ratio, one.ratio_high)
             assert final.suites == ["before"]
-    design = tables.design_of(wanted)
+    design = claim_of(wanted).design
     plans = by_suite(lab)
     cases = {
         suite: {line for line in texts[0].splitlines() if line.startswith("case")}

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.campaign.pairs import Pairs, slower_cells, target_of
+from plumbline.campaign.pairs import Pairs, target_of
 from plumbline.campaign.proof import environment_of
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
+from plumbline.verify import decision
 from plumbline_db import verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite
@@ -69,7 +70,7 @@ def test_no_cell_is_slower(tmp_path: Path, seed: int, mpirun: None) -> None:
                 pairs = Pairs(LaunchStore(db, other.id, ranks), again, environment, chosen)
                 pairs.add(Suite(suite), 12, cells, seed=again.sampling.seed + 500 * number)
                 assert pairs.lost == []
-                found_slower = slower_cells(pairs.ratios, settings)
+                found_slower = decision.slower(pairs.ratios, pairs.claim)
                 print({one: told.ratio for one, told in found_slower.items()})
                 slower &= set(found_slower)
     assert slower == set()

@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 
 from plumbline.verify import design
 from plumbline.verify.corrections import benjamini_hochberg
+from plumbline.verify.decision import Claim, HypothesisFamily
 from plumbline.verify.design import Design
-from plumbline.verify.sequential import Hypothesis, HypothesisFamily
 from tests.verify.simulated import first, signed_rank_p
 
 CELLS = 645
+HELD = ("equal", "faster")
 LIMIT = 1.05
 START_SECONDS, CELL_SECONDS = 0.4, 1.6 / CELLS
 SPREADS = {"quiet": (0.004, 0.05), "busy": (0.02, 0.3)}
@@ -80,17 +81,15 @@ def _table(
         seconds,
         measured,
         float((words == "undecided").sum()),
-        float((words[slow] == "violated").mean()),
-        float((words[truth <= np.log(LIMIT)] == "violated").sum()),
-        float((words[truth > np.log(LIMIT)] == "holds").sum()),
+        float((words[slow] == "slower").mean()),
+        float((words[truth <= np.log(LIMIT)] == "slower").sum()),
+        float(np.isin(words[truth > np.log(LIMIT)], HELD).sum()),
     )
 
 
 def judged(chosen: Design, logs: NDArray[np.float64]) -> tuple[HypothesisFamily[int], list[int]]:
     """A table after all looks that it needs, and how many cells each of these measured."""
-    family = HypothesisFamily(
-        [[Hypothesis(n, LIMIT)] for n in range(len(logs))], chosen, alpha=0.05
-    )
+    family = HypothesisFamily.of(range(len(logs)), Claim(tolerance=LIMIT - 1, design=chosen))
     measured = []
     for look, launches in enumerate(chosen.launches):
         cells = len(logs) if look == 0 else len(family.open())
@@ -123,11 +122,11 @@ def fates(chosen: Design, machine: str, tables: int) -> dict[float, Fate]:
         family, _ = judged(chosen, logs)
         for ratio, place in places.items():
             those = [cell[0] for cell in family.cells[place]]
-            words = [one.word for one in those]
-            counts = [words.count("violated"), words.count("holds"), words.count("undecided")]
+            words = ["equal" if one.is_held else one.word for one in those]
+            counts = [words.count(word) for word in ("slower", "equal", "undecided")]
             used = [one.comparison.n for one in those if one.comparison]
             found[ratio].append(
-                (*(count / EACH for count in counts), sum(used) / EACH, "violated" in words)
+                (*(count / EACH for count in counts), sum(used) / EACH, "slower" in words)
             )
     return {ratio: Fate(*np.mean(each, axis=0).tolist()) for ratio, each in found.items()}
 

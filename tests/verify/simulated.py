@@ -3,16 +3,16 @@ them; log ratios, a row a cell and a column a launch."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.core.guidelines import Guidelines, load
-from plumbline.verify.index import Obstacle
+from plumbline.verify.index import Obstacle, Side
 from plumbline.verify.significance.null_distributions import signed_rank_counts
-from plumbline.verify.verify import VerifySettings, verify
+from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline_db.records import Case, Medians, Verdict
 
 Times = NDArray[np.float64]
@@ -40,11 +40,30 @@ def pair(left: Sequence[float], right: Sequence[float]) -> list[Medians]:
     ]
 
 
+def verify(
+    medians: Sequence[Medians],
+    guidelines: Guidelines,
+    *,
+    stage: str,
+    nprocs: int,
+    ppn: int,
+    suites: list[str],
+    settings: VerifySettings | None = None,
+    obstacles: Sequence[Obstacle] = (),
+) -> list[Verdict]:
+    """The verdicts of the first look of the design, which may be the only one."""
+    table = Verification(guidelines, stage=stage, nprocs=nprocs, ppn=ppn, settings=settings)
+    table.look(Look(medians, suites, obstacles))
+    return table.verdicts()
+
+
 def verified(
     data: list[Medians],
     obstacles: Sequence[Obstacle] = (),
     guidelines: Guidelines = PAPER,
-    **settings: object,
+    in_force: Callable[[Side, Side], bool] = lambda *_: False,
+    deterministic: bool = False,
+    **claim: object,
 ) -> list[Verdict]:
     return verify(
         data,
@@ -53,7 +72,11 @@ def verified(
         nprocs=4,
         ppn=4,
         suites=["before"],
-        settings=VerifySettings(**settings),  # type: ignore[arg-type]
+        settings=VerifySettings(
+            claim=msgspec.structs.replace(VerifySettings().claim, **claim),
+            deterministic=deterministic,
+            in_force=in_force,
+        ),
         obstacles=list(obstacles),
     )
 

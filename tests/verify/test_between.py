@@ -11,8 +11,8 @@ import pytest
 
 from plumbline.verify import design
 from plumbline.verify.between import Estimate, between_campaigns, estimate, widened
-from plumbline.verify.sequential import Hypothesis, HypothesisFamily
-from plumbline.verify.statistics import paired_ratio
+from plumbline.verify.decision import Claim, HypothesisFamily
+from plumbline.verify.significance.signed_rank import paired_ratio
 from tests.verify.simulated import first
 
 LOOKS = design.over(9, 30)
@@ -25,7 +25,7 @@ def campaign(rng: np.random.Generator, planted: float) -> list[Estimate]:
     spread = 0.01
     centre = planted * spread / math.sqrt(12) * rng.standard_normal(CELLS)
     logs = centre[:, None] + spread * rng.standard_normal((CELLS, 30))
-    family = HypothesisFamily([[Hypothesis(n, 1.05)] for n in range(CELLS)], LOOKS, alpha=0.05)
+    family = HypothesisFamily.of(range(CELLS), Claim(tolerance=0.05, design=LOOKS))
     for launches in LOOKS.launches:
         family.look(partial(first, logs, launches))
     found = []

@@ -14,8 +14,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from plumbline.verify.corrections import benjamini_hochberg
 from plumbline.verify.significance.rank_sum import rank_sum
-from plumbline.verify.statistics import benjamini_hochberg, paired_ratio
+from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline_db.records import Medians
 from tests import busy
 from tests.verify.simulated import PAPER, Times, heavy, medians, signed_rank_p, verified

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from plumbline.verify.significance.comparison import Alternative
+from plumbline.verify.significance.comparison import Test as AnyTest
 from plumbline.verify.statistics import DEFAULT_TEST, TESTS, stars
-from plumbline.verify.statistics import Test as AnyTest
 
 ALTERNATIVES: list[Alternative] = ["greater", "less", "two-sided"]
 

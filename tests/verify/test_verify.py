@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from plumbline.verify import design
+from plumbline.verify.decision import Claim
 from plumbline.verify.index import Obstacle, Side
-from plumbline.verify.verify import VerifySettings
 from tests.verify.simulated import MOCKUP, gl12, medians, pair, verified
 
 
@@ -249,4 +249,4 @@ def test_nothing_measured_gives_no_verdicts() -> None:
 @pytest.mark.parametrize("bad", [{"alpha": 0.0}, {"tolerance": -0.1}, {"min_launches": 0}])
 def test_settings_out_of_range_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"range|at least 1"):
-        VerifySettings(**bad)  # type: ignore[arg-type]
+        Claim(**bad)

@@ -21,7 +21,7 @@ from plumbline.detect.savings import Saved
 from plumbline.measure import unkept
 from plumbline.settings import campaign_file, starting
 from plumbline.settings.toolchain import find_toolchain
-from plumbline.verify.statistics import paired_shift
+from plumbline.verify.significance.signed_rank import paired_shift
 from tests.collectives_alt.programs import mpirun
 from tests.probes.recorder.programs import Recorder, recorder
 

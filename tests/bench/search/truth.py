@@ -12,12 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from plumbline.core.plan import PlanCase
-from plumbline.measure import tables
+from plumbline.measure.comparison import claim_of
 from plumbline.search.space.candidates import DEFAULT, Candidate
+from plumbline.verify.decision import compare_of
+from plumbline.verify.design import ONE_LOOK
 from plumbline.verify.index import Obstacle, Side
-from plumbline.verify.verify import VerifySettings, verify
+from plumbline.verify.verify import VerifySettings
 from plumbline_db.records import Medians, Verdict
-from tests.verify.simulated import medians
+from tests.verify.simulated import medians, verify
 
 from .answers import Answer, Answers
 from .around import Choices, chosen
@@ -64,8 +66,7 @@ class Truth:
             ppn=settings.ranks.ppn,
             suites=["sweep"],
             settings=VerifySettings(
-                alpha=settings.claims.alpha,
-                tolerance=settings.claims.tolerance,
+                claim=msgspec.structs.replace(claim_of(settings), design=ONE_LOOK),
                 deterministic=self._here.sweep.simulated,
             ),
             obstacles=obstacles,
@@ -128,7 +129,8 @@ class Truth:
             if mine is None or plain is None:
                 return False
             logs = [math.log(one / other) for one, other in zip(mine, plain, strict=True)]
-            compare = tables.compare_of(self._here.settings)
+            simulated = self._here.settings.ranks.simulate is not None
+            compare = compare_of(simulated=simulated)
             found = compare(logs, 0.95)
             sure = found.low is not None and found.low > 1
             if sure or found.ratio > 1 + self._here.settings.claims.tolerance:

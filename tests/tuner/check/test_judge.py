@@ -38,8 +38,8 @@ def times(ratios: dict[Reading, float], pairs: int = 9, seed: int = 1) -> Times:
 
 def test_half_the_time_is_a_speed_up_of_two() -> None:
     logs = judge.log_ratios(times(dict.fromkeys(READINGS, 0.5)), WINNERS)
-    assert judge.suspects(logs, WINNERS) == []
-    found = judge.judge(logs, {}, WINNERS)
+    assert judge.suspects([logs], WINNERS) == []
+    found = judge.judge([logs], WINNERS)
     assert {(one.winner, one.loop) for one in found.winners} == {
         (0, "osu"),
         (0, "stream"),
@@ -58,9 +58,9 @@ def test_half_the_time_is_a_speed_up_of_two() -> None:
 def test_one_slow_cell_makes_its_winner_slower_in_its_loop() -> None:
     ratios = dict.fromkeys(READINGS, 0.5) | {ODD: 1.2}
     logs = judge.log_ratios(times(ratios), WINNERS)
-    assert judge.suspects(logs, WINNERS) == [ODD]
+    assert judge.suspects([logs], WINNERS) == [ODD]
     again = judge.log_ratios(times({ODD: 1.2}, pairs=12, seed=2), WINNERS)
-    found = judge.judge(logs, again, WINNERS)
+    found = judge.judge([logs, again], WINNERS)
     words = {(one.winner, one.loop): one.word for one in found.winners}
     assert words == {
         (0, "osu"): "slower",
@@ -80,9 +80,9 @@ def test_one_slow_cell_makes_its_winner_slower_in_its_loop() -> None:
 def test_what_is_slower_again_is_asked_a_third_time(ratio: float, word: str) -> None:
     logs = judge.log_ratios(times(dict.fromkeys(READINGS, 0.5) | {ODD: 1.2}), WINNERS)
     again = judge.log_ratios(times({ODD: 1.2}, pairs=12, seed=2), WINNERS)
-    assert judge.slower_again(logs, again, WINNERS) == [ODD]
+    assert judge.suspects([logs, again], WINNERS) == [ODD]
     third = judge.log_ratios(times({ODD: ratio}, pairs=24, seed=3), WINNERS)
-    found = judge.judge(logs, again, WINNERS, third)
+    found = judge.judge([logs, again, third], WINNERS)
     (cell,) = [one for one in found.cells if Reading(one.loop, one.cell) == ODD]
     assert cell.word == word and cell.again is not None and cell.again.pairs == 24
     assert [one.loop for one in found.winners if one.word == "slower"] == (
@@ -94,7 +94,7 @@ def test_what_is_slower_again_is_asked_a_third_time(ratio: float, word: str) -> 
 def test_what_is_not_slower_again_is_not_slower(ratio: float) -> None:
     logs = judge.log_ratios(times(dict.fromkeys(READINGS, 0.5) | {ODD: 1.2}), WINNERS)
     again = judge.log_ratios(times({ODD: ratio}, pairs=12, seed=2), WINNERS)
-    found = judge.judge(logs, again, WINNERS)
+    found = judge.judge([logs, again], WINNERS)
     assert not [one for one in found.cells if one.word == "slower"]
     assert {one.word for one in found.winners} == {"faster"}
     (cell,) = [one for one in found.cells if one.cell == ODD.cell and one.loop == "osu"]
@@ -105,13 +105,13 @@ def test_a_winner_that_is_slower_as_a_whole() -> None:
     """No cell of it may be sure, its mean is."""
     ratios = {reading: 0.5 if reading.cell.bytes > 4000 else 1.012 for reading in READINGS}
     logs = judge.log_ratios(times(ratios, pairs=12), WINNERS)
-    slow = judge.suspects(logs, WINNERS)
+    slow = judge.suspects([logs], WINNERS)
     assert {one for one in READINGS if one.cell.bytes <= 4000 and one.loop == "osu"} <= set(slow)
     again = judge.log_ratios(times({one: 1.012 for one in slow}, pairs=30, seed=5), WINNERS)
-    found = judge.judge(logs, again, WINNERS)
+    found = judge.judge([logs, again], WINNERS)
     first = next(one for one in found.winners if (one.winner, one.loop) == (0, "osu"))
     assert first.word == "slower" and first.again is not None
-    third = judge.slower_again(logs, again, WINNERS)
+    third = judge.suspects([logs, again], WINNERS)
     assert {one for one in slow if one.loop == "osu"} <= set(third)
 
 
@@ -119,9 +119,9 @@ def test_equal_sides_are_never_slower() -> None:
     """Two stages keep chance out: of 40 tables of nothing, none says slower."""
     for seed in range(40):
         logs = judge.log_ratios(times(dict.fromkeys(READINGS, 1.0), seed=seed), WINNERS)
-        slow = dict.fromkeys(judge.suspects(logs, WINNERS), 1.0)
+        slow = dict.fromkeys(judge.suspects([logs], WINNERS), 1.0)
         again = judge.log_ratios(times(slow, 12, seed + 1000), WINNERS) if slow else {}
-        found = judge.judge(logs, again, WINNERS)
+        found = judge.judge([logs, again], WINNERS)
         assert {one.word for one in found.winners} <= {"unclear", "faster"}
 
 

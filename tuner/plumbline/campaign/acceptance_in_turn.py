@@ -8,150 +8,135 @@ what is called beside the default in one launch (acceptance.py) has to be shown 
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import msgspec
 
-from plumbline.campaign.circumstances import everywhere
-from plumbline.campaign.pairs import untouched
-from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure.experiment import (
-    Arm,
-    log_ratios,
-    take_turns,
-    without_shared_factor,
-)
+from plumbline.campaign.circumstances import everywhere, planned
+from plumbline.campaign.pairs import told, untouched
+from plumbline.core.plan import PlanCase
+from plumbline.measure import tables
+from plumbline.measure.comparison import ArmComparison, claim_of
+from plumbline.measure.experiment import Arm, NextLook
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.outcome import deciding
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
-from plumbline.system.placement import Placement
 from plumbline.system.words import counted
-from plumbline.verify.statistics import paired_ratio, slower
+from plumbline.verify.decision import by_interval
+from plumbline.verify.design import Design
+from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
 
 FIRST = 4  # pairs of launches after which what does not even seem slower is measured no more
 
 
-# Log ratios by case, pair by pair, and the cases that only one side has in full.
-_Ratios = tuple[dict[PlanCase, list[float]], list[PlanCase]]
+class AcceptanceInTurn:
+    """Of the winners of one campaign; `sizes` are the measured ones by function."""
 
+    def __init__(
+        self,
+        store: LaunchStore,
+        settings: Settings,
+        sizes: Mapping[str, Sequence[int]],
+        *,
+        crowded: bool,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._plan = tables.plan(settings, [])
+        self._cells = [
+            PlanCase(name, size) for name, measured in sizes.items() for size in measured
+        ]
+        self._crowded = crowded
 
-def harm(
-    store: LaunchStore,
-    suite: Suite,
-    plan: Plan,
-    settings: Settings,
-    environment: Mapping[str, str],
-    winners: Sequence[Winner],
-    cold: Sequence[Winner],
-    sizes: Mapping[str, Sequence[int]],
-    *,
-    placement: Placement | None,
-    crowded: bool,
-) -> list[tuple[Winner, str]]:
-    """Those of `cold` that are slower than the default somewhere, with the reason. `environment`
-    puts all `winners` in force."""
-    asked: dict[PlanCase, tuple[Winner, str]] = {}
-    cells = [PlanCase(function, size) for function, measured in sizes.items() for size in measured]
-    for case in cells:
-        winner = deciding(winners, Target(case.function, case.bytes))
-        if winner is None or winner not in cold:
-            continue
-        whole = winner.function == EVERY_FUNCTION
-        name = f"{case.function} at" if whole else "at"
-        for where in everywhere(settings, case, crowded=crowded):
-            # The cells of a setting were confirmed in the campaign's own use.
-            if where.use or not whole:
-                asked[where.case(case)] = winner, f"{name} {case.bytes} B ({where.label(settings)})"
-    if not asked:
-        return []
-    pairs = settings.sampling.of_few_cells
-    store.progress.step(
-        f"trying winners as users call them, in turn with the library as it is: "
-        f"{counted(len(asked), 'case')}, {counted(pairs, 'pair')} of launches"
-    )
-    others = untouched(cells, winners)
-    limit = 1 + settings.claims.tolerance
-    ratios = partial(
-        _log_ratios, store, environment=environment, others=others, placement=placement
-    )
-    logs, lost = _in_two_looks(ratios, suite, plan, pairs, list(asked), math.log(limit) / 2)
-    found: dict[str, tuple[Winner, str]] = {}
-    for case in lost:
-        winner, name = asked[case]
-        text = f"no right result {name} with it in force"
-        found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
-    sure = slower(logs, limit, settings.claims.alpha)
-    for case, values in logs.items():
-        winner, name = asked[case]
-        told = paired_ratio(values)
-        # Of the hundreds of cells of a setting some seem slower by chance.
-        seems = winner.function != EVERY_FUNCTION and told.low is not None and told.low > 1
-        if case in sure or (seems and told.ratio > limit):
-            text = f"slower {name}: {told.ratio:.2f} [{told.low or 0:.2f}, {told.high or 0:.2f}]"
+    def harm(
+        self,
+        suite: Suite,
+        winners: Sequence[Winner],
+        cold: Sequence[Winner],
+        environment: Mapping[str, str],
+    ) -> list[tuple[Winner, str]]:
+        """Return those of the `cold` winners that are slower than the default somewhere, with the
+        reason. `environment` puts all `winners` in force."""
+        asked = self._asked(winners, cold)
+        if not asked:
+            return []
+        pairs = self._compared(suite, list(asked), untouched(self._cells, winners), environment)
+        found: dict[str, tuple[Winner, str]] = {}
+        for case in pairs.lost:
+            winner, name = asked[case]
+            text = f"no right result {name} with it in force"
             found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
-    return list(found.values())
+        for decision in pairs.family.decisions:
+            winner, name = asked[decision.key]
+            own = paired_ratio(pairs.ratios[decision.key])
+            # Of the hundreds of cells of a setting some seem slower by chance.
+            rule = winner.function != EVERY_FUNCTION
+            seems = rule and by_interval(own, pairs.claim.tolerance) == "slower"
+            if decision.word == "slower" or seems:
+                text = f"slower {name}: {told(own)}"
+                found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
+        return list(found.values())
 
-
-def _in_two_looks(
-    ratios: Callable[[Suite, Plan, int, list[PlanCase]], _Ratios],
-    suite: Suite,
-    plan: Plan,
-    pairs: int,
-    cases: list[PlanCase],
-    suspicious: float,
-) -> _Ratios:
-    """Return what `ratios` does for all `pairs`; after FIRST of them only the cases go on whose
-    median log ratio is above `suspicious`."""
-    first = min(FIRST, pairs)
-    logs, lost = ratios(suite, plan, first, cases)
-    seem = [case for case, own in logs.items() if statistics.median(own) > suspicious]
-    if not seem or first == pairs:
-        return logs, lost
-    plan = msgspec.structs.replace(plan, seed=plan.seed + first)
-    more, also_lost = ratios(suite.at(2), plan, pairs - first, seem)
-    return logs | {case: logs[case] + later for case, later in more.items()}, lost + also_lost
-
-
-def _log_ratios(
-    store: LaunchStore,
-    suite: Suite,
-    plan: Plan,
-    pairs: int,
-    cases: Sequence[PlanCase],
-    *,
-    environment: Mapping[str, str],
-    others: Sequence[PlanCase],
-    placement: Placement | None,
-) -> _Ratios:
-    """Per pair of launches, log(tuned / as it is) of each case that all launches have, without what
-    the launches of a pair differ by in `others`; and the cases that only those of the library as
-    it is have in full."""
-    full = msgspec.structs.replace(plan, cases=tuple(dict.fromkeys([*cases, *others])))
-    arm = Arm(suite, full, environment, placement)
-    take_turns(store, [arm, arm.beside()], pairs)
-    tuned, plain = (_seconds(store, side.name, full) for side in (suite, suite.beside()))
-    found, lost = log_ratios(tuned, plain, full.cases, pairs)
-    known = [found[case] for case in others if case in found]
-    asked = {case: found[case] for case in cases if case in found}
-    return without_shared_factor(asked, known), [case for case in cases if case in lost]
-
-
-def _seconds(store: LaunchStore, suite: str, plan: Plan) -> dict[PlanCase, list[float]]:
-    """The medians of each case, in the order of the launches."""
-    own = {
-        (case.function, case.bytes, case.use, (case.data or plan.data).of(case.function)): case
-        for case in plan.cases
-    }
-    found: dict[PlanCase, list[float]] = {}
-    for median in runs.medians(store.db, store.campaign, [suite], use=None):
-        data = msgspec.structs.replace(
-            plan.data, type=median.case.type, op=median.case.op, counts=median.case.counts
+    def _compared(
+        self,
+        suite: Suite,
+        asked: Sequence[PlanCase],
+        others: Sequence[PlanCase],
+        environment: Mapping[str, str],
+    ) -> ArmComparison[PlanCase]:
+        """Pairs of launches; `others`, which no winner touches, tell launches apart."""
+        store, count = self._store, self._settings.sampling.of_few_cells
+        store.progress.step(
+            f"trying winners as users call them, in turn with the library as it is: "
+            f"{counted(len(asked), 'case')}, {counted(count, 'pair')} of launches"
         )
-        case = own[median.case.function, median.case.bytes, median.case.use, data]
-        found[case] = median.seconds
-    return found
+        # Before the last look nothing is decided, but for what does not seem slower.
+        design = Design((FIRST, count), (0.05, 0.95))
+        claim = msgspec.structs.replace(claim_of(self._settings), design=design)
+        seconds = partial(self._seconds, [*asked, *others])
+        pairs = ArmComparison(store, claim, seconds, others)
+
+        def arms(look: NextLook, cases: Sequence[PlanCase]) -> tuple[Arm, Arm]:
+            every = tuple(dict.fromkeys([*cases, *others]))
+            plan = look.plan(msgspec.structs.replace(self._plan, cases=every))
+            arm = Arm(look.suite(suite), plan, environment, store.starter.plain)
+            return arm, arm.beside()
+
+        def wanted() -> list[PlanCase]:
+            seem = pairs.family.open()
+            return [case.key for case in seem if case.suspicion() > math.sqrt(claim.limit)]
+
+        pairs.until_decided(asked, arms, wanted)
+        return pairs
+
+    def _asked(
+        self, winners: Sequence[Winner], cold: Sequence[Winner]
+    ) -> dict[PlanCase, tuple[Winner, str]]:
+        """The cells of the `cold` winners in all circumstances, in words."""
+        asked: dict[PlanCase, tuple[Winner, str]] = {}
+        for case in self._cells:
+            winner = deciding(winners, Target(case.function, case.bytes))
+            if winner is None or winner not in cold:
+                continue
+            whole = winner.function == EVERY_FUNCTION
+            name = f"{case.function} at" if whole else "at"
+            for where in everywhere(self._settings, case, crowded=self._crowded):
+                # The cells of a setting were confirmed in the campaign's own use.
+                if where.use or not whole:
+                    text = f"{name} {case.bytes} B ({where.label(self._settings)})"
+                    asked[where.case(case)] = winner, text
+        return asked
+
+    def _seconds(self, cases: Sequence[PlanCase], suite: str) -> dict[PlanCase, list[float]]:
+        """The medians of each case, in the order of the launches."""
+        store, data = self._store, self._plan.data
+        own = {
+            msgspec.structs.replace(case, data=(case.data or data).of(case.function)): case
+            for case in cases
+        }
+        medians = runs.medians(store.db, store.campaign, [suite], use=None)
+        return {own[planned(each.case, data.root)]: each.seconds for each in medians}

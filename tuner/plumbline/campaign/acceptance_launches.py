@@ -8,24 +8,28 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 import msgspec
-import numpy as np
 
 from plumbline.campaign.acceptance_sizes import Part, Rows, Trial, pooled
-from plumbline.campaign.circumstances import Circumstance
-from plumbline.core.configuration import Configuration
-from plumbline.core.plan import Data, Plan, PlanCase
+from plumbline.campaign.circumstances import Circumstance, planned
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.measure.comparison import logs_inside
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.search.race import elsewhere
 from plumbline.settings import Settings
 from plumbline.system.placement import Placement
 from plumbline.system.words import counted
-from plumbline.verify import estimators
+from plumbline.verify.decision import (
+    FEW,
+    MUCH,
+    CellDecision,
+    Claim,
+    Evidence,
+    HypothesisFamily,
+    hold_together,
+    much_slower,
+)
 from plumbline.verify.design import Design
-from plumbline.verify.limit import Compare
-from plumbline.verify.sequential import Evidence, Hypothesis, HypothesisFamily, HypothesisState
-from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db import runs
-from plumbline_db.records import Case, Suite
+from plumbline_db.records import Suite
 
 # What seems no slower by the fourth look gets the last two: a machine may be in other moods in some
 # launches, in which both sides take the same.
@@ -33,7 +37,7 @@ LOOKS = Design((6, 9, 12, 16, 22, 30), (0.2, 0.2, 0.15, 0.15, 0.15, 0.15))
 _EARLY = 4
 # Launches after which what is much slower, or beyond its range not faster, is given up; they count
 # among those of the first look.
-FIRST_LOOK = elsewhere.LAUNCHES
+FIRST_LOOK = FEW
 _FIRST_BLOCKS = 3
 _WARMUP = 4  # calls before the first block of a case; the race has warmed up with more
 BLOCKS = 6  # of a launch that has all comparisons; those that have a few take the usual ones
@@ -62,11 +66,10 @@ class AcceptanceLaunches:
         """Until each is decided or has no more launches. A size at which the winner is slower in
         one circumstance is not measured in the others. A reserve is measured from then on, where
         the winner is given up after the first launches, until the winners hold."""
-        alpha, limit = settings.claims.alpha, 1 + settings.claims.tolerance
-        family = HypothesisFamily(
-            ([Hypothesis(trial, limit)] for trial in trials), LOOKS, alpha=alpha
-        )
-        rows = [row for (row,) in family.cells]
+        claims = settings.claims
+        claim = Claim(tolerance=claims.tolerance, alpha=claims.alpha, design=LOOKS)
+        family = HypothesisFamily.of(trials, claim)
+        rows = family.decisions
         first = [trial for trial in trials if not trial.reserve]
         self._add(suite.part("first"), 0, FIRST_LOOK, first, _FIRST_BLOCKS)
         # Launches beside other work do not give anything up so early.
@@ -89,38 +92,33 @@ class AcceptanceLaunches:
             self._add(suite.at(look + 1), before, more, asked, 0 if look else BLOCKS)
             asked += [*given_up, *spare] if look == 0 else []
             family.look(partial(self._evidence, frozenset(asked)))
-            lost = {row.hypothesis.key.part for row in rows if row.word == "violated"}
+            lost = {row.key.part for row in rows if row.word == "slower"}
             lost |= _not_needed(rows)
-            still = [
-                row.hypothesis.key
-                for row in family.open()
-                if look + 1 < _EARLY or (row.comparison is not None and row.comparison.ratio <= 1)
-            ]
-            still += self._of_unclear_gain(rows, family.compare, LOOKS.confidence(look, alpha))
+            still = [row.key for row in family.open() if look + 1 < _EARLY or row.suspicion() <= 1]
+            still += self._of_unclear_gain(family)
             asked = [trial for trial in dict.fromkeys(still) if not trial.is_among(lost)]
             if not asked:
                 break
-        judge_together(rows, self.logs, LOOKS.confidence(LOOKS.looks - 1, alpha))
+        judge_together(rows, self.logs, claim.confidence(LOOKS.looks - 1))
         return rows
 
-    def _of_unclear_gain(
-        self, rows: Sequence[HypothesisState[Trial]], compare: Compare, confidence: float
-    ) -> list[Trial]:
+    def _of_unclear_gain(self, family: HypothesisFamily[Trial]) -> list[Trial]:
         """The trials in the campaign's own use of winners that hold and seem faster there, but not
         surely; brings what is known of these up to all launches so far."""
-        by_winner: dict[int, list[HypothesisState[Trial]]] = {}
-        for row in rows:
-            trial = row.hypothesis.key
+        by_winner: dict[int, list[CellDecision[Trial]]] = {}
+        for row in family.decisions:
+            trial = row.key
             near = not (trial.beyond or trial.far)
             own = Circumstance("", self._plan.data.of(trial.target.function))
-            if trial.where == own and near and row.word == "holds":
-                row.comparison = compare(list(self.logs[trial].values()), confidence)
+            if trial.where == own and near and row.is_held:
+                logs = list(self.logs[trial].values())
+                row.comparison = family.compare(logs, family.confidence)
                 by_winner.setdefault(trial.winner, []).append(row)
         found = []
         for held in by_winner.values():
             mean, half = pooled([row.comparison for row in held if row.comparison is not None])
             if -half <= mean <= 0:
-                found += [row.hypothesis.key for row in held]
+                found += [row.key for row in held]
         return found
 
     def _add(
@@ -144,8 +142,9 @@ class AcceptanceLaunches:
         plan = store.filled(suite, plan)
         series = Series(store, suite, plan, self._environment, self._placement)
         series.advance(count)
+        root = self._plan.data.root
         times = {
-            self._planned(sample.case): dict(zip(sample.runs, sample.ns, strict=True))
+            planned(sample.case, root): dict(zip(sample.runs, sample.ns, strict=True))
             for sample in runs.launch_samples(store.db, store.campaign, [suite.name], use=None)
         }
         wrong = self._wrong(suite.name, times)
@@ -157,17 +156,13 @@ class AcceptanceLaunches:
                 if side in wrong:
                     self.reasons.setdefault(trial, f"{wrong[side]} (at {trial.target.bytes} B)")
             mine, default = times.get(ours, {}), times.get(theirs, {})
-            self.logs.setdefault(trial, {}).update(
-                (run, estimators.pairs(np.maximum(mine[run], 1), np.maximum(default[run], 1)))
-                for run in mine
-                if run in default
-            )
+            self.logs.setdefault(trial, {}).update(logs_inside(mine, default))
 
     def _wrong(self, suite: str, timed: Collection[PlanCase]) -> dict[PlanCase, str]:
         """Cases with wrong results, and those that were refused and have no times."""
-        db, campaign = self._store.db, self._store.campaign
+        db, campaign, root = self._store.db, self._store.campaign, self._plan.data.root
         wrong = {
-            self._planned(case): ": ".join(filter(None, (check.outcome, check.detail)))
+            planned(case, root): ": ".join(filter(None, (check.outcome, check.detail)))
             for run in runs.listing(db, campaign, [suite])
             for case, check in runs.checks(db, campaign, suite, run.sequence)
             if check.outcome != "ok"
@@ -175,19 +170,8 @@ class AcceptanceLaunches:
         return wrong | {
             asked: refused.reason
             for case, refused in runs.refusals(db, campaign, [suite])
-            if (asked := self._planned(case)) not in timed
+            if (asked := planned(case, root)) not in timed
         }
-
-    def _planned(self, case: Case) -> PlanCase:
-        """What a trial asks for where this was measured."""
-        return PlanCase(
-            case.function,
-            case.bytes,
-            case.variant,
-            Configuration.of(case.knobs),
-            use=case.use,
-            data=Data(case.type, case.op, self._plan.data.root, case.counts),
-        )
 
     def _evidence(self, asked: frozenset[Trial], trial: Trial) -> Evidence:
         if trial not in asked:
@@ -199,10 +183,10 @@ class AcceptanceLaunches:
 
 def _not_needed(rows: Rows) -> set[Part]:
     """The sizes of reserves at which winners hold wherever they were tried."""
-    reserved = [row.hypothesis.key for row in rows if row.hypothesis.key.reserve]
-    first = [row for row in rows if not row.hypothesis.key.reserve]
-    vacant = {row.hypothesis.key.target for row in first if row.word != "holds"}
-    answered = {row.hypothesis.key.target for row in first} - vacant
+    reserved = [row.key for row in rows if row.key.reserve]
+    first = [row for row in rows if not row.key.reserve]
+    vacant = {row.key.target for row in first if not row.is_held}
+    answered = {row.key.target for row in first} - vacant
     waiting = {trial.winner for trial in reserved if trial.target in vacant}
     return {
         (*trial.size, "")
@@ -218,12 +202,12 @@ def _hopeless(
     circumstance all launches so far say so."""
     found: dict[Part, str] = {}
     for trial in trials:
-        least = min(logs.get(trial, {}).values(), default=-math.inf)
-        if least > (0.0 if trial.beyond else elsewhere.MUCH):
+        own = logs.get(trial, {}).values()
+        if much_slower(own, 0.0 if trial.beyond else MUCH):
             found.setdefault(
                 trial.part,
                 f"slower at {trial.target.bytes} B ({trial.where.label(settings)}): "
-                f"{math.exp(least):.2f} at least in {counted(len(logs[trial]), 'launch')}",
+                f"{math.exp(min(own)):.2f} at least in {counted(len(own), 'launch')}",
             )
     return found
 
@@ -232,30 +216,10 @@ def judge_together(
     rows: Rows, logs: Mapping[Trial, Mapping[int, float]], confidence: float
 ) -> None:
     """What stays undecided size by size: the sizes of a winner in one circumstance, launch by
-    launch. They hold if their mean does, but for one whose own ratio is above the limit, or may be
-    above twice the tolerance."""
-    groups: dict[tuple[int, Circumstance], list[HypothesisState[Trial]]] = {}
+    launch."""
+    groups: dict[tuple[int, Circumstance], list[CellDecision[Trial]]] = {}
     for row in rows:
-        trial = row.hypothesis.key
-        if row.word == "undecided" and row.comparison is not None and not trial.beyond:
-            groups.setdefault((trial.winner, trial.where), []).append(row)
+        if row.word == "undecided" and row.comparison is not None and not row.key.beyond:
+            groups.setdefault((row.key.winner, row.key.where), []).append(row)
     for group in groups.values():
-        times = [logs[row.hypothesis.key] for row in group]
-        launches = sorted(set[int]().union(*times))
-        means = [
-            sum(known) / len(known)
-            for launch in launches
-            if (known := [time[launch] for time in times if launch in time])
-        ]
-        joint = paired_ratio(means, confidence)
-        for row in group:
-            limit = row.hypothesis.limit
-            if joint.high is None or joint.high > limit or row.comparison is None:
-                continue
-            if may_hold_together(row.comparison, limit):
-                row.word = "holds"
-
-
-def may_hold_together(own: Comparison, limit: float) -> bool:
-    """Whether the other sizes of its winner may speak for a size that is undecided."""
-    return own.high is not None and own.ratio <= limit and own.high <= 2 * limit - 1
+        hold_together(group, [logs[row.key] for row in group], confidence)

@@ -22,8 +22,8 @@ from plumbline.search.ranges import far_sizes, piece
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
-from plumbline.verify.sequential import HypothesisState
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.decision import CellDecision, by_interval
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import UNBOUNDED_BYTES, Tried, Winner
 
 _NEIGHBOURS = 3  # sizes on either side that a winner is tried for beyond its range
@@ -70,7 +70,7 @@ class Trial(msgspec.Struct, frozen=True):
         return [msgspec.structs.replace(side, reps=reps) for side in self.sides()]
 
 
-Rows = Sequence[HypothesisState[Trial]]
+Rows = Sequence[CellDecision[Trial]]
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -124,7 +124,7 @@ def kept(
     return [
         _kept(
             winner,
-            [row for row in rows if row.hypothesis.key.winner == number],
+            [row for row in rows if row.key.winner == number],
             measured[winner.function],
             beyond,
             settings,
@@ -161,19 +161,15 @@ def _beyond(winner: Winner, measured: Sequence[int], winners: Sequence[Winner]) 
 def _shared_out(rows: Rows, winners: int) -> list[set[int]]:
     """Of each winner the sizes beyond its range at which it is clearly faster everywhere; where
     several are, the fastest has it."""
-    cells: dict[tuple[int, Target], list[HypothesisState[Trial]]] = {}
+    cells: dict[tuple[int, Target], list[CellDecision[Trial]]] = {}
     for row in rows:
-        trial = row.hypothesis.key
+        trial = row.key
         if trial.beyond:
             cells.setdefault(trial.size, []).append(row)
     best: dict[Target, tuple[float, int]] = {}
     for (winner, target), cell in cells.items():
-        found = [row.comparison for row in cell]
-        if all(
-            comparison is not None and comparison.high is not None and comparison.high < 1
-            for comparison in found
-        ):
-            logs = [math.log(comparison.ratio) for comparison in found if comparison is not None]
+        if all(by_interval(row.comparison) == "faster" for row in cell):
+            logs = [math.log(row.told.ratio) for row in cell]
             mine = (sum(logs) / len(logs), winner)
             best[target] = min(mine, best.get(target, mine))
     taken: list[set[int]] = [set() for _ in range(winners)]
@@ -191,9 +187,9 @@ def _kept(
     binding: str,
 ) -> Kept:
     """It may take the sizes `beyond` its range where the piece beside them needs no condition."""
-    by_size: dict[int, list[HypothesisState[Trial]]] = {}
+    by_size: dict[int, list[CellDecision[Trial]]] = {}
     for row in rows:
-        by_size.setdefault(row.hypothesis.key.target.bytes, []).append(row)
+        by_size.setdefault(row.key.target.bytes, []).append(row)
     held = _held(winner, measured)
     obstacles = {size: _obstacles(by_size[size], settings) for size in held}
     whole = winner.bytes_to == UNBOUNDED_BYTES
@@ -226,14 +222,14 @@ def _kept(
             for size in by_size
             if low <= size <= high
             for row in by_size[size]
-            if not row.hypothesis.key.far
+            if not row.key.far
         ]
         part = msgspec.structs.replace(
             part,
             bytes_from=min(part.bytes_from, low),
             bytes_to=max(part.bytes_to, high),
             tried=_tried(
-                [row for row in near if row.hypothesis.key.condition not in narrow],
+                [row for row in near if row.key.condition not in narrow],
                 settings,
                 binding,
             ),
@@ -275,17 +271,17 @@ def _obstacles(rows: Rows, settings: Settings) -> dict[str, str]:
     found: dict[str, str] = {}
     for row in rows:
         if why := _obstacle(row, settings):
-            found.setdefault(row.hypothesis.key.condition, why)
+            found.setdefault(row.key.condition, why)
     return found
 
 
-def _obstacle(row: HypothesisState[Trial], settings: Settings) -> str:
-    trial, found = row.hypothesis.key, row.comparison
+def _obstacle(row: CellDecision[Trial], settings: Settings) -> str:
+    trial, found = row.key, row.comparison
     if found is None:
         return "" if row.reason.startswith("unsupported") else row.reason
-    if row.word == "holds":
+    if row.is_held:
         return ""
-    what = "slower" if row.word == "violated" else "perhaps slower"
+    what = "slower" if row.word == "slower" else "perhaps slower"
     where = f"at {trial.target.bytes} B ({trial.where.label(settings)})"
     return f"{what} {where}: {found.ratio:.2f} [{found.low or 0:.2f}, {found.high or math.inf:.2f}]"
 
@@ -324,7 +320,7 @@ def _tried(rows: Rows, settings: Settings, binding: str) -> list[Tried]:
     found: dict[Circumstance, list[Comparison]] = {}
     for row in rows:
         if row.comparison is not None:
-            found.setdefault(row.hypothesis.key.where, []).append(row.comparison)
+            found.setdefault(row.key.where, []).append(row.comparison)
     tried = []
     for where, comparisons in found.items():
         mean, half = pooled(comparisons)

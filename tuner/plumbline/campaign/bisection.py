@@ -7,17 +7,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
-from plumbline.campaign.pairs import Pairs, slower_cells, target_of, told, untouched
+from plumbline.campaign.pairs import ConfirmContext, target_of, told, untouched
 from plumbline.campaign.reach import BuiltOn, reaching
 from plumbline.core.plan import PlanCase
-from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.cells import Target
-from plumbline.settings import Settings
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.decision import slower
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Suite, Winner
-
-# Puts winners in force for the launches of a suite; returns what that adds to the environment.
-InForce = Callable[[Sequence[Winner], str], Mapping[str, str]]
 
 ERRATIC = "erratic call"  # a kind of event
 
@@ -33,21 +29,10 @@ class Bisection:
     """Launches of `suite` with some of the winners in force, in turn with those of the library as
     it is; `left` are the calls of the table."""
 
-    def __init__(
-        self,
-        store: LaunchStore,
-        suite: Suite,
-        settings: Settings,
-        in_force: InForce,
-        left: Sequence[PlanCase],
-        reference_cases: Sequence[PlanCase],
-    ) -> None:
-        self._store = store
+    def __init__(self, context: ConfirmContext, suite: Suite, left: Sequence[PlanCase]) -> None:
+        self._context = context
         self._suite = suite
-        self._settings = settings
-        self._in_force = in_force
         self._left = left
-        self._reference_cases = reference_cases
         self._steps = 0
 
     def keep(
@@ -73,8 +58,8 @@ class Bisection:
             text = f"{cell.function} at {cell.bytes} B became slower: {told(slower[cell])}"
         found = self._blame(winners, cell)
         if not found.winners:
-            self._in_force(winners, self._suite.name)
-            self._store.tell(
+            self._context.in_force(winners, self._suite.name)
+            self._context.store.tell(
                 ERRATIC,
                 f"{text}; it was not with half of the rules in force, nor with all of them once "
                 "more: no winner was dropped",
@@ -106,19 +91,16 @@ class Bisection:
     def _shows(self, winners: Sequence[Winner], cell: Target) -> bool:
         self._steps += 1
         part = self._suite.part(f"part-{self._steps}")
-        settings, store = self._settings, self._store
-        store.progress.step(
+        sampling = self._context.settings.sampling
+        self._context.store.progress.step(
             f"{cell.function} at {cell.bytes} B: looking for the rule, {len(winners)} in force"
         )
-        environment = self._in_force(winners, part.name)
-        pairs = Pairs(store, settings, environment, winners, self._reference_cases)
+        pairs = self._context.pairs(self._context.in_force(winners, part.name), winners)
         own = [case for case in self._left if target_of(case) == cell]
         cases = list(dict.fromkeys([*own, *untouched(self._left, winners)]))
-        sampling = settings.sampling
         seed = sampling.seed + sampling.launches_max + 1000 * self._steps
         pairs.add(part, sampling.of_few_cells, cases, seed=seed)
-        found = slower_cells(pairs.ratios, settings).get(cell)
-        return cell in pairs.lost or (found is not None and (found.low is None or found.low > 1))
+        return cell in pairs.lost or cell in slower(pairs.ratios, pairs.claim)
 
 
 def guilty(winners: Sequence[Winner], shows: Callable[[Sequence[Winner]], bool]) -> Winner | None:

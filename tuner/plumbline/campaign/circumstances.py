@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from plumbline.core.configuration import Configuration
 from plumbline.core.plan import (
     COUNT_SHAPES,
     EQUAL_COUNTS,
@@ -20,7 +21,7 @@ from plumbline.core.plan import (
 )
 from plumbline.settings import Settings
 from plumbline.settings.way_of_use import SYNCHRONISED
-from plumbline_db.records import Winner
+from plumbline_db.records import Case, Winner
 from plumbline_exporters.bundle import conditions, is_profile
 
 # Fewer elements than ranks are another algorithm in many libraries: types of several lengths are
@@ -57,6 +58,13 @@ class Circumstance(msgspec.Struct, frozen=True):
         data = f"{self.data.type}/{self.data.op}" if self.data.op else self.data.type
         counts = "" if self.data.counts == EQUAL_COUNTS else f", counts={self.data.counts}"
         return f"{self.use or settings.way.use or settings.start_scheme}, {data}{counts}"
+
+
+def planned(case: Case, root: int) -> PlanCase:
+    """Return what a plan asked for where this was measured."""
+    knobs = Configuration.of(case.knobs)
+    data = Data(case.type, case.op, root, case.counts)
+    return PlanCase(case.function, case.bytes, case.variant, knobs, use=case.use, data=data)
 
 
 def everywhere(settings: Settings, case: PlanCase, *, crowded: bool) -> list[Circumstance]:

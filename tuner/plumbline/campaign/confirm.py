@@ -7,32 +7,28 @@ and for cells that may be slower: a small gain is not left to the luck of a few 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from itertools import zip_longest
 
 import msgspec
 
 from plumbline.campaign import reach
 from plumbline.campaign.acceptance_sizes import least_gain
-from plumbline.campaign.bisection import Bisection, InForce
-from plumbline.campaign.pairs import Pairs, target_of, told, untouched
+from plumbline.campaign.bisection import Bisection
+from plumbline.campaign.pairs import ConfirmContext, Pairs, target_of, told, untouched
 from plumbline.campaign.reach import BuiltOn, reaches, reaching
-from plumbline.core.guidelines import LIBRARY, Guidelines
+from plumbline.core.guidelines import LIBRARY
 from plumbline.core.plan import PlanCase
-from plumbline.measure import experiment, tables
-from plumbline.measure.launches import LaunchStore
+from plumbline.measure import tables
+from plumbline.measure.experiment import Arm, NextLook
 from plumbline.search import ranges
 from plumbline.search.fixed_point import is_part
 from plumbline.search.outcome import deciding, holds
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.system.words import counted
-from plumbline.verify.sequential import (
-    Hypothesis,
-    HypothesisFamily,
-    HypothesisState,
-    may_be_found,
-)
-from plumbline.verify.statistics import Comparison, paired_ratio, slower
+from plumbline.verify.decision import by_interval, joint, slower
+from plumbline.verify.significance.comparison import Comparison
+from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
 
 _FAR_REPS = 2  # calls in a block at a size far above the measured ones
@@ -50,108 +46,49 @@ class Confirmation(msgspec.Struct, frozen=True):
     not_slower: list[Target]
 
 
-def confirm(
-    store: LaunchStore,
-    suite: Suite,
-    table: tables.ViolationTable,
-    guidelines: Guidelines,
-    settings: Settings,
-    environment: Mapping[str, str],
-    winners: Sequence[Winner],
-    reference_cases: Sequence[PlanCase] = (),
-    *,
-    in_force: InForce,
-    has_time: Callable[[], bool] = lambda: True,
-    earlier: Confirmation | None = None,
-    faster: Sequence[Winner] = (),
-) -> Confirmation:
-    """`environment` puts the exported files in force, which change none of the `reference_cases`;
-    `in_force` does so for some of the winners. `table`, of the same suite, is looked at as far as
-    there are pairs. Launches are added as long as it `has_time`, but not to see the gain of winners
+class ConfirmTurn(msgspec.Struct, frozen=True):
+    """A turn. `environment` puts the exported files of the `winners` in force. `table`, of the same
+    suite, is looked at as far as there are pairs. No launches are added to see the gain of winners
     that were confirmed beside others `earlier`, and of those that were seen to be `faster` in
     launches that have both; nor for cells that no winner reaches, or none that was not there
     then."""
-    confirmed = earlier.winners if earlier else []
-    built_on = reach.built_on(guidelines)
-    of_table = [case for case in table.planned if case.variant == "default" and not case.ranks]
-    others = [case for case in table.planned if case not in set(of_table)]
-    far_cases = _far_cases([one for one in winners if one not in faster], of_table, settings)
-    left = [*of_table, *far_cases]
-    new_pairs = partial(Pairs, store, settings, environment, winners, reference_cases)
-    pairs = new_pairs()
-    fresh = pairs.add(suite, settings.sampling.launches, left, others, seed=settings.sampling.seed)
-    # No launches are added for what nothing reaches: it is seen, beyond doubt, in the first ones.
-    settled = {target_of(case) for case in left if not reaching(winners, target_of(case), built_on)}
-    if earlier:
-        settled |= _settled(earlier, winners, built_on)
-    far = {target_of(case) for case in far_cases}
-    looks = _Looks(pairs, winners, [*confirmed, *faster], settled, far, settings)
-    looks.look(fresh)
-    verdicts = table.look()
-    _, *later = experiment.looks(tables.design_of(settings))
-    for look in later:
-        wanted = looks.open_cells()
-        if not wanted or not has_time():
-            break
-        store.progress.step(
-            f"not clear yet: {counted(len(wanted), 'cell')}; "
-            f"{counted(look.launches, 'pair')} of launches more"
-        )
-        cases = [case for case in left if target_of(case) in wanted]
-        cases = list(dict.fromkeys([*cases, *untouched(left, winners)]))
-        seed = settings.sampling.seed + look.before
-        # What the table has not decided yet rides along.
-        undecided = [*table.open_cases(), *table.along()]
-        own = look.suite(suite)
-        fresh = pairs.add(own, look.launches, cases, undecided, seed=seed)
-        looks.look(fresh)
-        verdicts = table.look()
-    harm = looks.slower()
-    if harm:
-        again = suite.part("again")
-        harm = _seen_again(looks, again, new_pairs(), left, harm)
-    strange = {
-        cell: comparison
-        for cell, comparison in harm.items()
-        if not reaching(winners, cell, built_on)
-    }
-    if strange:
-        # Rules that are not about it pay for it, so that it must be beyond doubt.
-        again = suite.part("once-more")
-        sure = _seen_again(looks, again, new_pairs(), left, strange)
-        harm = {cell: comparison for cell, comparison in harm.items() if cell not in strange} | sure
-    lost = set(pairs.lost)
-    astray = {cell for cell in lost if not reaching(winners, cell, built_on)}
-    if astray:
-        # A launch may fail by chance, and rules that are not about it pay for this too.
-        store.progress.step(f"no result: {counted(len(astray), 'cell')}; measuring again")
-        anew = new_pairs()
-        seed = settings.sampling.seed + settings.sampling.launches_max
-        anew.add(suite.part("lost"), settings.sampling.launches, left, seed=seed)
-        lost -= astray - set(anew.lost)
-    kept, dropped = judge_winners(
-        winners,
-        looks.speeds,
-        list(pairs.ratios),
-        harm,
-        verdicts,
-        built_on,
-        lost,
-        confirmed=confirmed,
-        faster=faster,
-        least_gain=least_gain(settings),
-    )
+
+    suite: Suite
+    table: tables.ViolationTable
+    winners: Sequence[Winner]
+    environment: Mapping[str, str]
+    earlier: Confirmation | None = None
+    faster: Sequence[Winner] = ()
+
+
+def confirm(context: ConfirmContext, turn: ConfirmTurn) -> Confirmation:
+    """Measure the winners of a turn, and say which are kept."""
+    pairs = _ConfirmPairs(context, turn)
+    pairs.measure()
+    harm = pairs.harm()
+    lost = pairs.lost()
+    kept, dropped = ColdEvidence(
+        winners=turn.winners,
+        speeds=pairs.speeds,
+        slower=harm,
+        verdicts=pairs.verdicts,
+        built_on=pairs.built_on,
+        lost=lost,
+        confirmed=turn.earlier.winners if turn.earlier else [],
+        faster=turn.faster,
+        least_gain=least_gain(context.settings),
+    ).judged()
     if not dropped:
-        bisection = Bisection(*(store, suite, settings, in_force, left, reference_cases))
-        kept, dropped = bisection.keep(kept, harm, lost, built_on)
+        bisection = Bisection(context, turn.suite, pairs.left)
+        kept, dropped = bisection.keep(kept, harm, lost, pairs.built_on)
     doubtful = {
-        cell: why for cell, why in looks.doubtful().items() if cell not in harm and cell not in lost
+        cell: why for cell, why in pairs.doubtful().items() if cell not in harm and cell not in lost
     }
     perhaps = _of_doubtful(kept, doubtful)
     kept = [winner for winner in kept if winner not in [gone for gone, _ in perhaps]]
     measured = pairs.ratios.keys() - harm.keys() - lost - doubtful.keys()
-    known = _settled(earlier, winners, built_on) - pairs.ratios.keys() if earlier else set()
-    return Confirmation(kept, dropped + perhaps, verdicts, list(winners), sorted(measured | known))
+    not_slower = sorted(measured | (pairs.settled_before - pairs.ratios.keys()))
+    return Confirmation(kept, dropped + perhaps, pairs.verdicts, list(turn.winners), not_slower)
 
 
 def _far_cases(
@@ -196,67 +133,100 @@ def _settled(earlier: Confirmation, winners: Sequence[Winner], built_on: BuiltOn
     }
 
 
-class _Looks:
-    """What the pairs say, look by look: `speeds`, the ratio of each winner over its cells, with an
-    interval that pays for all looks (None: no pair has its cells); and which cells are slower. The
-    cells at `far` sizes count for no gain."""
+class _ConfirmPairs:
+    """The pairs of a turn, and what they say. `speeds`: the ratio of each winner over its cells,
+    with an interval that pays for all looks (None: no pair has its cells); `settled_before`: cells
+    that were not slower in an earlier turn, and are what they were then."""
 
-    def __init__(
-        self,
-        pairs: Pairs,
-        winners: Sequence[Winner],
-        known: Sequence[Winner],
-        settled: Collection[Target],
-        far: set[Target],
-        settings: Settings,
-    ) -> None:
-        self.speeds: list[Comparison | None] = [None for _ in winners]
-        self._pairs = pairs
-        self._settings = settings
-        self._winners = winners
-        self._known = known
-        self._settled = settled
-        self._far = far
-        self._design = tables.design_of(settings)
-        self._alpha = settings.claims.alpha
-        self._look = 0
-        limit = 1 + settings.claims.tolerance
-        self._harm = HypothesisFamily(
-            ([Hypothesis(cell, limit)] for cell, logs in pairs.ratios.items() if logs),
-            self._design,
-            alpha=settings.claims.alpha,
-            judge=tables.judge_of(settings),
+    def __init__(self, context: ConfirmContext, turn: ConfirmTurn) -> None:
+        self.built_on = reach.built_on(context.guidelines)
+        self.speeds: list[Comparison | None] = []
+        self.verdicts: list[Verdict] = []
+        self._context, self._turn = context, turn
+        self._winners = turn.winners
+        confirmed = turn.earlier.winners if turn.earlier else []
+        self._known = [*confirmed, *turn.faster]
+        planned = turn.table.planned
+        of_table = [case for case in planned if case.variant == "default" and not case.ranks]
+        self._others = [case for case in planned if case not in set(of_table)]
+        unseen = [winner for winner in turn.winners if winner not in turn.faster]
+        far_cases = _far_cases(unseen, of_table, context.settings)
+        # The cells at sizes far above those of the table count for no gain.
+        self._far = {target_of(case) for case in far_cases}
+        self.left = [*of_table, *far_cases]
+        self.settled_before = (
+            _settled(turn.earlier, turn.winners, self.built_on) if turn.earlier else set()
         )
+        # No launches are added for what nothing reaches: it is seen, beyond doubt, in the first
+        # ones.
+        self._settled = self.settled_before | {
+            cell
+            for cell in map(target_of, self.left)
+            if not reaching(turn.winners, cell, self.built_on)
+        }
+        self._pairs = self._new_pairs()
+        self.ratios: Mapping[Target, Sequence[float]] = self._pairs.ratios
 
-    def look(self, fresh: Collection[Target]) -> None:
-        """`fresh`: the cells that the last pairs measured."""
-        ratios = self._pairs.ratios
-        self._harm.look(lambda cell: ratios[cell] if cell in fresh else None)
-        near = {cell: logs for cell, logs in ratios.items() if cell not in self._far}
-        confidence = self._design.confidence(self._look, self._alpha)
-        for number, winner in enumerate(self._winners):
-            if self._look == 0 or _unclear(self.speeds[number]):
-                self.speeds[number] = speed(
-                    winner, self._winners, near, self._pairs.beside, confidence, self._harm.compare
-                )
-        self._look += 1
+    def _new_pairs(self) -> Pairs:
+        return self._context.pairs(self._turn.environment, self._winners)
 
-    def open_cells(self) -> set[Target]:
+    def measure(self) -> None:
+        cells = [target_of(case) for case in self.left]
+        self._pairs.until_decided(cells, self._arms, self._wanted)
+
+    def _arms(self, look: NextLook, cells: Sequence[Target]) -> tuple[Arm, Arm]:
+        more: Sequence[PlanCase] = self._others
+        if look.number:
+            self._context.store.progress.step(
+                f"not clear yet: {counted(len(self._open_cells()), 'cell')}; "
+                f"{counted(look.launches, 'pair')} of launches more"
+            )
+            # What the table has not decided yet rides along.
+            more = [*self._turn.table.open_cases(), *self._turn.table.along()]
+        seed = self._context.settings.sampling.seed + look.before
+        case_of = {target_of(case): case for case in self.left}
+        own = [case_of[cell] for cell in cells]
+        return self._pairs.arms(look.suite(self._turn.suite), own, more, seed=seed)
+
+    def _cases_of(self, cells: Collection[Target]) -> list[PlanCase]:
+        """Return the cases of `cells`, and those that tell launches apart."""
+        own = [case for case in self.left if target_of(case) in cells]
+        return list(dict.fromkeys([*own, *untouched(self.left, self._winners)]))
+
+    def _wanted(self) -> list[Target]:
+        """Look at what there is, the table too; return the cells of the next look."""
+        family = self._pairs.family
+        near = {cell: logs for cell, logs in self.ratios.items() if cell not in self._far}
+        beside, first = self._pairs.beside, not self.speeds
+
+        def compare(logs: Sequence[float]) -> Comparison:
+            return family.compare(logs, family.confidence)
+
+        self.speeds = [
+            speed(winner, self._winners, near, beside, compare)
+            if first or _unclear(found)
+            else found
+            for winner, found in zip_longest(self._winners, self.speeds)
+        ]
+        self.verdicts = self._turn.table.look()
+        open_cells = self._open_cells()
+        if not open_cells or not self._context.has_time():
+            return []
+        return [target_of(case) for case in self._cases_of(open_cells)]
+
+    def _open_cells(self) -> set[Target]:
         """The cells of winners whose gain is unclear, and those that seem slower than before."""
         unclear = [
             winner
-            for winner, speed in zip(self._winners, self.speeds, strict=True)
-            if _unclear(speed) and not any(is_part(winner, earlier) for earlier in self._known)
+            for winner, found in zip(self._winners, self.speeds, strict=True)
+            if _unclear(found) and not any(is_part(winner, earlier) for earlier in self._known)
         ]
-        suspects = {
-            state.hypothesis.key
-            for state in self._harm.open()
-            if state.hypothesis.key not in self._settled
-            and (self._must_hold(state.hypothesis.key) or self._may_be_slower(state))
-        }
-        return suspects | {
+        family = self._pairs.family
+        seem = {cell.key for cell in family.suspects()}
+        seem |= {cell.key for cell in family.open() if self._must_hold(cell.key)}
+        return (seem - self._settled) | {
             cell
-            for cell in self._pairs.ratios.keys() - self._far
+            for cell in self.ratios.keys() - self._far
             if any(deciding(self._winners, cell) is winner for winner in unclear)
         }
 
@@ -267,47 +237,64 @@ class _Looks:
         whole = winner is not None and winner.function == EVERY_FUNCTION
         return cell in self._far and not whole
 
-    def _may_be_slower(self, state: HypothesisState[Target]) -> bool:
-        """It seems slower than before, and the pairs that are left may show it."""
-        found, limit = state.comparison, state.hypothesis.limit
-        return (
-            found is not None
-            and found.ratio > limit
-            and may_be_found(found, limit, self._design, state.look, self._alpha)
-        )
-
     def doubtful(self) -> dict[Target, str]:
         """Return the far cells that are not known to be as fast as before, with the reason."""
         return {
-            state.hypothesis.key: state.reason or "not seen again"
-            for (state,) in self._harm.cells
-            if self._must_hold(state.hypothesis.key)
-            and state.hypothesis.key not in self._settled
-            and state.word != "holds"
+            cell.key: cell.reason or "not seen again"
+            for cell in self._pairs.family.decisions
+            if self._must_hold(cell.key) and cell.key not in self._settled and not cell.is_held
         }
 
-    def slower_again(self, ratios: Mapping[Target, Sequence[float]]) -> dict[Target, Comparison]:
-        """Return which cells are slower by fresh `ratios`; what the looks tell of variances
-        counts."""
-        claims = self._settings.claims
-        limit = 1 + claims.tolerance
-        return slower(ratios, limit, claims.alpha, judge=lambda _: self._harm.compare)
-
-    def slower(self) -> dict[Target, Comparison]:
-        """Cells that are slower than before: significant after correction for the number of cells
-        and looks, and by more than the tolerance."""
-        return {
-            state.hypothesis.key: state.comparison
-            for (state,) in self._harm.cells
-            if state.word == "violated" and state.comparison is not None
+    def harm(self) -> dict[Target, Comparison]:
+        """Return the cells that are slower than before by more than the tolerance, again in fresh
+        pairs. Cells that no winner reaches are measured once more: rules that are not about them
+        pay for them, so that the harm must be beyond doubt."""
+        harm = {
+            cell.key: cell.comparison
+            for cell in self._pairs.family.decisions
+            if cell.word == "slower" and cell.comparison is not None
         }
+        if harm:
+            harm = self._seen_again("again", harm)
+        strange = [cell for cell in harm if not reaching(self._winners, cell, self.built_on)]
+        if strange:
+            sure = self._seen_again("once-more", strange)
+            harm = {cell: found for cell, found in harm.items() if cell not in strange} | sure
+        return harm
+
+    def _seen_again(self, part: str, cells: Collection[Target]) -> dict[Target, Comparison]:
+        """What is slower again in fresh pairs of launches. Cells of one launch share its luck, so
+        one pass finds whole groups by chance; chance does not find the same group twice."""
+        what = f"perhaps slower: {counted(len(cells), 'cell')}"
+        again = self._anew(part, what, self._cases_of(cells))
+        measured = {cell: again.ratios[cell] for cell in cells if cell in again.ratios}
+        # What the looks tell of variances counts.
+        compare = self._pairs.family.compare
+        return slower(measured, msgspec.structs.replace(again.claim, judge=lambda _: compare))
+
+    def _anew(self, part: str, what: str, cases: Sequence[PlanCase]) -> Pairs:
+        """Return fresh pairs of launches."""
+        store, sampling = self._context.store, self._context.settings.sampling
+        store.progress.step(f"{what}; measuring again")
+        pairs = self._new_pairs()
+        seed = sampling.seed + sampling.launches_max
+        pairs.add(self._turn.suite.part(part), sampling.launches, cases, seed=seed)
+        return pairs
+
+    def lost(self) -> set[Target]:
+        """Return the cells that have no result with the files in force, and did without. A launch
+        may fail by chance: what no winner reaches must be lost again."""
+        lost = set(self._pairs.lost)
+        astray = {cell for cell in lost if not reaching(self._winners, cell, self.built_on)}
+        if astray:
+            anew = self._anew("lost", f"no result: {counted(len(astray), 'cell')}", self.left)
+            lost -= astray - set(anew.lost)
+        return lost
 
 
 def _unclear(found: Comparison | None) -> bool:
-    """Whether it may be faster and may be slower."""
-    if found is None:
-        return False
-    return found.low is None or found.high is None or found.low < 1 <= found.high
+    """Return whether it was measured, and may be faster and may be slower."""
+    return found is not None and by_interval(found) == "undecided"
 
 
 def speed(
@@ -315,8 +302,7 @@ def speed(
     winners: Sequence[Winner],
     ratios: Mapping[Target, Sequence[float]],
     beside: Mapping[Target, Sequence[float]],
-    confidence: float = 0.95,
-    compare: Callable[[Sequence[float], float], Comparison] = paired_ratio,
+    compare: Callable[[Sequence[float]], Comparison] = paired_ratio,
 ) -> Comparison | None:
     """The ratio tuned over default over all cells that a winner decides: per pair of launches, the
     mean of the cells' log ratios. A variant of ours that has the library's own call beside it in
@@ -329,101 +315,77 @@ def speed(
         return None
     by_launch = winner.variant != "default" and all(cell in beside for cell in inside)
     logs = beside if by_launch else ratios
-    pairs = min(len(logs[cell]) for cell in inside)
-    if pairs == 0:
-        return None
-    means = [sum(logs[cell][pair] for cell in inside) / len(inside) for pair in range(pairs)]
-    return compare(means, confidence)
+    means = joint([logs[cell] for cell in inside])
+    return compare(means) if means else None
 
 
-def _seen_again(
-    looks: _Looks,
-    suite: Suite,
-    again: Pairs,
-    left: Sequence[PlanCase],
-    harm: Mapping[Target, Comparison],
-) -> dict[Target, Comparison]:
-    """What is slower again in fresh pairs of launches. Cells of one launch share its luck, so one
-    pass finds whole groups by chance; chance does not find the same group twice."""
-    suspects = [case for case in left if target_of(case) in harm]
-    cases = list(dict.fromkeys([*suspects, *untouched(left, again.winners)]))
-    again.store.progress.step(f"perhaps slower: {counted(len(suspects), 'cell')}; measuring again")
-    sampling = again.settings.sampling
-    again.add(suite, sampling.launches, cases, seed=sampling.seed + sampling.launches_max)
-    measured = {cell: again.ratios[cell] for cell in harm if cell in again.ratios}
-    return {
-        cell: comparison
-        for cell, comparison in looks.slower_again(measured).items()
-        if comparison.low is None or comparison.low > 1
-    }
-
-
-def judge_winners(
-    winners: Sequence[Winner],
-    speeds: Sequence[Comparison | None],
-    cells: Sequence[Target],
-    slower: Mapping[Target, Comparison],
-    verdicts: Sequence[Verdict],
-    built_on: BuiltOn,
-    lost: Collection[Target] = (),
-    *,
-    confirmed: Sequence[Winner] = (),
-    faster: Sequence[Winner] = (),
-    least_gain: float = 1.0,
-) -> tuple[list[Winner], list[tuple[Winner, str]]]:
-    """Keep a winner if its cells are not slower than the default's in cold launches, it is
-    significantly faster over them, and it removes a violation or gains `least_gain`.
-
-    `speeds`: of each winner, tuned over default; `cells`: what was measured; `slower`: the cells
-    that are slower than before; `built_on`: which functions a library may build a function on;
-    `lost`: cells that give no (or a wrong) result with the files in force, and did without;
+class ColdEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides on the `winners`. `speeds`: of each of them, tuned over default; `slower`: the
+    cells that are slower than before; `lost`: cells that give no (or a wrong) result with the files
+    in force, and did without; `built_on`: which functions a library may build a function on;
     `confirmed`: winners of an earlier turn, whose gains stay; `faster`: winners that acceptance has
     seen to be significantly faster. Few cold launches need not show either again."""
-    held, violated = named(verdicts, "holds"), named(verdicts, "violated")
-    kept: list[Winner] = []
-    dropped: list[tuple[Winner, str]] = []
-    for winner, speed in zip(winners, speeds, strict=True):
-        gone_wrong = [cell for cell in lost if reaches(winner, cell, built_on)]
-        if gone_wrong:
-            where = ", ".join(f"{cell.function} at {cell.bytes} B" for cell in sorted(gone_wrong))
-            dropped.append((winner, f"no right result with it in force: {where}"))
-            continue
-        hurt = [cell for cell in cells if cell in slower and deciding(winners, cell) is winner]
-        if hurt:
-            worst = max(hurt, key=lambda one: slower[one].ratio)
-            dropped.append(
-                (winner, f"slower at {worst.bytes} B: {told(slower[worst])} times the default")
-            )
-            continue
-        if winner.function == EVERY_FUNCTION:
-            kept.append(winner)
-            continue
-        before = any(is_part(winner, earlier) for earlier in confirmed)
-        if speed is None:
-            if before:
-                kept.append(winner)
+
+    winners: Sequence[Winner]
+    speeds: Sequence[Comparison | None]
+    slower: Mapping[Target, Comparison]
+    verdicts: Sequence[Verdict]
+    built_on: BuiltOn
+    lost: Collection[Target] = ()
+    confirmed: Sequence[Winner] = ()
+    faster: Sequence[Winner] = ()
+    least_gain: float = 1.0
+
+    def judged(self) -> tuple[list[Winner], list[tuple[Winner, str]]]:
+        """Return the winners that are kept, and those that are not with the reason. A function that
+        no winner is for, and that became slower, costs the winners that reach it their places."""
+        kept: list[Winner] = []
+        dropped: list[tuple[Winner, str]] = []
+        for winner, found in zip(self.winners, self.speeds, strict=True):
+            outcome = self._harm(winner) or self._shown(winner, found)
+            if isinstance(outcome, str):
+                dropped.append((winner, outcome))
             else:
-                dropped.append((winner, "no pair of launches has its cells"))
-            continue
-        accepted = any(is_part(winner, earlier) for earlier in faster)
-        gain = _gain(winner, speed, accepted=accepted, confirmed=before)
+                kept.append(outcome)
+        for cell in sorted(self.slower):
+            blamed = reaching(kept, cell, self.built_on)
+            if blamed and not any(holds(winner, cell) for winner in self.winners):
+                why = f"{cell.function} at {cell.bytes} B became slower: {told(self.slower[cell])}"
+                kept = [winner for winner in kept if winner not in blamed]
+                dropped += [(winner, why) for winner in blamed]
+        return kept, dropped
+
+    def _harm(self, winner: Winner) -> str:
+        """Return which harm a winner does, if it does any."""
+        wrong = sorted(cell for cell in self.lost if reaches(winner, cell, self.built_on))
+        if wrong:
+            where = ", ".join(f"{cell.function} at {cell.bytes} B" for cell in wrong)
+            return f"no right result with it in force: {where}"
+        hurt = [cell for cell in self.slower if deciding(self.winners, cell) is winner]
+        if not hurt:
+            return ""
+        worst = max(hurt, key=lambda cell: self.slower[cell].ratio)
+        return f"slower at {worst.bytes} B: {told(self.slower[worst])} times the default"
+
+    def _shown(self, winner: Winner, found: Comparison | None) -> Winner | str:
+        """Return the winner with the gain that is shown, if it is significant and removes a
+        violation or is large enough; else why it is not kept."""
+        if winner.function == EVERY_FUNCTION:
+            return winner
+        before = any(is_part(winner, earlier) for earlier in self.confirmed)
+        if found is None:
+            return winner if before else "no pair of launches has its cells"
+        accepted = any(is_part(winner, earlier) for earlier in self.faster)
+        gain = _gain(winner, found, accepted=accepted, confirmed=before)
         if gain is None:
-            dropped.append((winner, f"no gain is left cold: {told(speed)} times the default"))
-            continue
+            return f"no gain is left cold: {told(found)} times the default"
+        held, violated = named(self.verdicts, "holds"), named(self.verdicts, "violated")
         cured = any((winner.function, name) in held for name in winner.removes)
-        if not (cured or before) and gain.speedup < least_gain:
-            why = f"it removes no violation, and gains too little: {gain.speedup:.2f} times as fast"
-            dropped.append((winner, why))
-            continue
+        if not (cured or before) and gain.speedup < self.least_gain:
+            times = f"{gain.speedup:.2f} times as fast"
+            return f"it removes no violation, and gains too little: {times}"
         removes = [name for name in winner.removes if (winner.function, name) not in violated]
-        kept.append(msgspec.structs.replace(gain, removes=removes))
-    for cell in sorted(slower):
-        blamed = reaching(kept, cell, built_on)
-        if blamed and not any(holds(winner, cell) for winner in winners):
-            why = f"{cell.function} at {cell.bytes} B became slower: {told(slower[cell])}"
-            kept = [winner for winner in kept if winner not in blamed]
-            dropped += [(winner, why) for winner in blamed]
-    return kept, dropped
+        return msgspec.structs.replace(gain, removes=removes)
 
 
 def _gain(winner: Winner, speed: Comparison, *, accepted: bool, confirmed: bool) -> Winner | None:
@@ -432,12 +394,13 @@ def _gain(winner: Winner, speed: Comparison, *, accepted: bool, confirmed: bool)
     against it. A knob was switched otherwise when it was accepted, so that it must not even seem
     slower. None: no gain is shown."""
     shown: tuple[float, float, float] | None = None
-    surely_slower = speed.low is not None and speed.low > 1
-    agrees = speed.ratio <= 1 or (winner.variant != LIBRARY and not surely_slower)
+    word = by_interval(speed)
+    agrees = speed.ratio <= 1 or (winner.variant != LIBRARY and word != "slower")
     if confirmed and agrees:
         shown = winner.speedup, winner.speedup_low, winner.speedup_high
-    elif speed.high is not None and speed.high < 1:
-        shown = 1 / speed.ratio, 1 / speed.high, 1 / (speed.low or speed.ratio)
+    elif word == "faster":
+        low, high = speed.low or speed.ratio, speed.high or speed.ratio
+        shown = 1 / speed.ratio, 1 / high, 1 / low
     elif accepted and agrees and winner.tried:
         own = winner.tried[0]
         shown = own.speedup, own.speedup_low, own.speedup**2 / own.speedup_low

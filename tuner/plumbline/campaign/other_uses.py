@@ -16,6 +16,7 @@ from plumbline.campaign import circumstances, reach
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
+from plumbline.measure.comparison import claim_of
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.settings import Settings
 from plumbline.system.words import counted
@@ -138,9 +139,9 @@ class OtherUses:
             nprocs=settings.ranks.nprocs,
             ppn=settings.ranks.ppn,
             settings=VerifySettings(
-                alpha=settings.claims.alpha,
-                tolerance=settings.claims.tolerance,
-                design=Design((launches,), (1.0,)),
+                claim=msgspec.structs.replace(
+                    claim_of(settings), design=Design((launches,), (1.0,))
+                ),
                 in_force=partial(reach.is_in_force, self._winners),
             ),
         )

@@ -4,37 +4,38 @@ on in turn; and what they say about each cell, tuned over default."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
-from plumbline.measure.experiment import (
+from plumbline.measure.comparison import (
     REFERENCE_CELLS,
-    Arm,
+    ArmComparison,
+    claim_of,
     enough_of,
-    log_ratios,
-    take_turns,
-    without_shared_factor,
+    ratios_in_turn,
 )
+from plumbline.measure.experiment import Arm
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.outcome import holds
+from plumbline.search.second_choice import InForce
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.cells import Target, index
 from plumbline.settings import Settings
-from plumbline.verify.statistics import Comparison, slower
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
 
 
-class Pairs:
-    """All pairs so far. `ratios`: per pair, log(tuned / default) of each cell, without the factor
-    that a launch shares; `beside`: per tuned launch, log(variant / the library's own call in the
-    same launch) of the cells that our variants hold, which says far more about these; `lost`: cells
-    that give no (or a wrong) result with the files in force, and did without. `reference_cases`,
-    which no exported file changes, are measured on both sides where winners leave few cells
-    untouched."""
+class Pairs(ArmComparison[Target]):
+    """All pairs so far. `beside`: per tuned launch, log(variant / the library's own call in the
+    same launch) of the cells that our variants hold, which says far more about these than `ratios`;
+    `lost`: cells that give no (or a wrong) result with the files in force, and did without.
+    `reference_cases`, which no exported file changes, are measured on both sides where winners
+    leave few cells untouched."""
 
     def __init__(
         self,
@@ -44,26 +45,22 @@ class Pairs:
         winners: Sequence[Winner],
         reference_cases: Sequence[PlanCase] = (),
     ) -> None:
-        self.ratios: dict[Target, list[float]] = {}
+        super().__init__(store, claim_of(settings), lambda _: {})
         self.beside: dict[Target, list[float]] = {}
-        self.lost: list[Target] = []
-        self.store = store
         self.settings = settings
-        self._environment = environment
         self.winners = winners
+        self._environment = environment
         self._reference_cases = reference_cases
 
-    def add(
-        self,
-        suite: Suite,
-        count: int,
-        left: Sequence[PlanCase],
-        more: Sequence[PlanCase] = (),
-        *,
-        seed: int,
-    ) -> set[Target]:
-        """`count` pairs of the cells `left`; the tuned launches, those of `suite`, measure `more`
-        as well. Returns the cells that they have ratios of."""
+    def add(self, suite: Suite, count: int, left: Sequence[PlanCase], *, seed: int) -> None:
+        """`count` pairs of the cells `left`."""
+        self.take(self.arms(suite, left, seed=seed), count, [target_of(case) for case in left])
+
+    def arms(
+        self, suite: Suite, left: Sequence[PlanCase], more: Sequence[PlanCase] = (), *, seed: int
+    ) -> tuple[Arm, Arm]:
+        """Launches of the cells `left`; the tuned ones, those of `suite`, measure `more` as
+        well."""
         # A variant of ours has the library's own call (PMPI_) beside it in the same launches.
         beside = [
             msgspec.structs.replace(case, variant="library")
@@ -81,24 +78,23 @@ class Pairs:
             if seen < REFERENCE_CELLS and not _touches(whole, target_of(case))
         ]
         cases = list(dict.fromkeys([*left, *more, *beside, *reference_cases]))
-        store = self.store
         plan = msgspec.structs.replace(tables.until_sure(self.settings, cases), seed=seed)
         # The calls of a longer row are faster: both sides repeat theirs as often.
-        plan = store.filled(suite, plan)
+        plan = self.store.filled(suite, plan)
         tuned = Arm(suite, plan, self._environment)
         plan = msgspec.structs.replace(plan, cases=(*left, *reference_cases))
-        plain = Arm(suite.beside(), plan)
-        take_turns(store, [tuned, plain], count)
-        ours = index(runs.medians(store.db, store.campaign, [suite.name]))
-        theirs = index(runs.medians(store.db, store.campaign, [suite.beside().name]))
-        cells = [target_of(case) for case in left]
-        measured, lost = cold_ratios(ours, theirs, cells, self.winners)
-        self.lost += lost
-        for cell, logs in measured.items():
-            self.ratios.setdefault(cell, []).extend(logs)
-        for cell, logs in self._beside(suite.name).items():
+        return tuned, Arm(suite.beside(), plan)
+
+    def read(
+        self, ours: str, theirs: str, cells: Sequence[Target]
+    ) -> tuple[dict[Target, list[float]], list[Target]]:
+        store = self.store
+        for cell, logs in self._beside(ours).items():
             self.beside.setdefault(cell, []).extend(logs)
-        return {cell for cell, logs in measured.items() if logs}
+        tuned, plain = (
+            index(runs.medians(store.db, store.campaign, [name])) for name in (ours, theirs)
+        )
+        return cold_ratios(tuned, plain, cells, self.winners)
 
     def _beside(self, suite: str) -> dict[Target, list[float]]:
         store = self.store
@@ -106,18 +102,29 @@ class Pairs:
         for median in runs.medians(store.db, store.campaign, [suite]):
             if median.case.variant in found and not median.case.ranks:
                 target = Target(median.case.function, median.case.bytes)
-                found[median.case.variant][target] = dict(
-                    zip(median.runs, median.seconds, strict=True)
-                )
+                times = dict(zip(median.runs, median.seconds, strict=True))
+                found[median.case.variant][target] = times
         return {
-            target: [
-                math.log(found["default"][target][run] / seconds)
-                for run, seconds in library.items()
-                if run in found["default"][target]
-            ]
-            for target, library in found["library"].items()
-            if found["default"].get(target)
+            target: [math.log(ours[run] / other) for run, other in theirs.items() if run in ours]
+            for target, theirs in found["library"].items()
+            if (ours := found["default"].get(target))
         }
+
+
+class ConfirmContext(msgspec.Struct, frozen=True):
+    """What all confirmations of a campaign share. `in_force` puts some winners in force for the
+    launches of a suite; no exported file changes the `reference_cases`; launches are added as long
+    as it `has_time`."""
+
+    store: LaunchStore
+    settings: Settings
+    guidelines: Guidelines
+    in_force: InForce
+    reference_cases: Sequence[PlanCase] = ()
+    has_time: Callable[[], bool] = lambda: True
+
+    def pairs(self, environment: Mapping[str, str], winners: Sequence[Winner]) -> Pairs:
+        return Pairs(self.store, self.settings, environment, winners, self.reference_cases)
 
 
 Seconds = Mapping[tuple[Target, Candidate], Mapping[int, float]]
@@ -128,21 +135,20 @@ def cold_ratios(
 ) -> tuple[dict[Target, list[float]], list[Target]]:
     """Log ratios of the cells that every launch of both sides has measured, pair by pair, without
     the factor that the launches of a pair differ by; and the cells that are missing, wholly or in
-    part, only in the `tuned` launches, in which `winners` are in force. Reference cases are the
-    variants of ours that both sides have measured."""
-    ours, theirs = _in_order(tuned), _in_order(plain)
-    defaults = [(cell, DEFAULT) for cell in cells]
-    pairs = max((len(theirs.get(key, ())) for key in defaults), default=0)
-    found, lost = log_ratios(ours, theirs, defaults, pairs)
+    part, only in the `tuned` launches, in which `winners` are in force. The factor is seen in the
+    cells that no winner touches, and in the variants of ours that both sides have measured."""
+
+    def is_reference(key: tuple[Target, Candidate]) -> bool:
+        return key[1] != DEFAULT or not _touches(winners, key[0])
+
+    ours, theirs = (
+        {key: list(times.values()) for key, times in side.items()} for side in (tuned, plain)
+    )
     of_ours = [key for key in theirs if key[1] != DEFAULT]
-    reference_cases, _ = log_ratios(ours, theirs, of_ours, pairs)
-    ratios = {cell: logs for (cell, _), logs in found.items()}
-    kept = without_launch_factor(ratios, winners, list(reference_cases.values()))
-    return kept, [cell for cell, _ in lost]
-
-
-def _in_order(seconds: Seconds) -> dict[tuple[Target, Candidate], list[float]]:
-    return {key: list(times.values()) for key, times in seconds.items()}
+    defaults = [(cell, DEFAULT) for cell in cells]
+    found, lost = ratios_in_turn(ours, theirs, [*defaults, *of_ours], is_reference)
+    ratios = {cell: logs for (cell, candidate), logs in found.items() if candidate == DEFAULT}
+    return ratios, [cell for cell, candidate in lost if candidate == DEFAULT]
 
 
 def untouched(left: Sequence[PlanCase], winners: Sequence[Winner]) -> Sequence[PlanCase]:
@@ -161,29 +167,8 @@ def _touches(winners: Sequence[Winner], cell: Target) -> bool:
     )
 
 
-def without_launch_factor(
-    ratios: Mapping[Target, Sequence[float]],
-    winners: Sequence[Winner],
-    reference_cases: Sequence[Sequence[float]] = (),
-) -> dict[Target, list[float]]:
-    """Two launches differ by a factor that all their cells share (placement, drift). It is seen in
-    the cells that no winner touches, and in `reference_cases`: the median of their log ratios, pair
-    by pair, is taken off. With fewer than REFERENCE_CELLS of both the ratios stay as they are."""
-    reference = [logs for cell, logs in ratios.items() if logs and not _touches(winners, cell)]
-    return without_shared_factor(ratios, [*reference, *reference_cases])
-
-
 def target_of(case: PlanCase) -> Target:
     return Target(case.function, case.bytes)
-
-
-def slower_cells(
-    ratios: Mapping[Target, Sequence[float]], settings: Settings
-) -> dict[Target, Comparison]:
-    """Cells that are slower than before by more than the tolerance, after correction for the number
-    of cells (Benjamini-Hochberg)."""
-    judge = tables.judge_of(settings)
-    return slower(ratios, 1 + settings.claims.tolerance, settings.claims.alpha, judge)
 
 
 def told(comparison: Comparison) -> str:

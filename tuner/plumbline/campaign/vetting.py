@@ -9,17 +9,19 @@ from functools import partial
 
 import msgspec
 
-from plumbline.campaign import acceptance_in_turn, reach
+from plumbline.campaign import reach
 from plumbline.campaign.acceptance import Acceptance
-from plumbline.campaign.confirm import Confirmation, confirm
+from plumbline.campaign.acceptance_in_turn import AcceptanceInTurn
+from plumbline.campaign.confirm import Confirmation, ConfirmTurn, confirm
 from plumbline.campaign.exported import Files
 from plumbline.campaign.other_uses import OtherUses
+from plumbline.campaign.pairs import ConfirmContext
 from plumbline.campaign.proven import Proven
 from plumbline.campaign.trials import Trials
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import tables
-from plumbline.measure.experiment import enough_of
+from plumbline.measure.comparison import enough_of
 from plumbline.measure.launches import LaunchStore
 from plumbline.search import outcome
 from plumbline.search.second_choice import SecondChoices
@@ -73,8 +75,6 @@ class Vetting:
         self._files = files
         self._seconds = seconds
         self._replaced = replaced
-        self._has_time = has_time
-        self._crowded = crowded
         self._real = settings.ranks.simulate is None
         self._acceptance = Acceptance(
             store,
@@ -87,9 +87,17 @@ class Vetting:
             placement=store.starter.plain,
             crowded=crowded,
         )
+        self._in_turn = AcceptanceInTurn(store, settings, sizes, crowded=crowded)
         self._proven = Proven(store, toolchain, plan, sizes)
         self._trials = Trials(store, settings, sizes)
-        self._reference_cases = self._unchanged(candidate_space)
+        self._context = ConfirmContext(
+            store,
+            settings,
+            guidelines,
+            files.with_winners,
+            self._unchanged(candidate_space),
+            has_time,
+        )
         self._confirmed: Confirmation | None = None  # the last one, with its table
         self._table: tables.ViolationTable | None = None
         self._harmless: list[Winner] = []  # of whole launches: tried where users stand
@@ -135,19 +143,10 @@ class Vetting:
         if lost := missed or self._wrong(number, winners, environment):
             return Vetted(self._without(lost, winners), list(current), True)
         table = self._table = self._new_table(stage, suite, winners, environment, uses)
+        faster = [winner for winner in winners if self._acceptance.shows_gain(winner)]
         done = self._confirmed = confirm(
-            store,
-            suite,
-            table,
-            self._guidelines,
-            self._settings,
-            environment,
-            winners,
-            self._reference_cases,
-            in_force=self._files.with_winners,
-            has_time=self._has_time,
-            earlier=self._confirmed,
-            faster=[winner for winner in winners if self._acceptance.shows_gain(winner)],
+            self._context,
+            ConfirmTurn(suite, table, winners, environment, self._confirmed, faster),
         )
         if lost := self._tell_dropped(suite, done.dropped):
             return Vetted(self._replaced(done.winners, lost), done.verdicts, True)
@@ -216,18 +215,7 @@ class Vetting:
         whole = [winner for winner in winners if not self._acceptance.fits(winner)]
         if all(winner in self._harmless for winner in whole):
             return []
-        found = acceptance_in_turn.harm(
-            self._store,
-            suite,
-            tables.plan(self._settings, []),
-            self._settings,
-            environment,
-            winners,
-            whole,
-            self._sizes,
-            placement=self._store.starter.plain,
-            crowded=self._crowded,
-        )
+        found = self._in_turn.harm(suite, winners, whole, environment)
         self._harmless += whole
         return self._tell_dropped(suite, found)
 

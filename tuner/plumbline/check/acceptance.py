@@ -148,25 +148,18 @@ def _judged(
     pairs: int,
     seed: int,
 ) -> Judgement:
-    logs = judge.log_ratios(
-        sides.pairs(program, offered, program.loops, pairs, seed, "first"), winners
-    )
-    fresh = max(pairs, PAIRS)
-
-    def anew(slow: Sequence[Reading], count: int, seed: int, name: str) -> judge.Logs:
+    times = sides.pairs(program, offered, program.loops, pairs, seed, "first")
+    stages = [judge.log_ratios(times, winners)]
+    seed, count = seed + pairs, max(pairs, PAIRS)
+    for name in ("once more what looks slower", "a third time what is slower"):
+        slow = judge.suspects(stages, winners)
+        if not slow:
+            break
         loops = [loop for loop in program.loops if loop in {reading.loop for reading in slow}]
         times = sides.pairs(program, _of(offered, slow), loops, count, seed, name)
-        return judge.log_ratios(times, winners)
-
-    slow = judge.suspects(logs, winners)
-    if not slow:
-        return judge.judge(logs, {}, winners)
-    again = anew(slow, fresh, seed + pairs, "once more what looks slower")
-    sure = judge.slower_again(logs, again, winners)
-    if not sure:
-        return judge.judge(logs, again, winners)
-    third = anew(sure, 2 * fresh, seed + pairs + fresh, "a third time what is slower")
-    return judge.judge(logs, again, winners, third)
+        stages.append(judge.log_ratios(times, winners))
+        seed, count = seed + count, 2 * count
+    return judge.judge(stages, winners)
 
 
 def _of(offered: Sequence[ProgramCell], slow: Sequence[Reading]) -> list[ProgramCell]:

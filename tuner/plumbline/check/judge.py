@@ -7,19 +7,18 @@ twice as many; he is slower if he is so in all of them."""
 from __future__ import annotations
 
 import math
-import statistics as numbers
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
-from plumbline.verify.statistics import Comparison, benjamini_hochberg, paired_ratio
+from plumbline.verify.decision import CellDecision, Claim, alone, by_interval, decide, joint
 from plumbline_db.records import Winner
 
 from .cells import ProgramCell, place_of
 from .programs import Reading, Seconds
 
-ALPHA = 0.05
+CLAIM = Claim(alpha=0.05, judge=alone, both_sides=True)
 
 Word = Literal["faster", "unclear", "slower"]
 
@@ -27,8 +26,7 @@ Word = Literal["faster", "unclear", "slower"]
 class SpeedUp(msgspec.Struct, frozen=True):
     """Plain over tuned time: above 1 is faster. `low` and `high`: its 95 % interval, None where the
     pairs are too few. `adjusted_p`: two-sided, after Benjamini and Hochberg over all comparisons of
-    a program; of what was measured again one-sided (slower), over all of that. `pairs`: of
-    launches."""
+    a program, or over all that was measured again. `pairs`: of launches."""
 
     speedup: float
     low: float | None
@@ -100,64 +98,55 @@ def log_ratios(times: Times, winners: Sequence[Winner]) -> Logs:
         ]
         found[reading] = logs
         groups.setdefault((winner, reading.loop), []).append(logs)
-    for key, members in groups.items():
-        found[key] = [numbers.fmean(pair) for pair in zip(*members, strict=True)]
-    return found
+    return found | {key: joint(members) for key, members in groups.items()}
 
 
-def suspects(logs: Logs, winners: Sequence[Winner]) -> list[Reading]:
-    """What must be measured again: cells whose interval lies wholly above 1, uncorrected, and all
-    cells of a winner whose mean does."""
-    slow = {key for key, values in logs.items() if _above(paired_ratio(values))}
-    return _readings(logs, slow, winners)
-
-
-def slower_again(logs: Logs, again: Logs, winners: Sequence[Winner]) -> list[Reading]:
-    """What must be measured a third time: cells that are slower, and all cells of a winner whose
-    mean is."""
-    judged = judge(logs, again, winners)
-    slow: set[Key] = {
-        Reading(cell.loop, cell.cell) for cell in judged.cells if cell.word == "slower"
-    }
-    slow |= {
-        (winner.winner, winner.loop)
-        for winner in judged.winners
-        if winner.again
-        and winner.again.high
-        and winner.again.high < 1
-        and winner.again.adjusted_p < ALPHA
-    }
-    return _readings(logs, slow, winners)
-
-
-def _readings(logs: Logs, slow: Set[Key], winners: Sequence[Winner]) -> list[Reading]:
-    """Those that are slow, and all of a winner and loop that are."""
-    readings = [key for key in logs if isinstance(key, Reading)]
+def suspects(stages: Sequence[Logs], winners: Sequence[Winner]) -> list[Reading]:
+    """What must be measured again after so many stages: cells that look slower, their interval
+    wholly above 1, uncorrected (after the first), or that are slower (after others); and all cells
+    of a winner whose mean does or is."""
+    first, later = _decided(stages)
+    if len(stages) > 1:
+        slow = {key for key, found in later.items() if found.word == "slower"}
+    else:
+        slow = {key for key, found in first.items() if by_interval(found.told) == "slower"}
     return [
-        key for key in readings if key in slow or (place_of(winners, key.cell), key.loop) in slow
+        key
+        for key in stages[0]
+        if isinstance(key, Reading)
+        and (key in slow or (place_of(winners, key.cell), key.loop) in slow)
     ]
 
 
-def judge(
-    logs: Logs, again: Logs, winners: Sequence[Winner], third: Logs | None = None
-) -> Judgement:
-    """`again`: of the fresh launches, for what looked slower in `logs`; `third`: for what was
-    slower there too."""
-    first = _compare(logs, "two-sided")
-    slow = {key for key, (comparison, _) in first.items() if _above(comparison)}
-    second = _compare({key: again[key] for key in again if key in slow}, "greater")
-    if third is not None:
-        sure = {key for key, found in second.items() if _is_slower(found)}
-        second = {key: found for key, found in second.items() if key not in sure or key in third}
-        second |= _compare({key: third[key] for key in third if key in sure}, "greater")
-    words = {key: _word(first[key], second.get(key)) for key in first}
+_Decisions = dict[Key, CellDecision[Key]]
+
+
+def _decided(stages: Sequence[Logs]) -> tuple[_Decisions, _Decisions]:
+    """Decide what each stage says, of what the one before found slower: the first one, and the last
+    one that measured it."""
+    first = decide(stages[0], CLAIM)
+    slow = {key for key, found in first.items() if by_interval(found.told) == "slower"}
+    later: _Decisions = {}
+    for stage in stages[1:]:
+        fresh = decide({key: stage[key] for key in stage if key in slow}, CLAIM)
+        # What was slower, and was not measured again, is not known to be so.
+        later = {key: found for key, found in later.items() if key not in slow} | fresh
+        slow = {key for key, found in fresh.items() if found.word == "slower"}
+    return first, later
+
+
+def judge(stages: Sequence[Logs], winners: Sequence[Winner]) -> Judgement:
+    """`stages`: the logs of all launches; of fresh ones, for what looked slower in these; and of
+    fresh ones again, for what was slower there too."""
+    first, later = _decided(stages)
+    words = {key: _word(first[key], later.get(key)) for key in first}
     cells = [
         CellSeen(
             winner=place_of(winners, key.cell) or 0,
             loop=key.loop,
             cell=key.cell,
-            seen=_speedup(*first[key]),
-            again=_speedup(*second[key]) if key in second else None,
+            seen=_speedup(first[key]),
+            again=_speedup(later[key]) if key in later else None,
             word=words[key],
         )
         for key in first
@@ -169,13 +158,13 @@ def judge(
             continue
         mine = [cell for cell in cells if (cell.winner, cell.loop) == key]
         worst = min(mine, key=lambda one: one.seen.speedup)
-        slower = [seen.cell for seen in mine if seen.word == "slower"]
+        slower = [cell.cell for cell in mine if cell.word == "slower"]
         seen.append(
             WinnerInLoop(
                 winner=key[0],
                 loop=key[1],
-                seen=_speedup(*first[key]),
-                again=_speedup(*second[key]) if key in second else None,
+                seen=_speedup(first[key]),
+                again=_speedup(later[key]) if key in later else None,
                 cells=len(mine),
                 worst=worst.cell,
                 worst_speedup=worst.seen.speedup,
@@ -186,36 +175,18 @@ def judge(
     return Judgement(winners=seen, cells=cells)
 
 
-_Compared = tuple[Comparison, float]
-
-
-def _compare(logs: Logs, alternative: Literal["two-sided", "greater"]) -> dict[Key, _Compared]:
-    """Each with its adjusted p."""
-    compared = [paired_ratio(values, alternative=alternative) for values in logs.values()]
-    adjusted = benjamini_hochberg([comparison.p for comparison in compared])
-    return dict(zip(logs, zip(compared, map(float, adjusted), strict=True), strict=True))
-
-
-def _word(first: _Compared, second: _Compared | None) -> Word:
-    if second is not None and _is_slower(second):
+def _word(first: CellDecision[Key], second: CellDecision[Key] | None) -> Word:
+    if second is not None and second.word == "slower":
         return "slower"
-    below = first[0].high is not None and first[0].high < 1
-    return "faster" if below and first[1] < ALPHA else "unclear"
+    return "faster" if first.word == "faster" else "unclear"
 
 
-def _is_slower(found: _Compared) -> bool:
-    return _above(found[0]) and found[1] < ALPHA
-
-
-def _above(found: Comparison) -> bool:
-    return found.low is not None and found.low > 1
-
-
-def _speedup(found: Comparison, adjusted_p: float) -> SpeedUp:
+def _speedup(decision: CellDecision[Key]) -> SpeedUp:
+    found = decision.told
     return SpeedUp(
         speedup=1 / found.ratio,
         low=None if found.high is None else 1 / found.high,
         high=None if found.low is None else 1 / found.low,
-        adjusted_p=adjusted_p,
+        adjusted_p=decision.p_adjusted or 0.0,
         pairs=found.n,
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from plumbline.settings.toolchain import Catalogue
-    from plumbline.verify.statistics import Comparison
+    from plumbline.verify.significance.comparison import Comparison
     from plumbline_db.probe_records import ProbeRecord
 
 VIOLATIONS_FOUND = 3

@@ -111,7 +111,6 @@ def command(
     from plumbline.search.outcome import label
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
-    from plumbline.verify.statistics import exact_ratio, paired_ratio
 
     of_plan = {name: asked.pop(name) for name in (*_OF_PLAN, "cache", "window_us")}
     all_settings = campaign_file.load(None, asked)
@@ -158,7 +157,6 @@ def command(
         unkept.store_for(toolchain, ranks, "measure", bar) as store,
     ):
         store.progress.step(f"measuring {function}")
-        compare = exact_ratio if simulated else paired_ratio
         added: list[SuitePoint] = []
         if refine:
             unit = least_bytes(function, nprocs, data) if axis.name == "bytes" else 1
@@ -169,11 +167,10 @@ def command(
                 how=how,
                 axis=axis,
                 label=label,
-                compare=compare,
             )
             lines, added = more.cases, more.added
         else:
-            lines = side_by_side.run(store, plan, count, environment, cold, compare=compare)
+            lines = side_by_side.run(store, plan, count, environment, cold)
         raw = unkept.records(store)
     common.write_records(output, "measure", raw)
     told = conditions.of_starts(settling.starts(raw), simulated=simulated)

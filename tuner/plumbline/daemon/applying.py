@@ -22,7 +22,8 @@ from plumbline.libraries import gate
 from plumbline.settings.identity import now as time_now
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system import ending
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.decision import by_interval
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db import alarms, machines, watching
 from plumbline_db.errors import PlumblineError, typed
 from plumbline_db.records import Campaign, Machine
@@ -112,7 +113,8 @@ def confirm(work: Work, number: int, row: Retuning) -> Retuning:
     cells = [cell for cell, one in stored.items() if one.role != "reference"]
     about = f"generation {row.generation}"
     unused = ignored(work.configuration.apply, work.here.toolchain, work.db.path)
-    found = {} if unused else recheck.measure(work, cells, about).comparisons
+    decisions = {} if unused else recheck.measure(work, cells, about).decisions
+    found = {cell: decision.told for cell, decision in decisions.items()}
     harm = harmed(found, before if row.search else {})
     if unused:
         harm = [f"NOT ACTIVE: {text}" for text in unused]
@@ -161,9 +163,7 @@ def harmed(found: dict[Cell, Comparison], before: dict[Cell, float]) -> list[str
         f"{cell.named} takes {recheck.interval(comparison)} of what was learnt"
         + (f", and {before[cell]:.2f} times before" if cell in before else "")
         for cell, comparison in found.items()
-        if comparison.low is not None
-        and comparison.low > before.get(cell, 1.0)
-        and comparison.ratio >= before.get(cell, 1.0) * recheck.LEAST_CHANGE
+        if by_interval(comparison, recheck.LEAST_CHANGE, before.get(cell, 1.0)) == "slower"
     ]
 
 

@@ -19,7 +19,8 @@ from plumbline.daemon import cells
 from plumbline.daemon.cells import Cell, Chosen, cell_of, state_of, with_state
 from plumbline.daemon.moments import iso, moment_of
 from plumbline.daemon.work import Measured, Work
-from plumbline.measure.experiment import REFERENCE_CELLS, of_round
+from plumbline.measure.comparison import REFERENCE_CELLS
+from plumbline.measure.experiment import of_round
 from plumbline.system.words import counted
 from plumbline.watch.canary import Watched, observe
 from plumbline.watch.design import Design

@@ -13,24 +13,26 @@ from plumbline.core.plan import PlanCase
 from plumbline.daemon import canary
 from plumbline.daemon.cells import Cell, cell_of, state_of, with_state
 from plumbline.daemon.work import Measured, Work
-from plumbline.measure.experiment import REFERENCE_CELLS, of_round, without_shared_factor
+from plumbline.measure.comparison import REFERENCE_CELLS, without_shared_factor
+from plumbline.measure.experiment import of_round
 from plumbline.settings.identity import chosen
-from plumbline.verify.statistics import Comparison, paired_ratio
+from plumbline.verify.decision import CellDecision, Claim, alone, decide, slower
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db import alarms, watching
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import RECHECK, Suite
 from plumbline_db.watch_records import AlarmState, Canary, CellAlarm, WatchedCell
 
 # Half of the smallest change that the detector looks for (watch/chart.py).
-LEAST_CHANGE = 1.025
-CONFIDENCE = 0.95
+LEAST_CHANGE = 0.025
+ALPHA = 0.05
 
 
 class Rechecked(msgspec.Struct, frozen=True):
-    """`comparisons`: times of cells now over those that were learnt. `broken`: by cell, which
+    """`decisions`: on times of cells now over those that were learnt. `broken`: by cell, which
     guidelines are violated now, in words."""
 
-    comparisons: dict[Cell, Comparison]
+    decisions: dict[Cell, CellDecision[Cell]]
     broken: dict[Cell, list[str]]
 
 
@@ -86,12 +88,13 @@ def _slower_too(
     work: Work, cell: Cell, judged: Sequence[CellAlarm], rechecked: Rechecked
 ) -> CellAlarm | None:
     """A confirmed alarm of a cell that the recheck has found beside one of its function."""
-    found = rechecked.comparisons.get(cell)
+    decision = rechecked.decisions.get(cell)
     because = [
         alarm for alarm in judged if alarm.function == cell.function and alarm.state == "confirmed"
     ]
-    if not because or found is None or not is_slower(found):
+    if not because or decision is None or decision.word != "slower":
         return None
+    found = decision.told
     now = work.now()
     return CellAlarm(
         campaign=work.campaign.id,
@@ -125,9 +128,9 @@ def measure(work: Work, cells: Sequence[Cell], about: str) -> Rechecked:
     beside = {case: name for cell in cells for case, name in _right_sides(work, cell)}
     cases = [*(cell.case() for cell in cells), *(cell.case() for cell in references), *beside]
     measured = _launched(work, cases, about)
-    comparisons = compared(known, measured, cells, references)
+    decisions = decided(known, measured, cells, references)
     broken = {cell: _broken(work, measured, cell, beside) for cell in cells}
-    return Rechecked(comparisons, broken)
+    return Rechecked(decisions, broken)
 
 
 def _launched(work: Work, cases: list[PlanCase], about: str) -> Measured:
@@ -162,14 +165,14 @@ def _launched(work: Work, cases: list[PlanCase], about: str) -> Measured:
     return measured
 
 
-def compared(
+def decided(
     known: Mapping[Cell, WatchedCell],
     measured: Measured,
     cells: Sequence[Cell],
     references: Sequence[Cell],
-) -> dict[Cell, Comparison]:
-    """Of the cells that are known and were measured. Intervals hold for all of them together, as
-    far as so few launches can. With too few references nothing can be said."""
+) -> dict[Cell, CellDecision[Cell]]:
+    """Decide the cells that are known and were measured. Intervals hold for all of them together,
+    as far as so few launches can. With too few references nothing can be said."""
 
     def offs(cell: Cell) -> list[float]:
         middle = canary.middle_of(state_of(known[cell]))
@@ -184,33 +187,22 @@ def compared(
     # A reference that is itself in question does not speak for the others.
     by = [offs(cell) for cell in steady if cell not in cells]
     own = without_shared_factor({cell: offs(cell) for cell in there}, by)
-    confidence = _confidence(len(there), measured.launches)
-    return {cell: paired_ratio(logs, confidence) for cell, logs in own.items()}
-
-
-def _confidence(cells: int, launches: int) -> float:
-    """By Bonferroni; at most that of the widest interval that the signed-rank test of so many
-    launches has: from the smallest to the largest, which all lie on one side with 2^(1-n)."""
-    widest = 1 - 2.0 ** (1 - launches)
-    return min(1 - (1 - CONFIDENCE) / cells, widest - 1e-9)
-
-
-def is_slower(found: Comparison) -> bool:
-    return found.low is not None and found.low > 1 and found.ratio >= LEAST_CHANGE
-
-
-def is_faster(found: Comparison) -> bool:
-    return found.high is not None and found.high < 1 and found.ratio <= 1 / LEAST_CHANGE
+    # The widest interval that the signed-rank test of so many launches has is from the smallest to
+    # the largest, which all lie on one side with 2^(1-n).
+    least = len(there) * (2.0 ** (1 - measured.launches) + 1e-9)
+    alpha = max(ALPHA, least)
+    claim = Claim(tolerance=LEAST_CHANGE, alpha=alpha, judge=alone, correction="all")
+    return decide(own, claim)
 
 
 def _judged(work: Work, alarm: CellAlarm, rechecked: Rechecked) -> CellAlarm:
     cell = of_alarm(alarm)
-    found = rechecked.comparisons.get(cell)
-    if found is None:
+    decision = rechecked.decisions.get(cell)
+    if decision is None:
         return _ended(work, alarm, "refuted", "it could not be measured again")
+    found = decision.told
     said = f"in {found.n} launches more {interval(found)} of what was learnt"
-    true = is_slower(found) if alarm.direction == "slower" else is_faster(found)
-    if not true:
+    if decision.word != alarm.direction:
         return _ended(work, alarm, "refuted", said)
     detail = "; ".join([said, *rechecked.broken.get(cell, [])])
     largest = max(alarm.largest, found.ratio, key=lambda one: abs(math.log(one)))
@@ -249,7 +241,7 @@ def _broken(
     work: Work, measured: Measured, cell: Cell, beside: Mapping[PlanCase, str]
 ) -> list[str]:
     """In the same launches, so that nothing has to be taken off."""
-    found = []
+    logs: dict[str, list[float]] = {}
     for case, name in beside.items():
         right = Cell(case.function, case.variant, case.bytes)
         if (right.function, right.bytes) != (cell.function, cell.bytes):
@@ -257,7 +249,6 @@ def _broken(
         if right not in measured.times or cell not in measured.times:
             continue
         pairs = zip(measured.times[cell], measured.times[right], strict=True)
-        comparison = paired_ratio([math.log(ours / theirs) for ours, theirs in pairs], CONFIDENCE)
-        if comparison.low is not None and comparison.low > 1 + work.settings.claims.tolerance:
-            found.append(f"{name} is violated, {interval(comparison)}")
-    return found
+        logs[name] = [math.log(ours / theirs) for ours, theirs in pairs]
+    claim = Claim(tolerance=work.settings.claims.tolerance, alpha=ALPHA / 2, judge=alone)
+    return [f"{name} is violated, {interval(found)}" for name, found in slower(logs, claim).items()]

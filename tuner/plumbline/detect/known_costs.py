@@ -19,7 +19,7 @@ from plumbline.results import saving as cold_savings
 from plumbline.search.outcome import deciding, label
 from plumbline.search.space.candidates import DEFAULT
 from plumbline.search.space.cells import Target, index
-from plumbline.verify.statistics import paired_ratio
+from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline_db import campaigns, machines, runs, suites, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign

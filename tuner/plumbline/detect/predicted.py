@@ -15,7 +15,7 @@ from typing import Literal
 from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS
 from plumbline.detect.findings import HandMade
 from plumbline.detect.savings import Saved, Saving, SizeSaving
-from plumbline.verify.statistics import paired_shift
+from plumbline.verify.significance.signed_rank import paired_shift
 
 _NORMAL = 1.96  # of 95 %
 

@@ -21,9 +21,8 @@ from plumbline.libraries.space import Space
 from plumbline.measure import settling, unkept
 from plumbline.measure.experiment import Arm, take_turns
 from plumbline.measure.launches import LaunchStore
-from plumbline.measure.side_by_side import Compare
 from plumbline.search.outcome import label
-from plumbline.verify.statistics import exact_ratio, paired_ratio
+from plumbline.verify.decision import Compare, compare_of
 from plumbline_db.probe_records import CaseRecord, Check, ConfigRecord, ProbeRecord, Samples
 from plumbline_db.records import Suite
 
@@ -94,7 +93,7 @@ def replayed(
     arm = Arm(SUITE, plan, space.hot_environment if any_tuned else {})
     take_turns(store, [arm], launches)
     seconds, wrong = _measured(unkept.records(store, SUITE))
-    compare = exact_ratio if simulated else paired_ratio
+    compare = compare_of(simulated=simulated)
     sizes: dict[int, list[SizeSaving]] = {}
     failures = []
     for each in replays:
@@ -283,7 +282,7 @@ def _beside(
 ) -> Call:
     """A call by its ratio to the one that is made by hand, launch by launch."""
     logs = [math.log(own / other) for own, other in zip(ours, theirs, strict=True)]
-    found = compare(logs)
+    found = compare(logs, 0.95)
     low = math.exp(min(logs)) if found.low is None else found.low
     high = math.exp(max(logs)) if found.high is None else found.high
     return Call(*(by_hand.seconds * ratio for ratio in (found.ratio, low, high)))

@@ -1,16 +1,12 @@
 """One experiment: launches of one or two arms, look by look.
 
 An arm is what is in force and what is measured under it. Arms take turns, a launch each, so that
-what drifts touches all of them alike; what the launches of a turn share is seen in reference cases
-and taken off. How many launches a look adds, and with which seeds, is said here and nowhere else;
-when a look is the last, the design and whoever judges say."""
+what drifts touches all of them alike. How many launches a look adds, and with which seeds, is said
+here and nowhere else; what the launches say is for comparison.py."""
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
 
 import msgspec
 
@@ -19,16 +15,6 @@ from plumbline.measure.launches import LaunchStore, Series
 from plumbline.system.placement import Placement
 from plumbline.verify.design import Design
 from plumbline_db.records import Failure, Suite
-
-# Fewer reference cells do not tell launches apart.
-REFERENCE_CELLS = 10
-
-Key = TypeVar("Key")
-
-
-def enough_of(cells: Sequence[Key]) -> Sequence[Key]:
-    """Some of these, from the first to the last: as many as tell launches apart, and a few more."""
-    return cells[:: max(1, len(cells) // (2 * REFERENCE_CELLS))]
 
 
 class Arm(msgspec.Struct, frozen=True):
@@ -127,40 +113,3 @@ def take_turns(store: LaunchStore, arms: Sequence[Arm], launches: int) -> Turns:
     for _ in range(launches):
         turns.take(arms)
     return turns
-
-
-def log_ratios(
-    ours: Mapping[Key, Collection[float]],
-    theirs: Mapping[Key, Collection[float]],
-    keys: Sequence[Key],
-    launches: int,
-) -> tuple[dict[Key, list[float]], list[Key]]:
-    """Turn by turn, log(ours / theirs) of the keys that all launches of both arms have; and the
-    keys that only the launches of theirs have in full. Both hold seconds in the order of the
-    turns."""
-    found: dict[Key, list[float]] = {}
-    lost: list[Key] = []
-    for key in keys:
-        if len(theirs.get(key, ())) < launches:
-            continue
-        if len(ours.get(key, ())) < launches:
-            lost.append(key)
-            continue
-        pairs = zip(ours[key], theirs[key], strict=True)
-        found[key] = [math.log(mine / other) for mine, other in pairs]
-    return found, lost
-
-
-def without_shared_factor(
-    ratios: Mapping[Key, Sequence[float]], references: Sequence[Sequence[float]]
-) -> dict[Key, list[float]]:
-    """Log ratios without what the launches of a turn share (placement, drift): the median over the
-    `references`, which are log ratios of cells that are the same in both arms. With too few of
-    these the ratios stay as they are."""
-    if len(references) < REFERENCE_CELLS:
-        return {key: list(logs) for key, logs in ratios.items()}
-    factors = [statistics.median(turn) for turn in zip(*references, strict=True)]
-    return {
-        key: [log - factor for log, factor in zip(logs, factors, strict=True)]
-        for key, logs in ratios.items()
-    }

@@ -15,7 +15,7 @@ from plumbline.measure import refine, side_by_side
 from plumbline.measure.launches import LaunchStore
 from plumbline.measure.refine import Estimate, Refinement, SweptCurve, estimate
 from plumbline.measure.side_by_side import SUITE, MeasuredCase
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.points import SuitePoint
 
 _MOST_LOOKS = 30
@@ -56,12 +56,11 @@ def run(
     how: Refinement,
     axis: Axis,
     label: Callable[[str, dict[str, str]], str],
-    compare: side_by_side.Compare,
 ) -> RefinedCases:
     """`plan` has all cases at each place that is asked for; `label` names a variant with knobs."""
     last = max(axis.place(case) for case in plan.cases)
     there = [case for case in plan.cases if axis.place(case) == last]
-    found = side_by_side.run(store, plan, launches, environment, settings, compare=compare)
+    found = side_by_side.run(store, plan, launches, environment, settings)
     added: list[SuitePoint] = []
     for look in range(2, _MOST_LOOKS):
         wanted = refine.proposals(swept(found, axis, label), how)
@@ -78,7 +77,7 @@ def run(
             cases=tuple(axis.at(each.place, case, plan.data) for each in wanted for case in there),
         )
         found += side_by_side.run(
-            *(store, more, launches, environment, settings), suite=SUITE.at(look), compare=compare
+            store, more, launches, environment, settings, suite=SUITE.at(look)
         )
     return RefinedCases(sorted(found, key=axis.place), added)
 

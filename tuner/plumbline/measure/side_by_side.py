@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics as numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -19,7 +19,8 @@ from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import unkept
 from plumbline.measure.experiment import Arm, take_turns
 from plumbline.measure.launches import LaunchStore
-from plumbline.verify.statistics import Comparison, paired_ratio
+from plumbline.verify.decision import Compare, compare_of
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.probe_records import (
     CaseRecord,
     Check,
@@ -33,8 +34,6 @@ from plumbline_db.probe_records import (
 from plumbline_db.records import Suite
 
 SUITE = Suite("measure")
-
-Compare = Callable[[Sequence[float]], Comparison]
 
 
 class MeasuredCase(msgspec.Struct, frozen=True):
@@ -74,10 +73,9 @@ def run(
     settings: Sequence[Configuration] = (),
     *,
     suite: Suite = SUITE,
-    compare: Compare = paired_ratio,
 ) -> list[MeasuredCase]:
     """`launches` launches of `plan`, in the order of its cases; with `settings` by size, each
-    beside the defaults of the plan. `compare` takes log ratios, one a launch. A case under which
+    beside the defaults of the plan. A case under which
     launches fail, and a setting, is an outcome; raises PlumblineError when nothing of these is to
     blame."""
     plain = Arm(suite, plan, environment)
@@ -86,6 +84,7 @@ def run(
         extra = dict(environment) | store.starter.family.in_environment(setting.as_dict())
         arms.append(Arm(suite.of(str(number)), _defaults(plan, setting), extra, on_trial=True))
     turns = take_turns(store, arms, launches)
+    compare = compare_of(simulated=store.starter.family.simulates)
     found: list[MeasuredCase] = []
     references: dict[tuple[int, int], dict[int, float]] = {}
     for arm in arms:
@@ -217,4 +216,5 @@ def _ratio(
 ) -> Comparison | None:
     """Paired by launch."""
     both = sorted(ours.keys() & theirs.keys())
-    return compare([math.log(ours[number] / theirs[number]) for number in both]) if both else None
+    logs = [math.log(ours[number] / theirs[number]) for number in both]
+    return compare(logs, 0.95) if logs else None

@@ -13,16 +13,14 @@ import msgspec
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Plan, PlanCase, least_bytes, measurable, part_bytes
 from plumbline.measure import factors, other_work
+from plumbline.measure.comparison import claim_of
 from plumbline.measure.experiment import Arm, looks, take_turns
 from plumbline.measure.launches import LaunchStore
 from plumbline.measure.settling import until_settled
 from plumbline.settings import Settings
 from plumbline.settings.way_of_use import SYNCHRONISED, USES
 from plumbline.system.words import counted
-from plumbline.verify import design
 from plumbline.verify.index import Obstacle, Side, side_of
-from plumbline.verify.limit import Judge
-from plumbline.verify.statistics import Comparison, exact_ratio, moderated, paired_ratio
 from plumbline.verify.verify import CellKey, Look, Verification, VerifySettings
 from plumbline_db import runs
 from plumbline_db.records import Medians, Suite, Verdict
@@ -98,23 +96,6 @@ def until_sure(settings: Settings, of: Iterable[PlanCase]) -> Plan:
     return msgspec.structs.replace(plan(settings, of), precision=settings.sampling.precision)
 
 
-def compare_of(settings: Settings) -> Callable[[Sequence[float], float], Comparison]:
-    """What becomes of log ratios, one a launch, in this campaign: (log ratios, confidence)."""
-    return paired_ratio if settings.ranks.simulate is None else exact_ratio
-
-
-def judge_of(settings: Settings) -> Judge:
-    """What becomes of the log ratios of many comparable cells in this campaign."""
-    return moderated if settings.ranks.simulate is None else lambda _: exact_ratio
-
-
-def design_of(settings: Settings) -> design.Design:
-    """The looks at a table of this campaign."""
-    if settings.ranks.simulate is not None:
-        return design.ONE_LOOK
-    return design.over(settings.sampling.launches, settings.sampling.launches_max)
-
-
 class ViolationTable:
     """A table under way. The launches of its first look are in the database when `look` is called
     first, those of the others when it is called again; `decide` adds what is missing. `planned` are
@@ -144,7 +125,7 @@ class ViolationTable:
         self._store = store
         self._stage, self._settings = stage, settings
         self._riders = riders
-        self._looks = list(looks(design_of(settings)))
+        self._looks = list(looks(claim_of(settings).design))
         self._suites: list[str] = []
         self._suite = suite
         self._samples: list[runs.LaunchSamples] = []
@@ -175,9 +156,7 @@ class ViolationTable:
             nprocs=settings.ranks.nprocs,
             ppn=settings.ranks.ppn,
             settings=VerifySettings(
-                alpha=settings.claims.alpha,
-                tolerance=settings.claims.tolerance,
-                design=design_of(settings),
+                claim=claim_of(settings),
                 deterministic=settings.ranks.simulate is not None,
                 in_force=in_force,
             ),

@@ -7,7 +7,7 @@ are slow has a good ratio. No other time of the table may become longer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,8 @@ from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import OverlapCell, Plan
 from plumbline.measure import factors, tables
-from plumbline.measure.experiment import Arm, log_ratios, looks, take_turns
+from plumbline.measure.comparison import ArmComparison, claim_of
+from plumbline.measure.experiment import Arm, NextLook, looks, take_turns
 from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import candidates, delivered, sides
 from plumbline.overlap.sides import OverlapGrid
@@ -29,8 +30,9 @@ from plumbline.search.process import Settable
 from plumbline.search.settings_race import SettingsRace
 from plumbline.settings import Settings, identity, stored
 from plumbline.settings.toolchain import Toolchain
+from plumbline.verify.decision import by_interval, slower
 from plumbline.verify.index import Side
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline_db import campaigns, overlaps, runs, verdicts, winners
 from plumbline_db.connection import Database
@@ -141,6 +143,15 @@ class Objective(SettingsRace[Side]):
     def weight(self, cell: Side) -> float:
         return 1.0 if cell in self._wanted else 0.0
 
+    def pairs(self) -> ArmComparison[Side]:
+        """Return pairs of launches, with exported files in force and without."""
+
+        def seconds(suite: str) -> dict[Side, Collection[float]]:
+            found = self.seconds(suite, AS_IT_IS)
+            return {side: times.values() for side, times in found.items()}
+
+        return ArmComparison(self._store, self._claim, seconds)
+
 
 class Loop:
     """The steps of one run. `folder` is where the exported files go."""
@@ -243,8 +254,7 @@ class Loop:
         proven = Proven(store, self._toolchain, short, _PROOF)
         if proven.missed(1, [winner], environment):
             return self._dropped(winner, "not in force with the exported files")
-        found, ratios = self._pairs(objective, environment)
-        harm = objective.slower(ratios)
+        found, harm = self._pairs(objective, environment)
         if harm:
             harm = self._again(objective, environment, harm)
         if harm:
@@ -252,7 +262,7 @@ class Loop:
                 f"{side.function} at {side.bytes} B, {side.variant}" for side in harm[:3]
             )
             return self._dropped(winner, f"slower: {where}")
-        if found is None or found.high is None or found.high >= 1:
+        if found is None or found.high is None or by_interval(found) != "faster":
             return self._dropped(winner, "no gain is left with the exported files")
         after = self._decide("after", _CONFIRM, environment)
         left = {named(verdict) for verdict in after if verdict.verdict != "holds"}
@@ -267,40 +277,30 @@ class Loop:
 
     def _pairs(
         self, objective: Objective, environment: Mapping[str, str]
-    ) -> tuple[Comparison | None, dict[Side, list[float]]]:
+    ) -> tuple[Comparison | None, list[Side]]:
         """Launches with the files in force in turn with launches without, more of them while the
-        gain is unclear: its ratio, and log(with / without) of each side by pair."""
-        store, settings = self._store, self._settings
-        design, found = tables.design_of(settings), None
-        ratios: dict[Side, list[float]] = {}
-        for look in looks(design):
+        gain is unclear or a side seems slower: the gain's ratio, and the sides that are slower."""
+        pairs = objective.pairs()
+        gain: Comparison | None = None
+
+        def arms(look: NextLook, _: Sequence[Side]) -> tuple[Arm, Arm]:
             suite = look.suite(_CONFIRM.part("pairs")) if look.number else _CONFIRM
             arm = Arm(suite, look.plan(objective.plan(AS_IT_IS)), environment)
-            fresh = self._turns(objective, arm, look.launches)
-            ratios = {
-                side: ratios.get(side, []) + logs
-                for side, logs in fresh.items()
-                if look.number == 0 or side in ratios
-            }
-            found = objective.overall(ratios, design.confidence(look.number, settings.claims.alpha))
-            unclear = found is not None and (
-                found.low is None or found.high is None or found.low < 1 <= found.high
-            )
-            if not unclear:
-                break
-            store.progress.step("overlap: the gain is not clear yet, more launches")
-        return found, ratios
+            return arm, arm.beside()
 
-    def _turns(self, objective: Objective, arm: Arm, count: int) -> dict[Side, list[float]]:
-        suite = arm.suite
-        take_turns(self._store, [arm, arm.beside()], count)
-        ours, theirs = (
-            {side: list(by_launch.values()) for side, by_launch in seconds.items()}
-            for seconds in (
-                objective.seconds(name, AS_IT_IS) for name in (suite.name, suite.beside().name)
-            )
-        )
-        return log_ratios(ours, theirs, list(ours), count)[0]
+        def wanted() -> list[Side]:
+            nonlocal gain
+            turns = max(map(len, pairs.ratios.values()), default=0)
+            whole = {side: logs for side, logs in pairs.ratios.items() if len(logs) == turns}
+            gain = objective.overall(whole, pairs.family.confidence)
+            unclear = gain is not None and by_interval(gain) == "undecided"
+            if not unclear and not pairs.family.suspects():
+                return []
+            self._store.progress.step("overlap: the gain is not clear yet, more launches")
+            return list(whole)
+
+        pairs.until_decided(self._grid.measured(), arms, wanted)
+        return gain, [side.key for side in pairs.family.decisions if side.word == "slower"]
 
     def _again(
         self,
@@ -310,28 +310,26 @@ class Loop:
     ) -> list[Side]:
         """What is slower in fresh launches too: cells of one launch share its luck."""
         self._store.progress.step("overlap: perhaps slower; measuring again")
-        settings = self._settings
-        seed = settings.sampling.seed + settings.sampling.launches_max
-        arm = Arm(_CONFIRM.part("again"), plan(self._grid.cells(harm), seed), environment)
-        fresh = self._turns(objective, arm, settings.sampling.of_few_cells)
-        return objective.slower({side: logs for side, logs in fresh.items() if side in harm})
+        sampling, pairs = self._settings.sampling, objective.pairs()
+        own = plan(self._grid.cells(harm), sampling.seed + sampling.launches_max)
+        arm = Arm(_CONFIRM.part("again"), own, environment)
+        pairs.take((arm, arm.beside()), sampling.of_few_cells, harm)
+        return list(slower(pairs.ratios, pairs.claim))
 
     def _decide(self, stage: str, suite: Suite, environment: Mapping[str, str]) -> list[Verdict]:
         """Return the verdicts of a table whose first look's launches, the suite, are there.
         Launches are added for what is undecided, look by look."""
         store, grid, settings = self._store, self._grid, self._settings
-        design = tables.design_of(settings)
+        claim = claim_of(settings)
         table = Verification(
             self._guidelines,
             stage=stage,
             nprocs=settings.ranks.nprocs,
             ppn=settings.ranks.ppn,
-            settings=VerifySettings(
-                alpha=settings.claims.alpha, tolerance=settings.claims.tolerance, design=design
-            ),
+            settings=VerifySettings(claim=claim),
         )
         suites = [suite.name]
-        for look in looks(design):
+        for look in looks(claim.design):
             if look.number:
                 wanted = table.open_sides()
                 if not wanted:

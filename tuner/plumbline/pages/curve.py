@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from plumbline.measure.hockney import median_interval
 from plumbline.results import sides
 from plumbline.search.outcome import label
-from plumbline.verify.statistics import paired_ratio
+from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline_db import campaigns, points, rank_series, runs, suites, table_samples, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError

@@ -14,9 +14,9 @@ from statistics import median
 
 import msgspec
 
-from plumbline.verify import statistics
+from plumbline.verify.corrections import benjamini_hochberg
+from plumbline.verify.decision import Claim, HypothesisFamily, alone, decide
 from plumbline.verify.design import Design, over
-from plumbline.verify.sequential import Hypothesis, HypothesisFamily
 from plumbline.verify.significance import distributions
 
 ALPHA = 0.05
@@ -118,8 +118,8 @@ class Smallest(msgspec.Struct, frozen=True):
 
 def judge(comparisons: Sequence[EffectComparison]) -> list[Judged]:
     """In the same order. The comparisons are one family."""
-    found = [statistics.paired_ratio(comparison.log_ratios) for comparison in comparisons]
-    adjusted = statistics.benjamini_hochberg([comparison.p for comparison in found]).tolist()
+    logs = {number: comparison.log_ratios for number, comparison in enumerate(comparisons)}
+    decisions = decide(logs, Claim(alpha=ALPHA, judge=alone)).values()
     looks = with_looks(comparisons)
     lines = [
         EffectLine(
@@ -132,10 +132,11 @@ def judge(comparisons: Sequence[EffectComparison]) -> list[Judged]:
             ratio_low=test.low,
             ratio_high=test.high,
             p=test.p,
-            p_adjusted=p,
+            p_adjusted=decision.p_adjusted or 0.0,
             launches=len(of.log_ratios),
         )
-        for of, test, p in zip(comparisons, found, adjusted, strict=True)
+        for of, decision in zip(comparisons, decisions, strict=True)
+        if (test := decision.comparison) is not None
     ]
     return [Judged(line, *look) for line, look in zip(lines, looks, strict=True)]
 
@@ -149,14 +150,12 @@ def with_looks(comparisons: Sequence[EffectComparison]) -> list[tuple[bool, int]
     """For each comparison whether looks find it, and how many launches that takes."""
     most = max((len(comparison.log_ratios) for comparison in comparisons), default=1)
     design = design_of(most)
-    family = HypothesisFamily(
-        [[Hypothesis(number, limit=1.0)] for number in range(len(comparisons))], design, alpha=ALPHA
-    )
+    family = HypothesisFamily.of(range(len(comparisons)), Claim(alpha=ALPHA, design=design))
     for launches in design.launches:
         family.look(lambda number, first=launches: comparisons[number].log_ratios[:first])  # type: ignore[misc]
     found = []
-    for (standing,) in family.cells:
-        won = standing.word == "violated"
+    for standing in family.decisions:
+        won = standing.word == "slower"
         found.append((won, design.launches[standing.look] if won else most))
     return found
 
@@ -169,8 +168,8 @@ def false_alarms(judged: Iterable[Judged]) -> FalseAlarms:
         raise ValueError("no cell was compared with itself")
     raw = sum(judged.line.p < ALPHA for judged in same)
     low, high = distributions.binomial_interval(raw, len(same), 0.95)
-    alone = statistics.benjamini_hochberg([judged.line.p for judged in same]).tolist()
-    alarms = [judged for judged, p in zip(same, alone, strict=True) if p < ALPHA]
+    by_themselves = benjamini_hochberg([judged.line.p for judged in same]).tolist()
+    alarms = [judged for judged, p in zip(same, by_themselves, strict=True) if p < ALPHA]
     discoveries = [judged for judged in every if judged.line.p_adjusted < ALPHA]
     return FalseAlarms(
         comparisons=len(same),

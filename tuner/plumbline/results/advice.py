@@ -15,7 +15,8 @@ import msgspec
 
 from plumbline.results.cell_variants import CellVariant, over
 from plumbline.system.words import with_interval
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.decision import by_interval
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Winner
 from plumbline_exporters.bundle import sizes
 
@@ -193,7 +194,7 @@ def _wins(tuned: CallChoice, exact: bool) -> bool:
 
 def surely(found: Comparison, *, exact: bool) -> bool:
     """By enough."""
-    return found.ratio <= WORTH and (exact or (found.high is not None and found.high < 1))
+    return found.ratio <= WORTH and (exact or by_interval(found) == "faster")
 
 
 def words(choice: CallChoice) -> str:

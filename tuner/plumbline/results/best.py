@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics as numbers
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
 import msgspec
@@ -24,7 +24,8 @@ from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Catalogue
-from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
+from plumbline.verify.decision import Compare, compare_of
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Suite
 
 FRONT = 3  # of either side that go on to the final launches
@@ -118,14 +119,14 @@ def find(
     was not timed has no cell. Raises PlumblineError when launches fail and no case is to blame."""
     cells = []
     nprocs = store.starter.placement.nprocs
-    compare = exact_ratio if store.starter.family.simulates else paired_ratio
+    compare = compare_of(simulated=store.starter.family.simulates)
     for function in dict.fromkeys(target.function for target in fields):
         store.progress.step(f"{function}, {nprocs} ranks")
         suite = Suite("best", step=function.removeprefix("MPI_").lower())
         here = {target: field for target, field in fields.items() if target.function == function}
         cold = {candidate for field in here.values() for candidate in field.cold}
         entries = {target: [*chain(*field.sides)] for target, field in here.items()}
-        race = _Race(store, plan, environment, cold, compare)
+        race = _Race(store, plan, environment, cold)
         known = race.run(suite, entries, first)
         fronts = {
             target: [_front(side, known[target]) for side in field.sides]
@@ -156,7 +157,6 @@ class _Race(msgspec.Struct):
     plan: Plan
     environment: Mapping[str, str]
     cold: Collection[Candidate]
-    compare: Callable[[Sequence[float]], Comparison]
 
     def run(
         self, suite: Suite, entries: Mapping[Target, Sequence[Candidate]], launches: int
@@ -177,7 +177,6 @@ class _Race(msgspec.Struct):
             self.environment,
             settings,
             suite=suite,
-            compare=self.compare,
         )
         lines = [line for line in lines if len(line.seconds) == launches]
         by_candidate = {
@@ -200,7 +199,7 @@ def _cell(
     fronts: Sequence[Sequence[Candidate]],
     final: Mapping[Candidate, MeasuredCase],
     candidates: int,
-    compare: Callable[[Sequence[float]], Comparison],
+    compare: Compare,
 ) -> BestOfCell:
     library, ours = (
         min(
@@ -244,9 +243,9 @@ def _between(
     ours: Candidate | None,
     library: Candidate | None,
     lines: Mapping[Candidate, MeasuredCase],
-    compare: Callable[[Sequence[float]], Comparison],
+    compare: Compare,
 ) -> Comparison | None:
     if ours is None or library is None:
         return None
     pairs = zip(lines[ours].seconds, lines[library].seconds, strict=True)
-    return compare([math.log(left / right) for left, right in pairs])
+    return compare([math.log(left / right) for left, right in pairs], 0.95)

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 import msgspec
 
 from plumbline.search.outcome import label
-from plumbline.verify.statistics import DEFAULT_TEST, TESTS, Comparison, benjamini_hochberg
+from plumbline.verify.corrections import benjamini_hochberg
+from plumbline.verify.significance.comparison import Comparison
+from plumbline.verify.statistics import DEFAULT_TEST, TESTS
 from plumbline_db.records import Case, Medians
 
 

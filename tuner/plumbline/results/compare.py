@@ -20,8 +20,10 @@ from plumbline.results import side_conditions
 from plumbline.results.how import How
 from plumbline.results.side_conditions import SideConditions
 from plumbline.results.sides import Side
+from plumbline.verify.corrections import benjamini_hochberg
 from plumbline.verify.launch_averages import averages
-from plumbline.verify.statistics import TESTS, Test, benjamini_hochberg, stars
+from plumbline.verify.significance.comparison import Test
+from plumbline.verify.statistics import TESTS, stars
 from plumbline_db.errors import UsageError
 from plumbline_db.runs import LaunchSamples
 

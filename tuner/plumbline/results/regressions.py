@@ -1,10 +1,8 @@
 """Is B slower than A? What launches of two sides that took turns say, cell by cell (pure).
 
 All cells are one family: the intervals of all of them hold together at the confidence asked for,
-over all looks (Bonferroni over cells, the error split over the looks by the design), so that two
-equal builds have no cell that is called slower or faster in as many comparisons as that says. A
-change is called so where its interval leaves out 0 and the change itself is as large as the
-tolerance; equal is what lies within the tolerance, interval and all."""
+over all looks, so that two equal builds have no cell that is called slower or faster in as many
+comparisons as that says (docs/design/comparing.md)."""
 
 from __future__ import annotations
 
@@ -24,8 +22,8 @@ from plumbline.results.compare import (
     seconds_of,
 )
 from plumbline.results.sides import Side
+from plumbline.verify.decision import CellDecision, Claim, HypothesisFamily, Key, alone
 from plumbline.verify.design import Design
-from plumbline.verify.statistics import paired_ratio
 from plumbline_db.errors import PlumblineError, command_name
 
 Change = Literal["slower", "faster", "equal", "not shown", "lost", "only in B"]
@@ -70,7 +68,12 @@ def regressions(a: Side, b: Side, claim: RegressionClaim, how: How) -> list[Regr
         for side in (a, b)
     )
     both = sorted(left.keys() & right.keys())
-    found = [_judged(cell, left[cell], right[cell], pairs, claim, cells=len(both)) for cell in both]
+    logs = {cell: _log_ratios(left[cell], right[cell], pairs) for cell in both}
+    found = [
+        _regression(decision, left[cell], right[cell], len(logs[cell]))
+        for decision in decided(logs, claim)
+        for cell in [decision.key]
+    ]
     found += [
         _missing(cell, left.get(cell), right.get(cell)) for cell in left.keys() ^ right.keys()
     ]
@@ -86,66 +89,55 @@ def is_worse(found: Sequence[Regression]) -> bool:
     return any(line.verdict in BAD for line in found)
 
 
-def verdict_of(
-    logs: Sequence[float], claim: RegressionClaim, cells: int
-) -> tuple[Change, int, ChangeInterval]:
-    """Of one cell among `cells`, by log(B / A), one a pair of launches in their order: at the first
-    look that decides it, else at the last one that has its launches."""
-    seen: tuple[Change, int, ChangeInterval] = ("not shown", 0, ChangeInterval(None, None, None))
-    for look, launches in enumerate(claim.design.launches):
-        if len(logs) < launches * WITH_RESULT:
-            break
-        confidence = claim.design.confidence(look, claim.alpha / cells)
-        found = paired_ratio(logs[:launches], confidence, "two-sided")
-        low, high = (None if end is None else end - 1 for end in (found.low, found.high))
-        interval = ChangeInterval(found.ratio - 1, low, high)
-        seen = interval.verdict(claim.tolerance), look + 1, interval
-        if seen[0] != "not shown":
-            break
-    return seen
+def decided(logs: Mapping[Key, Sequence[float]], claim: RegressionClaim) -> list[CellDecision[Key]]:
+    """Decide all cells by log(B / A), one a pair of launches in their order: each at the first look
+    that can, else at the last one that has its launches."""
+    family = HypothesisFamily.of(
+        logs,
+        Claim(
+            tolerance=claim.tolerance,
+            alpha=claim.alpha,
+            design=claim.design,
+            judge=alone,
+            correction="all",
+        ),
+    )
+    for launches in claim.design.launches:
+        family.look(
+            lambda cell, first=launches: (  # type: ignore[misc]
+                logs[cell][:first] if len(logs[cell]) >= first * WITH_RESULT else None
+            )
+        )
+    return family.decisions
 
 
-class ChangeInterval(msgspec.Struct, frozen=True):
-    change: float | None
-    low: float | None
-    high: float | None
-
-    def verdict(self, tolerance: float) -> Change:
-        if self.change is None or self.low is None or self.high is None:
-            return "not shown"
-        if self.low > 0 and self.change >= tolerance:
-            return "slower"
-        # As many times faster as the tolerance allows slower.
-        fastest = 1 / (1 + tolerance) - 1
-        if self.high < 0 and self.change <= fastest:
-            return "faster"
-        return "equal" if fastest < self.low and self.high < tolerance else "not shown"
+def _log_ratios(
+    left: Mapping[int, float], right: Mapping[int, float], pairs: Sequence[tuple[int, int]]
+) -> list[float]:
+    times = [(left[ours], right[other]) for ours, other in pairs if ours in left and other in right]
+    return [math.log(theirs / ours) for ours, theirs in times if min(theirs, ours) > 0]
 
 
-def _judged(
-    cell: MatchedCell,
+def _regression(
+    decision: CellDecision[MatchedCell],
     left: Mapping[int, float],
     right: Mapping[int, float],
-    pairs: Sequence[tuple[int, int]],
-    claim: RegressionClaim,
-    *,
-    cells: int,
+    pairs: int,
 ) -> Regression:
-    times = [(left[ours], right[other]) for ours, other in pairs if ours in left and other in right]
-    seen = [pair for pair in times if min(pair) > 0]
-    verdict, look, interval = verdict_of(
-        [math.log(theirs / ours) for ours, theirs in seen], claim, cells
+    line = Regression(
+        decision.key, sample_of(list(left.values())), sample_of(list(right.values())), pairs
     )
-    return Regression(
-        cell=cell,
-        a=sample_of(list(left.values())),
-        b=sample_of(list(right.values())),
-        pairs=len(seen),
-        look=look,
-        change=interval.change,
-        low=interval.low,
-        high=interval.high,
-        verdict=verdict,
+    found = decision.comparison
+    if found is None:
+        return line
+    low, high = (None if end is None else end - 1 for end in (found.low, found.high))
+    return msgspec.structs.replace(
+        line,
+        look=decision.look + 1,
+        change=found.ratio - 1,
+        low=low,
+        high=high,
+        verdict="not shown" if decision.word == "undecided" else decision.word,
     )
 
 

@@ -21,7 +21,7 @@ from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
 
 if TYPE_CHECKING:
-    from plumbline.verify.statistics import Comparison
+    from plumbline.verify.significance.comparison import Comparison
 
 
 class Cold(msgspec.Struct, frozen=True):
@@ -143,11 +143,11 @@ def cold(
     """Cells that were measured with and without the files, in the confirmation that its verdicts in
     the `table` rest on."""
     from plumbline.campaign.pairs import cold_ratios
-    from plumbline.measure import tables
     from plumbline.settings.stored import settings_of
+    from plumbline.verify.decision import compare_of
 
     settings = settings_of(campaign.settings)
-    compare = tables.compare_of(settings)
+    compare = compare_of(simulated=settings.ranks.simulate is not None)
     ratios: dict[Target, list[float]] = {}
     seconds: dict[Target, list[float]] = {}
     for name, told in _rounds(db, campaign, table).items():

@@ -6,7 +6,6 @@ take turns with launches that have the exported files alone (settings_race.py)."
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
@@ -16,12 +15,13 @@ from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Knob
 from plumbline.libraries.space import FunctionSpace, Parameter, Setting, Space
 from plumbline.measure import tables
-from plumbline.measure.experiment import without_shared_factor
+from plumbline.measure.comparison import without_shared_factor
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings, site_rules
 from plumbline.settings.starting import spare_cores
 from plumbline.settings.toolchain import Toolchain
-from plumbline.verify.statistics import Comparison, slower
+from plumbline.verify.decision import joint, slower
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db import runs
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Suite, Winner
@@ -227,13 +227,10 @@ class ProcessWide(SettingsRace[Target]):
     def gain(self, ratios: Mapping[Target, Sequence[float]]) -> Comparison | None:
         """Return the ratio over the cells that are faster beyond doubt."""
         negated = {cell: [-log for log in logs] for cell, logs in ratios.items()}
-        faster = [
-            cell for cell in slower(negated, 1, self._alpha, self._judge) if self.weight(cell) > 0
-        ]
+        faster = [cell for cell in slower(negated, self._claim) if self.weight(cell) > 0]
         if not faster:
             return None
-        by_launch = zip(*(ratios[cell] for cell in faster), strict=True)
-        return self._compare([statistics.fmean(logs) for logs in by_launch], 0.95)
+        return self._compare(joint([ratios[cell] for cell in faster]), 0.95)
 
     def weight(self, cell: Target) -> float:
         return self._cells[cell]

@@ -19,12 +19,13 @@ from plumbline import libraries
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan
 from plumbline.libraries import Family
-from plumbline.measure import tables
-from plumbline.measure.experiment import Arm, Turns, log_ratios
+from plumbline.measure.comparison import claim_of, ratios_in_turn
+from plumbline.measure.experiment import Arm, Turns
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
 from plumbline.system.words import counted
-from plumbline.verify.statistics import Comparison, slower
+from plumbline.verify.decision import by_interval, compare_of, slower
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db import searches
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Search, Suite, Trial, Winner
 
@@ -71,11 +72,11 @@ class SettingsRace(ABC, Generic[Key]):
         tolerance: float = 0.0,
     ) -> None:
         self._store = store
-        self._compare = tables.compare_of(settings)
-        self._judge = tables.judge_of(settings)
-        self._alpha = settings.claims.alpha
+        self._compare = compare_of(simulated=settings.ranks.simulate is not None)
+        self._claim = msgspec.structs.replace(
+            claim_of(settings), tolerance=tolerance, min_launches=1
+        )
         self._has_time = has_time
-        self._tolerance = tolerance
 
     @abstractmethod
     def plan(self, value: Configuration) -> Plan:
@@ -136,7 +137,7 @@ class SettingsRace(ABC, Generic[Key]):
     def slower(self, ratios: Mapping[Key, Sequence[float]]) -> list[Key]:
         """Cells that are slower beyond doubt, by more than the tolerance; corrected for their
         number."""
-        return list(slower(ratios, 1 + self._tolerance, self._alpha, self._judge))
+        return list(slower(ratios, self._claim))
 
     def overall(
         self, ratios: Mapping[Key, Sequence[float]], confidence: float = 0.95
@@ -157,8 +158,7 @@ class SettingsRace(ABC, Generic[Key]):
         return self.overall(ratios)
 
     def is_better(self, ratios: Mapping[Key, Sequence[float]]) -> bool:
-        found = self.gain(ratios)
-        faster = found is not None and found.high is not None and found.high < 1
+        faster = by_interval(self.gain(ratios)) == "faster"
         return faster and self.saved(ratios) > 0 and not self.slower(ratios)
 
     def winner(self, one: Entered[Key], nprocs: int, ppn: int, removes: Sequence[str]) -> Winner:
@@ -261,7 +261,7 @@ class SettingsRace(ABC, Generic[Key]):
         all `done` launches so far have."""
         theirs = _in_turns(self.seconds(plain.name, AS_IT_IS), done)
         ours = _in_turns(self.seconds(entry.arm.suite.name, entry.value), done)
-        ratios, _ = log_ratios(ours, theirs, list(ours), done)
+        ratios, _ = ratios_in_turn(ours, theirs, list(ours), turns=done)
         return {cell: logs[since:] for cell, logs in ratios.items()}
 
 

@@ -1,44 +1,15 @@
-"""The statistics by name: tests that say whether the left side is slower, by how much and how
-surely, and what is done with their p-values. Each test is one file in significance/; its line in
-TESTS makes it known to every command.
-
-Pure: arrays in, numbers out; no clock, file or database."""
+"""The tests by name, which say whether the left side is slower, by how much and how surely. Each
+test is one file in significance/; its line in TESTS makes it known to every command."""
 
 from __future__ import annotations
 
-from plumbline.verify.corrections import adjusted_within, benjamini_hochberg
-from plumbline.verify.launch_averages import LaunchAverage, averages, tukey_filter
-from plumbline.verify.limit import above, slower
 from plumbline.verify.significance import (
     brunner_munzel,
     kolmogorov_smirnov,
     rank_sum,
     signed_rank,
 )
-from plumbline.verify.significance.comparison import Alternative, Comparison, Test
-from plumbline.verify.significance.exact import exact_ratio
-from plumbline.verify.significance.moderated import moderated
-from plumbline.verify.significance.signed_rank import paired_ratio, paired_shift
-
-__all__ = [
-    "DEFAULT_TEST",
-    "TESTS",
-    "Alternative",
-    "Comparison",
-    "LaunchAverage",
-    "Test",
-    "above",
-    "adjusted_within",
-    "averages",
-    "benjamini_hochberg",
-    "exact_ratio",
-    "moderated",
-    "paired_ratio",
-    "paired_shift",
-    "slower",
-    "stars",
-    "tukey_filter",
-]
+from plumbline.verify.significance.comparison import Test
 
 TESTS: dict[str, Test] = {
     test.name: test

@@ -6,27 +6,29 @@ file or database.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Sequence
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from plumbline.core.guidelines import Guidelines
 from plumbline.system.words import counted
-from plumbline.verify.design import ONE_LOOK, Design
+from plumbline.verify.decision import CellDecision, Claim, HypothesisFamily, Word, shown
 from plumbline.verify.index import Index, Obstacle, Side
 from plumbline.verify.kinds import Candidate, Cell, all_kinds
-from plumbline.verify.sequential import Hypothesis, HypothesisFamily, HypothesisState, shown
-from plumbline.verify.significance.comparison import Comparison
-from plumbline.verify.significance.exact import SAME
 from plumbline_db.records import Medians, Verdict
 
 if TYPE_CHECKING:
     from plumbline_db.runs import LaunchSamples
 
 
+_VERDICTS: dict[Word, Literal["holds", "violated", "undecided"]] = {
+    "slower": "violated",
+    "equal": "holds",
+    "faster": "holds",
+    "undecided": "undecided",
+}
 # Stands by a verdict in the place of a p.
 DETERMINISTIC = "deterministic: one launch decides"
 IN_FORCE = "its right-hand side is in force"
@@ -37,24 +39,14 @@ REPLACED_SECONDS = 30e-9
 
 
 class VerifySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`alpha`: false discovery rate of the violations in a table. `tolerance`: the least slow-down
-    that counts; a guideline may ask for more. `design`: the looks at the table while launches are
-    added. `deterministic`: launches do not differ, the ratio alone decides. `in_force`: whether the
-    calls of a left side are replaced by a right side; they may take so much more as replacing a
-    call takes."""
+    """`claim`: of the violations of a table; a guideline may allow more than its tolerance.
+    `deterministic`: launches do not differ, the ratio alone decides. `in_force`: whether the calls
+    of a left side are replaced by a right side; they may take so much more as replacing a call
+    takes."""
 
-    alpha: float = 0.05
-    tolerance: float = 0.05
-    design: Design = ONE_LOOK
-    min_launches: int = 6
+    claim: Claim = Claim(tolerance=0.05, min_launches=6)
     deterministic: bool = False
     in_force: Callable[[Side, Side], bool] = lambda *_: False
-
-    def __post_init__(self) -> None:
-        if not (0 < self.alpha < 1 and 0 <= self.tolerance < 1):
-            raise ValueError(f"alpha {self.alpha} or tolerance {self.tolerance} is out of range")
-        if self.min_launches < 1:
-            raise ValueError("min_launches is at least 1")
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -108,8 +100,7 @@ class Verification:
             self._family = self._questions(index)
         self._suites.append(list(at.suites))
         if self._settings.deterministic:
-            for standing in (state for cell in self._family.cells for state in cell):
-                _repeat(standing, index)
+            self._family.repeat(lambda candidate: _log_ratios(index, candidate), DETERMINISTIC)
         else:
             self._family.look(lambda candidate: _log_ratios(index, candidate))
 
@@ -130,7 +121,7 @@ class Verification:
         """What more launches must measure to decide what is undecided and can be decided."""
         if self._family is None or self._settings.deterministic:
             return []
-        tests = [standing.hypothesis.key for standing in self._family.open()]
+        tests = [standing.key for standing in self._family.open()]
         return list(dict.fromkeys(side for test in tests for side in (test.left, test.right)))
 
     def open_cells(self) -> int:
@@ -144,19 +135,18 @@ class Verification:
         settings = self._settings
 
         def limit(cell: Cell, candidate: Candidate) -> float:
-            return 1 + max(settings.tolerance, cell.tolerance, self._overhead(candidate, index))
+            overhead = self._overhead(candidate, index)
+            return 1 + max(settings.claim.tolerance, cell.tolerance, overhead)
 
         return HypothesisFamily(
             (
                 [
-                    Hypothesis(candidate, limit(cell, candidate), candidate.weight)
+                    CellDecision(candidate, limit(cell, candidate), candidate.weight)
                     for candidate in cell.candidates
                 ]
                 for cell in self._cells
             ),
-            settings.design,
-            alpha=settings.alpha,
-            min_launches=settings.min_launches,
+            settings.claim,
         )
 
     def _overhead(self, candidate: Candidate, index: Index) -> float:
@@ -167,13 +157,11 @@ class Verification:
             return 0.0
         return REPLACED_SECONDS / max(median(seconds.values()), REPLACED_SECONDS)
 
-    def _verdict(self, cell: Cell, row: Sequence[HypothesisState[Candidate]]) -> Verdict:
+    def _verdict(self, cell: Cell, row: Sequence[CellDecision[Candidate]]) -> Verdict:
         standing = shown(row)
-        candidate, found = standing.hypothesis.key, standing.comparison
+        candidate, found = standing.key, standing.comparison
         tested = found is not None and standing.p_adjusted is not None
-        satisfied = standing.word == "holds" and self._settings.in_force(
-            candidate.left, candidate.right
-        )
+        satisfied = standing.is_held and self._settings.in_force(candidate.left, candidate.right)
         return Verdict(
             stage=self._stage,
             guideline=cell.guideline,
@@ -185,7 +173,7 @@ class Verification:
             bytes=cell.bytes,
             other_bytes=candidate.right.bytes,
             factor=candidate.factor,
-            verdict=standing.word,
+            verdict=_VERDICTS[standing.word],
             ratio=found.ratio if found else None,
             ratio_low=found.low if found else None,
             ratio_high=found.high if found else None,
@@ -200,23 +188,6 @@ class Verification:
         )
 
 
-def verify(
-    medians: Sequence[Medians],
-    guidelines: Guidelines,
-    *,
-    stage: str,
-    nprocs: int,
-    ppn: int,
-    suites: list[str],
-    settings: VerifySettings | None = None,
-    obstacles: Sequence[Obstacle] = (),
-) -> list[Verdict]:
-    """The verdicts of the first look of the design, which may be the only one."""
-    table = Verification(guidelines, stage=stage, nprocs=nprocs, ppn=ppn, settings=settings)
-    table.look(Look(medians, suites, obstacles))
-    return table.verdicts()
-
-
 def _log_ratios(index: Index, candidate: Candidate) -> list[float] | str:
     """Of the launches that have both sides; or why there are none."""
     for name, side in (("left", candidate.left), ("right", candidate.right)):
@@ -227,18 +198,3 @@ def _log_ratios(index: Index, candidate: Candidate) -> list[float] | str:
     if unusable:
         return f"times that are not positive in {counted(unusable, 'launch')}"
     return ratios or "no launch has both sides"
-
-
-def _repeat(standing: HypothesisState[Candidate], index: Index) -> None:
-    """A deterministic platform: the ratio of the first launch, which all others must repeat; there
-    is nothing to test."""
-    ratios = _log_ratios(index, standing.hypothesis.key)
-    if not isinstance(ratios, str) and max(ratios) - min(ratios) > SAME:
-        ratios = "launches differ, so the platform is not deterministic"
-    if isinstance(ratios, str):
-        standing.word, standing.comparison, standing.reason = "undecided", None, ratios
-        return
-    ratio = math.exp(ratios[0])
-    standing.comparison = Comparison(ratio, ratio, ratio, 1.0, len(ratios), "")
-    standing.word = "violated" if ratio > standing.hypothesis.limit else "holds"
-    standing.reason = DETERMINISTIC

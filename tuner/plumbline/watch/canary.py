@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.measure.experiment import REFERENCE_CELLS
+from plumbline.measure.comparison import REFERENCE_CELLS
 from plumbline.watch import chart
 from plumbline.watch.baseline import Baseline, baselines_of
 from plumbline.watch.design import Design

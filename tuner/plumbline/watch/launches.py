@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.measure.experiment import REFERENCE_CELLS, without_shared_factor
+from plumbline.measure.comparison import REFERENCE_CELLS, without_shared_factor
 from plumbline.verify.significance.distributions import beta_quantile, student_quantile
 from plumbline.watch.run_length import FREEDOM
 

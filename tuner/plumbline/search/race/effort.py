@@ -9,8 +9,9 @@ from statistics import NormalDist
 import msgspec
 
 from plumbline.search.space.cells import Target
+from plumbline.verify.decision import compare_of
 from plumbline.verify.design import ONE_LOOK, Design
-from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
+from plumbline.verify.significance.comparison import Comparison
 
 # When the front runner of a cell is judged: six launches are the fewest of which a signed-rank
 # interval exists. Most of the error is spent there, as most cells end there.
@@ -71,9 +72,8 @@ class Effort(msgspec.Struct, frozen=True):
 
     def compare(self, log_ratios: Sequence[float]) -> Comparison:
         """A ratio as it is claimed after so many launches: its interval pays for the looks."""
-        if self.repeats:
-            return exact_ratio(log_ratios)
-        return paired_ratio(log_ratios, self.confidence(len(log_ratios)))
+        compare = compare_of(simulated=self.repeats)
+        return compare(log_ratios, self.confidence(len(log_ratios)))
 
     def confidence(self, launches: int) -> float:
         """Of the last of `claims` that so many launches have reached."""

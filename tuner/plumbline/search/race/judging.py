@@ -12,7 +12,8 @@ import msgspec
 
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.cells import Target
-from plumbline.search.space.select import slower
+from plumbline.search.space.select import faster, slower
+from plumbline.verify.decision import by_interval
 from plumbline.verify.significance.exact import SAME
 from plumbline_db.records import Trial
 
@@ -187,8 +188,7 @@ class Judge:
 
     def _is_clear(self, of: Decision, leader: Candidate) -> bool:
         """Faster than the default beyond doubt, in one of the cells at least."""
-        trials = [self.trial(cell, leader) for cell in of.cells]
-        return any(trial.ratio_high is not None and trial.ratio_high < 1 for trial in trials)
+        return any(faster(self.trial(cell, leader)) for cell in of.cells)
 
     def _in_doubt(self, of: Decision, leader: Candidate) -> bool:
         """Whether it would be refused for being slower in a cell, which may be chance."""
@@ -222,11 +222,11 @@ class Judge:
         if not logs:
             return True, f"the bound {bound.name} could not be measured"
         found = self.effort.compare([log - math.log(bound.times) for log in logs.values()])
-        limit = 1 + self.effort.tolerance
         ratio = f"{found.ratio:.2f} of {bound.name}"
-        if found.high is not None and found.high <= limit:
+        word = by_interval(found, base=1 + self.effort.tolerance)
+        if word == "faster":
             return True, f"the bound holds ({ratio})"
-        if found.low is not None and found.low > limit:
+        if word == "slower":
             return False, f"the bound is not reached ({ratio})"
         return None, f"the bound is not decided ({ratio})"
 

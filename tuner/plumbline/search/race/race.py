@@ -9,18 +9,24 @@ launched (launching.py), and what the launches say (judging.py)."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+import msgspec
+
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import PlanCase
+from plumbline.measure.comparison import logs_inside
 from plumbline.measure.experiment import Arm
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.space.candidates import Candidate, CandidateSpace
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.space.cells import Flaw, Target
 from plumbline.system.words import counted
-from plumbline.verify.statistics import Comparison
+from plumbline.verify.decision import FEW, much_slower
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Trial
+from plumbline_db.runs import LaunchSamples
 
 from .effort import Effort
-from .elsewhere import Elsewhere
 from .entering import Entering, Lineup
 from .evidence import Evidence
 from .judging import Decision, Judge
@@ -53,7 +59,7 @@ class Race:
         self._effort = effort
         self._evidence = past.evidence
         self._launches = RaceLaunches(store, candidate_space, arm, effort, past)
-        self._elsewhere = Elsewhere(effort.uses)
+        self._other_uses = _OtherUses(effort.uses)
         self._judge = Judge(self._evidence, effort)
         self._entering = Entering(candidate_space, self._judge, past, arm.plan.seed)
 
@@ -119,11 +125,11 @@ class Race:
             entries = racing.entries()
             first = not any(decision.looks for decision in racing.under_way)
             blocks = self._effort.blocks(self._blocks, first=first)
-            elsewhere = self._elsewhere.cases(self._front())
-            self._launches.look(entries, [*racing.beside(), *elsewhere], blocks=blocks)
+            other_uses = self._other_uses.cases(self._front())
+            self._launches.look(entries, [*racing.beside(), *other_uses], blocks=blocks)
             for decision in racing.under_way:
                 decision.looks += 1
-            if elsewhere:
+            if other_uses:
                 self._leave_out()
             racing.exploring.learn()
             for decision in racing.under_way:
@@ -153,8 +159,8 @@ class Race:
     def _leave_out(self) -> None:
         """What is much slower in another way of use."""
         last = self._launches.last_samples()
-        self._elsewhere.learn(last, disturbed=not self._launches.is_quiet)
-        for (cell, candidate), why in self._elsewhere.slower().items():
+        self._other_uses.learn(last, disturbed=not self._launches.is_quiet)
+        for (cell, candidate), why in self._other_uses.slower().items():
             self._launches.fail(cell, candidate, Flaw("slower", why))
 
     def duplicate(self) -> Comparison | None:
@@ -189,3 +195,68 @@ class Race:
         if not waiting or self._effort.may_launch():
             return ""
         return f"the budget was used up before {counted(len(waiting), 'candidate')} could be tried"
+
+
+_Key = tuple[Target, Candidate]
+
+
+class _OtherUses:
+    """Which candidates of a race are much slower in other ways of use, seen in its launches. A
+    winner has to hold wherever a user stands, and is tried there before it is exported
+    (campaign/acceptance.py), in launches of its own. What would surely fail there loses its place
+    here, while its rivals are still measured."""
+
+    def __init__(self, uses: Sequence[str]) -> None:
+        self._uses = uses
+        self._logs: dict[_Key, dict[str, dict[int, float]]] = {}  # by use and launch
+        self._disturbed: set[int] = set()  # launches beside other work: two count for one
+
+    def cases(self, front: Mapping[Target, Collection[Candidate]]) -> list[PlanCase]:
+        """Those of candidates that have not been seen often enough, each beside the default."""
+        return [
+            msgspec.structs.replace(candidate.case(target.function, target.bytes), use=use)
+            for target, candidates in front.items()
+            for use in self._uses
+            for candidate in self._with_default(target, candidates, use)
+        ]
+
+    def _with_default(
+        self, target: Target, candidates: Collection[Candidate], use: str
+    ) -> list[Candidate]:
+        asked = [
+            candidate
+            for candidate in candidates
+            if not self._enough(self._logs.get((target, candidate), {}).get(use, {}))
+        ]
+        return [DEFAULT, *asked] if asked else []
+
+    def _enough(self, logs: Mapping[int, float]) -> bool:
+        """Return whether so many launches suffice to give up what is slower in all of them."""
+        return sum(0.5 if run in self._disturbed else 1.0 for run in logs) >= FEW
+
+    def learn(self, found: Iterable[LaunchSamples], *, disturbed: bool = False) -> None:
+        """`found`: samples of launches, of all ways of use; `disturbed`: beside other work."""
+        times: dict[tuple[Target, str], dict[Candidate, LaunchSamples]] = {}
+        for samples in found:
+            case = samples.case
+            if case.use in self._uses and case.config != "plain":
+                cell = Target(case.function, case.bytes), case.use
+                candidate = Candidate(case.variant, Configuration.of(case.knobs))
+                times.setdefault(cell, {})[candidate] = samples
+                self._disturbed |= set(samples.runs) if disturbed else set()
+        for (target, use), by_candidate in times.items():
+            default = by_candidate.pop(DEFAULT, None)
+            theirs = {} if default is None else dict(zip(default.runs, default.ns, strict=True))
+            for candidate, samples in by_candidate.items():
+                logs = self._logs.setdefault((target, candidate), {}).setdefault(use, {})
+                logs |= logs_inside(dict(zip(samples.runs, samples.ns, strict=True)), theirs)
+
+    def slower(self) -> dict[_Key, str]:
+        """What is much slower than the default in some way of use, with the reason."""
+        return {
+            key: f"{use}: {math.exp(min(logs.values())):.2f} of the default at least, in "
+            f"{counted(len(logs), 'launch')}"
+            for key, by_use in self._logs.items()
+            for use, logs in by_use.items()
+            if self._enough(logs) and much_slower(logs.values())
+        }

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from plumbline.core.configuration import Configuration
+from plumbline.verify.decision import by_interval
+from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Trial, Winner
 
 from .candidate import DEFAULT, Candidate
@@ -138,9 +140,9 @@ class Selection(msgspec.Struct, frozen=True):
         """Return the option for all sizes, unless variants of ours are about as fast wherever it
         helps a cell that is wanted."""
         for cell, trials in tried.items():
-            faster = [trial for trial in trials if _faster(trial)]
-            ours = [_ratio(one) for one in faster if one.variant != DEFAULT.variant]
-            mine = [_ratio(one) for one in faster if one.knobs == base.configuration]
+            quicker = [trial for trial in trials if faster(trial)]
+            ours = [_ratio(one) for one in quicker if one.variant != DEFAULT.variant]
+            mine = [_ratio(one) for one in quicker if one.knobs == base.configuration]
             if (
                 cell.function == base.function
                 and mine
@@ -223,7 +225,7 @@ class Selection(msgspec.Struct, frozen=True):
                 continue
             if any(slower(trial, self.tolerance) for trial in at.values()):
                 continue
-            helped = [size for size in wanted if _faster(at[size])]
+            helped = [size for size in wanted if faster(at[size])]
             gain = benefit({size: _ratio(trial) for size, trial in at.items()}, share)
             if helped and gain > 0 and (best is None or gain > best[0]):
                 best = (gain, list(at.values()))
@@ -301,7 +303,7 @@ def _options(
     """The fastest eligible trial of one cell, and those that are as good. With a `base` (an
     algorithm of the library that holds for all sizes) only our variants can still be chosen, and
     must beat it. `spare_knobs`: variants alone, unless the best knob is much faster."""
-    eligible = [trial for trial in trials if _faster(trial)]
+    eligible = [trial for trial in trials if faster(trial)]
     if candidate_space.one_for_all_sizes(function):
         eligible = [trial for trial in eligible if trial.variant != "default"]
         if base is not None:
@@ -422,10 +424,16 @@ def _ratio(trial: Trial) -> float:
     return trial.ratio if trial.ratio is not None else math.inf
 
 
-def _faster(trial: Trial) -> bool:
-    return trial.state == "measured" and trial.ratio_high is not None and trial.ratio_high < 1
+def _interval(trial: Trial) -> Comparison | None:
+    low, high = trial.ratio_low, trial.ratio_high
+    ratio, launches = trial.ratio, trial.launches
+    return None if ratio is None else Comparison(ratio, low, high, 1.0, launches, trial.detail)
+
+
+def faster(trial: Trial) -> bool:
+    return trial.state == "measured" and by_interval(_interval(trial)) == "faster"
 
 
 def slower(trial: Trial, tolerance: float) -> bool:
     """Slower than the default beyond doubt, or by more than the tolerance as far as known."""
-    return (trial.ratio_low is not None and trial.ratio_low > 1) or _ratio(trial) > 1 + tolerance
+    return by_interval(_interval(trial)) == "slower" or _ratio(trial) > 1 + tolerance

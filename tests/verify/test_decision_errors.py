@@ -13,8 +13,9 @@ import pytest
 from numpy.typing import NDArray
 
 from plumbline.verify import design
-from plumbline.verify.sequential import Hypothesis, HypothesisFamily
-from plumbline.verify.statistics import moderated, paired_ratio
+from plumbline.verify.decision import CellDecision, Claim, HypothesisFamily, alone
+from plumbline.verify.significance.moderated import moderated
+from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from tests.verify import designs
 from tests.verify.simulated import PAPER, Times, first, heavy, medians, signed_rank_p
@@ -24,12 +25,10 @@ DESIGN = design.over(6, 30)
 
 def violated(logs: Times, limit: float = 1.0) -> NDArray[np.bool_]:
     """Which cells (rows) are called violated at any look: what is called so once stays so."""
-    family = HypothesisFamily(
-        [[Hypothesis(n, limit)] for n in range(len(logs))], DESIGN, alpha=0.05
-    )
+    family = HypothesisFamily.of(range(len(logs)), Claim(tolerance=limit - 1, design=DESIGN))
     for n in DESIGN.launches:
         family.look(partial(first, logs, n))
-    return np.array([cell[0].word == "violated" for cell in family.cells])
+    return np.array([cell[0].word == "slower" for cell in family.cells])
 
 
 def allowed(rate: float, experiments: int) -> float:
@@ -46,8 +45,8 @@ def p_of_looks(logs: Times) -> Times:
 
 def test_the_short_cut_is_the_product() -> None:
     logs = heavy(np.random.default_rng(0), (4, 30), 0.02) + math.log(1.05)
-    cells = [[Hypothesis(n, 1.05)] for n in range(4)]
-    family = HypothesisFamily(cells, DESIGN, alpha=1e-9, judge=lambda _: paired_ratio)
+    cells = [[CellDecision(n, 1.05)] for n in range(4)]
+    family = HypothesisFamily(cells, Claim(alpha=1e-9, design=DESIGN, judge=alone))
     for look, expected in enumerate(p_of_looks(logs - math.log(1.05))):
         family.look(partial(first, logs, DESIGN.launches[look]))
         assert [cell[0].p for cell in family.cells] == pytest.approx(expected.tolist())
@@ -160,7 +159,7 @@ def test_of_what_is_found_few_are_false() -> None:
 def test_whole_tables_of_functions_against_themselves() -> None:
     """Every mock-up is the function itself, monotony and split-robustness hold: 60 tables look by
     look, cells that are decided are not measured again."""
-    settings = VerifySettings(tolerance=0.0, design=DESIGN)
+    settings = VerifySettings(claim=Claim(design=DESIGN, min_launches=6))
     sizes = [16, 1024, 65536]
     alarms = 0
     for seed in range(60):

@@ -1,0 +1,160 @@
+"""Comparisons: what launches of two arms that take turns say of each cell, look by look.
+
+The experiment behind decisions (verify/decision.py). Callers choose the arms, the cells and the
+claim, and what follows from a decision; log ratios, the factor that a turn shares, cells without
+results and looks are the same for all."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from plumbline.measure.experiment import Arm, NextLook, looks, take_turns
+from plumbline.measure.launches import LaunchStore
+from plumbline.settings import Settings
+from plumbline.verify import estimators
+from plumbline.verify.decision import Claim, HypothesisFamily, exactly
+from plumbline.verify.design import ONE_LOOK, over
+from plumbline.verify.significance.moderated import moderated
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Fewer reference cells do not tell launches apart.
+REFERENCE_CELLS = 10
+# Fewer launches decide no cell: one odd launch is too much of a mean.
+MIN_LAUNCHES = 6
+
+Key = TypeVar("Key")
+
+
+def claim_of(settings: Settings) -> Claim:
+    """Return what a campaign claims of its tables, which its other comparisons share."""
+    simulated = settings.ranks.simulate is not None
+    sampling = settings.sampling
+    return Claim(
+        tolerance=settings.claims.tolerance,
+        alpha=settings.claims.alpha,
+        design=ONE_LOOK if simulated else over(sampling.launches, sampling.launches_max),
+        judge=exactly if simulated else moderated,
+        min_launches=1 if simulated else MIN_LAUNCHES,
+    )
+
+
+class ArmComparison(Generic[Key]):
+    """All turns so far of two arms. `seconds` reads a suite: those of each cell, in the order of
+    the launches; `references` are cells that are the same in both arms. `ratios`: log(ours /
+    theirs) by cell, a turn each; `lost`: cells of which only theirs has all results; `family`: what
+    is decided, once there was a look."""
+
+    def __init__(
+        self,
+        store: LaunchStore,
+        claim: Claim,
+        seconds: Callable[[str], Mapping[Key, Collection[float]]],
+        references: Collection[Key] = (),
+    ) -> None:
+        self.store = store
+        self.claim = claim
+        self.ratios: dict[Key, list[float]] = {}
+        self.lost: list[Key] = []
+        self.family: HypothesisFamily[Key] = HypothesisFamily([], claim)
+        self._seconds = seconds
+        self._references = references
+
+    def read(
+        self, ours: str, theirs: str, cells: Sequence[Key]
+    ) -> tuple[Mapping[Key, Sequence[float]], list[Key]]:
+        """Return the log ratios of two suites, and the cells that are lost in ours."""
+        both = list(dict.fromkeys([*cells, *self._references]))
+        is_reference = self._references.__contains__
+        sides = self._seconds(ours), self._seconds(theirs)
+        found, lost = ratios_in_turn(*sides, both, is_reference)
+        return {cell: found[cell] for cell in cells if cell in found}, lost
+
+    def take(self, arms: tuple[Arm, Arm], launches: int, cells: Sequence[Key]) -> set[Key]:
+        """Launch both arms `launches` times in turn; return the cells that have ratios of these."""
+        take_turns(self.store, arms, launches)
+        ours, theirs = (arm.suite.name for arm in arms)
+        measured, lost = self.read(ours, theirs, cells)
+        self.lost += [cell for cell in lost if cell in cells]
+        for cell, logs in measured.items():
+            self.ratios.setdefault(cell, []).extend(logs)
+        return {cell for cell, logs in measured.items() if logs}
+
+    def until_decided(
+        self,
+        cells: Sequence[Key],
+        arms: Callable[[NextLook, Sequence[Key]], tuple[Arm, Arm]],
+        wanted: Callable[[], Sequence[Key]],
+    ) -> None:
+        """Look by look: at `cells` first, then at what is `wanted` after each look, until nothing
+        is or the design ends."""
+        for look in looks(self.claim.design):
+            fresh = self.take(arms(look, cells), look.launches, cells)
+            if look.number == 0:
+                keys = [cell for cell, logs in self.ratios.items() if logs]
+                self.family = HypothesisFamily.of(keys, self.claim)
+            self.family.look(lambda cell, fresh=fresh: self.ratios[cell] if cell in fresh else None)  # type: ignore[misc]
+            cells = wanted()
+            if not cells:
+                return
+
+
+def ratios_in_turn(
+    ours: Mapping[Key, Collection[float]],
+    theirs: Mapping[Key, Collection[float]],
+    cells: Sequence[Key],
+    is_reference: Callable[[Key], bool] = lambda _: False,
+    turns: int = 0,
+) -> tuple[dict[Key, list[float]], list[Key]]:
+    """Return log(ours / theirs) of the cells that all launches of both arms have, turn by turn,
+    without the factor that a turn shares, which is seen in references; and the cells that only
+    theirs has in full. Both arms hold seconds in the order of the `turns` (0: as many as a cell
+    has)."""
+    whole = turns or max((len(times) for times in theirs.values()), default=0)
+    there = [cell for cell in cells if cell in theirs and len(theirs[cell]) >= whole]
+    found = {
+        cell: [math.log(mine / other) for mine, other in zip(ours[cell], theirs[cell], strict=True)]
+        for cell in there
+        if cell in ours and len(ours[cell]) >= whole
+    }
+    references = [logs for cell, logs in found.items() if is_reference(cell)]
+    return without_shared_factor(found, references), [cell for cell in there if cell not in found]
+
+
+def without_shared_factor(
+    ratios: Mapping[Key, Sequence[float]], references: Sequence[Sequence[float]]
+) -> dict[Key, list[float]]:
+    """Log ratios without what the launches of a turn share (placement, drift): the median over the
+    `references`, which are log ratios of cells that are the same in both arms. With too few of
+    these the ratios stay as they are."""
+    if len(references) < REFERENCE_CELLS:
+        return {key: list(logs) for key, logs in ratios.items()}
+    factors = [statistics.median(turn) for turn in zip(*references, strict=True)]
+    return {
+        key: [log - factor for log, factor in zip(logs, factors, strict=True)]
+        for key, logs in ratios.items()
+    }
+
+
+def enough_of(cells: Sequence[Key]) -> Sequence[Key]:
+    """Some of these, from the first to the last: as many as tell launches apart, and a few more."""
+    return cells[:: max(1, len(cells) // (2 * REFERENCE_CELLS))]
+
+
+def logs_inside(
+    ours: Mapping[int, NDArray[np.int64]], theirs: Mapping[int, NDArray[np.int64]]
+) -> dict[int, float]:
+    """Return the log ratio of two cases, whose samples in ns are known by launch, in each launch
+    that has both."""
+    import numpy as np
+
+    return {
+        launch: estimators.pairs(np.maximum(ns, 1), np.maximum(theirs[launch], 1))
+        for launch, ns in ours.items()
+        if launch in theirs
+    }

@@ -1,0 +1,394 @@
+"""Decisions: which cells of a family are slower, equal or faster, and which are undecided.
+
+The only place that decides. A `Claim` says what is claimed and at which error; a family holds the
+log ratios of its cells, one a launch, against the claim, look by look, until each is decided. Which
+errors that makes: docs/design/verification.md. Pure: no clock, file or database."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from statistics import NormalDist
+from typing import Generic, Literal, TypeVar
+
+import msgspec
+
+from plumbline.verify.corrections import adjusted_within
+from plumbline.verify.design import ONE_LOOK, Design
+from plumbline.verify.significance.comparison import Comparison
+from plumbline.verify.significance.exact import SAME, exact_ratio
+from plumbline.verify.significance.moderated import moderated
+from plumbline.verify.significance.signed_rank import paired_ratio
+
+GIVEN_UP = 0.1  # a smaller chance to be found is not waited for
+MUCH = math.log(1.15)
+FEW = 2  # launches after which what is much slower in all of them is given up
+
+_NORMAL = NormalDist()
+
+# "undecided": more launches may decide. "equal": not slower by more than the tolerance, and nothing
+# else is claimed; "faster": the same, and faster beyond doubt.
+Word = Literal["slower", "equal", "faster", "undecided"]
+Key = TypeVar("Key")
+
+# Log ratios, one a launch, and the confidence of the interval.
+Compare = Callable[[Sequence[float], float], Comparison]
+# How a cell is compared, once the log ratios of all comparable cells are known.
+Judge = Callable[[Collection[Sequence[float]]], Compare]
+
+# What a look knows of a test: log ratios of all launches so far, one each; why there are none; or
+# None: it has not been measured since it was looked at last.
+Evidence = Sequence[float] | str | None
+
+
+def compare_of(*, simulated: bool) -> Compare:
+    """Return the comparison of a series by itself; a simulated machine repeats itself."""
+    return exact_ratio if simulated else paired_ratio
+
+
+def alone(_: Collection[Sequence[float]]) -> Compare:
+    """Judge each cell by its own launches: the signed-rank test."""
+    return paired_ratio
+
+
+def exactly(_: Collection[Sequence[float]]) -> Compare:
+    """Judge cells of a machine that repeats itself."""
+    return exact_ratio
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """What is claimed of a family of cells. `tolerance`: the slow-down that is allowed; `alpha`:
+    the error over all looks of the `design`; `judge`: the test.
+
+    `correction`: "discoveries" tests whether a ratio is above the limit, at a false discovery rate
+    of alpha over the cells; with `both_sides` also whether it is below. "all" lets the intervals of
+    all cells hold together (Bonferroni), and each says what it does by itself (`by_interval`)."""
+
+    tolerance: float = 0.0
+    alpha: float = 0.05
+    design: Design = ONE_LOOK
+    judge: Judge = moderated
+    correction: Literal["discoveries", "all"] = "discoveries"
+    both_sides: bool = False
+    min_launches: int = 1
+
+    def __post_init__(self) -> None:
+        if not (self.alpha > 0 and 0 <= self.tolerance < 1):
+            raise ValueError(f"alpha {self.alpha} or tolerance {self.tolerance} is out of range")
+        if self.min_launches < 1:
+            raise ValueError("min_launches is at least 1")
+
+    @property
+    def limit(self) -> float:
+        return 1 + self.tolerance
+
+    def confidence(self, look: int, cells: int = 1) -> float:
+        """Return that of the intervals at a look (from 0) in a family of so many cells."""
+        alpha = self.alpha / cells if self.correction == "all" else self.alpha
+        return self.design.confidence(look, alpha)
+
+
+class CellDecision(msgspec.Struct, Generic[Key]):
+    """One test and what is decided of it: is the ratio of `key` above `limit`? `weight` multiplies
+    its p inside its cell: the sum of 1/weight over a cell is at most 1 (weighted Bonferroni). The p
+    of `comparison` is that of the test by itself; `p` is its sequential p, which never grows from
+    look to look, as a test of its cell; `look` is the last one that it was measured for."""
+
+    key: Key
+    limit: float
+    weight: float = 1.0
+    word: Word = "undecided"
+    comparison: Comparison | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    reason: str = ""
+    look: int = 0
+
+    @property
+    def told(self) -> Comparison:
+        """Raise ValueError for a test without a comparison."""
+        if self.comparison is None:
+            raise ValueError(f"nothing is known of {self.key}: {self.reason}")
+        return self.comparison
+
+    @property
+    def is_held(self) -> bool:
+        """Return whether it is known not to be slower than is allowed."""
+        return self.word in ("equal", "faster")
+
+    @property
+    def seems_slower(self) -> bool:
+        return self.comparison is not None and self.comparison.ratio > self.limit
+
+    def suspicion(self) -> float:
+        """The ratio; what could not be compared comes before all ratios."""
+        return self.comparison.ratio if self.comparison else math.inf
+
+
+class HypothesisFamily(Generic[Key]):
+    """Tests in cells: a cell is slower if one of its tests is, held if all are. A cell that is
+    decided stays so. The family of the correction is the cells."""
+
+    def __init__(self, cells: Iterable[list[CellDecision[Key]]], claim: Claim) -> None:
+        self.cells = list(cells)
+        self.claim = claim
+        self.compare: Compare = claim.judge([])  # as the last look compared
+        self._logs: dict[int, Sequence[float]] = {}  # of all tests so far, decided ones too
+        self._look = 0
+
+    @classmethod
+    def of(cls, keys: Iterable[Key], claim: Claim) -> HypothesisFamily[Key]:
+        """Return a family of cells with one test each, at the limit of the claim."""
+        return cls(([CellDecision(key, claim.limit)] for key in keys), claim)
+
+    @property
+    def decisions(self) -> list[CellDecision[Key]]:
+        return [decision for cell in self.cells for decision in cell]
+
+    @property
+    def confidence(self) -> float:
+        """That of the intervals at the last look."""
+        return self.claim.confidence(max(0, self._look - 1), max(1, len(self.cells)))
+
+    def look(self, evidence: Callable[[Key], Evidence]) -> None:
+        """The next look of the design, at all cells that are undecided."""
+        if self._look >= self.claim.design.looks:
+            looks = self.claim.design.looks
+            raise ValueError(f"the design has {looks} looks, this is one more")
+        asked = [decision for decision in self._undecided() if self._learn(decision, evidence)]
+        self.compare = self.claim.judge(list(self._logs.values()))
+        self._look += 1
+        for decision in asked:
+            self._compare(decision)
+        if self.claim.correction == "discoveries":
+            self._adjust()
+        for decision in asked:
+            self._judge(decision)
+
+    def repeat(self, evidence: Callable[[Key], Evidence], why: str) -> None:
+        """The one look of a machine that repeats itself: the ratio of the first launch decides, for
+        the reason `why`, and all others must be the same."""
+        for decision in self.decisions:
+            logs = evidence(decision.key) or "no launch has both sides"
+            if not isinstance(logs, str) and max(logs) - min(logs) > SAME:
+                logs = "launches differ, so the platform is not deterministic"
+            if isinstance(logs, str):
+                decision.word, decision.comparison, decision.reason = "undecided", None, logs
+                continue
+            ratio = math.exp(logs[0])
+            decision.comparison = Comparison(ratio, ratio, ratio, 1.0, len(logs), "")
+            decision.word = "slower" if decision.seems_slower else "equal"
+            decision.reason = why
+
+    def open(self) -> list[CellDecision[Key]]:
+        """The tests that more launches may decide, in the order of the cells."""
+        if self._look >= self.claim.design.looks:
+            return []
+        return [decision for decision in self._undecided() if decision.comparison is not None]
+
+    def suspects(self) -> list[CellDecision[Key]]:
+        """Those of them that seem slower, and that the launches that are left may show to be."""
+        return [
+            decision
+            for decision in self.open()
+            if decision.seems_slower
+            and may_be_found(decision.told, decision.limit, self.claim, decision.look)
+        ]
+
+    def _undecided(self) -> list[CellDecision[Key]]:
+        return [
+            decision
+            for cell in self.cells
+            if _word(cell) == "undecided"
+            for decision in cell
+            if decision.word == "undecided"
+        ]
+
+    def _learn(self, decision: CellDecision[Key], evidence: Callable[[Key], Evidence]) -> bool:
+        """Brings a test up to this look; whether there is anything new to judge."""
+        known = evidence(decision.key)
+        if known is None:
+            return False
+        decision.look = self._look
+        if isinstance(known, str):
+            decision.comparison, decision.reason = None, known
+            self._logs.pop(id(decision), None)
+            return False
+        self._logs[id(decision)] = known
+        return True
+
+    def _compare(self, decision: CellDecision[Key]) -> None:
+        logs, claim = self._logs[id(decision)], self.claim
+        confidence = self.confidence
+        if claim.correction == "all":
+            decision.comparison = self.compare(logs, confidence)
+            return
+        found = above(logs, decision.limit, confidence, self.compare)
+        if claim.both_sides:
+            below = above([-log for log in logs], decision.limit, 0.95, self.compare)
+            found = msgspec.structs.replace(found, p=min(1.0, 2 * min(found.p, below.p)))
+        p = claim.design.sequential(found.p * decision.weight, decision.look)
+        decision.comparison = found
+        decision.p = p if decision.p is None else min(p, decision.p)
+
+    def _adjust(self) -> None:
+        """Benjamini-Hochberg over the cells. As no p grows, no adjusted p does."""
+        tested = [decision for decision in self.decisions if decision.p is not None]
+        members = [
+            min(known)
+            for cell in self.cells
+            if (known := [decision.p for decision in cell if decision.p is not None])
+        ]
+        adjusted = adjusted_within([decision.p or 0.0 for decision in tested], members)
+        for decision, p in zip(tested, adjusted.tolist(), strict=True):
+            decision.p_adjusted = p
+
+    def _judge(self, decision: CellDecision[Key]) -> None:
+        found, limit, p = decision.told, decision.limit, decision.p_adjusted
+        decision.reason = ""
+        if found.n < self.claim.min_launches:
+            decision.reason = f"{found.n} launches, {self.claim.min_launches} are needed"
+        elif p is None:
+            decision.word = by_interval(found, self.claim.tolerance)
+        elif p < self.claim.alpha and found.ratio > limit:  # p may be that of an earlier look
+            decision.word = "slower"
+        elif found.high is None:
+            decision.reason = found.reason
+        elif self.claim.both_sides:
+            sure = p < self.claim.alpha and found.high < 1
+            decision.word = "faster" if sure else "undecided"
+        elif found.high <= limit:
+            decision.word = "faster" if found.high < 1 else "equal"
+        elif found.ratio > limit:
+            decision.reason = f"ratio {found.ratio:.3g}, but adjusted p is {p:.2g}"
+        else:
+            decision.reason = f"the ratio may be as large as {found.high:.3g}"
+
+
+def decide(log_ratios: Mapping[Key, Sequence[float]], claim: Claim) -> dict[Key, CellDecision[Key]]:
+    """Return what is decided of cells that are looked at once. Cells without log ratios are no
+    cells."""
+    once = msgspec.structs.replace(claim, design=ONE_LOOK)
+    family = HypothesisFamily.of((key for key, logs in log_ratios.items() if logs), once)
+    family.look(log_ratios.__getitem__)
+    return {decision.key: decision for decision in family.decisions}
+
+
+def slower(log_ratios: Mapping[Key, Sequence[float]], claim: Claim) -> dict[Key, Comparison]:
+    """Return the cells that are slower, of those that are looked at once: their intervals, where
+    they have one, lie above 1 too."""
+    return {
+        key: decision.told
+        for key, decision in decide(log_ratios, claim).items()
+        if decision.word == "slower" and (decision.told.low is None or decision.told.low > 1)
+    }
+
+
+def by_interval(found: Comparison | None, tolerance: float = 0.0, base: float = 1.0) -> Word:
+    """Return what an interval says by itself of a ratio against `base`: slower or faster is what is
+    so beyond doubt, and by the tolerance as far as is known; equal is what is within the tolerance
+    beyond doubt."""
+    if found is None or found.low is None or found.high is None:
+        return "undecided"
+    # As many times faster as the tolerance allows slower.
+    least, most = base / (1 + tolerance), base * (1 + tolerance)
+    if found.low > base and found.ratio >= most:
+        return "slower"
+    if found.high < base and found.ratio <= least:
+        return "faster"
+    return "equal" if least < found.low and found.high < most else "undecided"
+
+
+def above(
+    log_ratios: Sequence[float],
+    limit: float,
+    confidence: float = 0.95,
+    compare: Compare = paired_ratio,
+) -> Comparison:
+    """`compare` of per-launch log ratios, with the p of "the ratio is above `limit`": that of what
+    they are above log(limit). Ratio and interval are those of the ratio itself."""
+    found = compare(log_ratios, confidence)
+    if limit == 1:
+        return found
+    level = math.log(limit)
+    return msgspec.structs.replace(
+        found, p=compare([ratio - level for ratio in log_ratios], confidence).p
+    )
+
+
+def much_slower(logs: Collection[float], least: float = MUCH) -> bool:
+    """Return whether all launches, of which FEW suffice, say so: such a cell is given up before any
+    interval exists."""
+    return min(logs, default=-math.inf) > least
+
+
+def joint(cells: Sequence[Sequence[float]]) -> list[float]:
+    """Return the mean of the log ratios of several cells, launch by launch, of as many launches as
+    all have."""
+    return [statistics.fmean(launch) for launch in zip(*cells, strict=False)]
+
+
+def hold_together(
+    cells: Sequence[CellDecision[Key]],
+    logs: Sequence[Mapping[int, float]],
+    confidence: float,
+) -> None:
+    """Hold undecided cells, whose log ratios are known by launch, if their mean over the cells of a
+    launch does: but for one whose own ratio is above the limit, or may be above twice the
+    tolerance."""
+    means = [
+        statistics.fmean(of_launch)
+        for launch in sorted(set[int]().union(*logs))
+        if (of_launch := [cell[launch] for cell in logs if launch in cell])
+    ]
+    if not means:
+        return
+    high = paired_ratio(means, confidence).high
+    for cell in cells:
+        if high is not None and high <= cell.limit and may_hold_together(cell.told, cell.limit):
+            cell.word = "equal"
+
+
+def may_hold_together(own: Comparison, limit: float) -> bool:
+    """Return whether the mean of other cells may speak for an undecided one."""
+    return own.high is not None and own.ratio <= limit and own.high <= 2 * limit - 1
+
+
+def may_be_found(comparison: Comparison, limit: float, claim: Claim, look: int) -> bool:
+    """Whether the launches that are left after this `look` may still find the ratio above `limit`,
+    which it is by now, but not surely: with a chance of GIVEN_UP at least.
+
+    The chance is the predictive power (Spiegelhalter, Freedman and Blackburn, Controlled Clinical
+    Trials 7 (1986)): log ratios are taken for normal, their mean for unknown, so that the ratio of
+    all launches lies about today's with today's variance times the share of launches to come."""
+    low, high = comparison.low, comparison.high
+    if not low or not high:
+        return True
+    design = claim.design
+    share = comparison.n / design.launches[-1]
+    error = math.log(high / low) / 2 / _quantile(claim.confidence(look))
+    half = _quantile(claim.confidence(design.looks - 1)) * error * math.sqrt(share)
+    short = math.log(limit) + half - math.log(comparison.ratio)
+    spread = error * math.sqrt(max(0.0, 1 - share))
+    return short <= 0 if spread == 0 else 1 - _NORMAL.cdf(short / spread) >= GIVEN_UP
+
+
+def _quantile(confidence: float) -> float:
+    """Half the width of a normal interval, in standard errors."""
+    return _NORMAL.inv_cdf((1 + confidence) / 2)
+
+
+def shown(cell: Sequence[CellDecision[Key]]) -> CellDecision[Key]:
+    """What a cell shows: of the slower tests, else of the undecided ones, else of all, the one with
+    the largest ratio; at equal ratios the first."""
+    slower_tests = [decision for decision in cell if decision.word == "slower"]
+    undecided = [decision for decision in cell if decision.word == "undecided"]
+    return max(slower_tests or undecided or cell, key=lambda one: one.suspicion())
+
+
+def _word(cell: Sequence[CellDecision[Key]]) -> Word:
+    words = {decision.word for decision in cell}
+    if "slower" in words:
+        return "slower"
+    return "undecided" if "undecided" in words else "equal"
