@@ -13,6 +13,7 @@ from functools import partial
 
 import msgspec
 
+from plumbline.campaign.acceptance_launches import BLOCKS
 from plumbline.campaign.circumstances import everywhere, planned
 from plumbline.campaign.pairs import told, untouched
 from plumbline.core.plan import PlanCase
@@ -46,7 +47,8 @@ class AcceptanceInTurn:
     ) -> None:
         self._store = store
         self._settings = settings
-        self._plan = tables.plan(settings, [])
+        plan = tables.plan(settings, [])
+        self._plan = msgspec.structs.replace(plan, blocks=min(BLOCKS, plan.blocks))
         self._cells = [
             PlanCase(name, size) for name, measured in sizes.items() for size in measured
         ]
