@@ -98,19 +98,9 @@ int main(void)
         CHECK(counters.values[PL_COUNTER_EVENTS + 1] >= 1000000);
     }
 
-    char *written = NULL;
-    size_t size = 0;
-    struct pl_json json;
-    FILE *out = open_memstream(&written, &size);
-    pl_json_start(&json, out);
-    pl_json_object(&json, NULL);
-    pl_counters_json(&json, &counters);
-    pl_json_end(&json);
-    fclose(out);
-    CHECK(strstr(written, "\"counts\":{\"voluntary_switches\":") != NULL);
-    CHECK((strstr(written, "\"migrations\"") != NULL) == counters.counted[PL_COUNTER_MIGRATIONS]);
-    CHECK((strstr(written, "PAPI_") != NULL) == (counters.events != NULL));
-    free(written);
+    CHECK(strcmp(pl_counter_name(PL_COUNTER_VOLUNTARY), "voluntary_switches") == 0);
+    CHECK(strcmp(pl_counter_name(PL_COUNTER_MIGRATIONS), "migrations") == 0);
+    CHECK(strncmp(pl_counter_name(PL_COUNTER_EVENTS), "PAPI_", 5) == 0);
     pl_counters_close(&counters);
     return check_done();
 }
