@@ -11,6 +11,7 @@
  * usage: fuzz [--seed S] [--calls N] [--from K] [--function MPI_X] */
 #include "calls.h"
 #include "cases.h"
+#include "patience.h"
 
 #include <signal.h>
 #include <stdio.h>

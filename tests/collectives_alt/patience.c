@@ -3,7 +3,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t was_stopped;
+enum { GRACE_SECONDS = 1 };
+
+static volatile sig_atomic_t was_stopped, in_grace;
 static unsigned given;
 
 static void note_stop(int number)
@@ -16,14 +18,20 @@ void patience(unsigned seconds)
 {
     signal(SIGCONT, note_stop);
     given = seconds;
-    was_stopped = 0;
+    was_stopped = in_grace = 0;
     alarm(seconds);
 }
 
+/* SIGCONT may reach another thread, a little later than SIGALRM this one. */
 bool patience_renewed(void)
 {
-    const bool renewed = was_stopped;
-    if (renewed)
+    if (!was_stopped && in_grace)
+        return false;
+    if (was_stopped) {
         patience(given);
-    return renewed;
+    } else {
+        in_grace = 1;
+        alarm(GRACE_SECONDS);
+    }
+    return true;
 }

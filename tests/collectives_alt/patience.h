@@ -7,8 +7,8 @@
 /* SIGALRM comes so many seconds after the last call. */
 void patience(unsigned seconds);
 
-/* For the handler of SIGALRM: whether the process was stopped in between, and has got as many
- * seconds again. */
+/* For the handler of SIGALRM: whether to go on, as the process was stopped in between and has got
+ * as many seconds again. */
 bool patience_renewed(void);
 
 #endif

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -109,9 +110,11 @@ def test_a_stop_is_no_hang(build: Build, stopped: bool) -> None:
         if stopped:
             one.send_signal(signal.SIGSTOP)
             os.waitpid(one.pid, os.WUNTRACED)
-        one.send_signal(signal.SIGALRM)
-        if stopped:
+            one.send_signal(signal.SIGALRM)
             one.send_signal(signal.SIGCONT)
+        while not stopped and one.poll() is None:
+            one.send_signal(signal.SIGALRM)
+            time.sleep(0.01)
         complaints = one.communicate(timeout=60)[1]
     assert ("hangs on rank 0 of 1" in complaints) == (not stopped) == (one.returncode != 0)
 
