@@ -11,6 +11,7 @@
  * usage: fuzz [--seed S] [--calls N] [--from K] [--function MPI_X] */
 #include "calls.h"
 #include "cases.h"
+#include "patience.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -33,6 +34,8 @@ static long made[PL_FUNCTION_COUNT], wrong[PL_FUNCTION_COUNT];
 
 static void say_and_end(int number)
 {
+    if (number == SIGALRM && patience_renewed())
+        return;
     static const char hangs[] = "not ok hangs: ", crashes[] = "not ok crashes: ";
     const char *what = number == SIGALRM ? hangs : crashes;
     if (write(1, what, strlen(what)) < 0 || write(1, call.text, strlen(call.text)) < 0 ||
@@ -171,7 +174,7 @@ static void run(const struct options *options)
         }
         if (group.comm == MPI_COMM_NULL)
             continue;
-        alarm(HANGS_SECONDS);
+        patience(HANGS_SECONDS);
         random_call_make(&call, &options->choice, i, &group);
         made[call.function]++;
         if (call.function == PL_FN_barrier)
@@ -181,7 +184,7 @@ static void run(const struct options *options)
         random_call_end(&call);
     }
     group_free(&group);
-    alarm(HANGS_SECONDS);
+    patience(HANGS_SECONDS);
 }
 
 static struct options options_of(int argc, char **argv)

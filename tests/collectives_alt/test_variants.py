@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
+import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 
-from tests.collectives_alt.programs import ROOM, Build, mpiexec, mpirun
+from tests.collectives_alt.programs import AS_ROOT, ROOM, Build, mpiexec, mpirun
 
 NAMES = re.findall(r"^PL_VARIANT\((\w+)\)", (ROOM / "catalogue.def").read_text(), re.MULTILINE)
 COMMUTATIVE, NO_IN_PLACE, LAYOUT, BUILTIN_OP = 1, 2, 4 | 8, 32
@@ -91,6 +94,29 @@ def test_streams_in_shared_memory(build: Build, nprocs: int) -> None:
     """Ranks run ahead of others, and the rings are gone round."""
     done = mpirun(nprocs, build.program("shared"), "400", "1", timeout=200)
     assert (done.returncode, done.stdout) == (0, "ok rounds=400 wrong=0\n"), done.stderr
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_stop_is_no_hang(build: Build, stopped: bool) -> None:
+    """The alarm of a hang comes to a process that waits for the reader of its output."""
+    words, said = [build.program("variants")], subprocess.PIPE
+    environment = {**os.environ, **AS_ROOT}
+    with subprocess.Popen(
+        words, env=environment, stdout=said, stderr=said, text=True, pipesize=4096
+    ) as one:
+        assert one.stdout is not None
+        os.read(one.stdout.fileno(), 1)
+        if stopped:
+            one.send_signal(signal.SIGSTOP)
+            os.waitpid(one.pid, os.WUNTRACED)
+            one.send_signal(signal.SIGALRM)
+            one.send_signal(signal.SIGCONT)
+        while not stopped and one.poll() is None:
+            one.send_signal(signal.SIGALRM)
+            time.sleep(0.01)
+        complaints = one.communicate(timeout=60)[1]
+    assert ("hangs on rank 0 of 1" in complaints) == (not stopped) == (one.returncode != 0)
 
 
 @pytest.mark.mpi
