@@ -124,7 +124,7 @@ def test_a_launch_of_the_replay_is_one_that_was_recorded(machine: tuple[Here, No
     again = replay.start("c", "s", 0, plan.text(), {})
     assert again == (run, records)
     found = [one for one in records if isinstance(one, Samples)]
-    assert len(found) == 2 * at.settings.sampling.blocks
+    assert [len(one.blocks) for one in found] == 2 * [at.settings.sampling.blocks]
     recorded = [answer.ns for answer in answers.of(cases, Around())]
     numbers = [
         {number for number, ns in enumerate(recorded[one.case]) if set(one.ns) <= set(ns.ravel())}

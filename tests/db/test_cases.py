@@ -9,7 +9,6 @@ import pytest
 from plumbline_db import campaigns, measurements, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.probe_records import Samples
 from plumbline_db.records import Campaign, Failure
 from tests.db import build
 from tests.db.build import Timed
@@ -24,7 +23,7 @@ def test_a_case_that_stands_twice_is_told_apart(started: Database) -> None:
     found = measurements.by_case(started, CAMPAIGN, "effects", 3)
     assert sorted(found) == [0, 1]
     for number in found:
-        wanted = [one.ns for one in records if isinstance(one, Samples) and one.case == number]
+        wanted = [one.ns for one in build.by_block(records) if one.case == number]
         assert [block.tolist() for block in found[number]] == wanted
     assert not np.array_equal(np.concatenate(found[0]), np.concatenate(found[1]))
 

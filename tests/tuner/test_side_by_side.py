@@ -78,7 +78,7 @@ class RefusingStarter(SimulatedStarter):
         changed: list[ProbeRecord] = []
         for record in records:
             if isinstance(record, Samples) and record.case == 0:
-                record = msgspec.structs.replace(record, late=3, overrun=1)
+                record = msgspec.structs.replace(record, late=[3, 3], overrun=[1, 1])
             if isinstance(record, Footer):
                 changed.append(ClockError("end", 10**9, [0, 70 + 10 * run.sequence], [0, 5000]))
                 changed += [Refused(1, "too short"), *([Refused(2, "late")] * (run.sequence == 0))]
