@@ -21,7 +21,7 @@ struct pl_record {
     struct pl_json json;
     char *path, *part;
     long under_way; /* where the line of what is timed stands; 0: there is none */
-    int error; /* errno of the first write that failed; what follows is not written */
+    int error;      /* errno of the first write that failed; what follows is not written */
 };
 
 /* What the header says besides the plan. */

@@ -60,7 +60,7 @@ void pl_record_order(struct pl_record *record, int block, const struct pl_plan *
 }
 
 /* Blocks that are all as most are stay out. */
-#define UNUSUAL(json, tally, write, field, usual)                                                   \
+#define UNUSUAL(json, tally, write, field, usual)                                                  \
     do {                                                                                           \
         bool differs = false;                                                                      \
         for (int i = 0; i < (tally)->blocks && !differs; i++)                                      \

@@ -5,8 +5,8 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>

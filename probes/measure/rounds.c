@@ -9,8 +9,8 @@ bool pl_rounds_open(struct pl_rounds *rounds, const struct pl_plan *plan,
                     const struct pl_world *world, struct pl_record *record,
                     const struct pl_counters *counters)
 {
-    *rounds = (struct pl_rounds){
-        .plan = plan, .world = world, .record = record, .counters = counters};
+    *rounds =
+        (struct pl_rounds){.plan = plan, .world = world, .record = record, .counters = counters};
     rounds->tallies = calloc((size_t)plan->case_count + 1, sizeof *rounds->tallies);
     return !pl_p2p_agree(world, !rounds->tallies);
 }
@@ -153,8 +153,8 @@ static bool ended(struct pl_rounds *rounds, int index)
     if (by)
         record(rounds, index);
     if (by)
-        pl_record_nrep(rounds->record, rounds->plan->cases[index].id, tally->samples.count, by, rule,
-                       values);
+        pl_record_nrep(rounds->record, rounds->plan->cases[index].id, tally->samples.count, by,
+                       rule, values);
     return by != NULL;
 }
 
