@@ -98,8 +98,9 @@ def test_a_badly_configured_site_is_cured(site: Path) -> None:
 
 def readers(site: Path, found: dict[str, Any]) -> None:
     """What other commands say of it, by its name."""
-    shown = tune(site, "results", "--campaign", found["campaign"]).stdout
-    assert "o overlap (OV1)" in shown and f"{MECHANISM}=cma" in shown
+    of_campaign = ("--campaign", found["campaign"])
+    assert f"{MECHANISM}=cma" in tune(site, "results", *of_campaign).stdout
+    assert "o overlap (OV1)" in tune(site, "results", "--all", *of_campaign).stdout
     into = site / "elsewhere"
     tune(site, "export", "env", "--campaign", found["campaign"], "--output", into)
     assert f"OMPI_MCA_{MECHANISM}=cma" in (into / "plumbline.sh").read_text()
