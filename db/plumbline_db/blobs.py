@@ -30,7 +30,7 @@ def packed(values: Iterable[int]) -> tuple[int, bytes]:
 
 
 def packed_lists(lists: Sequence[Sequence[int]]) -> list[tuple[int, bytes]]:
-    """What `packed` makes of each of many lists."""
+    """Return what `packed` makes of each of many lists."""
     import numpy as np
 
     lengths = np.array([len(values) for values in lists], "<i8")

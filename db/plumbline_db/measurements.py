@@ -35,8 +35,8 @@ _readings = msgspec.json.Decoder(dict[str, KnobReading])
 
 
 def samples(db: Statements, run: int, case: int | None = None) -> list[Samples]:
-    """Of the launch numbered `run`, or of one case of it, in the order of the cases; without those
-    that were thrown away."""
+    """Return those of the launch numbered `run`, or of one case of it, in the order of the cases,
+    without those that were thrown away."""
     cases = dict(
         db.rows(
             """SELECT m.number, m.case_id FROM measurement m

@@ -323,7 +323,7 @@ class Planned:
         return self._cases[case].use or self._set.use or self._set.sync
 
     def _reps_of_mean(self, case: int) -> int:
-        """How many repetitions a sample is the mean of; 0 where each has its own."""
+        """Return how many repetitions a sample is the mean of; 0 where each has its own."""
         is_mean = self._use(case) == "stream" or bool(self._set.plain)
         return self._cases[case].reps if is_mean else 0
 

@@ -87,7 +87,8 @@ def _stored(values: Sequence[int]) -> bytes:
 
 
 class Notes(NamedTuple):
-    """What `notes` say: lists that have an element a block. `own`: fields of Samples."""
+    """Numbers about the blocks of a case: lists with an element a block. `own` are fields of
+    Samples."""
 
     own: dict[str, list[Any]]
     counts: dict[str, list[int]]

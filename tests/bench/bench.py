@@ -279,8 +279,8 @@ _IN_EVERY_USE = """
 
 
 def _effect(name: str, path: Path) -> Iterator[Figure]:
-    """What the newest campaign has removed, and its islands: exported ranges of one measured size
-    whose measured neighbours nobody holds."""
+    """Count what the newest campaign has removed, and its islands: exported ranges of one measured
+    size whose measured neighbours nobody holds."""
     with closing(sqlite3.connect(path)) as db:
         for which, condition in (("", ""), (" in every way of use", _IN_EVERY_USE)):
             ((there, gone),) = db.execute(_REMOVED + condition)

@@ -182,7 +182,7 @@ def of_a_block(case: int, block: int, warmup_ns: list[int], ns: list[int], **mor
 
 
 class Block(NamedTuple):
-    """What a case has taken in one block."""
+    """The times of a case in one block."""
 
     case: int
     block: int
@@ -249,7 +249,7 @@ def _blocks_of(record: Samples) -> Iterator[Block]:
 
 
 def together(taken: Iterable[Samples]) -> list[Samples]:
-    """What cases have taken in single blocks, a record a case, in the order of the cases."""
+    """Join the blocks of each case into one record, in the order of the cases."""
     by_case: dict[int, Samples] = {}
     for one in taken:
         first = by_case.get(one.case)

@@ -142,7 +142,7 @@ def test_none_at_all() -> None:
 def with_first(
     records: Sequence[ProbeRecord], case: int = 0, block: int = 0, **values: Any
 ) -> list[ProbeRecord]:
-    """With other values in a block of a case."""
+    """Return the records with other values in a block of a case."""
     return build.changed_blocks(
         records,
         lambda one: one._replace(**values) if (one.case, one.block) == (case, block) else one,
