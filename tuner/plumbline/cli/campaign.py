@@ -10,11 +10,15 @@ import click
 from plumbline.settings.search import Searching
 from plumbline_db.errors import command_name
 
-from . import base, common, completing, options, progress, running
+from . import base, common, completing, options, progress, running, submitting
 from .base import Program
 
 # What `verify` does not have: it is this command without its search.
-SEARCHING = (*Searching.__struct_fields__, "output", "check", "continued", "fresh_launches")
+SEARCHING = (
+    *Searching.__struct_fields__,
+    *("output", "check", "continued", "fresh_launches"),
+    *("submit", "queue", "account", "minutes"),
+)
 
 
 @base.command(
@@ -37,13 +41,26 @@ SEARCHING = (*Searching.__struct_fields__, "output", "check", "continued", "fres
     shell_complete=completing.campaigns,
     help="Continue this interrupted campaign, with the settings that it was begun with.",
 )
+@click.option(
+    "--submit",
+    type=click.Choice(["slurm", "pbs", "flux", "lsf"]),
+    help="Submit a job of this scheduler that holds the campaign, unless it is queued or running.",
+)
+@click.option("--queue", help="Of the job, with --submit: a queue, Slurm's partition.")
+@click.option("--account", help="Who pays for the job, with --submit.")
+@click.option("--minutes", type=options.Count(), help="Time limit of the job, with --submit.")
 @options.campaign_file
 @options.keys("guidelines", "functions", "profile", "use", "sync", "launches", "launches_max")
 @options.fresh_launches
 @options.wait_for_quiet
 @options.new
 def command(
-    program: Program, output: Path | None, check: bool, continued: str | None, **asked: Any
+    program: Program,
+    output: Path | None,
+    check: bool,
+    continued: str | None,
+    submit: str | None,
+    **asked: Any,
 ) -> int:
     """Measure, verify, search, confirm, export: the whole loop.
 
@@ -51,7 +68,8 @@ def command(
     continues, or reports what it found; --continue needs its id alone. Settings come from
     CAMPAIGN_FILE (TOML; keys in docs/campaign.md) and from options, which win. A file that names
     several libraries or layouts is several campaigns, shown side by side. Exit code 3 if a result
-    was wrong.
+    was wrong. With --submit the campaign runs in one job of a scheduler; the same command, typed
+    again when the job was killed, goes on.
 
     \b
     Example:
@@ -59,6 +77,14 @@ def command(
     """
     if program.json and check:
         raise click.UsageError(f"--check shows tables; use `{command_name()} check --json` then")
+    job = {key: asked.pop(key) for key in ("queue", "account", "minutes")}
+    job = {key: value for key, value in job.items() if value is not None}
+    if submit is None and job:
+        raise click.UsageError(f"--{min(job)} is of the job that --submit asks for")
+    if submit is not None:
+        asked["job"] = job
+        if submitting.is_to_be_submitted():
+            return submitting.submit(program, submit, continued, asked)
     manner = running.Manner(asked.pop("wait_for_quiet"), asked.pop("fresh_launches"), output)
     if continued is None:
         ran = running.run(program, manner=manner, **asked)
