@@ -86,14 +86,6 @@ class Cluster:
                 return found
         raise AssertionError
 
-    def controller_forgets(self) -> None:
-        """slurmctld starts anew and knows of no job."""
-        self._stop("slurmctld", kill=True)
-        shutil.rmtree(self.folder / "state")
-        (self.folder / "state").mkdir()
-        # Called from threads: setpriv would end it with the thread.
-        self._start("slurmctld", "-D", "-i", alone=True)
-
     def start(self) -> None:
         self._start(
             *("munged", "--foreground", "--force", "--num-threads=1"),
@@ -127,12 +119,12 @@ class Cluster:
                 if daemon.poll() is not None:
                     raise NotAllowed(f"{name} ends with status {daemon.returncode}")
 
-    def _start(self, *words: str, key: str = "", alone: bool = False) -> None:
+    def _start(self, *words: str, key: str = "") -> None:
         program = shutil.which(words[0], path=os.environ["PATH"] + ":/usr/sbin:/sbin")
         if program is None:
             raise NotAllowed(f"there is no {words[0]} (Debian: slurm-wlm, munge)")
         setpriv = ["setpriv", "--pdeathsig", "TERM", "--"]
-        if alone or shutil.which("setpriv") is None:
+        if shutil.which("setpriv") is None:
             setpriv = []
         with (self.folder / f"{key or words[0]}.out").open("ab") as out:
             self._daemons[key or words[0]] = subprocess.Popen(
@@ -144,9 +136,9 @@ class Cluster:
                 start_new_session=True,
             )
 
-    def _stop(self, name: str, *, kill: bool = False) -> None:
+    def _stop(self, name: str) -> None:
         daemon = self._daemons.pop(name)
-        daemon.kill() if kill else daemon.terminate()
+        daemon.terminate()
         try:
             daemon.wait(10)
         except subprocess.TimeoutExpired:

@@ -255,15 +255,12 @@ def _database(database: Path) -> Iterator[Finding]:
         yield Finding("database", "fine", f"{database}, SQLite {version}")
         return
     network = file_system.network(database)
-    if network is not None:
-        text = f"{database} would lie on a network file system ({network}): name a local one, --db"
-        yield Finding("database", "fails", text)
-        return
+    where = "" if network is None else f" on a network file system ({network})"
     folder = database.parent
     while not folder.exists():
         folder = folder.parent
     if os.access(folder, os.W_OK):
-        yield Finding("database", "fine", f"{database} will be made, SQLite {version}")
+        yield Finding("database", "fine", f"{database} will be made{where}, SQLite {version}")
     else:
         text = f"{folder} is not writable: name another file with --db"
         yield Finding("database", "fails", text)
