@@ -117,7 +117,7 @@ def test_a_killed_job_is_submitted_again_and_goes_on(tmp_path: Path, slurm: Clus
 
     whole, found = nobody.results(), killed.results()
     for result in (whole, found):
-        assert result["campaign"]["state"] == "finished", killed.log()
+        assert result["state"] == "finished", killed.log()
         assert result["machine"]["host"] == "plumb, partition main"
     assert found["before"]["cells"] == whole["before"]["cells"] > 0
     kept = [[(run.suite, run.sequence, run.plan) for run in one.launches() if run.finished]

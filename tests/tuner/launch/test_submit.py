@@ -169,7 +169,7 @@ def test_the_command(commands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     may take and whoever pays."""
     monkeypatch.chdir(tmp_path)
     Path("c.toml").write_text('layouts = ["1x4", "3x2"]\n[job]\nqueue = "long"\n')
-    words = typed(tmp_path, "c.toml", "--submit", "slurm", "--minutes", "30")
+    words = typed(tmp_path, "c.toml", "--submit", "slurm,minutes=30,account=x")
     said = plumbline(*words)
     assert said.status == 0, said.err
     assert "submitted job 17 of Slurm: 3 nodes with 4 ranks each" in said.out
@@ -180,7 +180,7 @@ def test_the_command(commands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     (script,) = (tmp_path / "jobs").glob("plumb-*.sh")
     assert script.read_text().endswith(f" -m plumbline {shlex.join(words)}\n")
     (commands / "there").write_text("16|RUNNING\n")
-    words = typed(tmp_path, "c.toml", "--submit", "slurm", "--account", "me", "--new", "--json")
+    words = typed(tmp_path, "c.toml", "--submit", "slurm", "--new", "--json")
     said = plumbline(*words)
     found = json.loads(said.out)
     assert found == {"job": "16", "state": "RUNNING", "log": str(script.with_suffix(".log"))}
@@ -190,7 +190,9 @@ def test_the_command(commands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     ("words", "said"),
     [
         (["--submit", "slurm"], "nprocs must be given"),
-        (["--queue", "long"], "--queue is of the job that --submit asks for"),
+        (["--submit", "sge"], "one of slurm, pbs, flux, lsf"),
+        (["--submit", "lsf,long"], "then KEY=VALUE"),
+        (["--submit", "lsf,minuets=3", "-n", "4"], "unknown key `minuets`; nearest: minutes"),
         (["--continue", "x", "--submit", "pbs"], "type these, not --continue"),
         (["--submit", "pbs", "-n", "4", "--simulate", "ompi"], "at most one of the tables"),
     ],

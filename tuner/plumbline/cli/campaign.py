@@ -16,8 +16,7 @@ from .base import Program
 # What `verify` does not have: it is this command without its search.
 SEARCHING = (
     *Searching.__struct_fields__,
-    *("output", "check", "continued", "fresh_launches"),
-    *("submit", "queue", "account", "minutes"),
+    *("output", "check", "continued", "fresh_launches", "submit"),
 )
 
 
@@ -43,12 +42,10 @@ SEARCHING = (
 )
 @click.option(
     "--submit",
-    type=click.Choice(["slurm", "pbs", "flux", "lsf"]),
-    help="Submit a job of this scheduler that holds the campaign, unless it is queued or running.",
+    metavar="slurm|pbs|flux|lsf[,KEY=VALUE...]",
+    help="Submit a job that holds the campaign, unless it is queued or running. Keys are those of "
+    "the table job: queue, account, constraint, minutes.",
 )
-@click.option("--queue", help="Of the job, with --submit: a queue, Slurm's partition.")
-@click.option("--account", help="Who pays for the job, with --submit.")
-@click.option("--minutes", type=options.Count(), help="Time limit of the job, with --submit.")
 @options.campaign_file
 @options.keys("guidelines", "functions", "profile", "use", "sync", "launches", "launches_max")
 @options.fresh_launches
@@ -77,14 +74,10 @@ def command(
     """
     if program.json and check:
         raise click.UsageError(f"--check shows tables; use `{command_name()} check --json` then")
-    job = {key: asked.pop(key) for key in ("queue", "account", "minutes")}
-    job = {key: value for key, value in job.items() if value is not None}
-    if submit is None and job:
-        raise click.UsageError(f"--{min(job)} is of the job that --submit asks for")
     if submit is not None:
-        asked["job"] = job
+        scheduler, asked["job"] = submitting.asked_for(submit)
         if submitting.is_to_be_submitted():
-            return submitting.submit(program, submit, continued, asked)
+            return submitting.submit(program, scheduler, continued, asked)
     manner = running.Manner(asked.pop("wait_for_quiet"), asked.pop("fresh_launches"), output)
     if continued is None:
         ran = running.run(program, manner=manner, **asked)

@@ -20,6 +20,18 @@ if TYPE_CHECKING:
     from plumbline.settings.campaign_file import Task
 
 
+def asked_for(text: str) -> tuple[str, dict[str, object]]:
+    """Return the scheduler and the keys of the table job that `slurm,minutes=90` names."""
+    from plumbline.launch import submit as jobs
+
+    scheduler, *pairs = text.split(",")
+    if scheduler not in jobs.SCHEDULERS or not all("=" in pair for pair in pairs):
+        known = ", ".join(jobs.SCHEDULERS)
+        raise UsageError(f"--submit {text}: one of {known}, then KEY=VALUE with commas between")
+    keys = dict(pair.split("=", 1) for pair in pairs)
+    return scheduler, {key: int(one) if one.isdigit() else one for key, one in keys.items()}
+
+
 def is_to_be_submitted() -> bool:
     """Return False in the job itself, where the same words run the campaign."""
     from plumbline.launch import submit as jobs
