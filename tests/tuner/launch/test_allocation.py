@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from plumbline.launch import Launcher, allocation, launcher_for
 from plumbline.launch.allocation import JobTable
 from plumbline.launch.panel import KeepsRanks
+from plumbline.launch.starter import Programs, Starter
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.settings import campaign_file
@@ -246,6 +247,20 @@ def test_slurms_own_command_is_the_agent(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert found[0] == found[1] and found[0].host == "plumb, partition main"
     within(monkeypatch, {"SLURM_JOB_PARTITION": "other"})
     assert launcher_for(JobTable(), tmp_path).machine(FREE).id != found[0].id
+
+
+@pytest.mark.parametrize("keys", [{}, {"start": "srun", "mpi": "pmix"}])
+def test_the_next_job_may_have_other_nodes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, keys: dict[str, str]
+) -> None:
+    """And ranks of srun have no other way in which a user starts them."""
+    within(monkeypatch, SLURM)
+    made = launcher_for(msgspec.convert(keys, JobTable), tmp_path)
+    installation = Installation(build.LIBRARY, Path("mpirun"), None)
+    programs = Programs(OpenMpi(), installation, made, Path("probe"))
+    starter = Starter(programs, placement=CROWDED, timeout_seconds=1)
+    assert starter.may_differ == {"hosts"}
+    assert (starter.plain is None) == bool(keys)
 
 
 def test_outside_of_an_allocation_nothing_is_started(tmp_path: Path) -> None:

@@ -94,11 +94,13 @@ class Campaign:
 
 @pytest.mark.alone
 def test_a_killed_job_is_submitted_again_and_goes_on(tmp_path: Path, slurm: Cluster) -> None:
-    """Its launches are those of a campaign that nothing came between, each made once."""
-    nobody = Campaign(tmp_path / "whole", slurm, 'constraint = "real"')
+    """On another node. Its launches are those of a campaign that nothing
+    came between, each made once."""
+    nobody = Campaign(tmp_path / "whole", slurm, 'constraint = "twin"')
+    slurm.close("third")
     assert "submitted job" in nobody.submit()
     nobody.await_end()
-    killed = Campaign(tmp_path / "killed", slurm, 'constraint = "real"')
+    killed = Campaign(tmp_path / "killed", slurm, 'constraint = "twin"')
     killed.submit()
     killed.await_launches(2)
     ((number, name, _),) = slurm.until("RUNNING")
@@ -108,12 +110,16 @@ def test_a_killed_job_is_submitted_again_and_goes_on(tmp_path: Path, slurm: Clus
     slurm.ask("scancel", number)
     killed.await_end()
     before = killed.launches()
+    slurm.close("second")
     with Database.open(killed.database) as db:
         assert db.rows("SELECT state FROM campaign") == [("running",)]
     assert f"submitted job {int(number) + 1} of Slurm: 1 node with 2 ranks each" in killed.submit()
     killed.await_end()
     assert [one[1] for one in slurm.jobs()].count(name) == 2
+    slurm.close("")
     assert killed.launches()[: len(before)] == before
+    hosts = {run.argv[run.argv.index("--host") + 1] for run in killed.launches()}
+    assert hosts == {"second:2", "third:2"}, killed.log()
 
     whole, found = nobody.results(), killed.results()
     for result in (whole, found):
