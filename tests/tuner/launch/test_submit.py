@@ -169,14 +169,18 @@ def test_the_command(commands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     may take and whoever pays."""
     monkeypatch.chdir(tmp_path)
     Path("c.toml").write_text('layouts = ["1x4", "3x2"]\n[job]\nqueue = "long"\n')
-    words = typed(tmp_path, "c.toml", "--submit", "slurm,minutes=30,account=x")
+    words = typed(tmp_path, "c.toml", "--submit", "slurm,minutes=30,account=7")
     said = plumbline(*words)
     assert said.status == 0, said.err
     assert "submitted job 17 of Slurm: 3 nodes with 4 ranks each" in said.out
-    assert f"tail -f {tmp_path}/jobs/plumb-" in said.out and "scancel 17" in said.out
-    assert {"--nodes=3", "--ntasks-per-node=4", "--partition=long", "--time=30"} < set(
-        asked(commands)
-    )
+    assert f"tail -F {tmp_path}/jobs/plumb-" in said.out and "scancel 17" in said.out
+    assert {
+        "--nodes=3",
+        "--ntasks-per-node=4",
+        "--partition=long",
+        "--time=30",
+        "--account=7",
+    } < set(asked(commands))
     (script,) = (tmp_path / "jobs").glob("plumb-*.sh")
     assert script.read_text().endswith(f" -m plumbline {shlex.join(words)}\n")
     (commands / "there").write_text("16|RUNNING\n")
@@ -194,6 +198,8 @@ def test_the_command(commands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["--submit", "lsf,long"], "then KEY=VALUE"),
         (["--submit", "lsf,minuets=3", "-n", "4"], "unknown key `minuets`; nearest: minutes"),
         (["--continue", "x", "--submit", "pbs"], "type these, not --continue"),
+        (["--submit", "lsf,minutes=x", "-n", "4"], "minutes: Expected `int`, got `str`"),
+        (["--submit", "lsf", "-n", "4", "--wait-for-quiet"], "leave it out"),
         (["--submit", "pbs", "-n", "4", "--simulate", "ompi"], "at most one of the tables"),
     ],
 )

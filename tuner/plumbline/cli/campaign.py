@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,7 +139,9 @@ def _asked_for(text: str) -> tuple[str, dict[str, object]]:
         known = ", ".join(jobs.SCHEDULERS)
         raise UsageError(f"--submit {text}: one of {known}, then KEY=VALUE with commas between")
     keys = dict(pair.split("=", 1) for pair in pairs)
-    return scheduler, {key: int(one) if one.isdigit() else one for key, one in keys.items()}
+    minutes = keys.get("minutes", "")
+    numbers = {"minutes": int(minutes)} if minutes.isdigit() else {}
+    return scheduler, {**keys, **numbers}
 
 
 def _is_to_be_submitted() -> bool:
@@ -156,6 +159,8 @@ def _submit(program: Program, scheduler: str, continued: str | None, asked: dict
 
     if continued is not None:
         raise UsageError("--submit goes with the campaign's settings: type these, not --continue")
+    if asked["wait_for_quiet"]:
+        raise UsageError("--wait-for-quiet looks at this host, and a job has others: leave it out")
     own = {"campaign_file", "new", "wait_for_quiet", "fresh_launches"}
     given = {key: value for key, value in asked.items() if key not in own and value is not None}
     tasks = files.tasks(asked["campaign_file"], given, program.mpi)
@@ -186,7 +191,7 @@ def _submit(program: Program, scheduler: str, continued: str | None, asked: dict
         if job.state
         else f"submitted {stands}: {size}"
     )
-    click.echo(f"how far it is: tail -f {request.log}")
+    click.echo(f"how far it is: tail -F {shlex.quote(str(request.log))}")
     click.echo(f"results:       {typed('results', '--db', database)}")
     click.echo(f"to end it:     {known.cancel} {job.number}")
     click.echo("The same command submits it anew when it has ended, and the campaign goes on.")
