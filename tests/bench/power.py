@@ -25,8 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.campaign import acceptance_launches, pairs
+from plumbline.core.cell import Target
+from plumbline.core.guidelines import LIBRARY
 from plumbline.search.space.candidates import DEFAULT
-from plumbline.search.space.cells import Target, index
+from plumbline.search.space.cells import index
 from plumbline.settings.stored import settings_of
 from plumbline.system import paths
 from plumbline.verify import design, estimators
@@ -38,7 +40,6 @@ from plumbline.verify.decision import (
     slower,
 )
 from plumbline.verify.design import Design
-from plumbline.verify.index import LIBRARY
 from plumbline.verify.significance.moderated import moderated
 from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline_db import campaigns, runs, suites, verdicts, winners

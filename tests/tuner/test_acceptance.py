@@ -14,11 +14,11 @@ from plumbline.campaign.acceptance import Acceptance, Accepted
 from plumbline.campaign.acceptance_launches import LOOKS, judge_together
 from plumbline.campaign.acceptance_sizes import Trial
 from plumbline.campaign.circumstances import Circumstance
+from plumbline.core.cell import Target
 from plumbline.core.plan import Data
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.candidates import Candidate, CandidateSpace
-from plumbline.search.space.cells import Target
 from plumbline.settings.campaign_file import load
 from plumbline.verify.decision import CellDecision
 from plumbline.verify.significance.comparison import Comparison

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
+from plumbline.core.winner import deciding
 from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.libraries.simgrid import OPTIONS, SimGrid
 from plumbline.search import process, settings_race
-from plumbline.search.outcome import deciding
 from plumbline.search.process import ProcessWide, Settable
 from plumbline.search.settings_race import STAGES
-from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db import events, searches, winners

@@ -10,17 +10,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
-from plumbline.campaign.circumstances import (
-    Circumstance,
-    condition,
-    everywhere,
-    with_conditions,
-)
+from plumbline.campaign.circumstances import Circumstance, everywhere
+from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
-from plumbline.search.outcome import deciding, holds
-from plumbline.search.ranges import far_sizes, piece
+from plumbline.core.winner import condition, deciding, far_sizes, holds, piece, with_conditions
 from plumbline.search.space.candidates import DEFAULT, Candidate
-from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.verify.decision import CellDecision, by_interval
 from plumbline.verify.significance.comparison import Comparison
@@ -96,7 +90,9 @@ def trials(
     return [
         Trial(
             *(number, beyond, Target(winner.function, size), Candidate.of_winner(winner), where),
-            condition="" if beyond else condition(winner, where, size, settings),
+            condition=""
+            if beyond
+            else condition(winner, where.data, settings.cases.data.of(winner.function), size),
             reserve=number >= len(fresh),
             far=size in far_sizes(winner, measured[winner.function]),
         )

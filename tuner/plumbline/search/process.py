@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Knob
@@ -28,7 +29,7 @@ from plumbline_db.records import Suite, Winner
 
 from .settings_race import FEW, STAGES, Entered, SettingsRace
 from .space.candidates import DEFAULT, Candidate
-from .space.cells import Target, index
+from .space.cells import index
 
 _ONE_LAUNCH = ((1, 3),)
 
