@@ -32,6 +32,7 @@ from .space.candidates import DEFAULT, Candidate
 from .space.cells import index
 
 _ONE_LAUNCH = ((1, 3),)
+_FEW_VALUES = ((9, FEW),)  # none is left out before the stage that decides
 
 
 def tried(
@@ -187,7 +188,7 @@ class ProcessWide(SettingsRace[Target]):
         """The winner, if there is one. `environment` puts in force what the campaign has found
         before; `number` is that of the round."""
         suite = Suite("process", number)
-        stages = STAGES if len(tried) > FEW else STAGES[-1:]
+        stages = STAGES if len(tried) > FEW else _FEW_VALUES
         if self._settings.ranks.simulate is not None:
             stages = _ONE_LAUNCH
         entered, best = self.race(suite, tried, environment, stages)
