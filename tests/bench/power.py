@@ -3,10 +3,10 @@
     python -m tests.bench.power [--campaign ID] [--db FILE] [--seeds N] [--json]
 
 Plants a loss into one cell at a time of cold pairs, a launch with the files in force in turn with
-one of the library as it is (campaign/pairs.py and confirm.py), drawn from those of a recorded
-campaign (the last finished one of the database; without a database the one beside this file), and
-asks the product's own decisions, but for its first look, which finds more. What is tried beside the
-default in one launch: ranges.py. Asserts nothing."""
+one of the library as it is (campaign/pairs.py and confirm.py), drawn from those of the campaign
+that is recorded beside this file (with --db or --campaign: of a database). Asks the product's own
+decisions, but for its first look, which finds more. What is tried beside the default in one launch:
+ranges.py. Asserts nothing."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def shares(cells: Sequence[Cell], seeds: int) -> list[Share]:
 
 def main(say: Callable[[str], None] = print) -> None:
     parser = argparse.ArgumentParser(description="Power of the final check.")
-    parser.add_argument("--campaign", metavar="ID", help="(the last finished one)")
+    parser.add_argument("--campaign", metavar="ID", help="(with --db: the last finished one)")
     parser.add_argument("--db", type=Path, metavar="FILE")
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--record", type=Path, metavar="FILE", help="write what is read there")
@@ -249,13 +249,11 @@ def main(say: Callable[[str], None] = print) -> None:
 
 
 def _read(path: Path | None, campaign: str | None) -> Recorded:
+    if path is None and campaign is None:
+        return msgspec.json.decode(gzip.decompress(RECORDED.read_bytes()), type=Recorded)
     stored = path or paths.default_database()
-    found = None
-    if path is not None or stored.exists():
-        with Database.open(stored) as db:
-            found = recorded(db, campaign)
-    if found is None and (path, campaign) == (None, None):
-        found = msgspec.json.decode(gzip.decompress(RECORDED.read_bytes()), type=Recorded)
+    with Database.open(stored) as db:
+        found = recorded(db, campaign)
     if found is None:
         raise SystemExit(f"{stored} has no such finished campaign: `plumbline results --list`")
     return found
