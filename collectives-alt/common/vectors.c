@@ -50,7 +50,12 @@ enum { FEW_ELEMENTS = 16 };
 #define ADD_FEW(Type)                                                                              \
     do {                                                                                           \
         typedef Type __attribute__((aligned(1), may_alias)) element;                               \
-        for (int i = 0; i < count; i++)                                                            \
+        typedef Type __attribute__((vector_size(16), aligned(1), may_alias)) vector;               \
+        enum { WIDTH = 16 / sizeof(Type) };                                                        \
+        int i = 0;                                                                                 \
+        for (; i <= count - WIDTH; i += WIDTH)                                                     \
+            *(vector *)((element *)inout + i) += *(const vector *)((const element *)in + i);       \
+        for (; i < count; i++)                                                                     \
             ((element *)inout)[i] += ((const element *)in)[i];                                     \
         return true;                                                                               \
     } while (0)
