@@ -34,7 +34,6 @@ enum {
     PL_SEGMENTS = 8,           /* of a ring */
     PL_STEP_BYTES = 16384,     /* the most of a step */
     PL_LINE_BYTES = 112,       /* the most that stands beside a number; aligned for every type */
-    PL_HALF_LINE_BYTES = 48,   /* of these on the cache line of the number */
     PL_LINES = 256,            /* a ring of them */
     PL_FEW_BYTES = 512,        /* the most of a short step */
     PL_FEW_RING_BYTES = 65536, /* the ring of short steps */
@@ -196,13 +195,20 @@ static inline void pl_step_publish(struct pl_shared *shared, const struct pl_sha
     atomic_store_explicit(counter, step->number, memory_order_release);
 }
 
-/* The next step's line, which others have read; that step is like this one most often. */
-static inline void pl_line_claim(const struct pl_shared *shared, uint64_t number, size_t bytes)
+/* What the next step will write, if it is like this one: others have read what stood there. */
+static inline void pl_step_claim(const struct pl_shared *shared, const struct pl_shared_step *step,
+                                 size_t bytes)
 {
-    const struct pl_line *line = &shared->parts[shared->rank].lines[number % PL_LINES];
-    PL_CLAIM(&line->number);
-    if (bytes > PL_HALF_LINE_BYTES)
-        PL_CLAIM(line->bytes + PL_HALF_LINE_BYTES);
+    const struct pl_shared_part *part = &shared->parts[shared->rank];
+    if (step->small) {
+        const struct pl_line *line = &part->lines[(step->number + 1) % PL_LINES];
+        PL_CLAIM(line);
+        if (bytes > 64 - offsetof(struct pl_line, bytes))
+            PL_CLAIM((const char *)line + 64);
+    } else if (bytes <= PL_FEW_BYTES) {
+        for (size_t at = 0; at < bytes; at += 64)
+            PL_CLAIM(part->few + shared->few.next + at);
+    }
 }
 
 static inline void pl_step_write(struct pl_shared *shared, const struct pl_shared_step *step,
@@ -212,8 +218,7 @@ static inline void pl_step_write(struct pl_shared *shared, const struct pl_share
     if (bytes > 0)
         memcpy(to, from, bytes);
     pl_step_publish(shared, step);
-    if (step->small)
-        pl_line_claim(shared, step->number + 1, bytes);
+    pl_step_claim(shared, step, bytes);
 }
 
 /* What another rank, or this one, has written, which is waited for. */

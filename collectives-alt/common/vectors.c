@@ -46,7 +46,7 @@ int pl_segment(const struct pl_call *call, int segment_bytes, int n)
 }
 
 /* Sums of a few elements are computed here: a call of the library takes longer than the sum. */
-enum { FEW_ELEMENTS = 16 };
+enum { FEW_ELEMENTS = 64 };
 #define ADD_FEW(Type)                                                                              \
     do {                                                                                           \
         typedef Type __attribute__((aligned(1), may_alias)) element;                               \
