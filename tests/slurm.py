@@ -1,6 +1,6 @@
-"""A cluster under a real Slurm on this machine: munged, slurmctld and a slurmd for each of two
-nodes, started and stopped here, with all their files in one folder. Both nodes are this machine;
-the first has its host name, so that mpirun starts ranks there itself."""
+"""A cluster under a real Slurm on this machine: munged, slurmctld and a slurmd for each of three
+nodes, started and stopped here, with all their files in one folder. All nodes are this machine; the
+first has its host name, so that mpirun starts ranks there itself."""
 
 from __future__ import annotations
 
@@ -47,9 +47,11 @@ AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 NodeName={host} NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=4 Feature=real
 NodeName=second NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=4 Feature=twin
+NodeName=third NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[3]} CPUs=4 Feature=twin
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 PATIENCE_SECONDS = 60
+OTHERS = ("second", "third")
 
 
 class NotAllowed(Exception):
@@ -86,13 +88,11 @@ class Cluster:
                 return found
         raise AssertionError
 
-    def controller_forgets(self) -> None:
-        """slurmctld starts anew and knows of no job."""
-        self._stop("slurmctld", kill=True)
-        shutil.rmtree(self.folder / "state")
-        (self.folder / "state").mkdir()
-        # Called from threads: setpriv would end it with the thread.
-        self._start("slurmctld", "-D", "-i", alone=True)
+    def close(self, closed: str) -> None:
+        """No job starts on the node `closed` from now on; on the other ones jobs do."""
+        for node in (self.host, *OTHERS):
+            state = ("DRAIN", "Reason=test") if node == closed else ("RESUME",)
+            self.ask("scontrol", "update", f"NodeName={node}", f"State={state[0]}", *state[1:])
 
     def start(self) -> None:
         self._start(
@@ -105,7 +105,7 @@ class Cluster:
             if (self.folder / "munge.socket").exists():
                 break
         self._start("slurmctld", "-D", "-i")
-        for node in (self.host, "second"):
+        for node in (self.host, *OTHERS):
             self._start("slurmd", "-D", "-N", node, key=f"slurmd-{node}")
         self._until_idle()
 
@@ -121,18 +121,18 @@ class Cluster:
     def _until_idle(self) -> None:
         for _ in _patience(f"nodes are not idle; see {self.folder}"):
             states = self.ask("sinfo", "--noheader", "--Node", "--format=%t").split()
-            if len(states) == 2 and set(states) == {"idle"}:
+            if len(states) == 3 and set(states) == {"idle"}:
                 return
             for name, daemon in self._daemons.items():
                 if daemon.poll() is not None:
                     raise NotAllowed(f"{name} ends with status {daemon.returncode}")
 
-    def _start(self, *words: str, key: str = "", alone: bool = False) -> None:
+    def _start(self, *words: str, key: str = "") -> None:
         program = shutil.which(words[0], path=os.environ["PATH"] + ":/usr/sbin:/sbin")
         if program is None:
             raise NotAllowed(f"there is no {words[0]} (Debian: slurm-wlm, munge)")
         setpriv = ["setpriv", "--pdeathsig", "TERM", "--"]
-        if alone or shutil.which("setpriv") is None:
+        if shutil.which("setpriv") is None:
             setpriv = []
         with (self.folder / f"{key or words[0]}.out").open("ab") as out:
             self._daemons[key or words[0]] = subprocess.Popen(
@@ -144,9 +144,9 @@ class Cluster:
                 start_new_session=True,
             )
 
-    def _stop(self, name: str, *, kill: bool = False) -> None:
+    def _stop(self, name: str) -> None:
         daemon = self._daemons.pop(name)
-        daemon.kill() if kill else daemon.terminate()
+        daemon.terminate()
         try:
             daemon.wait(10)
         except subprocess.TimeoutExpired:
@@ -177,13 +177,13 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     if os.geteuid() != 0:
         raise NotAllowed("its daemons need root")
     host = socket.gethostname().partition(".")[0]  # as Slurm names nodes
-    for name in ("state", f"spool-{host}", "spool-second"):
+    for name in ("state", *(f"spool-{node}" for node in (host, *OTHERS))):
         (folder / name).mkdir()
     key = folder / "munge.key"
     key.write_bytes(os.urandom(1024))
     key.chmod(0o400)
     made = Cluster(folder, host)
-    text = CONFIGURATION.format(folder=folder, host=host, ports=_free_ports(3))
+    text = CONFIGURATION.format(folder=folder, host=host, ports=_free_ports(4))
     (folder / "slurm.conf").write_text(text)
     try:
         made.start()

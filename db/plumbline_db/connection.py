@@ -3,7 +3,8 @@
 One writer at a time (`lock`); readers open read-only and see the last committed state while the
 writer works (WAL). `synchronous=FULL`: what `transaction()` has committed survives a power cut. The
 write-ahead log stays beside the file, emptied, when the writer leaves: so people without write
-access to the folder can read. Each page has a checksum (`checksums`).
+access to the folder can read. A database on a network file system, where such a log does not work,
+has a rollback journal. Each page has a checksum (`checksums`).
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ class Database(Statements):
         """Open `path`; for writing, create folder and file as needed.
 
         Raises TryLaterError when another writer has it, DamagedError, PlumblineError when it is
-        missing, not ours, of another version of the schema, on a network file system, or may not be
-        written."""
+        missing, not ours, of another version of the schema, with a write-ahead log on a network
+        file system, or may not be written."""
         path = Path(path).absolute()
         return cls._open_to_write(path) if write else cls._open_to_read(path)
 
@@ -77,8 +78,7 @@ class Database(Statements):
                 f"there is no database at {path}: run `{command_name()} campaign` first, "
                 "or name another file with --db"
             )
-        if schema.has_log(path):
-            _require_local(path)
+        _require_no_distant_log(path)
         flags = apsw.SQLITE_OPEN_READONLY
         with explained(path), ExitStack() as opened:
             connection = apsw.Connection(str(path), flags=flags, vfs=checksums.vfs())
@@ -90,7 +90,6 @@ class Database(Statements):
 
     @classmethod
     def _open_to_write(cls, path: Path) -> Database:
-        _require_local(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -100,6 +99,8 @@ class Database(Statements):
             ) from error
         with explained(path):
             known_file = path.exists() and schema.recognise(path)
+        if known_file:
+            _require_no_distant_log(path)
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         held = lock.to_write(path)
         with ExitStack() as opened:
@@ -178,12 +179,13 @@ def _require_still_damaged(error: DamagedError) -> None:
         ) from error
 
 
-def _require_local(path: Path) -> None:
-    kind = file_system.network(path)
+def _require_no_distant_log(path: Path) -> None:
+    kind = file_system.network(path) if schema.has_log(path) else None
     if kind is not None:
         raise PlumblineError(
-            f"{path} lies on a network file system ({kind}), where write-ahead logs do not work: "
-            "name a file on a local disk with --db, or in PLUMBLINE_DB (docs/database.md)"
+            f"{path} was made on a local disk and lies on a network file system ({kind}), where "
+            "its write-ahead log does not work: move it back, and copy it by "
+            f"`{command_name()} db backup` (docs/database.md)"
         )
 
 
@@ -218,8 +220,9 @@ def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
         raise DamagedError(
             path, f"it has not what schema version {found} has: {error}; it was left as it is"
         ) from error
-    mode = connection.pragma("journal_mode", "WAL")
-    if mode != "wal":
+    wanted = "WAL" if file_system.network(path) is None else "TRUNCATE"
+    mode = connection.pragma("journal_mode", wanted)
+    if mode != wanted.lower():
         raise PlumblineError(
             f"the file system of {path} cannot hold a write-ahead log (journal mode {mode}): "
             "put the database on a local disk with --db"

@@ -52,6 +52,11 @@ def explained(path: Path, read: Path | None = None) -> Iterator[None]:
             raise DamagedError(read or path, why) from error
         if code == apsw.SQLITE_IOERR_SHMSIZE:
             raise _no_space(path) from error
+        if code == apsw.SQLITE_READONLY_ROLLBACK:
+            raise PlumblineError(
+                f"the last process that wrote {path} was killed: the next command that writes it, "
+                "as the campaign submitted again, puts it right"
+            ) from error
         if code in _LOCKS:
             raise PlumblineError(
                 f"locks on {path} fail ({apsw.mapping_extended_result_codes[code]}): its file "

@@ -1,4 +1,4 @@
-"""Network file systems are known by the kernel's list of mounts; a database there is refused."""
+"""Network file systems are known by the kernel's list of mounts; a database there has no log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import file_system
+from plumbline_db import file_system, schema
 from plumbline_db.connection import Database, backup
 from plumbline_db.errors import PlumblineError
 from tests.db import build
@@ -64,22 +64,43 @@ def test_a_kernel_that_does_not_say(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert file_system.network(tmp_path) is None
 
 
-def test_a_database_there_is_refused(
+def pretend_network(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = folder / "mountinfo"
+    mounts.write_text(f"{MOUNTS}50 22 0:60 / {folder} rw - nfs server:/x rw\n")
+    monkeypatch.setattr(file_system, "MOUNTS", mounts)
+
+
+def test_a_database_there_has_no_log(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A backup may lie there, and be read."""
+    """It is read while it is written."""
+    pretend_network(tmp_path, monkeypatch)
+    with Database.open(path, write=True) as db:
+        build.started(db)
+        assert not schema.has_log(path) and not path.with_name(path.name + "-shm").exists()
+        with Database.open(path) as reader:
+            assert reader.rows("SELECT count(*) FROM campaign") == [(1,)]
+            with db.transaction():
+                list(db._connection.execute("DELETE FROM campaign"))
+                assert reader.rows("SELECT count(*) FROM campaign") == [(1,)]
+            assert reader.rows("SELECT count(*) FROM campaign") == [(0,)]
+    backup(path, tmp_path / "backup.db")
+
+
+def test_one_that_was_made_on_a_local_disk_is_refused_there(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup may lie there, and be read and written."""
     with Database.open(path, write=True) as db:
         build.started(db)
     backup(path, tmp_path / "backup.db")
-    mounts = tmp_path / "mountinfo"
-    mounts.write_text(f"{MOUNTS}50 22 0:60 / {tmp_path} rw - nfs server:/x rw\n")
-    monkeypatch.setattr(file_system, "MOUNTS", mounts)
-    for write, file in ((True, path), (False, path), (True, tmp_path / "deep" / "new.db")):
-        with pytest.raises(PlumblineError, match=r"network file system \(nfs\).*local disk.*--db"):
-            Database.open(file, write=write)
-    assert not (tmp_path / "deep").exists()
-    with Database.open(tmp_path / "backup.db") as db:
-        assert db.rows("SELECT count(*) FROM campaign") == [(1,)]
+    pretend_network(tmp_path, monkeypatch)
+    for write in (True, False):
+        with pytest.raises(PlumblineError, match=r"network file system \(nfs\).*db backup"):
+            Database.open(path, write=write)
+    for write in (False, True):
+        with Database.open(tmp_path / "backup.db", write=write) as db:
+            assert db.rows("SELECT count(*) FROM campaign") == [(1,)]
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EIO, errno.ENOSYS])

@@ -16,7 +16,7 @@ import msgspec
 from plumbline.core import application, guidelines, mpip, profile_file, scorep
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.daemon import configuration_file, neighbour
+from plumbline.daemon import configuration_file
 from plumbline.detect import read, summary
 from plumbline.foreign import reading
 from plumbline.launch import parts
@@ -242,11 +242,6 @@ def _exports(data: bytes) -> None:
         assert not (inside / hostile.CARRIED_OUT).exists()
 
 
-def _halves(data: bytes) -> tuple[str, str]:
-    first, _, second = data.decode(errors="replace").partition("\x1f")
-    return first, second
-
-
 _imports = Imports(_FOLDER)
 
 READERS: dict[str, Reader] = {
@@ -265,10 +260,6 @@ READERS: dict[str, Reader] = {
     "watch": Reader(
         lambda data: configuration_file.read(_file(data, "watch.toml")),
         _all("tuner/plumbline/daemon/*.toml"),
-    ),
-    "squeue": Reader(
-        lambda data: neighbour.read(*_halves(data)),
-        lambda: [b"wrf|PENDING\nplumbline-a|RUNNING\n\x1f3\n2\n"],
     ),
     "search-space": Reader(
         lambda data: space_file.load(_spaces() / _file(data, "space.toml").name),

@@ -380,20 +380,6 @@ def test_exported_files_are_those_of_the_last_confirmation(done: Done) -> None:
     assert [one["speedup"] for one in written] == [one["speedup"] for one in stored]
 
 
-def test_jobs_that_go_on_have_the_files_of_their_turn(tmp_path: Path, db: Database) -> None:
-    """Turns that are replayed beside them write elsewhere."""
-
-    class Queued(SimulatedStarter):
-        jobs_stay = True
-
-    found = run(db, tmp_path / "exports", Queued(planted.costs()))
-    sourced = [one.environment for one in found.launches() if one.suite == "confirm-1"]
-    files = {one["OMPI_MCA_coll_tuned_dynamic_rules_filename"] for one in sourced}
-    assert {Path(one).parent for one in files} == {tmp_path / "exports" / "round-1"}
-    listed = {Path(one.path) for one in exports.get(db, found.campaign.id)}
-    assert listed == set(found.folder.iterdir())
-
-
 def test_confirmation_alternates_with_the_library_as_it_is(done: Done) -> None:
     suites = [
         one.suite for one in done.launches() if one.suite in ("confirm-1", "confirm-1-default")

@@ -53,7 +53,7 @@ def confirmed(
     suite = Suite("confirm", turn)
     table = ViolationTable(store, f"round-{turn}", FEW, settings, suite, environment)
 
-    def in_force(winners: Sequence[Winner], _: str) -> dict[str, str]:
+    def in_force(winners: Sequence[Winner]) -> dict[str, str]:
         write(bundle(*winners, directory=str(folder)), ["env"])
         return environment_of(folder / plumbline_sh.FILE_NAME, of.clean_environment())
 

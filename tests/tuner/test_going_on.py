@@ -43,7 +43,7 @@ def asked(db: Database, folder: Path, starter: SimulatedStarter, wanted: Setting
 
 def begun(db: Database, starter: SimulatedStarter, wanted: Settings) -> GoingOn:
     there = identity.begin(db, toolchain(), wanted, new=False)
-    return go_on(db, there, wanted, starter)
+    return go_on(db, there, wanted)
 
 
 def own(db: Database, campaign: Campaign) -> list[Run]:

@@ -120,12 +120,11 @@ def test_another_campaign_begins_with_the_last_one_unless_it_is_told_otherwise(
     first: tuple[Database, Campaign],
 ) -> None:
     db, before = first
-    starter = SimulatedStarter(planted.costs())
 
     def begun(earlier: str | None) -> str | None:
         settings = SETTINGS.but(earlier=earlier)
         campaign = identity.begin(db, toolchain(), settings, new=True)
-        going = going_on.go_on(db, campaign, settings, starter)
+        going = going_on.go_on(db, campaign, settings)
         assert settings_of(campaigns.get(db, campaign.id).settings) == going.settings
         return going.settings.search.earlier
 

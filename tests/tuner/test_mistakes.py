@@ -23,8 +23,8 @@ sizes = [
     8,  # small
     64,
 ]
-[slurm]
-partition = "batch"
+[job]
+queue = "batch"
 """
 SUITES = """title = "Two"
 [[suite]]
@@ -59,8 +59,9 @@ Case = tuple[Callable[[Path], object], str, str, str, list[str]]
 CASES: list[Case] = [
     (_campaign, CAMPAIGN, "nprocs", "nprcos", ["line 2: unknown key `nprcos`", "nearest: nprocs"]),
     (_campaign, CAMPAIGN, "sizes", "sises", ["line 3: unknown key `sises`", "keys here: all, "]),
-    (_campaign, CAMPAIGN, "[slurm]", "[slrum]", ["line 7: unknown key `slrum`; nearest: slurm"]),
-    (_campaign, CAMPAIGN, "partition", "partitoin", ["line 8: unknown key `partitoin`"]),
+    (_campaign, CAMPAIGN, "[job]", "[jbo]", ["line 7: unknown key `jbo`; nearest: job"]),
+    (_campaign, CAMPAIGN, "queue", "quuee", ["line 8: unknown key `quuee`"]),
+    (_campaign, CAMPAIGN, "[job]", "[pbs]", ["line 7: [pbs]: launches", "--submit pbs"]),
     (_campaign, CAMPAIGN, "64,\n", "'64',\n", ["line 5: sizes[1]: Expected `int`, got `str`"]),
     (_campaign, CAMPAIGN, "4", "1", ["line 2: nprocs must be at least 2"]),
     (_campaign, CAMPAIGN, "nprocs = 4", "nprocs = 4\nbind = 'cores'", [

@@ -19,7 +19,7 @@ from tests.tuner.cli.conftest import install
 from tests.tuner.planted import costs
 from tests.tuner.simulated import SimulatedStarter
 
-HOSTS = 'nprocs = {nprocs}\nnodes = {nodes}\n[slurm]\npartition = "batch"\n'
+HOSTS = 'nprocs = {nprocs}\nnodes = {nodes}\n[job]\nqueue = "batch"\n'
 
 
 def of_text(folder: Path, text: str, **options: object) -> Settings:

@@ -11,11 +11,8 @@ import pytest
 from plumbline.core import unmeasured
 from plumbline.core.application import Application
 from plumbline.core.reach import Hosts
-from plumbline.launch.flux import FluxTable
-from plumbline.launch.lsf import LsfTable
-from plumbline.launch.pbs import PbsTable
+from plumbline.launch.allocation import JobTable
 from plumbline.launch.simulation import Simulation
-from plumbline.launch.slurm import SlurmTable
 from plumbline.settings import GROUP_OF, GROUPS, identity
 from plumbline.settings.ranks import PLACES
 from plumbline.settings.sampling import Keeping, Sampling
@@ -24,7 +21,6 @@ from plumbline_db.connection import Database
 from tests.tuner import planted
 from tests.tuner.simulated import toolchain
 
-JOBS = {"folder", "keep", "resubmissions", "grace_seconds", "poll_seconds"}
 JUDGED: dict[type[msgspec.Struct], Set[str]] = {
     **dict.fromkeys(GROUPS.values(), frozenset()),
     Sampling: {"launch_timeout_seconds"},
@@ -32,16 +28,13 @@ JUDGED: dict[type[msgspec.Struct], Set[str]] = {
     Keeping: {"keep_days", "keep_last"},
     Simulation: {"case_seconds"},
     Hosts: {"folder"},
-    SlurmTable: JOBS | {"account", "qos"},
-    PbsTable: JOBS | {"account"},
-    FluxTable: JOBS | {"bank"},
-    LsfTable: JOBS | {"project"},
+    JobTable: {"account", "minutes", "folder"},
     Application: set(),
 }
 # How one waits, spends and pays is told by these words: a new key of such a name is to be judged.
 WORDS = ("budget", "timeout", "poll", "grace", "retries", "resubmissions", "wait", "keep")
 # What changes how much is measured, or what is beside it, changes what is found.
-MEASURED = {"launches", "launches_max", "rounds", "blocks", "reps", "at_once", "setup"}
+MEASURED = {"launches", "launches_max", "rounds", "blocks", "reps", "setup"}
 
 
 def test_every_key_is_judged() -> None:
@@ -108,10 +101,7 @@ def test_the_same_in_tables(place: str) -> None:
     made = {
         "simulate": Simulation(library="ompi"),
         "hosts": Hosts(names=["a"]),
-        "slurm": SlurmTable(start="srun", mpi="pmi2"),
-        "pbs": PbsTable(),
-        "flux": FluxTable(),
-        "lsf": LsfTable(),
+        "job": JobTable(start="srun", mpi="pmi2"),
     }[place]
     settings = planted.settings().but(**{place: made})
     own = identity.identifying(settings)

@@ -158,7 +158,7 @@ def test_one_s_own_campaign_is_there_already(
     [
         ({"environment": {"LD_AUDIT": "/tmp/evil.so"}}, "the variable LD_AUDIT"),
         ({"preload": ["/tmp/evil.so"]}, "the library /tmp/evil.so"),
-        ({"slurm": {}}, "hosts or a scheduler"),
+        ({"job": {}}, "hosts or a job"),
     ],
 )
 def test_what_a_stranger_s_settings_ask_for_is_not_done(

@@ -84,14 +84,12 @@ def violated(function: str, size: int, kind: str = "pattern") -> Verdict:
     return build.verdict("before", function=function, bytes=size, kind=kind)
 
 
-def asking() -> tuple[
-    list[tuple[list[Winner], str]], Callable[[Sequence[Winner], str], dict[str, str]]
-]:
+def asking() -> tuple[list[list[Winner]], Callable[[Sequence[Winner]], dict[str, str]]]:
     """What is asked to be in force, and who is asked."""
-    asked: list[tuple[list[Winner], str]] = []
+    asked: list[list[Winner]] = []
 
-    def in_force(winners: Sequence[Winner], suite: str) -> dict[str, str]:
-        asked.append((list(winners), suite))
+    def in_force(winners: Sequence[Winner]) -> dict[str, str]:
+        asked.append(list(winners))
         return {}
 
     return asked, in_force
@@ -154,7 +152,7 @@ def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rou
     assert (
         rounds.second(Around(2, {}, standing, in_force), rounds.stuck(table), table) == standing
     )  # nothing better was found
-    assert asked == [(standing, "search-2-in-force")]
+    assert asked == [standing]
     assert rounds.stuck(table) == rounds.fresh(table) == []
 
 
@@ -168,7 +166,7 @@ def test_ours_are_in_force_in_races_of_what_is_made_of_them(lab: Lab) -> None:
     asked, in_force = asking()
     rounds.first(Around(1, {}, standing, in_force), table, refine=lambda: False)
     rounds.second(Around(2, {}, standing, in_force), rounds.stuck(table), table)
-    assert asked == [(standing, "search-1"), (standing, "search-2-in-force")]
+    assert asked == [standing, standing]
     *_, again = lab.searches()
     assert GATHER_MOCKUP in {trial.variant for trial in again.trials}
 
@@ -206,7 +204,7 @@ def test_second_choices_race_with_the_files_of_the_first(lab: Lab) -> None:
     assert [_algorithm(one) for one in found] == ["chain"]
     second = rounds.seconds.instead(found, [other], in_force)
     assert [_algorithm(one) for one in second] == ["binomial"]
-    assert asked == [([other], "search-1")] * 2
+    assert asked == [[other]] * 2
 
 
 def _algorithm(winner: Winner) -> str:

@@ -56,7 +56,7 @@ class Acceptance:
         settings: Settings,
         sizes: Mapping[str, Sequence[int]],
         environment: Mapping[str, str],
-        in_force: Callable[[Sequence[Winner], str], Mapping[str, str]],
+        in_force: Callable[[Sequence[Winner]], Mapping[str, str]],
         *,
         placement: Placement | None,
         crowded: bool,
@@ -97,7 +97,7 @@ class Acceptance:
         environment = dict(self._environment)
         whole = any(winner.function == EVERY_FUNCTION for winner in standing)
         if whole or any(_calls_any(winner, standing) for winner in fresh):
-            environment |= self._in_force(standing, suite.name)
+            environment |= self._in_force(standing)
         launches = AcceptanceLaunches(self._store, self._plan, environment, self._placement)
         reserves = [
             reserve

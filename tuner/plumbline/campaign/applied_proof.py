@@ -15,7 +15,6 @@ from plumbline.applied.generations import Generation, Source, Store
 from plumbline.campaign import as_started, proof
 from plumbline.campaign.in_force import Files
 from plumbline.core.plan import PlanCase
-from plumbline.launch.batch import Queue
 from plumbline.libraries import ReadsParameterFiles
 from plumbline.libraries.into_ranks import rank_lists
 from plumbline.settings import toolchain as installed
@@ -144,9 +143,6 @@ def _of_source(source: Source, place: _Place, prefix: Path | None, database: Pat
         # A plain mpirun has nothing of the environment that the campaign was given.
         settings = msgspec.structs.replace(settings_of(campaign.settings), fixed=Fixed())
         toolchain = installed.find_toolchain(prefix, settings=settings, beside=database.parent)
-        if isinstance(toolchain.launcher, Queue):
-            start = f"`{command_name()} run -- srun …` in a job checks them"
-            return TamperCheck(not_checked=[f"{who}: its ranks are jobs of a scheduler: {start}"])
         script = place.folder / plumbline_sh.FILE_NAME
         files = Files(campaign, settings, winners, script, toolchain)
         evidence = as_started.evidence(files, place.environment)

@@ -218,8 +218,6 @@ def _beyond(ranks: Starter, environment: Mapping[str, str]) -> dict[str, str]:
 def _prove(
     ranks: Starter, files: Files, environment: Mapping[str, str], winners: list[Winner]
 ) -> proof.Proof:
-    # What an earlier command has left of its jobs proves nothing now.
-    ranks.keep_apart(None)
     sizes = tables.sizes_of(files.toolchain.guidelines, files.settings)
 
     def try_out(
@@ -261,6 +259,4 @@ def _launch(
 ) -> tuple[Run, list[ProbeRecord]]:
     named = msgspec.structs.replace(plan, name=f"proof-{name}")
     run, records = ranks.start("run", f"proof-{name}", number, named.text(), dict(changed))
-    # Nothing is kept: the next proof of the same files must be launches of its own.
-    ranks.stored(run.id)
     return run, list(records)

@@ -58,7 +58,7 @@ class Bisection:
             text = f"{cell.function} at {cell.bytes} B became slower: {told(slower[cell])}"
         found = self._blame(winners, cell)
         if not found.winners:
-            self._context.in_force(winners, self._suite.name)
+            self._context.in_force(winners)
             self._context.store.tell(
                 ERRATIC,
                 f"{text}; it was not with half of the rules in force, nor with all of them once "
@@ -95,7 +95,7 @@ class Bisection:
         self._context.store.progress.step(
             f"{cell.function} at {cell.bytes} B: looking for the rule, {len(winners)} in force"
         )
-        pairs = self._context.pairs(self._context.in_force(winners, part.name), winners)
+        pairs = self._context.pairs(self._context.in_force(winners), winners)
         own = [case for case in self._left if target_of(case) == cell]
         cases = list(dict.fromkeys([*own, *untouched(self._left, winners)]))
         seed = sampling.seed + sampling.launches_max + 1000 * self._steps

@@ -4,7 +4,6 @@ nothing about winners but which of them files can hold together."""
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -44,19 +43,12 @@ class Files:
         self._store = store
         self._toolchain = toolchain
         self._campaign = campaign
-        self._folder = self._in_force = folder
+        self._folder = folder
         self._sizes = sizes
         self._weights = weights
         self._unsafe = unsafe
         self._site_rules = site_rules
-        self._staged: dict[Path, None] = {}
         self._formats = list(exporters(toolchain.family.name))
-
-    def stage(self, name: str) -> None:
-        """While a step is replayed, a job of a later one may begin, and reads files of its own."""
-        if self._store.starter.jobs_stay:
-            self._in_force = self._folder / name
-            self._staged[self._in_force] = None
 
     def write(self, winners: Sequence[Winner]) -> None:
         """All formats, in place; a file that an earlier export wrote and this one does not goes.
@@ -78,20 +70,16 @@ class Files:
         """The last time, in their own folder, with the record of the finished campaign. One that
         was asked to search nothing leaves no files that others would take for winners."""
         self._campaign = campaign
-        self._in_force = self._folder
         if winners or not verifies_only(campaign.settings):
             self.write(winners)
-        for folder in self._staged:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def environment(self) -> dict[str, str]:
         """What sourcing the files adds to a clean environment."""
-        script = self._in_force.absolute() / plumbline_sh.FILE_NAME
+        script = self._folder.absolute() / plumbline_sh.FILE_NAME
         return proof.environment_of(script, self._store.starter.clean_environment())
 
-    def with_winners(self, winners: Sequence[Winner], stage: str) -> dict[str, str]:
-        """Puts those that files can hold together in force for launches of a `stage`."""
-        self.stage(stage)
+    def with_winners(self, winners: Sequence[Winner]) -> dict[str, str]:
+        """Puts those that files can hold together in force."""
         return self.put_in_force(self.together(winners)[0])
 
     def put_in_force(self, winners: Sequence[Winner]) -> dict[str, str]:
@@ -145,7 +133,7 @@ class Files:
             library=self._toolchain.installation.library,
             winners=list(winners),
             created=self._campaign.finished or now(),
-            directory=self._in_force.absolute(),
+            directory=self._folder.absolute(),
             refusal=gate.of_space(self._toolchain.space),
             preload_library=self._toolchain.preload,
             unsafe=self._unsafe,

@@ -14,7 +14,6 @@ import re
 import msgspec
 
 from plumbline.campaign import hints
-from plumbline.launch.starter import Starter
 from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of, text_of
 from plumbline_db import campaigns, cost, runs, suites
@@ -34,7 +33,7 @@ class GoingOn(msgspec.Struct, frozen=True):
     earlier: Settings | None = None
 
 
-def go_on(db: Database, campaign: Campaign, asked: Settings, ranks: Starter) -> GoingOn:
+def go_on(db: Database, campaign: Campaign, asked: Settings) -> GoingOn:
     """`campaign` is that of these settings, but for limits."""
     had = settings_of(campaign.settings)
     if had.search.earlier is None and not runs.last(db, campaign.id):
@@ -49,8 +48,7 @@ def go_on(db: Database, campaign: Campaign, asked: Settings, ranks: Starter) -> 
         campaigns.reopen(db, campaign.id)
     if cut is not None:
         before = [run.id for run in runs.listing(db, campaign.id)]
-        for id in runs.part(db, campaign.id, kept=before[: before.index(cut.id)]):
-            ranks.refused(id)
+        runs.part(db, campaign.id, kept=before[: before.index(cut.id)])
     # The budget is kept from where it makes a difference.
     within = settings.but(budget_seconds=had.search.budget_seconds)
     campaign = campaigns.settle(db, campaign.id, text_of(within))

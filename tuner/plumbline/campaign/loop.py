@@ -282,7 +282,7 @@ class Loop:
             process.Settable.of(self._toolchain, self._settings),
             has_time=self._budget.left,
         )
-        environment = self._files.with_winners(winners, "process-1") if winners else {}
+        environment = self._files.with_winners(winners) if winners else {}
         found = search.search(tried, environment, 1)
         self._changed, self._winners = bool(found), winners + found
         for winner in found:

@@ -142,7 +142,6 @@ class Vetting:
     ) -> Vetted:
         """With the exported files in force, in launches of their own."""
         store, stage = self._store, f"round-{number}"
-        self._files.stage(stage)
         environment = self._files.put_in_force(winners)
         store.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
         missed = self._proven.missed(number, winners, environment)

@@ -15,7 +15,6 @@ import msgspec
 from plumbline.campaign import proof
 from plumbline.campaign.in_force import Files
 from plumbline.launch import Job
-from plumbline.launch.batch import Queue
 from plumbline.launch.starter import ended
 from plumbline.measure.launches import Progress
 from plumbline.settings import Settings, starting
@@ -142,8 +141,6 @@ class Sides:
                 seconds = {} if failure else program.read(job.program, folder, done.stdout)
             except Unreadable as error:
                 failure = Failure("bad records", str(error))
-        if isinstance(toolchain.launcher, Queue):
-            toolchain.launcher.stored(id)
         run = Run(
             id=id,
             campaign=self._found.campaign.id,

@@ -191,8 +191,13 @@ class Lazy(Group):
 
 def command_line() -> str:
     """Return the command that the user typed, without `--new`: typed again it continues."""
-    words = click.get_current_context().meta[_WORDS]
-    return errors.typed(*(word for word in words if word != "--new"))
+    return errors.typed(*(word for word in words() if word != "--new"))
+
+
+def words() -> tuple[str, ...]:
+    """Return the words of the command line behind the program's name."""
+    typed_words: tuple[str, ...] = click.get_current_context().meta[_WORDS]
+    return typed_words
 
 
 def typed(ctx: click.Context, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -93,8 +93,8 @@ class ShownOverlap(NamedTuple):
 @click.option(
     "--campaign-file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Where ranks are: nprocs, nodes, bind, map_by, environment and the tables hosts, "
-    "slurm, pbs or flux of a campaign file.",
+    help="Where ranks are: nprocs, nodes, bind, map_by, environment and the tables hosts "
+    "and job of a campaign file.",
 )
 @options.knob
 @options.option("--benches", unset=", ".join(QUICK), help="Benchmarks, with commas between.")
@@ -256,7 +256,6 @@ def _measured(
     placement = where.ranks.placement(toolchain.launcher.processing_units())
     facts = place.facts(where)
     row = suite.begin(db, toolchain, settings, new=new, placement=placement, place=facts)
-    starter.keep_apart(row)
     if row.state == "finished":
         found = suite.read(db, row, settings)
     else:

@@ -67,7 +67,6 @@ def command(
     with Database.open(database, write=True) as db:
         placement = where.ranks.placement(toolchain.launcher.processing_units())
         row = thresholds.begin(db, toolchain, settings, placement, new=new)
-        starter.keep_apart(row)
         if row.state != "finished":
             settings_of.require_in_force(starter, settings.knobs)
         with progress.Bar(in_all=thresholds.USUAL_LAUNCHES) as bar:

@@ -126,7 +126,6 @@ def command(
         row = suite.begin(
             db, toolchain, wanted, new=new, placement=placement, place=place.facts(where)
         )
-        starter.keep_apart(row)
         if row.state != "finished":
             settings_of.require_in_force(starter, wanted.knobs)
         with progress.Bar(in_all=len(chosen)) as bar:

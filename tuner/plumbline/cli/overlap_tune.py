@@ -141,7 +141,6 @@ def _run(
     tune.tried(toolchain, asked, settings)  # refused where they cannot be
     with Database.open(database, write=True) as db:
         campaign = tune.begin(db, toolchain, asked, settings, new=new)
-        starter.keep_apart(campaign)
         if campaign.state != "finished":
             folder = output or export_folder.claim(db, database, campaign)
             with progress.Bar(forecast=Forecast(settings.sampling.launches)) as bar:

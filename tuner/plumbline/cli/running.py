@@ -176,14 +176,12 @@ def _one(
         campaign = identity.begin(db, toolchain, settings, new=new, wanted=wanted)
         if wanted is None:
             command_lines.put(db, campaign.id, base.command_line())
-        ranks.keep_apart(campaign)
-        going = going_on.go_on(db, campaign, settings, ranks)
+        going = going_on.go_on(db, campaign, settings)
         if going.settings != settings:
             settings = going.settings
             there = launcher_for(settings.ranks.place, database.parent)
             toolchain = msgspec.structs.replace(toolchain, launcher=there)
             ranks = starting.starter(toolchain, settings)
-            ranks.keep_apart(campaign)
         campaign = going.campaign
         if begun is not None:
             begun(db, campaign.id)

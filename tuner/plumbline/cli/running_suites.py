@@ -68,7 +68,6 @@ def run(
             raise UsageError(f"suite {of.suite.name}: the probe refuses it: {refusal}")
     with Database.open(database, write=True) as db:
         row = running.begin(db, toolchain, asked, placement, new=new)
-        starter.keep_apart(row)
         if row.state != "finished":
             in_all = sum(running.launches_of(of.suite, asked) for of in every)
             with progress.Bar(in_all=in_all) as bar:

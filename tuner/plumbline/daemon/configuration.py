@@ -84,10 +84,6 @@ class Neighbour(Table, frozen=True):
 
     load: Positive = 0.5
     """Most load a processing unit before it starts anything (average over a minute)."""
-    jobs: Literal["ignore", "waiting", "any"] = "waiting"
-    """Under Slurm, Plumbline waits while users have jobs that wait (any: jobs at all) there."""
-    nodes_held_back: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
-    """Under Slurm, so many nodes must be idle beside those that a launch takes."""
     node_seconds_a_day: Positive = 7200.0
     """Of all launches together; 7200: two node-hours."""
     node_seconds_a_week: Positive = 36000.0

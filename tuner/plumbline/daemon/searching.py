@@ -119,7 +119,6 @@ def run_campaign(work: Work, campaign: Campaign, settings: Settings) -> Campaign
     if site := set_by_site(toolchain):
         raise HopelessError(f"{'; '.join(site)}: {OUT}")
     starter = work.here.starter
-    starter.keep_apart(campaign)
     where = export_folder.claim(work.db, work.db.path, campaign)
     store = LaunchStore(work.db, campaign.id, starter, work.progress)
     done = loop.Loop(store, toolchain, campaign, settings, where).run()

@@ -33,7 +33,7 @@ from plumbline_db.errors import PlumblineError, TryLaterError, UsageError, of_ma
 from plumbline_db.watch_records import Watch, WatchDay
 from plumbline_db.way_back import DamagedError
 
-# Between two looks at what may have changed: a window that opens, load, jobs of users.
+# Between two looks at what may have changed: a window that opens, load.
 LONGEST_PAUSE, SHORTEST_PAUSE = 60.0, 0.2
 # Steps come to an end, or start a launch, so often; else the daemon hangs.
 _LIVES_SECONDS = 1800.0

@@ -182,8 +182,7 @@ class Watcher:
         seen = neighbour.look(self.configuration, asked.settings, days, now)
         if under_way:
             seen = msgspec.structs.replace(seen, load=None)
-        nodes = asked.settings.ranks.node_count
-        return neighbour.why_not(self.configuration.neighbour, seen, nodes)
+        return neighbour.why_not(self.configuration.neighbour, seen)
 
     def _rest(self, asked: WatchedTask) -> timedelta:
         """After the last error."""

@@ -90,9 +90,7 @@ class Work(msgspec.Struct, frozen=True):
         return iso(self.clock())
 
     def store(self) -> LaunchStore:
-        starter = self.here.starter
-        starter.keep_apart(self.campaign)
-        return LaunchStore(self.db, self.campaign.id, starter, self.progress)
+        return LaunchStore(self.db, self.campaign.id, self.here.starter, self.progress)
 
     def plan(self, cases: list[PlanCase]) -> Plan:
         """With as many calls as canaries ask for; simulated ones are all the same."""

@@ -78,7 +78,6 @@ def measure(
         )
     starter = starting.starter(toolchain, settings)
     starter.require(plan(settings).text())
-    starter.keep_apart(campaign)
     store = LaunchStore(db, campaign.id, starter, progress)
     store.progress.step("messages to and fro, reductions inside a rank")
     Series(store, SUITE, plan(settings), {}).advance(launches(campaign))

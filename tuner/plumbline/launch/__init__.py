@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -62,15 +62,16 @@ class Launcher(Protocol):
         ...
 
 
+_T = TypeVar("_T", bound=Callable[..., Any])
 _LAUNCHERS: dict[str, Callable[..., Launcher]] = {}
 _TABLES: dict[type, str] = {}
 
 
-def launcher(name: str, table: type | None = None) -> Callable[[type], type]:
+def launcher(name: str, table: type | None = None) -> Callable[[_T], _T]:
     """Registers a launcher. What is made of it takes the `table` of a campaign file that asks for
     it, and the folder of the database; without one it takes nothing."""
 
-    def register(implementation: type) -> type:
+    def register(implementation: _T) -> _T:
         if name in _LAUNCHERS:
             raise ValueError(f"launcher {name} is registered twice")
         _LAUNCHERS[name] = implementation
@@ -82,7 +83,7 @@ def launcher(name: str, table: type | None = None) -> Callable[[type], type]:
 
 
 def launchers() -> dict[str, Callable[..., Launcher]]:
-    from . import flux, hosts, local, lsf, pbs, simulated, slurm  # noqa: F401 - they register themselves
+    from . import allocation, hosts, local, simulated  # noqa: F401 - they register themselves
 
     return _LAUNCHERS
 

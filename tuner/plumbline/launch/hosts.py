@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shlex
 import socket
 import stat
@@ -57,29 +58,14 @@ class Facts(msgspec.Struct, frozen=True):
     numbers: frozenset[int] = frozenset()
 
 
-@launcher("hosts", table=Hosts)
-class SeveralHosts:
-    name = "hosts"
+class OnHosts:
+    """Ranks on hosts, started by the library's mpirun: all that its launchers have in common."""
+
     alone = staticmethod(here)
 
     def __init__(self, hosts: Hosts, beside: Path) -> None:
         self._hosts = hosts
         self._shared = Path(hosts.folder or beside / "jobs").absolute()
-
-    def machine(self, placement: Placement) -> Machine:
-        """Known by the hosts in use, in their order, and by what they are."""
-        asked = self._facts[: placement.nodes]
-        told = [f"{facts.host} {facts.processing_units} {facts.cpu_model}" for facts in asked]
-        names = [facts.host for facts in asked]
-        here = machine.this_machine()
-        models = dict.fromkeys(facts.cpu_model for facts in asked)
-        return msgspec.structs.replace(
-            here,
-            id=hashlib.sha256("\n".join(told).encode()).hexdigest()[:16],
-            host=", ".join(names) if len(names) <= 4 else f"{names[0]} and {len(names) - 1} more",
-            cpu_model=" | ".join(models),
-            processing_units=least_units(asked),
-        )
 
     def processing_units(self) -> int | None:
         return least_units(self._facts)
@@ -92,10 +78,10 @@ class SeveralHosts:
             yield folder
 
     def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
-        words, environment = self.start_command(family, installation, job)
+        words, environment = self.command(family, installation, job)
         return process.run(words, timeout_seconds=job.timeout_seconds, environment=environment)
 
-    def start_command(
+    def command(
         self, family: Family, installation: Installation, job: Job
     ) -> tuple[list[str], dict[str, str]]:
         reach = Reach(
@@ -117,6 +103,11 @@ class SeveralHosts:
             return words[0]
         text = f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
         self._require_shared()
+        if re.search(r"\s", str(self._shared)):
+            raise PlumblineError(
+                f"{self._shared}: mpirun takes no agent from a path with blanks; name another "
+                "folder (`folder` in the table)"
+            )
         script = self._shared / f"agent-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
         if not _is_mine(script, text):
             try:
@@ -187,6 +178,35 @@ class SeveralHosts:
         own.require_closed(self._shared)
 
 
+@launcher("hosts", table=Hosts)
+class SeveralHosts(OnHosts):
+    """The hosts that a campaign file names."""
+
+    name = "hosts"
+    start_command = OnHosts.command
+
+    def machine(self, placement: Placement) -> Machine:
+        """Known by the hosts in use, in their order, and by what they are."""
+        asked = self._facts[: placement.nodes]
+        told = [f"{facts.host} {facts.processing_units} {facts.cpu_model}" for facts in asked]
+        names = [facts.host for facts in asked]
+        shown = ", ".join(names) if len(names) <= 4 else f"{names[0]} and {len(names) - 1} more"
+        return machine_of(shown, told, asked)
+
+
+def machine_of(shown: str, told: Sequence[str], hosts: Sequence[Facts]) -> Machine:
+    """Return the machine that `hosts` are, called `shown`: another one where one of the texts
+    `told` is another."""
+    models = dict.fromkeys(facts.cpu_model for facts in hosts)
+    return msgspec.structs.replace(
+        machine.this_machine(),
+        id=hashlib.sha256("\n".join(told).encode()).hexdigest()[:16],
+        host=shown,
+        cpu_model=" | ".join(models),
+        processing_units=least_units(hosts),
+    )
+
+
 def least_units(facts: Sequence[Facts]) -> int:
     """Processing units that a host has to itself, of the host that has the fewest. Containers of
     one machine that may use the same ones share them."""
@@ -210,7 +230,9 @@ def _is_mine(script: Path, text: str) -> bool:
 
 
 def is_here(name: str) -> bool:
-    """Whether an address of `name` is one of this host's."""
+    """Return whether `name` is this host's, or one of its addresses is."""
+    if name.partition(".")[0] == socket.gethostname().partition(".")[0]:
+        return True
     with contextlib.suppress(OSError):
         for family, _, _, _, address in socket.getaddrinfo(name, None, type=socket.SOCK_DGRAM):
             with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:

@@ -9,14 +9,14 @@ import math
 import os
 import signal
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from plumbline.core.plan import Plan, PlanCase, named_in
 from plumbline.launch import RECORDS, Job, Launcher, panel
-from plumbline.launch.batch import Queue, SchedulerTable
+from plumbline.launch.allocation import InAllocation
 from plumbline.launch.typed import Typed
 from plumbline.libraries import ChoosesAtStart, CountsMessages, Family, Installation
 from plumbline.system import machine, process, readback
@@ -24,7 +24,7 @@ from plumbline.system.placement import Placement
 from plumbline_db import ndjson, runs, scratch
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.probe_records import Begin, Check, Footer, Header, ProbeRecord, UnderWay
-from plumbline_db.records import Campaign, Event, Failure, Run
+from plumbline_db.records import Failure, Run
 
 # With which level of threads the probe starts MPI (probes/measure/world.h).
 THREADS = "PLUMBLINE_THREADS"
@@ -60,7 +60,6 @@ class Starter:
     """Starts the probe under one library and launcher; keeps nothing. Raises PlumblineError when
     the ranks are not where they were asked to be."""
 
-    _queue: Queue[SchedulerTable] | None = None  # the launcher, where it hands jobs to a scheduler
     _by_choice = False  # launches start with what the library chooses anyway: `_choice`
     _panel: panel.Panel | None = None  # ranks that stay alive between launches
     _experiment = panel.Experiment()  # what the next launches are samples of
@@ -82,9 +81,7 @@ class Starter:
         if preloaded:
             self._fixed[PRELOAD] = ":".join(preloaded)
         self._installation = programs.installation
-        self._launcher = launcher = programs.launcher
-        if isinstance(launcher, Queue):
-            self._queue = launcher
+        self._launcher = programs.launcher
         self._probe = programs.probe
         self._timeout_seconds = timeout_seconds
         self._choice: dict[str, str] = {}
@@ -99,8 +96,8 @@ class Starter:
     def start_by_choice(self) -> None:
         """From now on launches start with what the library chooses anyway, and do not try the rest
         of it again, nor open it for MPI_T where no knob is set. One launch of next to nothing finds
-        out what that is; none where a start is a job of its own. What somebody has set stays."""
-        if not isinstance(self.family, ChoosesAtStart) or self._queue is not None:
+        out what that is. What somebody has set stays."""
+        if not isinstance(self.family, ChoosesAtStart):
             return
         case = PlanCase("MPI_Bcast", 64)
         text = Plan("choice", 1, (case,), blocks=1, reps=1, warmup=0).text()
@@ -154,55 +151,23 @@ class Starter:
         """For files that launches read, as long as the context lasts: where ranks can see them."""
         with self._launcher.folder(id) as folder:
             yield folder
-        if self._queue:
-            self._queue.stored(id)
-
-    @property
-    def at_once(self) -> int:
-        """Launches that may be under way at the same time."""
-        return self._queue.at_once if self._queue else 1
-
-    @property
-    def jobs_stay(self) -> bool:
-        """Launches go on when this process is killed, and may begin later."""
-        return self._queue is not None
 
     @property
     def may_differ(self) -> frozenset[str]:
         """Factors that the launcher does not keep the same."""
-        return frozenset({"hosts"}) if self._queue and self._queue.nodes_may_differ else frozenset()
+        of_a_scheduler = isinstance(self._launcher, InAllocation)
+        return frozenset({"hosts"}) if of_a_scheduler else frozenset()
 
     @property
     def plain(self) -> Placement | None:
         """Where a plain mpirun of the user puts the ranks, if launches have them elsewhere though
         nobody asked for that; else None."""
-        if not self.placement.held or (self._queue and not self._queue.by_mpirun):
+        by_mpirun = not isinstance(self._launcher, InAllocation) or self._launcher.by_mpirun
+        if not self.placement.held or not by_mpirun:
             return None
         plain = self.placement.plain()
         differs = self.family.words(plain) != self.family.words(self.placement)
         return plain if differs else None
-
-    def events(self, id: str) -> list[Event]:
-        """What has happened to the launch `id` on its way."""
-        return self._queue.events(id) if self._queue else []
-
-    def keep_apart(self, campaign: Campaign | None) -> None:
-        """The files of jobs from those of another campaign with this id (in another database); of
-        no campaign, from those of any other command."""
-        if self._queue and campaign is None:
-            self._queue.keep_apart(f"{time.time_ns()}-{os.getpid()}")
-        elif self._queue and campaign is not None:
-            self._queue.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
-
-    def stored(self, id: str) -> None:
-        """The launch is in the database."""
-        if self._queue:
-            self._queue.stored(id)
-
-    def refused(self, id: str) -> None:
-        """The launch is at its end, and is not taken."""
-        if self._queue:
-            self._queue.refused(id)
 
     def start(
         self,
@@ -245,32 +210,6 @@ class Starter:
             self._panel.end(visit.member)
         return msgspec.structs.replace(run, member=visit.member, visit=visit.number), records
 
-    def start_together(
-        self,
-        campaign: str,
-        suite: str,
-        texts: Mapping[int, str],
-        extra: dict[str, str],
-        placement: Placement | None = None,
-    ) -> Generator[tuple[Run, Sequence[ProbeRecord]], None, None]:
-        """Launches of the plans `texts`, by sequence, all under way at the same time; each comes
-        when it is at its end."""
-        if self._queue is None:
-            raise ValueError("this launcher has one launch under way at a time")
-        started = _now()
-        with contextlib.ExitStack() as folders:
-            jobs = []
-            for sequence, text in texts.items():
-                id = runs.run_id(campaign, suite, sequence)
-                folder = folders.enter_context(self._queue.folder(id))
-                jobs.append(self._job(id, folder, text, extra, placement))
-            ends = self._queue.run_all(self.family, self._installation, jobs)
-            with contextlib.closing(ends):
-                for number, done in ends:
-                    sequence = list(texts)[number]
-                    key = (campaign, suite, sequence)
-                    yield self._result(jobs[number], done, started, key, texts[sequence])
-
     def _job(
         self,
         id: str,
@@ -282,15 +221,13 @@ class Starter:
         plan_file, record_file = folder / "plan", folder / RECORDS
         if self._by_choice:
             extra = self._spared(text, extra)
-        # A job that is under way already may be reading it.
-        if not plan_file.is_file() or plan_file.read_text() != text:
-            try:
-                plan_file.write_text(text)
-            except OSError as error:
-                raise PlumblineError(
-                    f"cannot write {plan_file}: {error.strerror}; make room, and the same command "
-                    "goes on"
-                ) from error
+        try:
+            plan_file.write_text(text)
+        except OSError as error:
+            raise PlumblineError(
+                f"cannot write {plan_file}: {error.strerror}; make room, and the same command "
+                "goes on"
+            ) from error
         return Job(
             id=id,
             program=[str(self._probe), "--plan", str(plan_file), "--out", str(record_file)],
@@ -355,9 +292,7 @@ class Starter:
         part = record_file.with_name(record_file.name + ".part")
         if not (whole or part.is_file()):
             return _Written()
-        silent_seconds = (
-            time.time() - part.stat().st_mtime - done.ended_seconds_ago if part.is_file() else 0.0
-        )
+        silent_seconds = time.time() - part.stat().st_mtime if part.is_file() else 0.0
         file, seconds = record_file if whole else part, self._seconds_of(done)
         try:
             records = ndjson.decode(file, partial=not whole, plan=text, seconds=seconds)
@@ -366,21 +301,15 @@ class Starter:
         return _Written(records, whole, None, silent_seconds)
 
     def _seconds_of(self, done: process.Finished) -> float:
-        """What its times cannot exceed: simulated ones go by another clock, and a node's clock may
-        be put right while a job of a scheduler runs."""
-        if self._launcher.name == "simulated":
-            return math.inf
-        return self._timeout_seconds if self._queue else done.seconds
+        """Return what its times cannot exceed: simulated ones go by another clock."""
+        return math.inf if self._launcher.name == "simulated" else done.seconds
 
     def _require_place(self, job: Job, records: Sequence[ProbeRecord]) -> None:
         if isinstance(self._launcher, Typed):
             return
         header = next((record for record in records if isinstance(record, Header)), None)
-        # What the cores of a cluster's nodes are, a login node does not know.
-        domains = {} if self._queue else machine.domains()
-        wrong = header and readback.mismatch(header, job.placement, domains)
+        wrong = header and readback.mismatch(header, job.placement, machine.domains())
         if wrong:
-            self.refused(job.id)
             raise PlumblineError(
                 f"the launch is not in force as it was asked for: {wrong}; ask for a layout that "
                 "this library and this machine can do (nodes, bind, map_by, the table hosts)"

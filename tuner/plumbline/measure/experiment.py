@@ -85,11 +85,11 @@ class Turns:
             for arm in arms
         }
 
-    def take(self, arms: Iterable[Arm], launches: int = 1) -> None:
-        """`launches` of each, without those that are condemned; the next arm is asked for when the
-        launch of the one before is at its end. Raises PlumblineError as Series does."""
+    def take(self, arms: Iterable[Arm]) -> None:
+        """Take a launch of each, without those that are condemned; the next arm is asked for when
+        the launch of the one before is at its end. Raises PlumblineError as Series does."""
         for arm in arms:
-            self._series[arm.suite].advance(launches)
+            self._series[arm.suite].advance()
 
     def condemned(self, arm: Arm) -> Failure | None:
         """How launches of an arm that is on trial fail; None: they do not."""
@@ -107,9 +107,6 @@ class Turns:
 def take_turns(store: LaunchStore, arms: Sequence[Arm], launches: int) -> Turns:
     """`launches` launches of each arm, in turn. Raises PlumblineError as Series does."""
     turns = Turns(store, arms)
-    if len(arms) == 1:
-        turns.take(arms, launches)  # those of one arm may be under way together
-        return turns
     for _ in range(launches):
         turns.take(arms)
     return turns

@@ -7,7 +7,6 @@ only a library that cannot start the probe at all is."""
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
@@ -81,7 +80,7 @@ class LaunchStore:
     """Starts launches for one campaign and keeps every one of them. `spent_seconds` is the wall
     time of the launches this process has asked for, stored or started: a decision that rests on it
     comes out the same when a campaign is replayed. With `other_work`, a launch that ran beside some
-    is repeated at once; launches of a scheduler, which wait in a queue, are not."""
+    is repeated at once."""
 
     def __init__(
         self,
@@ -141,8 +140,7 @@ class LaunchStore:
     def part(self) -> None:
         """What is stored and was not asked for yet is of another way that this campaign has gone,
         with other limits: it stays, under other names, and is not taken up."""
-        for id in runs.part(self.db, self.campaign, kept=self._asked):
-            self.starter.refused(id)
+        runs.part(self.db, self.campaign, kept=self._asked)
 
     def tell(self, kind: str, text: str, suite: str = "", function: str = "") -> None:
         """Keeps what is worth remembering: `text` about a suite, about a function."""
@@ -175,7 +173,7 @@ class LaunchStore:
         suite. Raises PlumblineError when the stored launch had another plan, or when this one ran
         under other conditions than those it would be joined with."""
         text = plan.text()
-        watched = None if self.starter.jobs_stay else self.other_work
+        watched = self.other_work
         done = self._stored(suite, sequence, text)
         earlier = self._stored(suite.repeated(), sequence, text) if watched else None
         while done is None:
@@ -194,31 +192,6 @@ class LaunchStore:
             watched.learn(runs.load(self.db, done.run.id), repeated=earlier is not None)
         self._learn(suite, plan, done.run)
         return done
-
-    def launch_together(
-        self,
-        suite: Suite,
-        plans: Mapping[int, Plan],
-        environment: Mapping[str, str],
-        placement: Placement | None = None,
-    ) -> dict[int, LaunchOutcome]:
-        """The same for several launches, by sequence. Those that are to be started are under way at
-        the same time, and each is kept as soon as it is at its end."""
-        texts = {sequence: plan.text() for sequence, plan in plans.items()}
-        found = {sequence: self._stored(suite, sequence, text) for sequence, text in texts.items()}
-        outcomes = {sequence: outcome for sequence, outcome in found.items() if outcome is not None}
-        missing = {sequence: text for sequence, text in texts.items() if found[sequence] is None}
-        if missing:
-            self._begin()
-            ends = self.starter.start_together(
-                self.campaign, suite.name, missing, dict(environment), placement
-            )
-            with contextlib.closing(ends):
-                for run, records in ends:
-                    outcomes[run.sequence] = self._keep(suite, run, records)
-        for sequence, plan in plans.items():
-            self._learn(suite, plan, outcomes[sequence].run)
-        return {sequence: outcomes[sequence] for sequence in plans}
 
     def _begin(self) -> None:
         if not self._begun:
@@ -241,30 +214,18 @@ class LaunchStore:
                 f"launch {suite.name} {sequence} of campaign {self.campaign} was made with another "
                 "plan (another version of Plumbline?); start afresh with --new"
             )
-        self._settle(stored)
         self.spent_seconds += stored.seconds
         return LaunchOutcome(run=stored, stored=True)
 
     def _keep(self, suite: Suite, run: Run, records: Sequence[ProbeRecord]) -> LaunchOutcome:
-        try:
-            self._require_same_conditions(run, records)
-        except PlumblineError:
-            self.starter.refused(run.id)
-            raise
+        self._require_same_conditions(run, records)
         runs.put(self.db, run, records, suite)
         if not run.finished:
             event = Event(time=run.started, kind="launch failed", text=run.reason, run=run.id)
             events.put(self.db, self.campaign, event)
-        self._settle(run)
         self.spent_seconds += run.seconds
         self.progress.launched(run.suite, run)
         return LaunchOutcome(run=run, stored=False)
-
-    def _settle(self, run: Run) -> None:
-        """What a launcher keeps of a launch until it is stored is not needed any more."""
-        for event in self.starter.events(run.id):
-            events.put(self.db, self.campaign, event)
-        self.starter.stored(run.id)
 
     def _require_same_conditions(self, run: Run, records: Sequence[ProbeRecord]) -> None:
         """Raises PlumblineError, before the launch is stored, when what run times depend on is not
@@ -337,43 +298,33 @@ class Series:
         self._trials = 0
 
     def advance(self, launches: int = 1) -> None:
-        """Goes on until `launches` more launches have finished, in rounds of as many as may be
-        under way at once; those of a round have the same cases. Raises PlumblineError when launches
+        """Goes on until `launches` more launches have finished. Raises PlumblineError when launches
         fail and no case is to blame."""
         missing = launches
         while missing and not self.condemned:
-            missing -= self._round(min(missing, self._store.starter.at_once))
+            missing -= self._finishes()
 
-    def _round(self, count: int) -> int:
-        """How many of `count` launches have finished."""
+    def _finishes(self) -> bool:
+        """Return whether one more launch has finished; True where no case is left to measure."""
         cases = tuple(
             case
             for case in self._plan.cases
             if case not in self.dropped and not self._store.aside.why(case, self._environment)
         )
         if not cases and self._plan.cases:
-            return count  # nothing is left to be measured
-        plans = {
-            sequence: msgspec.structs.replace(
-                self._plan,
-                name=self._suite.launch(sequence),
-                seed=self._plan.seed + sequence,
-                cases=cases,
-            )
-            for sequence in range(self.launches, self.launches + count)
-        }
-        if count == 1:
-            ((sequence, plan),) = plans.items()
-            outcomes = [
-                self._store.launch(self._suite, sequence, plan, self._environment, self._placement)
-            ]
-        else:
-            found = self._store.launch_together(
-                self._suite, plans, self._environment, self._placement
-            )
-            outcomes = list(found.values())
-        self.launches += count
-        return sum(self._judge(outcome, cases) for outcome in outcomes)
+            return True
+        sequence = self.launches
+        plan = msgspec.structs.replace(
+            self._plan,
+            name=self._suite.launch(sequence),
+            seed=self._plan.seed + sequence,
+            cases=cases,
+        )
+        outcome = self._store.launch(
+            self._suite, sequence, plan, self._environment, self._placement
+        )
+        self.launches += 1
+        return self._judge(outcome, cases)
 
     def _judge(self, outcome: LaunchOutcome, cases: Sequence[PlanCase]) -> bool:
         """Whether the launch has finished; one that has not may have a case to drop."""

@@ -22,7 +22,6 @@ def store_for(
     toolchain: Toolchain, starter: Starter, command: str, progress: Progress | None = None
 ) -> Iterator[LaunchStore]:
     """As long as the context lasts; `command`: who asks."""
-    starter.keep_apart(None)
     settings = msgspec.json.encode({"command": command}).decode()
     with Database.in_memory() as db:
         asked = identity.Identity(settings, starter.placement, "u")

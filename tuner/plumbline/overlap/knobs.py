@@ -46,7 +46,6 @@ def require_in_force(starter: Starter, chosen: Configuration) -> None:
             f"a launch with {names} fails; leave the setting out, or correct it: {run.reason}\n"
             f"{run.stderr[-1500:]}"
         )
-    starter.stored(run.id)
     for record in records:
         if isinstance(record, ConfigRecord) and not record.in_force:
             raise UsageError(f"--knob is not in force: {record.reason}")

@@ -8,12 +8,11 @@ from typing import Any
 import msgspec
 
 from plumbline.settings import Settings, campaign_file, identity
-from plumbline.settings.ranks import SCHEDULERS
 from plumbline.settings.sampling import Sampling
 from plumbline.system.machine import processing_units
 from plumbline_db.errors import UsageError
 
-_WHERE = ("nodes", "bind", "map_by", "hosts", *SCHEDULERS, "environment")
+_WHERE = ("nodes", "bind", "map_by", "hosts", "job", "environment")
 _TAKEN = ("nprocs", "launch_timeout_seconds", *_WHERE)
 _ELSEWHERE = {
     "simulate": "computation takes no time on a simulated machine, and cannot overlap",

@@ -246,7 +246,6 @@ class Loop:
     def _confirm(self, objective: Objective, winner: Winner) -> tuple[list[Verdict], list[Winner]]:
         """The table with the exported files in force and the winner, or what was there before."""
         store, settings = self._store, self._settings
-        self._files.stage(_CONFIRM.name)
         self._files.write([winner])
         environment = self._files.environment()
         store.progress.step("overlap: confirming the winner, with the exported files in force")

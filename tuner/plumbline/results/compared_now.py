@@ -110,7 +110,6 @@ def measure(
         text = msgspec.json.encode(asked).decode()
         asked_here = identity.Identity(text, arm.starter.placement, "c")
         row = identity.enter(db, arm.toolchain, asked_here, new=True)
-        arm.starter.keep_apart(None)
         rows.append(row)
         stores[suite] = LaunchStore(db, row.id, arm.starter, progress)
     first = stores[suites[0]]

@@ -255,15 +255,12 @@ def _database(database: Path) -> Iterator[Finding]:
         yield Finding("database", "fine", f"{database}, SQLite {version}")
         return
     network = file_system.network(database)
-    if network is not None:
-        text = f"{database} would lie on a network file system ({network}): name a local one, --db"
-        yield Finding("database", "fails", text)
-        return
+    where = "" if network is None else f" on a network file system ({network})"
     folder = database.parent
     while not folder.exists():
         folder = folder.parent
     if os.access(folder, os.W_OK):
-        yield Finding("database", "fine", f"{database} will be made, SQLite {version}")
+        yield Finding("database", "fine", f"{database} will be made{where}, SQLite {version}")
     else:
         text = f"{folder} is not writable: name another file with --db"
         yield Finding("database", "fails", text)
@@ -288,17 +285,17 @@ def _extras() -> Iterator[Finding]:
         yield Finding("extras", "fine", "pages and pictures are installed")
 
 
-# What a launcher for each needs, and how it says its version.
+# What a job of each is submitted with, and how it says its version.
 _SCHEDULERS = {
-    "slurm": (("sbatch", "squeue", "scancel", "scontrol", "sinfo"), ("sbatch", "--version")),
-    "pbs": (("qsub", "qstat", "qselect", "qdel", "pbsnodes"), ("qstat", "--version")),
+    "slurm": (("sbatch", "squeue"), ("sbatch", "--version")),
+    "pbs": (("qsub", "qstat", "qselect"), ("qstat", "--version")),
     "flux": (("flux",), ("flux", "version")),
-    "lsf": (("bsub", "bjobs", "bkill", "bhosts", "lsid"), ("lsid",)),
+    "lsf": (("bsub", "bjobs"), ("lsid",)),
 }
 
 
 def _schedulers() -> Iterator[Finding]:
-    """Only campaign files with such a table need one; an allocation needs none."""
+    """Only `campaign --submit` needs one."""
     around = allocation.found()
     if around is not None:
         hosts = counted(len(around.hosts), "host")
@@ -308,15 +305,15 @@ def _schedulers() -> Iterator[Finding]:
     for name, (commands, version) in _SCHEDULERS.items():
         missing = [command for command in commands if shutil.which(command) is None]
         if missing:
-            text = f"[{name}] does not work here: there is no {', '.join(missing)}"
+            text = f"--submit {name} does not work here: there is no {', '.join(missing)}"
             yield Finding("schedulers", "notes", text)
             continue
         done = process.run(version, timeout_seconds=30)
         said = " ".join((done.stdout + done.stderr).split())[:100]
         if done.status == 0:
-            yield Finding("schedulers", "fine", f"[{name}]: {said}")
+            yield Finding("schedulers", "fine", f"--submit {name}: {said}")
         else:
-            text = f"[{name}] does not work here: {' '.join(version)} fails: {said}"
+            text = f"--submit {name} does not work here: {' '.join(version)} fails: {said}"
             yield Finding("schedulers", "notes", text)
 
 

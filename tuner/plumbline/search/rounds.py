@@ -269,7 +269,7 @@ class Rounds:
             or not any(holds(winner, target) for target in raced)
         ]
         if others:
-            environment |= around.in_force(others, suite.name)
+            environment |= around.in_force(others)
         race = self._races.begin(self._candidate_space, suite, environment, others)
         of = f", part {part}" if part > 1 else ""
         cells = counted(len({*targets, *further}), "cell")
@@ -288,7 +288,7 @@ class Rounds:
         self._again |= set(targets)
         candidate_space, standing = self._candidate_space.without_knobs(), around.standing
         suite = Suite("search", around.number, "in-force")
-        environment = around.in_force(standing, suite.name)
+        environment = around.in_force(standing)
         race = self._races.begin(candidate_space, suite, environment, standing)
         self._store.progress.step(
             f"searching {counted(len(targets), 'cell')} with the files in force"

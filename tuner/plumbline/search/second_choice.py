@@ -21,7 +21,7 @@ from .space.candidates import DEFAULT, Candidate, CandidateSpace
 from .space.select import Trials, candidate_of
 
 # Puts winners in force: the environment of a launch, from the winners and the name of the search.
-InForce = Callable[[Sequence[Winner], str], Mapping[str, str]]
+InForce = Callable[[Sequence[Winner]], Mapping[str, str]]
 # Winners by what was measured; each cell with the names of its violations.
 Select = Callable[[CandidateSpace, Trials, Mapping[Target, Sequence[str]]], list[Winner]]
 
@@ -229,7 +229,7 @@ class SecondChoices:
                 continue
             if raced.in_force:
                 # The environment of its launches names files that others have been written to.
-                in_force(raced.in_force, raced.race.suite.name)
+                in_force(raced.in_force)
             measured = raced.race.measure({target: list(those) for target, those in rivals.items()})
             for place in places:
                 place.trials |= {

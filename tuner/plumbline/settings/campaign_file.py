@@ -29,6 +29,7 @@ from .ranks import PLACES
 from .sampling import SIMULATED
 
 _LISTS = ("libraries", "layouts")
+_GONE = {"slurm", "pbs", "flux", "lsf"}  # tables of earlier versions
 
 
 def load(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
@@ -44,6 +45,12 @@ def read(path: Path | None) -> Document:
     if path is None:
         return Document("campaign")
     source = toml.read(path, f"campaign file {path}")
+    for key in _GONE & source.values.keys():
+        raise source.refused(
+            f"[{key}]: launches are no jobs of their own any more, one job holds a campaign: name "
+            f"the table [job], and type `{command_name()} campaign {path} --submit {key}` "
+            "(keys: docs/clusters.md)"
+        )
     values = copy.deepcopy(source.values)
 
     def whole(name: Any) -> Any:
@@ -71,14 +78,17 @@ def of(source: Document, values: Mapping[str, Any], overrides: Mapping[str, Any]
         given["simulate"] = (table if isinstance(table, dict) else {}) | {
             "library": known(selector)
         }
+    job = given.pop("job", None)
+    if job is not None:
+        table = values.get("job")
+        given["job"] = (table if isinstance(table, dict) else {}) | job
     values |= given
     for key in CHOSEN:
         if values.get(key) == 0:
             raise source.refused(f"{key} must not be 0: leave it out, and it is chosen")
     if "simulate" in values:
         values = SIMULATED | values
-    if not values.keys() & set(PLACES):
-        values |= _of_allocation(values)
+    values |= _of_allocation(values)
     if "profile" in values:
         values = {"sizes": []} | values | {"profile": _profile(source, values["profile"])}
     try:
@@ -99,10 +109,12 @@ def _known() -> mistakes.Fields:
 
 
 def _of_allocation(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys that put ranks on the hosts of the allocation around this process; none outside of one,
-    and where it is this host."""
-    around = allocation.found()
-    return {} if around is None or around.is_here else around.keys(values)
+    """Return the keys that put ranks on the hosts of the allocation around this process; none
+    outside of one, where another place is named, and where it is this host and nobody has asked for
+    it."""
+    places = values.keys() & set(PLACES)
+    around = allocation.found() if places <= {"job"} else None
+    return {} if around is None or (around.is_here and not places) else around.keys(values)
 
 
 def _profile(source: Document, path: Any) -> Any:
@@ -149,15 +161,15 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
             "libraries are the selectors of the simulated machine; leave library out of the table "
             "simulate"
         )
+    # An allocation has more nodes than the smallest layout.
+    spread = values.keys() & set(PLACES) or "job" in overrides or allocation.found() is not None
     found = []
     for library in libraries:
         for layout in layouts:
             own = dict(values)
             if layout is not None:
                 nodes, ppn = placement.parse(layout)
-                own |= {"nprocs": nodes * ppn} | (
-                    {"nodes": nodes} if nodes > 1 or values.keys() & set(PLACES) else {}
-                )
+                own |= {"nprocs": nodes * ppn} | ({"nodes": nodes} if spread or nodes > 1 else {})
             prefix = mpi_prefix
             if simulated and library:
                 own["simulate"] = {"library": library} | table

@@ -8,17 +8,13 @@ import msgspec
 
 from plumbline.core.reach import Hosts
 from plumbline.launch import simulation
-from plumbline.launch.flux import FluxTable
-from plumbline.launch.lsf import LsfTable
-from plumbline.launch.pbs import PbsTable
+from plumbline.launch.allocation import JobTable
 from plumbline.launch.simulation import Simulation
-from plumbline.launch.slurm import SlurmTable
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import Bind, MapBy, Placement
 
 # The tables that say where ranks come from; at most one of them is given.
-SCHEDULERS = ("slurm", "pbs", "flux", "lsf")
-PLACES = ("simulate", "hosts", *SCHEDULERS)
+PLACES = ("simulate", "hosts", "job")
 
 _MOST_RANKS = 2**24
 
@@ -38,14 +34,8 @@ class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """A simulated machine in place of this one (docs/simulated.md)."""
     hosts: Hosts | None = None
     """Several machines in place of this one (docs/clusters.md)."""
-    slurm: SlurmTable | None = None
-    """Jobs of Slurm in place of ranks here (docs/clusters.md)."""
-    pbs: PbsTable | None = None
-    """Jobs of PBS in place of ranks here (docs/clusters.md)."""
-    flux: FluxTable | None = None
-    """Jobs of Flux in place of ranks here (docs/clusters.md)."""
-    lsf: LsfTable | None = None
-    """Jobs of LSF in place of ranks here (docs/clusters.md)."""
+    job: JobTable | None = None
+    """The nodes of a scheduler's job in place of this machine (docs/clusters.md)."""
 
     @property
     def place(self) -> msgspec.Struct | None:
@@ -106,8 +96,8 @@ class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             yield "a simulated machine binds no ranks"
         if sum(getattr(self, key) is not None for key in PLACES) > 1:
             yield f"at most one of the tables {', '.join(PLACES)} can say where ranks come from"
-        if not self.nprocs and any(getattr(self, key) is not None for key in SCHEDULERS):
-            yield "nprocs must be given where jobs of a scheduler are started"
+        if not self.nprocs and self.job is not None:
+            yield "nprocs must be given outside of a scheduler's job"
 
 
 def _unfit(machine: Simulation, nprocs: int, nodes: int) -> Iterator[str]:

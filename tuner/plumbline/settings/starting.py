@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.launch.local import Local
 from plumbline.launch.starter import Programs, Starter
 from plumbline.launch.typed import Typed
 from plumbline.system.words import counted
@@ -24,6 +25,11 @@ def starter(toolchain: Toolchain, settings: Settings) -> Starter:
     """Raises UsageError for more ranks than this machine can hold, and for variables that are not
     the user's to fix."""
     _require_free(toolchain, settings.fixed.environment)
+    if settings.ranks.node_count > 1 and isinstance(toolchain.launcher, Local):
+        raise UsageError(
+            f"{settings.ranks.node_count} nodes, and no table that says where they come from "
+            "(earlier versions submitted a job for each launch): measure it anew (docs/clusters.md)"
+        )
     units = toolchain.launcher.processing_units()
     if units is not None and settings.ranks.ppn > _MOST_RANKS_PER_UNIT * units:
         raise UsageError(

@@ -33,7 +33,7 @@ def to_start(campaign: Campaign) -> Settings:
     asked = [
         *(f"the variable {name}" for name in fixed.environment),
         *(f"the library {name}" for name in fixed.preload),
-        *([] if ranks.place in (None, ranks.simulate) else ["hosts or a scheduler of its own"]),
+        *([] if ranks.place in (None, ranks.simulate) else ["hosts or a job of its own"]),
     ]
     if campaign.imported_from and asked:
         raise PlumblineError(

@@ -28,8 +28,7 @@ GRACE_SECONDS = sessions.GRACE_SECONDS
 
 class Finished(msgspec.Struct, frozen=True):
     """How a process ended. `status` is the exit status, negative for a signal; `timed_out` says
-    that the limit ended it. `stdout` and `stderr` hold the last bytes of each, up to the cap. It
-    may have ended a while ago, elsewhere."""
+    that the limit ended it. `stdout` and `stderr` hold the last bytes of each, up to the cap."""
 
     argv: list[str]
     status: int
@@ -37,7 +36,6 @@ class Finished(msgspec.Struct, frozen=True):
     stdout: str
     stderr: str
     seconds: float
-    ended_seconds_ago: float = 0.0
 
 
 def run(
