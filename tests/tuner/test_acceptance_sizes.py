@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.campaign.acceptance_sizes import Kept, Trial, kept, trials
 from plumbline.settings.campaign_file import load
-from plumbline.verify.curve import Estimate
+from plumbline.verify.curve import CurveEstimate
 from plumbline.verify.decision import CellDecision
 from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Winner
@@ -46,7 +46,7 @@ def judged_rows(
         if slower.get(trial.where.use) == size:
             found = SLOWER
         word = "slower" if found is SLOWER else "equal"
-        estimate = Estimate(math.log(ratio), 0.01)
+        estimate = CurveEstimate(math.log(ratio), 0.01)
         rows.append(CellDecision(trial, 1.05, word=word, comparison=found, estimate=estimate))
     return rows
 

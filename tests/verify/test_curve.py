@@ -8,19 +8,22 @@ import numpy as np
 import pytest
 
 from plumbline.verify import curve
-from plumbline.verify.curve import Estimate, Point, estimates
+from plumbline.verify.curve import CurveEstimate, CurvePoint, estimates
 
 SIZES = [4 << step for step in range(10)]
 USES = ["", "loop", "stream"]
 
 
-def cells(means: dict[tuple[int, str], float], variance: float) -> list[Point]:
-    return [Point(size, use, "MPI_INT", mean, variance) for (size, use), mean in means.items()]
+def cells(means: dict[tuple[int, str], float], variance: float) -> list[CurvePoint]:
+    return [CurvePoint(size, use, "MPI_INT", mean, variance) for (size, use), mean in means.items()]
 
 
 def test_two_cells_are_conditioned_on_each_other() -> None:
     """By the formula for two normal variables."""
-    first, second = Point(64, "", "MPI_INT", -0.2, 0.01), Point(128, "", "MPI_INT", 0.1, 0.04)
+    first, second = (
+        CurvePoint(64, "", "MPI_INT", -0.2, 0.01),
+        CurvePoint(128, "", "MPI_INT", 0.1, 0.04),
+    )
     ((one, _),) = estimates([[first, second]])
     near = math.exp(-1 / 4)
     alike = 1.0 + 0.17**2 * near + (0.09**2 + 0.04**2) * (1 + near) / 2
@@ -33,7 +36,7 @@ def test_two_cells_are_conditioned_on_each_other() -> None:
 
 def test_a_cell_that_is_known_by_itself_keeps_its_ratio() -> None:
     ((known, vague),) = estimates(
-        [[Point(64, "", "a", -0.3, 1e-8), Point(64, "loop", "a", 0.3, 1.0)]]
+        [[CurvePoint(64, "", "a", -0.3, 1e-8), CurvePoint(64, "loop", "a", 0.3, 1.0)]]
     )
     assert known.mean == pytest.approx(-0.3, abs=1e-4)
     assert vague.mean < 0 and vague.error > 10 * known.error
@@ -48,7 +51,7 @@ def test_intervals_cover_what_they_promise() -> None:
         true = rng.multivariate_normal(np.zeros(len(points)), prior)
         means = true + rng.normal(0, 0.05, len(points))
         seen = [
-            Point(point.bytes, point.use, point.type, float(mean), point.variance)
+            CurvePoint(point.bytes, point.use, point.type, float(mean), point.variance)
             for point, mean in zip(points, means, strict=True)
         ]
         (found,) = estimates([seen])
@@ -75,6 +78,6 @@ def test_wild_candidates_say_less_of_their_neighbours() -> None:
 
 
 def test_the_mean_of_several_pays_for_errors_that_may_be_the_same() -> None:
-    assert Estimate.of_several([Estimate(0.1, 0.2), Estimate(0.3, 0.4, odd=True)]) == Estimate(
-        pytest.approx(0.2), pytest.approx(0.3)
-    )
+    assert CurveEstimate.of_several(
+        [CurveEstimate(0.1, 0.2), CurveEstimate(0.3, 0.4, odd=True)]
+    ) == CurveEstimate(pytest.approx(0.2), pytest.approx(0.3))

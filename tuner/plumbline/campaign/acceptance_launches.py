@@ -17,7 +17,7 @@ from plumbline.measure.launches import LaunchStore, Series
 from plumbline.settings import Settings
 from plumbline.system.placement import Placement
 from plumbline.system.words import counted
-from plumbline.verify.curve import Estimate, Point, estimates
+from plumbline.verify.curve import CurveEstimate, CurvePoint, estimates
 from plumbline.verify.decision import (
     FEW,
     MUCH,
@@ -115,7 +115,7 @@ class AcceptanceLaunches:
             if row.estimate.high(confidence) <= math.log(row.limit):
                 row.word = "equal"
 
-    def _estimates(self, trials: Sequence[Trial]) -> dict[Trial, Estimate]:
+    def _estimates(self, trials: Sequence[Trial]) -> dict[Trial, CurveEstimate]:
         """Return what all trials of its winner say of each, where there are two launches."""
         logs = {
             trial: list(own.values())
@@ -123,11 +123,11 @@ class AcceptanceLaunches:
             if trial not in self.reasons and len(own := self.logs.get(trial, {})) > 1
         }
         pool = pool_of(logs.values()) or NO_POOL
-        by_winner: dict[int, dict[Trial, Point]] = {}
+        by_winner: dict[int, dict[Trial, CurvePoint]] = {}
         for trial, known in logs.items():
             mean, error, _ = moderated_mean(known, pool)
             sent = f"{trial.where.data.type} {trial.where.data.counts}"
-            point = Point(trial.target.bytes, trial.where.use, sent, mean, error**2)
+            point = CurvePoint(trial.target.bytes, trial.where.use, sent, mean, error**2)
             by_winner.setdefault(trial.winner, {})[trial] = point
         found = estimates([list(points.values()) for points in by_winner.values()])
         return {
@@ -148,7 +148,7 @@ class AcceptanceLaunches:
                 by_winner.setdefault(trial.winner, []).append(row)
         found = []
         for held in by_winner.values():
-            gain = Estimate.of_several([row.estimate for row in held if row.estimate])
+            gain = CurveEstimate.of_several([row.estimate for row in held if row.estimate])
             if gain.mean <= 0 <= gain.high(family.confidence):
                 found += [row.key for row in held]
         return found

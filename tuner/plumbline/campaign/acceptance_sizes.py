@@ -16,7 +16,7 @@ from plumbline.core.plan import PlanCase
 from plumbline.core.winner import condition, deciding, far_sizes, holds, piece, with_conditions
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.settings import Settings
-from plumbline.verify.curve import Estimate
+from plumbline.verify.curve import CurveEstimate
 from plumbline.verify.decision import CellDecision
 from plumbline_db.records import UNBOUNDED_BYTES, Tried, Winner
 
@@ -169,7 +169,7 @@ def _shared_out(rows: Rows, winners: int) -> list[set[int]]:
     for (winner, target), cell in cells.items():
         known = [row.estimate for row in cell if row.estimate and not row.estimate.odd]
         if len(known) == len(cell) and all(one.high(CONFIDENCE) < 0 for one in known):
-            mine = (Estimate.of_several(known).mean, winner)
+            mine = (CurveEstimate.of_several(known).mean, winner)
             best[target] = min(mine, best.get(target, mine))
     taken: list[set[int]] = [set() for _ in range(winners)]
     for target, (_, winner) in best.items():
@@ -333,13 +333,13 @@ def _extended(end: int, edge: int, outwards: Sequence[int], taken: Collection[in
 
 def _tried(rows: Rows, settings: Settings, binding: str) -> list[Tried]:
     """What was measured, by circumstance."""
-    found: dict[Circumstance, list[Estimate]] = {}
+    found: dict[Circumstance, list[CurveEstimate]] = {}
     for row in rows:
         if row.estimate is not None:
             found.setdefault(row.key.where, []).append(row.estimate)
     tried = []
     for where, known in found.items():
-        whole = Estimate.of_several(known)
+        whole = CurveEstimate.of_several(known)
         tried.append(
             Tried(
                 use=where.use or settings.way.use or settings.start_scheme,

@@ -32,7 +32,7 @@ _FACTORS = (1.0, 4.0, 16.0)  # of these variances
 _ODD = 2.0  # standard errors above what the other cells make expected
 
 
-class Point(msgspec.Struct, frozen=True):
+class CurvePoint(msgspec.Struct, frozen=True):
     """A cell of a candidate: its volume in bytes, way of use and type; the mean of its log ratios,
     and the variance of that mean."""
 
@@ -43,7 +43,7 @@ class Point(msgspec.Struct, frozen=True):
     variance: float
 
 
-class Estimate(msgspec.Struct, frozen=True):
+class CurveEstimate(msgspec.Struct, frozen=True):
     """The log ratio of a cell by all cells: `mean` and standard `error`. `odd`: the cell lies above
     what the others make expected."""
 
@@ -61,12 +61,12 @@ class Estimate(msgspec.Struct, frozen=True):
         return self.error * NormalDist().inv_cdf((1 + confidence) / 2)
 
     @classmethod
-    def of_several(cls, those: Collection[Estimate]) -> Estimate:
+    def of_several(cls, those: Collection[CurveEstimate]) -> CurveEstimate:
         """Return the mean of several cells; their errors may be the same one."""
         return cls(fmean(one.mean for one in those), fmean(one.error for one in those))
 
 
-def estimates(candidates: Sequence[Sequence[Point]]) -> list[list[Estimate]]:
+def estimates(candidates: Sequence[Sequence[CurvePoint]]) -> list[list[CurveEstimate]]:
     """Return what the cells of each candidate say of each of them; none is without cells."""
     curves = [_Curve(points) for points in candidates]
     factor = max(_FACTORS, key=lambda one: math.fsum(curve.likelihood(one) for curve in curves))
@@ -76,7 +76,7 @@ def estimates(candidates: Sequence[Sequence[Point]]) -> list[list[Estimate]]:
 class _Curve:
     """The cells of one candidate; matrices have a row and a column for each."""
 
-    def __init__(self, points: Sequence[Point]) -> None:
+    def __init__(self, points: Sequence[CurvePoint]) -> None:
         import numpy as np
 
         self._means = np.array([point.mean for point in points])
@@ -109,7 +109,7 @@ class _Curve:
         standard = np.linalg.solve(root, self._means)
         return float(-0.5 * standard @ standard - np.log(np.diag(root)).sum())
 
-    def estimates(self, factor: float) -> list[Estimate]:
+    def estimates(self, factor: float) -> list[CurveEstimate]:
         """Return the posterior of each cell (Rasmussen and Williams, equations 2.25 and 2.26), and
         whether the cell fits what the others predict (equation 5.12)."""
         import numpy as np
@@ -120,6 +120,6 @@ class _Curve:
         variances = np.diag(prior - prior @ inverse @ prior)
         odd = inverse @ self._means / np.sqrt(np.diag(inverse))
         return [
-            Estimate(float(mean), math.sqrt(max(0.0, variance)), bool(apart > _ODD))
+            CurveEstimate(float(mean), math.sqrt(max(0.0, variance)), bool(apart > _ODD))
             for mean, variance, apart in zip(means, variances, odd, strict=True)
         ]

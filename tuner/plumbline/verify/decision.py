@@ -15,7 +15,7 @@ from typing import Generic, Literal, TypeVar
 import msgspec
 
 from plumbline.verify.corrections import adjusted_within
-from plumbline.verify.curve import Estimate
+from plumbline.verify.curve import CurveEstimate
 from plumbline.verify.design import ONE_LOOK, Design
 from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.significance.exact import SAME, exact_ratio
@@ -106,7 +106,7 @@ class CellDecision(msgspec.Struct, Generic[Key]):
     p_adjusted: float | None = None
     reason: str = ""
     look: int = 0
-    estimate: Estimate | None = None
+    estimate: CurveEstimate | None = None
 
     @property
     def told(self) -> Comparison:
