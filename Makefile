@@ -47,7 +47,7 @@ PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts test-install test-newcomer \
         test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages \
-        screenshot fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
+        screenshot fuzz check bench bench-recorder bench-detection bench-company bench-power bench-ranges bench-scale \
         bench-detector bench-refinement bench-slowdowns bench-brute \
         bench-neighbors bench-search bench-search-machine figures lock install clean distclean
 
@@ -186,6 +186,9 @@ bench-search: setup build  ## the search on recorded sweeps, against others (doc
 bench-brute: setup build  ## campaigns on twelve simulated machines, against everything there is (docs/search-bench.md; some 30 minutes at first)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.search.brute $(ARGS)
+
+bench-ranges: setup  ## which sizes winners keep, and how many of these are islands (docs/design/verification.md; two minutes)
+	$(BIN)/python -m tests.bench.ranges $(ARGS)
 
 bench-power: setup  ## power of the final check, from recorded launches (docs/design/verification.md; two minutes)
 	$(BIN)/python -m tests.bench.power $(ARGS)

@@ -7,8 +7,8 @@
  * Each rank has a part that only it writes: two counters, each on a cache line of its own, and
  * three rings. A collective is a sequence of steps, the same on all ranks. In a step some ranks
  * write up to PL_STEP_BYTES where the rings go on, and others read this in place. Small amounts
- * stand beside their step's number on one cache line, the ring of short steps stays in a core's
- * caches, and the ring of long steps is longer than a core's cache of level 2.
+ * stand beside their step's number on a pair of cache lines, the ring of short steps stays in a
+ * core's caches, and the ring of long steps is longer than a core's cache of level 2.
  *
  * A rank may run ahead of slow readers by seven eighths of a ring: only where a ring enters its
  * next eighth, a writer waits until all have read what stood there. */
@@ -22,10 +22,18 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Has the core own a cache line before it writes there. Every x86-64 processor takes PREFETCHW, but
+ * compilers make a read of the builtin unless they are told so. */
+#if defined __x86_64__
+#define PL_CLAIM(place) __asm__ volatile("prefetchw %0" : : "m"(*(const char *)(place)))
+#else
+#define PL_CLAIM(place) __builtin_prefetch((const void *)(place), 1)
+#endif
+
 enum {
     PL_SEGMENTS = 8,           /* of a ring */
     PL_STEP_BYTES = 16384,     /* the most of a step */
-    PL_LINE_BYTES = 48,        /* the most that stands beside a number; aligned for every type */
+    PL_LINE_BYTES = 112,       /* the most that stands beside a number; aligned for every type */
     PL_LINES = 256,            /* a ring of them */
     PL_FEW_BYTES = 512,        /* the most of a short step */
     PL_FEW_RING_BYTES = 65536, /* the ring of short steps */
@@ -52,7 +60,7 @@ struct pl_shared_part {
 
 /* Where a ring goes on; equal on all ranks. */
 struct pl_ring_state {
-    size_t next;                /* the first free byte, or line */
+    size_t next;                /* the first free byte */
     int segment;                /* of the last step */
     uint64_t last[PL_SEGMENTS]; /* the last step that was in each segment */
 };
@@ -67,7 +75,7 @@ struct pl_shared {
     MPI_Comm comm;
     uint64_t number;   /* of the last step */
     uint64_t all_read; /* up to this step all ranks have read, as far as is known */
-    struct pl_ring_state lines, few, ring;
+    struct pl_ring_state few, ring;
 };
 
 struct pl_shared_step {
@@ -85,6 +93,14 @@ static inline int pl_shared_of_node(const struct pl_call *call, struct pl_shared
     const struct pl_kept *kept = pl_kept_of(call);
     *shared = kept ? kept->shared : NULL;
     return *shared ? MPI_SUCCESS : pl_shared_made(call, shared);
+}
+
+/* That of all ranks; NULL where it is not made yet, or they are on several nodes. */
+static inline struct pl_shared *pl_shared_of_all(const struct pl_call *call)
+{
+    const struct pl_kept *kept = pl_kept_of(call);
+    struct pl_shared *shared = kept ? kept->shared : NULL;
+    return shared && shared->is_whole ? shared : NULL;
 }
 
 /* The same; PL_LEFT where not all ranks are on one node that has it. */
@@ -107,7 +123,7 @@ static inline void pl_shared_await(const struct pl_shared *shared, const _Atomic
 /* Waits until all ranks have read up to a step. */
 void pl_shared_wait_for_readers(struct pl_shared *shared, uint64_t number);
 
-/* The next place in a ring of `size` units for a step that takes `room` of them. */
+/* The next place in a ring of `size` bytes for a step that takes `room` of them. */
 static inline void pl_ring_next(struct pl_ring_state *ring, size_t size, size_t room,
                                 struct pl_shared_step *step)
 {
@@ -140,9 +156,12 @@ static inline size_t pl_step_room(size_t bytes, size_t gap)
 static inline __attribute__((always_inline)) struct pl_shared_step
 pl_step_begin(struct pl_shared *shared, size_t bytes)
 {
-    struct pl_shared_step step = {.number = ++shared->number, .small = bytes <= PL_LINE_BYTES};
-    if (step.small) {
-        pl_ring_next(&shared->lines, PL_LINES, 1, &step);
+    struct pl_shared_step step = {.number = ++shared->number};
+    if (bytes <= PL_LINE_BYTES) {
+        const uint64_t last = step.number | (PL_LINES / PL_SEGMENTS - 1);
+        step.small = true;
+        step.at = step.number % PL_LINES;
+        step.must_be_read = last > PL_LINES ? last - PL_LINES : 0;
     } else if (bytes <= PL_FEW_BYTES) {
         pl_ring_next(&shared->few, PL_FEW_RING_BYTES, pl_step_room(bytes, PL_GAP_FEW), &step);
         step.at += offsetof(struct pl_shared_part, few);
@@ -176,6 +195,22 @@ static inline void pl_step_publish(struct pl_shared *shared, const struct pl_sha
     atomic_store_explicit(counter, step->number, memory_order_release);
 }
 
+/* What the next step will write, if it is like this one: others have read what stood there. */
+static inline void pl_step_claim(const struct pl_shared *shared, const struct pl_shared_step *step,
+                                 size_t bytes)
+{
+    const struct pl_shared_part *part = &shared->parts[shared->rank];
+    if (step->small) {
+        const struct pl_line *line = &part->lines[(step->number + 1) % PL_LINES];
+        PL_CLAIM(line);
+        if (bytes > 64 - offsetof(struct pl_line, bytes))
+            PL_CLAIM((const char *)line + 64);
+    } else if (bytes <= PL_FEW_BYTES) {
+        for (size_t at = 0; at < bytes; at += 64)
+            PL_CLAIM(part->few + shared->few.next + at);
+    }
+}
+
 static inline void pl_step_write(struct pl_shared *shared, const struct pl_shared_step *step,
                                  const void *from, size_t bytes)
 {
@@ -183,6 +218,7 @@ static inline void pl_step_write(struct pl_shared *shared, const struct pl_share
     if (bytes > 0)
         memcpy(to, from, bytes);
     pl_step_publish(shared, step);
+    pl_step_claim(shared, step, bytes);
 }
 
 /* What another rank, or this one, has written, which is waited for. */

@@ -19,8 +19,7 @@ int pl_shared_barrier(const struct pl_call *call)
     struct pl_shared *shared;
     PL_TRY(pl_shared(call, &shared));
     const struct pl_shared_step step = pl_step_begin(shared, 0);
-    pl_step_own(shared, &step);
-    pl_step_publish(shared, &step);
+    pl_step_write(shared, &step, NULL, 0);
     for (int rank = 0; rank < shared->p; rank++)
         pl_step_of(shared, &step, rank);
     pl_step_end(shared, &step);
@@ -28,7 +27,17 @@ out:
     return rc;
 }
 
-int pl_shared_bcast(const struct pl_call *call)
+static inline void pass(struct pl_shared *shared, int root, char *bytes, size_t count)
+{
+    const struct pl_shared_step step = pl_step_begin(shared, count);
+    if (shared->rank == root)
+        pl_step_write(shared, &step, bytes, count);
+    else
+        memcpy(bytes, pl_step_of(shared, &step, root), count);
+    pl_step_end(shared, &step);
+}
+
+static PL_NOT_INLINE int bcast_pieces(const struct pl_call *call)
 {
     int rc;
     struct pl_shared *shared;
@@ -39,19 +48,23 @@ int pl_shared_bcast(const struct pl_call *call)
     PL_NEED(call, all || n == 0);
     if (root && !dense)
         PL_TRY(pl_pack(call->recvbuf, call->recvcount, call->recvtype, all, n, call->comm));
-    for (int at = 0; at < n; at += PL_STEP_BYTES) {
-        const size_t bytes = least(PL_STEP_BYTES, n - at);
-        const struct pl_shared_step step = pl_step_begin(shared, bytes);
-        if (root)
-            pl_step_write(shared, &step, all + at, bytes);
-        else
-            memcpy(all + at, pl_step_of(shared, &step, call->root), bytes);
-        pl_step_end(shared, &step);
-    }
+    for (int at = 0; at < n; at += PL_STEP_BYTES)
+        pass(shared, call->root, all + at, least(PL_STEP_BYTES, n - at));
     if (!root && !dense)
         PL_TRY(pl_unpack(all, n, call->recvbuf, call->recvcount, call->recvtype, call->comm));
 out:
     return rc;
+}
+
+int pl_shared_bcast(const struct pl_call *call)
+{
+    struct pl_shared *shared = pl_shared_of_all(call);
+    const long long n = pl_volume(call);
+    if (!shared || n <= 0 || n > PL_LINE_BYTES || pl_common_size(call->recvtype) == 0 ||
+        !call->recvbuf)
+        return bcast_pieces(call);
+    pass(shared, call->root, call->recvbuf, (size_t)n);
+    return MPI_SUCCESS;
 }
 
 /* Blocks of all ranks to those that read: the root of a Gather, all of an Allgather. `all` has the

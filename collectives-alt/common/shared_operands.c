@@ -7,11 +7,6 @@
 
 enum { SHARED_FROM_BYTES = 2048 }; /* of a piece: from here on each rank computes a part of it */
 
-static char *element(const struct pl_call *call, const void *buf, int index)
-{
-    return pl_at(buf, index, call->recvtype);
-}
-
 /* The result over ranks 0 … last of what they have written in a step: `count` elements from element
  * `from` on. */
 static int reduce(const struct pl_call *call, struct pl_shared *shared,
@@ -51,35 +46,51 @@ out:
     return rc;
 }
 
-int pl_shared_reduce(const struct pl_call *call)
+/* A step with the operands from element `at` on. */
+static inline __attribute__((always_inline)) int
+reduce_piece(const struct pl_call *call, struct pl_shared *shared, int at, int count, size_t size)
+{
+    int rc = MPI_SUCCESS;
+    const size_t bytes = (size_t)count * size, skipped = (size_t)at * size;
+    const bool scans = call->function == PL_FN_scan || call->function == PL_FN_exscan;
+    const bool in_parts = !scans && shared->p > 2 && bytes >= SHARED_FROM_BYTES;
+    const struct pl_shared_step step = pl_step_begin(shared, bytes);
+    pl_step_write(shared, &step, (const char *)pl_operand(call) + skipped, bytes);
+    const int last = call->function == PL_FN_scan     ? shared->rank
+                     : call->function == PL_FN_exscan ? shared->rank - 1
+                                                      : shared->p - 1;
+    const bool reads = call->function == PL_FN_reduce ? shared->rank == call->root : last >= 0;
+    char *to = reads ? (char *)call->recvbuf + skipped : NULL;
+    if (in_parts)
+        return reduce_in_parts(call, shared, &step, count, reads, to);
+    if (reads)
+        PL_TRY(reduce(call, shared, &step, last, 0, count, to));
+    pl_step_end(shared, &step);
+out:
+    return rc;
+}
+
+static PL_NOT_INLINE int reduce_pieces(const struct pl_call *call)
 {
     int rc;
     struct pl_shared *shared;
     PL_TRY(pl_shared(call, &shared));
     const int n = call->recvcount, piece = pl_segment(call, PL_STEP_BYTES, n);
-    const bool scans = call->function == PL_FN_scan || call->function == PL_FN_exscan;
-    const int last = call->function == PL_FN_scan     ? shared->rank
-                     : call->function == PL_FN_exscan ? shared->rank - 1
-                                                      : shared->p - 1;
-    const bool reads = call->function == PL_FN_reduce ? shared->rank == call->root : last >= 0;
     const size_t size = (size_t)pl_size_of(call->recvtype);
-    const void *operands = pl_operand(call);
-    for (int at = 0; at < n; at += piece) {
-        const int count = n - at < piece ? n - at : piece;
-        const size_t bytes = (size_t)count * size;
-        const bool in_parts = !scans && shared->p > 2 && bytes >= SHARED_FROM_BYTES;
-        const struct pl_shared_step step = pl_step_begin(shared, bytes);
-        void *to = reads ? element(call, call->recvbuf, at) : NULL;
-        pl_step_write(shared, &step, element(call, operands, at), bytes);
-        if (in_parts)
-            PL_TRY(reduce_in_parts(call, shared, &step, count, reads, to));
-        else if (reads)
-            PL_TRY(reduce(call, shared, &step, last, 0, count, to));
-        if (!in_parts)
-            pl_step_end(shared, &step);
-    }
+    for (int at = 0; at < n; at += piece)
+        PL_TRY(reduce_piece(call, shared, at, n - at < piece ? n - at : piece, size));
 out:
     return rc;
+}
+
+int pl_shared_reduce(const struct pl_call *call)
+{
+    struct pl_shared *shared = pl_shared_of_all(call);
+    const size_t size = (size_t)pl_common_size(call->recvtype);
+    const size_t bytes = (size_t)call->recvcount * size;
+    if (!shared || bytes == 0 || bytes > PL_LINE_BYTES)
+        return reduce_pieces(call);
+    return reduce_piece(call, shared, 0, call->recvcount, size);
 }
 
 /* In place results come to the front of what was written already. */
@@ -92,17 +103,18 @@ int pl_shared_reduce_scatter(const struct pl_call *call)
     PL_TRY(pl_cut_of(call, shared->p, &cut));
     const struct pl_range mine = pl_cut_range(&cut, shared->rank);
     const int piece = pl_segment(call, PL_STEP_BYTES, cut.n), end = mine.first + mine.count;
-    const void *operands = pl_operand(call);
+    const char *operands = pl_operand(call);
+    const size_t size = (size_t)pl_size_of(call->recvtype);
     for (int at = 0; at < cut.n; at += piece) {
         const int count = cut.n - at < piece ? cut.n - at : piece;
-        const size_t bytes = (size_t)count * (size_t)pl_size_of(call->recvtype);
+        const size_t bytes = (size_t)count * size;
         const struct pl_shared_step step = pl_step_begin(shared, bytes);
         const int from = at > mine.first ? at : mine.first;
         const int to = at + count < end ? at + count : end;
-        pl_step_write(shared, &step, element(call, operands, at), bytes);
+        pl_step_write(shared, &step, operands + (size_t)at * size, bytes);
         if (from < to)
             PL_TRY(reduce(call, shared, &step, shared->p - 1, from - at, to - from,
-                          element(call, call->recvbuf, from - mine.first)));
+                          (char *)call->recvbuf + (size_t)(from - mine.first) * size));
         pl_step_end(shared, &step);
     }
 out:

@@ -46,11 +46,16 @@ int pl_segment(const struct pl_call *call, int segment_bytes, int n)
 }
 
 /* Sums of a few elements are computed here: a call of the library takes longer than the sum. */
-enum { FEW_ELEMENTS = 16 };
+enum { FEW_ELEMENTS = 64 };
 #define ADD_FEW(Type)                                                                              \
     do {                                                                                           \
         typedef Type __attribute__((aligned(1), may_alias)) element;                               \
-        for (int i = 0; i < count; i++)                                                            \
+        typedef Type __attribute__((vector_size(16), aligned(1), may_alias)) vector;               \
+        enum { WIDTH = 16 / sizeof(Type) };                                                        \
+        int i = 0;                                                                                 \
+        for (; i <= count - WIDTH; i += WIDTH)                                                     \
+            *(vector *)((element *)inout + i) += *(const vector *)((const element *)in + i);       \
+        for (; i < count; i++)                                                                     \
             ((element *)inout)[i] += ((const element *)in)[i];                                     \
         return true;                                                                               \
     } while (0)

@@ -32,6 +32,7 @@ from plumbline.reproducibility import settings as experiment_settings
 from plumbline.reproducibility.spread import PLAIN
 from plumbline.search.space.candidates import DEFAULT, CandidateSpace
 from plumbline.settings import campaign_file, identity, starting
+from plumbline.settings.ranks import default_nprocs
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.verify.verify import VerifySettings
 from plumbline_db.connection import Database
@@ -39,6 +40,7 @@ from plumbline_db.probe_records import Footer
 from tests.bench import monitored
 from tests.bench.figure import Figure
 from tests.bench.replaced import replaced
+from tests.bench.search import machine
 from tests.bench.shared_window import shared_window
 from tests.bench.startup import startup
 from tests.exporters.prometheus import served
@@ -229,6 +231,11 @@ class Cost(msgspec.Struct):
     timed_share: float
 
 
+# The model of a cluster, and the share of a sweep that stands for the whole of it.
+CLUSTER_NODES, CLUSTER_START_SECONDS = 64, 10.0
+SWEEP_SHARE = 1 / 20
+
+
 class Results(msgspec.Struct):
     nodes: int
     cost: Cost
@@ -252,6 +259,12 @@ def campaign(root: Path, of: str, nprocs: int | None = None) -> Iterator[Figure]
             done = subprocess.run(words, cwd=root, check=True, capture_output=True)
             found = msgspec.json.decode(done.stdout, type=Results)
             yield from _cost(f"{name}{of}", found, _starts(path), wall)
+            if not new and not of:
+                whole = machine.sweep_seconds(nprocs or default_nprocs(), SWEEP_SHARE)
+                what = f"{whole:.0f} s, by {SWEEP_SHARE:.0%} of its trials"
+                yield Figure(
+                    "it over a launch for each trial", found.cost.seconds / whole, "", what
+                )
             yield from _effect(f"{name}{of}", path)
 
 
@@ -326,6 +339,13 @@ def _cost(name: str, found: Results, starts: int, wall: float) -> Iterator[Figur
     yield Figure(f"timed share of {name}", cost.timed_share, "", "")
     what = f"{cost.cells} cells"
     yield Figure(f"a cell of {name}", found.nodes * cost.seconds / cost.cells, "node s", what)
+    ours, before = (
+        CLUSTER_NODES * (count * CLUSTER_START_SECONDS + cost.seconds) / 3600
+        for count in (starts, cost.launches)
+    )
+    what = f"{before:.0f} if each launch were a start; {CLUSTER_NODES} nodes, a start takes "
+    what += f"{CLUSTER_START_SECONDS:.0f} s, measurements as long as here"
+    yield Figure(f"{name} on a cluster", ours, "node h", what)
 
 
 FIGURES: list[Callable[[Toolchain], Iterator[Figure]]] = [

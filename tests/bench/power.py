@@ -2,13 +2,11 @@
 
     python -m tests.bench.power [--campaign ID] [--db FILE] [--seeds N] [--json]
 
-Plants a loss into one cell at a time, over launches drawn from those of a recorded campaign (the
-last finished one of the database; without a database the one beside this file), and asks the
-product's own decisions, but for its first look, which finds more. Two designs: cold pairs, a
-launch with the files in force in turn with one of the library as it is (campaign/pairs.py and
-confirm.py), and pairs inside a launch, where winner and default are called beside each other
-(acceptance_launches.py). Two rules: a cell is refused when it is known to be slower than the
-tolerance allows, or when it is not known not to be. Asserts nothing."""
+Plants a loss into one cell at a time of cold pairs, a launch with the files in force in turn with
+one of the library as it is (campaign/pairs.py and confirm.py), drawn from those of the campaign
+that is recorded beside this file (with --db or --campaign: of a database). Asks the product's own
+decisions, but for its first look, which finds more. What is tried beside the default in one launch:
+ranges.py. Asserts nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ import argparse
 import gzip
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -25,22 +23,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.campaign import acceptance_launches, pairs
+from plumbline.core.cell import Target
+from plumbline.core.guidelines import LIBRARY
 from plumbline.search.space.candidates import DEFAULT
-from plumbline.search.space.cells import Target, index
+from plumbline.search.space.cells import index
 from plumbline.settings.stored import settings_of
 from plumbline.system import paths
 from plumbline.verify import design, estimators
 from plumbline.verify.decision import (
     Claim,
     HypothesisFamily,
-    Word,
-    may_hold_together,
     slower,
 )
-from plumbline.verify.design import Design
-from plumbline.verify.index import LIBRARY
-from plumbline.verify.significance.moderated import moderated
-from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline_db import campaigns, runs, suites, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite
@@ -48,12 +42,8 @@ from plumbline_db.records import Campaign, Suite
 RECORDED = Path(__file__).with_name("power.json.gz")
 ALPHA, LIMIT = 0.05, 1.05
 LONG_SECONDS = 2e-6
-FEWER_LOOKS, COLD_LOOKS = design.over(6, 18), design.over(6, 30)
-DESIGNS = {
-    f"6 … {acceptance_launches.LOOKS.launches[-1]}": acceptance_launches.LOOKS,
-    "6 … 18": FEWER_LOOKS,
-}
-RATIOS = (0.9, 1.0, 1.05, 1.1, 1.2)  # planted: tuned over default
+COLD_LOOKS = design.over(6, 30)
+RATIOS = (1.0, 1.05, 1.1, 1.2)  # planted: tuned over default
 CLASSES = (">= 2 us", "< 2 us")
 
 Logs = NDArray[np.float64]
@@ -83,15 +73,11 @@ class Recorded(msgspec.Struct, frozen=True):
 
 
 class Share(msgspec.Struct, frozen=True):
-    """Of cells of one class whose planted ratio is `ratio`: the share that is refused; `launches`
-    of each side on average."""
+    """Of `tried` cells of one class whose planted ratio is `ratio`: the share that is refused."""
 
-    design: str
-    rule: str
     cells: str
     ratio: float
     refused: float
-    launches: float
     tried: int
 
 
@@ -174,46 +160,6 @@ def _noise(name: str, seconds: float, logs: Sequence[float]) -> Cell:
 # --- the decisions --------------------------------------------------------------------------------
 
 
-def pairs_inside(
-    cells: Sequence[Cell], ratio: float, looks: Design, seed: int
-) -> list[tuple[Word, int]]:
-    """What each cell is called, and after how many launches, when its winner takes `ratio` times as
-    long as the default: each a family by itself, but for its variance. What is undecided at the end
-    and may be kept for the sake of the winner's other sizes holds here: these are as good as they
-    can be."""
-    rng = np.random.default_rng(seed)
-    found = []
-    every = [
-        math.log(ratio) + rng.choice(cell.logs, looks.launches[-1]) * rng.choice([-1, 1])
-        for cell in cells
-    ]
-    compare = {
-        count: moderated([logs[:count].tolist() for logs in every]) for count in looks.launches
-    }
-    for logs in every:
-        family = HypothesisFamily.of(
-            [0],
-            Claim(
-                tolerance=LIMIT - 1,
-                alpha=ALPHA,
-                design=looks,
-                judge=lambda own: compare[len(next(iter(own)))] if own else paired_ratio,
-            ),
-        )
-        for launches in looks.launches:
-            known = logs[:launches].tolist()
-            family.look({0: known}.get)
-            if not family.open():
-                break
-        standing = family.cells[0][0]
-        told = standing.comparison
-        word = standing.word
-        if word == "undecided" and told and may_hold_together(told, LIMIT):
-            word = "equal"
-        found.append((word, told.n if told else 0))
-    return found
-
-
 class ColdPairs:
     """One table of cold pairs: `drawn` and `again`, a row a cell, are its noise."""
 
@@ -256,40 +202,7 @@ def _drawn(noise: Logs, launches: int, rng: np.random.Generator) -> Logs:
 # --- shares ---------------------------------------------------------------------------------------
 
 
-def shares(found: Recorded, seeds: int) -> list[Share]:
-    rows = []
-    for name, looks in DESIGNS.items():
-        for ratio in RATIOS:
-            rows += _accepting("inside a launch", name, found.inside, looks, ratio, seeds)
-    for ratio in RATIOS:
-        rows += _accepting("cold pairs", "6 … 30", found.cold, COLD_LOOKS, ratio, seeds)
-    return rows + _harm(found.cold, seeds)
-
-
-def _accepting(
-    what: str, name: str, cells: Sequence[Cell], looks: Design, ratio: float, seeds: int
-) -> list[Share]:
-    told: dict[str, list[tuple[Word, int]]] = {}
-    for seed in range(seeds):
-        for cell, one in zip(cells, pairs_inside(cells, ratio, looks, seed), strict=True):
-            told.setdefault(cell.size_class, []).append(one)
-    rule = "refused unless known not to be slower"
-    return [
-        Share(
-            f"{what}, {name}",
-            rule,
-            kind,
-            ratio,
-            _mean(word not in ("equal", "faster") for word, _ in told[kind]),
-            _mean(count for _, count in told[kind]),
-            len(told[kind]),
-        )
-        for kind in CLASSES
-        if kind in told
-    ]
-
-
-def _harm(cells: Sequence[Cell], seeds: int) -> list[Share]:
+def shares(cells: Sequence[Cell], seeds: int) -> list[Share]:
     """The rule of campaign/confirm.py; a ratio of 1: cells that are refused though nothing was
     planted."""
     told: dict[tuple[str, float], list[bool]] = {}
@@ -303,21 +216,9 @@ def _harm(cells: Sequence[Cell], seeds: int) -> list[Share]:
                 called = table.slower({number: math.log(ratio)})
                 told.setdefault((cell.size_class, ratio), []).append(number in called)
     return [
-        Share(
-            "cold pairs, 6 … 30",
-            "refused if slower twice",
-            kind,
-            ratio,
-            _mean(values),
-            0.0,
-            len(values),
-        )
+        Share(kind, ratio, float(np.mean(values)), len(values))
         for (kind, ratio), values in sorted(told.items(), key=lambda one: (one[0][1], one[0][0]))
     ]
-
-
-def _mean(values: Iterable[float]) -> float:
-    return float(np.mean([float(value) for value in values]))
 
 
 # --- the command ----------------------------------------------------------------------------------
@@ -325,7 +226,7 @@ def _mean(values: Iterable[float]) -> float:
 
 def main(say: Callable[[str], None] = print) -> None:
     parser = argparse.ArgumentParser(description="Power of the final check.")
-    parser.add_argument("--campaign", metavar="ID", help="(the last finished one)")
+    parser.add_argument("--campaign", metavar="ID", help="(with --db: the last finished one)")
     parser.add_argument("--db", type=Path, metavar="FILE")
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--record", type=Path, metavar="FILE", help="write what is read there")
@@ -335,39 +236,24 @@ def main(say: Callable[[str], None] = print) -> None:
     if options.record:
         options.record.write_bytes(gzip.compress(msgspec.json.encode(found), 9, mtime=0))
         return
-    rows = shares(found, options.seeds)
+    rows = shares(found.cold, options.seeds)
     if options.json:
         sys.stdout.buffer.write(msgspec.json.encode(rows) + b"\n")
         return
-    say(
-        f"campaign {found.campaign}: {len(found.inside)} series inside launches, "
-        f"{len(found.cold)} cells of cold pairs"
-    )
+    say(f"campaign {found.campaign}: {len(found.cold)} cells of cold pairs")
+    say("share refused, by what a winner takes of the default; slower twice")
+    say(f"{'':12}" + "".join(f"{ratio:>8.2f}" for ratio in RATIOS))
     for kind in CLASSES:
-        for line in _lines([row for row in rows if row.cells == kind], kind):
-            say(line)
-
-
-def _lines(rows: Sequence[Share], kind: str) -> list[str]:
-    head = f"{kind + ': share refused, by what a winner takes of the default':66}"
-    lines = [head + "".join(f"{ratio:>8.2f}" for ratio in RATIOS)]
-    table: dict[tuple[str, str], dict[float, float]] = {}
-    for row in rows:
-        table.setdefault((row.design, row.rule), {})[row.ratio] = row.refused
-    for (name, rule), known in table.items():
-        cells = [f"{known[ratio]:8.3f}" if ratio in known else f"{'-':>8}" for ratio in RATIOS]
-        lines.append(f"{name + ': ' + rule:66}" + "".join(cells))
-    return lines
+        known = {row.ratio: row.refused for row in rows if row.cells == kind}
+        say(f"{kind:12}" + "".join(f"{known[ratio]:8.3f}" for ratio in RATIOS if known))
 
 
 def _read(path: Path | None, campaign: str | None) -> Recorded:
+    if path is None and campaign is None:
+        return msgspec.json.decode(gzip.decompress(RECORDED.read_bytes()), type=Recorded)
     stored = path or paths.default_database()
-    found = None
-    if path is not None or stored.exists():
-        with Database.open(stored) as db:
-            found = recorded(db, campaign)
-    if found is None and (path, campaign) == (None, None):
-        found = msgspec.json.decode(gzip.decompress(RECORDED.read_bytes()), type=Recorded)
+    with Database.open(stored) as db:
+        found = recorded(db, campaign)
     if found is None:
         raise SystemExit(f"{stored} has no such finished campaign: `plumbline results --list`")
     return found

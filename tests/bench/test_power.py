@@ -8,7 +8,6 @@ import math
 
 import msgspec
 import numpy as np
-import pytest
 
 from tests.bench import power
 from tests.bench.power import Cell, ColdPairs, Recorded
@@ -22,17 +21,6 @@ def cells(spread: float, count: int = 40, seconds: float = 1e-5) -> list[Cell]:
     ]
 
 
-@pytest.mark.parametrize(("ratio", "word"), [(0.9, "faster"), (1.0, "equal"), (1.2, "slower")])
-def test_little_noise_is_decided_at_once(ratio: float, word: str) -> None:
-    found = power.pairs_inside(cells(0.002), ratio, power.acceptance_launches.LOOKS, 1)
-    assert found == [(word, 6)] * 40
-
-
-def test_much_noise_leaves_equal_winners_undecided() -> None:
-    found = power.pairs_inside(cells(0.3), 1.0, power.acceptance_launches.LOOKS, 1)
-    assert sum(word == "undecided" for word, _ in found) > 20
-
-
 def test_a_loss_is_found_twice_in_cold_pairs_and_alone() -> None:
     table = ColdPairs(cells(0.01), 3)
     assert table.slower({}) == {}
@@ -42,13 +30,9 @@ def test_a_loss_is_found_twice_in_cold_pairs_and_alone() -> None:
 
 def test_shares_of_both_classes() -> None:
     noise = cells(0.01, 6) + cells(0.01, 6, seconds=1e-6)
-    rows = power.shares(Recorded("c", noise, noise), 1)
-    known = {(row.design, row.rule, row.cells, row.ratio): row.refused for row in rows}
+    known = {(row.cells, row.ratio): row.refused for row in power.shares(noise, 1)}
     for kind in power.CLASSES:
-        unless = "refused unless known not to be slower"
-        assert known["inside a launch, 6 … 18", unless, kind, 1.0] == 0
-        assert known["cold pairs, 6 … 30", unless, kind, 1.2] == 1
-        assert known["cold pairs, 6 … 30", "refused if slower twice", kind, 1.0] == 0
+        assert known[kind, 1.0] == 0 and known[kind, 1.2] == 1
 
 
 def test_the_recorded_campaign_is_there() -> None:

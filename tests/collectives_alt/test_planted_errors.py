@@ -142,7 +142,8 @@ PLANTED = [
 def suite(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The suite as one object, with the calls left open that it takes over of the variants."""
     folder = tmp_path_factory.mktemp("suite")
-    made = re.search(r"^SUITE := (.*)$", (HERE / "Makefile").read_text(), re.MULTILINE)
+    rules = (HERE / "Makefile").read_text().replace("\\\n", " ")
+    made = re.search(r"^SUITE := (.*)$", rules, re.MULTILINE)
     assert made is not None
     sources = [str(HERE / name) for name in ("variants.c", *made[1].split())]
     words = ["mpicc", *FLAGS, *FOLDERS, "-c", *sources]

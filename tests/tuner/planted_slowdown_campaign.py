@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.search.outcome import deciding
-from plumbline.search.space.cells import Target
+from plumbline.core.cell import Target
+from plumbline.core.winner import deciding
 from plumbline.settings.campaign_file import load
 from plumbline_db import verdicts, winners
 from plumbline_db.connection import Database

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import random
-import statistics
 from collections.abc import Callable, Sequence
 
 import msgspec
 import pytest
 
 from plumbline.campaign.acceptance import Acceptance, Accepted
-from plumbline.campaign.acceptance_launches import LOOKS, judge_together
-from plumbline.campaign.acceptance_sizes import Trial
-from plumbline.campaign.circumstances import Circumstance
-from plumbline.core.plan import Data
+from plumbline.campaign.acceptance_launches import LOOKS
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.space.candidates import Candidate, CandidateSpace
-from plumbline.search.space.cells import Target
+from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings.campaign_file import load
-from plumbline.verify.decision import CellDecision
-from plumbline.verify.significance.comparison import Comparison
 from plumbline_db import suites
 from plumbline_db.records import Suite, Winner
 from tests.exporters.bundles import tuned, variant
@@ -184,7 +175,7 @@ def test_slower_in_one_circumstance_is_refused(lab: Lab, word: str) -> None:
     assert done.winners == []
     ((lost, why),) = done.refused
     assert (lost.bytes_from, lost.bytes_to) == (64, 512)
-    assert why.startswith("slower at 64 B (")
+    assert why.startswith("seems slower at 64 B (")
     assert word in why
 
 
@@ -224,18 +215,18 @@ def test_what_is_not_known_to_be_no_slower_is_refused(lab: Lab) -> None:
     assert done.refused[0][1].startswith("perhaps slower at 64 B (stream")
     assert {suite for suite, _ in starter.launches} == {
         "accept-1-first",
-        *(Suite("accept", 1, look=look).name for look in (1, 2, 3, 4)),
+        *(Suite("accept", 1, look=look).name for look in (1, 2, 3, 4, 5)),
     }
 
 
-@pytest.mark.parametrize(("ratio", "late"), [(0.98, True), (1.04, False)])
+@pytest.mark.parametrize(("ratio", "late"), [(0.98, True), (1.07, False)])
 def test_what_seems_no_slower_gets_more_launches(lab: Lab, ratio: float, late: bool) -> None:
     """It is a gain everywhere else. Here its launches lie far apart, as on a machine with moods."""
     costs = Costs(algorithm=FAST, where={("ring", "stream"): ratio / 0.6})
     starter = SimulatedStarter(costs, launch_noise=0.02, case_noise=0.08)
     acceptance_of(lab.store(starter)).judge([tuned(*RING, 64, 64)])
     looks = {suite for suite, _ in starter.launches}
-    assert "accept-1-look-04" in looks and ("accept-1-look-05" in looks) == late
+    assert "accept-1-look-05" in looks and ("accept-1-look-06" in looks) == late
 
 
 def test_a_range_keeps_the_sizes_that_hold(lab: Lab) -> None:
@@ -315,27 +306,6 @@ def test_what_was_accepted_is_not_tried_again(lab: Lab) -> None:
     part = msgspec.structs.replace(first[0], bytes_to=first[0].bytes_from, removes=["GL12@64"])
     assert acceptance.judge([part]).winners == [part]
     assert len(starter.launches) == launches
-
-
-@pytest.mark.parametrize(("spread", "words"), [(0.12, {"equal"}), (1.0, {"undecided"})])
-def test_sizes_that_are_not_clear_are_judged_together(spread: float, words: set[str]) -> None:
-    """As long as the default, with noise of their own: together it is clear, if that is not too
-    much. One that lies above the limit by itself is not kept with the others."""
-    chance = random.Random(7)
-    rows, logs = [], {}
-    for size in (64, 128, 256, 512, 1024):
-        target = Target("MPI_Reduce", size)
-        where = Circumstance("stream", Data())
-        trial = Trial(0, False, target, Candidate("reduce_ring"), where)
-        middle = 0.1 if size == 1024 else 0.0
-        logs[trial] = {run: middle + chance.gauss(0, spread) for run in range(22)}
-        ratio = math.exp(statistics.median(logs[trial].values()))
-        undecided = Comparison(min(ratio, 1.02) if middle == 0 else 1.1, 0.9, 1.09, 0.5, 22, "")
-        rows.append(CellDecision(trial, 1.05, comparison=undecided))
-    judge_together(rows[:4], logs, 0.95)
-    assert {row.word for row in rows[:4]} == words
-    judge_together(rows, logs, 0.95)
-    assert rows[4].word == "undecided"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 
 from plumbline.campaign.acceptance_sizes import Kept, Trial, kept, trials
 from plumbline.settings.campaign_file import load
+from plumbline.verify.curve import CurveEstimate
 from plumbline.verify.decision import CellDecision
 from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Winner
@@ -28,7 +30,14 @@ def asked(*winners: Winner) -> list[Trial]:
 
 
 def judged(ratios: Mapping[int, float], *winners: Winner, **slower: int) -> list[Kept]:
+    return kept(winners, judged_rows(*winners, ratios=ratios, **slower), SETTINGS, SIZES, "none")
+
+
+def judged_rows(
+    *winners: Winner, ratios: Mapping[int, float] | None = None, **slower: int
+) -> list[CellDecision[Trial]]:
     """All circumstances of a size are alike, but for what is `slower` at one size in a use."""
+    ratios = ratios or {}
     rows = []
     for trial in asked(*winners):
         size = trial.target.bytes
@@ -37,8 +46,9 @@ def judged(ratios: Mapping[int, float], *winners: Winner, **slower: int) -> list
         if slower.get(trial.where.use) == size:
             found = SLOWER
         word = "slower" if found is SLOWER else "equal"
-        rows.append(CellDecision(trial, 1.05, word=word, comparison=found))
-    return kept(winners, rows, SETTINGS, SIZES, "none")
+        estimate = CurveEstimate(math.log(ratio), 0.01)
+        rows.append(CellDecision(trial, 1.05, word=word, comparison=found, estimate=estimate))
+    return rows
 
 
 def ranges(winners: list[Winner]) -> list[tuple[int, int]]:
@@ -94,7 +104,21 @@ def test_what_shows_no_gain_in_the_own_use_is_not_worth_a_rule() -> None:
     (found,) = judged({8: 0.89, 64: 0.94, 512: 1.01, 4096: 1.0}, ring(8, 4096), stream=512)
     assert ranges(found.winners) == [(8, 64)]  # together they are faster
     assert [ranges([lost]) for lost, _ in found.refused] == [[(512, 512)], [(4096, 4096)]]
-    assert found.refused[1][1] == "no gain is seen: 1.00 [0.98, 1.02] times as fast"
+    assert found.refused[1][1] == "no gain is seen: 1.00 [0.97, 1.03] times as fast"
+
+
+def test_a_single_size_beside_doubtful_ones_is_luck_unless_a_violation_is_there() -> None:
+    for removes, kept_sizes in ([], []), (["GL12@64"], [(64, 64)]):
+        winner = msgspec.structs.replace(ring(8, 512), removes=removes)
+        rows = [
+            msgspec.structs.replace(
+                row, word="undecided" if row.key.target.bytes != 64 else "equal"
+            )
+            for row in judged_rows(winner)
+        ]
+        (found,) = kept([winner], rows, SETTINGS, SIZES, "none")
+        assert ranges(found.winners) == kept_sizes
+        assert any("a single size is left" in why for _, why in found.refused) is not bool(removes)
 
 
 @pytest.mark.parametrize(

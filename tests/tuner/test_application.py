@@ -21,7 +21,7 @@ from plumbline.core.application import (
     worth,
     write,
 )
-from plumbline.search.space.cells import Target
+from plumbline.core.cell import Target
 from plumbline_db.errors import UsageError
 from tests.tuner.applications import application, calls, written
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from plumbline.core.cell import Target
 from plumbline.results.behind import behind, whole_functions
 from plumbline.search.outcome import decided
-from plumbline.search.space.cells import Target
 from plumbline_db.records import Search, Trial, Winner
 from tests.db import build
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from plumbline.core.cell import Target
 from plumbline.core.plan import Plan
 from plumbline.measure import unkept
 from plumbline.results import best
 from plumbline.search.space.candidates import Candidate, CandidateSpace
-from plumbline.search.space.cells import Target
 from plumbline.settings.toolchain import Variant, VariantParameter
 from tests.tuner import planted, simulated
 from tests.tuner.simulated import SimulatedStarter

@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 
+from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
 from plumbline.measure.comparison import (
@@ -19,7 +20,7 @@ from plumbline.measure.comparison import (
 )
 from plumbline.measure.experiment import Arm, NextLook
 from plumbline.search.space.candidates import DEFAULT
-from plumbline.search.space.cells import Target, index
+from plumbline.search.space.cells import index
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.records import Suite

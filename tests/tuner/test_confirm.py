@@ -10,9 +10,9 @@ import pytest
 
 from plumbline.campaign.confirm import ColdEvidence, reaching, speed
 from plumbline.campaign.pairs import cold_ratios
+from plumbline.core.cell import Target
 from plumbline.measure.comparison import REFERENCE_CELLS, claim_of
 from plumbline.search.space.candidates import DEFAULT
-from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline.verify.decision import slower

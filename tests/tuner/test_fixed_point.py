@@ -17,11 +17,11 @@ import pytest
 
 from plumbline.campaign.proof import environment_of
 from plumbline.campaign.vetting import Vetting
+from plumbline.core.cell import Target
 from plumbline.core.guidelines import Guidelines, Pattern, prefix_of
 from plumbline.measure import tables
 from plumbline.search.race.race import Race
 from plumbline.search.rounds import Rounds
-from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db import events, runs, verdicts, winners

@@ -6,24 +6,19 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline.campaign import reach
+from plumbline.core.cell import Side
 from plumbline.measure import tables
 from plumbline.measure.launches import Series
 from plumbline.measure.other_work import OtherWork
 from plumbline.settings.campaign_file import load
-from plumbline.verify.index import Side
 from plumbline_db import runs, table_samples
-from plumbline_db.records import Suite, Winner
-from tests.exporters.bundles import tuned, variant
+from plumbline_db.records import Suite
 from tests.tuner.beside_work import BUSY, QUIET, Shared
 from tests.tuner.lab import Lab
-from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
+from tests.tuner.simulated import Costs, SimulatedStarter
 from tests.tuner.test_tables import FEW
 
 SETTINGS = load(None, {"nprocs": 4, "sizes": [64, 4096], "launches": 12, "blocks": 1, "reps": 2})
-BUILT_ON = reach.built_on(GUIDELINES)
-RING = tuned("MPI_Allreduce", "ring", 0, 1024)
-OURS = variant("MPI_Gather", "gather_linear", 64, 64)
 
 
 def measured(
@@ -141,71 +136,3 @@ def test_a_table_rests_on_the_launches_that_its_verdicts_name(lab: Lab) -> None:
     plain = table_samples.samples(lab.db, lab.campaign.id, first.verdicts())
     assert [one.case for one in plain] == [one.case for one in every]
     assert set(table_samples.suites(second.verdicts())) == {"confirm-1", "confirm-2"}
-
-
-@pytest.mark.parametrize(
-    ("winner", "side", "reached"),
-    [
-        (RING, Side("MPI_Allreduce", "default", 64), True),
-        (RING, Side("MPI_Allreduce", "default", 4096), True),  # a variable may turn off more
-        (RING, Side("MPI_Gather", "default", 64), False),
-        (RING, Side("MPI_Scatter", "scatter_as_bcast", 64), False),
-        (RING, Side("MPI_Reduce", "reduce_as_allreduce", 4096), True),
-        (RING, Side("MPI_Allreduce", "default", 2048, 2), True),
-        (OURS, Side("MPI_Gather", "default", 64), True),
-        (OURS, Side("MPI_Gather", "default", 4096), False),
-        (OURS, Side("MPI_Allreduce", "default", 64), False),
-        (OURS, Side("MPI_Gather", "gather_as_nobody_knows", 4096), True),
-    ],
-)
-def test_what_a_winner_reaches(winner: Winner, side: Side, reached: bool) -> None:
-    assert reach.side_changes([winner], side, BUILT_ON, [winner]) is reached
-    assert not reach.side_changes([], side, BUILT_ON, [winner])
-
-
-@pytest.mark.parametrize(
-    ("mockup", "calls_on", "reached"),
-    [
-        ("scatter_as_bcast", "bcast_as_scatter_plus_allgather", True),  # by way of Allgather
-        ("scatter_as_bcast", "bcast_chain", False),
-        ("scatter_binomial", "bcast_as_scatter_plus_allgather", False),
-        ("scatter_as_nobody_knows", "bcast_chain", True),
-    ],
-)
-def test_a_winner_reaches_what_is_made_of_its_function(
-    mockup: str, calls_on: str, reached: bool
-) -> None:
-    """A mock-up that stands in for a call, and the mock-up inside it."""
-    new = variant("MPI_Allgather", "allgather_ring", 64, 4096)
-    around = [
-        variant("MPI_Scatter", mockup, 64, 64),
-        variant("MPI_Bcast", calls_on, 1, 64),
-        new,
-    ]
-    side = Side("MPI_Scatter", "default", 64)
-    assert reach.side_changes([new], side, {}, around) is reached
-    assert not reach.side_changes([new], side, {}, [new])
-    assert not reach.side_changes([new], Side("MPI_Scatter", "default", 4096), {}, around)
-    if mockup == "scatter_as_bcast":
-        by_name = Side("MPI_Scatter", mockup, 4096)
-        assert reach.side_changes([new], by_name, {}, around) is reached
-
-
-def test_a_right_side_is_in_force_where_a_winner_is_that_variant() -> None:
-    left, right = (Side(OURS.function, name, OURS.bytes_from) for name in ("default", OURS.variant))
-    assert reach.is_in_force([OURS], left, right)
-    assert not reach.is_in_force([], left, right)
-    assert not reach.is_in_force([OURS], right, right)
-    assert not reach.is_in_force([RING], left, Side(left.function, "default", left.bytes))
-    for changes in ({"ranks": 2}, {"bytes": OURS.bytes_to + 1}):
-        assert not reach.is_in_force([OURS], msgspec.structs.replace(left, **changes), right)
-
-
-def test_what_differs_between_two_turns() -> None:
-    other = tuned("MPI_Bcast", "chain", 64, 4096)
-    faster = msgspec.structs.replace(RING, speedup=9.0)
-    assert reach.changed([RING, other], [faster, other]) == []
-    assert reach.changed([RING, other], [RING]) == [other]
-    assert reach.changed([RING], [RING, OURS]) is None  # the preload library comes in
-    assert reach.changed([RING, OURS], [OURS]) == [RING]
-    assert reach.changed([RING], [msgspec.structs.replace(RING, function="*")]) is None

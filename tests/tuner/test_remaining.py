@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from plumbline.core.cell import Target
 from plumbline.results.behind import Behind
 from plumbline.results.remaining import Remaining, Searched
 from plumbline.search.outcome import decided
-from plumbline.search.space.cells import Target
 from plumbline_db import searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import EVERY_FUNCTION, Event, Search, Trial, Verdict, Winner

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from plumbline.campaign.pairs import Pairs
+from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
 from plumbline.results import saving
-from plumbline.search.space.cells import Target
 from plumbline.settings import stored
 from plumbline_db.records import Suite
 from tests.db import build

@@ -22,7 +22,6 @@ from plumbline.verify.decision import (
     alone,
     by_interval,
     decide,
-    hold_together,
     joint,
     may_be_found,
     much_slower,
@@ -379,14 +378,3 @@ def test_few_launches_give_up_only_what_all_of_them_find_much_slower() -> None:
 def test_the_mean_over_cells_is_of_the_launches_that_all_have() -> None:
     assert joint([[1.0, 2.0, 3.0], [3.0, 4.0]]) == [2.0, 3.0]
     assert joint([]) == []
-
-
-def test_cells_hold_together_by_the_launches_that_each_has() -> None:
-    rows = [CellDecision(n, LIMIT, comparison=Comparison(1.0, 0.9, 1.09, 0.5, 9, "")) for n in "ab"]
-    rows.append(CellDecision("c", LIMIT, comparison=Comparison(1.06, 0.9, 1.09, 0.5, 9, "")))
-    logs = [{run: 0.001 * (run % 3) for run in range(start, start + 9)} for start in (0, 3, 6)]
-    hold_together(rows, logs, 0.95)
-    assert [row.word for row in rows] == ["equal", "equal", "undecided"]
-    apart = [CellDecision("a", LIMIT, comparison=rows[0].comparison)]
-    hold_together(apart, [{run: (-1) ** run * 0.5 for run in range(9)}], 0.95)
-    assert apart[0].word == "undecided"

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from plumbline.verify.index import Index, Side
+from plumbline.core.cell import Side
+from plumbline.verify.index import Index
 from plumbline_db.records import Case, Medians
 from plumbline_db.runs import LaunchSamples, medians_of
 

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plumbline.core.cell import Side
 from plumbline.core.guidelines import Pattern, load
 from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, Data, part_bytes
 from plumbline.verify import kinds, monotony, pattern, rank, split
-from plumbline.verify.index import Index, Obstacle, Side
+from plumbline.verify.index import Index, Obstacle
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Medians
 from tests.verify.simulated import MOCKUP, PAPER, medians

@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from plumbline.core.cell import Side
 from plumbline.verify import design
 from plumbline.verify.decision import Claim
-from plumbline.verify.index import Obstacle, Side
+from plumbline.verify.index import Obstacle
 from tests.verify.simulated import MOCKUP, gl12, medians, pair, verified
 
 

@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 
 from plumbline.campaign.proof import PROFILE, REFUSING_VARIANT
+from plumbline.core.guidelines import calls
 from plumbline.core.plan import PlanCase
-from plumbline.launch.known import calls
 from plumbline.search.space.candidates import DEFAULT
 from plumbline.settings import starting
 from plumbline_db.probe_records import Header

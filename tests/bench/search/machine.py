@@ -67,6 +67,14 @@ def main() -> None:
     print(f"the whole sweep: {whole:.1f} s; campaign over sweep {ours.seconds / whole:.2f}")
 
 
+def sweep_seconds(nprocs: int, share: float) -> float:
+    """Seconds in launches of the whole space of a default campaign, a launch for each trial, by a
+    `share` of it that is drawn at random."""
+    at = here(msgspec.structs.replace(SWEEPS[REAL], keys={"nprocs": nprocs}))
+    side, _ = _sweep(at, list(at.sizes()), 1, share)
+    return side.seconds / share
+
+
 def _line(side: Side) -> str:
     load = f"{min(side.load):.1f} to {max(side.load):.1f}"
     return (

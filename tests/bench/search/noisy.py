@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.guidelines import calls
 from plumbline.core.plan import PlanCase
-from plumbline.launch.known import calls
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline_db.probe_records import Header
 

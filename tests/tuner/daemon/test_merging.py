@@ -6,9 +6,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plumbline.core.cell import Target
+from plumbline.core.winner import deciding
 from plumbline.daemon import merging
-from plumbline.search.outcome import deciding
-from plumbline.search.space.cells import Target
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
 from tests.exporters.bundles import tuned
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
+from plumbline.core.cell import Target
 from plumbline.explain import traffic
 from plumbline.launch.starter import Programs, Starter
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.space.cells import Target
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain, find_toolchain

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.measure import tables
 from plumbline.measure.experiment import Arm
 from plumbline.measure.launches import LaunchStore
@@ -18,7 +19,6 @@ from plumbline.search.race.race import Race
 from plumbline.search.rounds import Rounds
 from plumbline.search.setup import Setup
 from plumbline.search.space.candidates import CandidateSpace
-from plumbline.search.space.cells import Target
 from plumbline.search.space.select import Selection, Trials
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.search.race.bound import Bound, bounds
 from plumbline.search.space.candidates import DEFAULT, Candidate
-from plumbline.search.space.cells import Target
 from plumbline_db.records import Verdict
 from tests.db import build
 

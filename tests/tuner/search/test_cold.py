@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as quickly
 from hypothesis import strategies as st
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan
 from plumbline.measure.launches import LaunchStore
@@ -22,7 +23,6 @@ from plumbline.search.race.entering import Lineup
 from plumbline.search.race.evidence import Evidence
 from plumbline.search.race.launching import Past
 from plumbline.search.space.candidates import Candidate
-from plumbline.search.space.cells import Target
 from plumbline_db.records import Suite, Trial
 from tests.tuner.cold_machine import ColdStarter, candidate_space, forced
 from tests.tuner.lab import Lab

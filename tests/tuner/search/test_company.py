@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.space_file import for_library
@@ -22,7 +23,6 @@ from plumbline.search.race.evidence import Evidence
 from plumbline.search.race.past import Past
 from plumbline.search.rounds import Around
 from plumbline.search.space.candidates import Candidate, CandidateSpace
-from plumbline.search.space.cells import Target
 from plumbline.settings.campaign_file import load
 from plumbline.system import paths
 from plumbline_db.records import Trial

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plumbline.core.cell import Target
 from plumbline.core.plan import Data
 from plumbline.libraries.space import Space
 from plumbline.search import crossover
 from plumbline.search.crossover import MOST_LOOKS, SizeGrid
 from plumbline.search.rounds import Around
 from plumbline.search.space.candidates import Candidate
-from plumbline.search.space.cells import Target
 from plumbline.search.space.select import Selection
 from plumbline_db.records import Trial, Winner
 from tests.db import build

@@ -9,12 +9,12 @@ from functools import partial
 
 import pytest
 
+from plumbline.core.cell import Target
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.launch.starter import Starter
 from plumbline.search import crossover
 from plumbline.search.crossover import SizeGrid
 from plumbline.search.space.candidates import Candidate
-from plumbline.search.space.cells import Target
 from plumbline.search.space.select import Selection
 from plumbline.settings import starting
 from plumbline.settings.campaign_file import load

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.libraries import space_file
 from plumbline.search.race.effort import Effort
@@ -13,7 +14,6 @@ from plumbline.search.race.equivalent import equivalent_variants, passed_over
 from plumbline.search.race.evidence import Evidence
 from plumbline.search.race.past import Past
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.search.space.cells import Target
 from plumbline.settings.toolchain import Variant
 from plumbline_db.records import Case
 from plumbline_db.runs import LaunchSamples

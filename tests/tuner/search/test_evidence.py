@@ -11,12 +11,12 @@ import msgspec
 import numpy as np
 import pytest
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.search.race.effort import Effort
 from plumbline.search.race.evidence import Evidence, Lead, expected_gain, spread_of, together
 from plumbline.search.race.judging import Decision, Judge
 from plumbline.search.space.candidates import DEFAULT, Candidate
-from plumbline.search.space.cells import Target
 from plumbline_db.records import Case, Medians
 from plumbline_db.runs import LaunchSamples
 

@@ -7,11 +7,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plumbline.core.cell import Target
 from plumbline.libraries import gate
 from plumbline.search.race.evidence import Evidence
 from plumbline.search.race.neighbours import SPAN, around, earlier, grid_sizes, unbeaten
 from plumbline.search.space.candidates import Candidate
-from plumbline.search.space.cells import Target
 from plumbline_db import campaigns, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Case

@@ -9,10 +9,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plumbline.core.cell import Target
 from plumbline.core.guidelines import Guidelines, load
 from plumbline.search.breaking import Neighbours, broken
 from plumbline.search.order import Order
-from plumbline.search.space.cells import Target
 from plumbline_db.records import Verdict
 from tests.db import build
 

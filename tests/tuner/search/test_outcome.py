@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from plumbline.search.outcome import decided, deciding, holds, label
-from plumbline.search.space.cells import Target
+from plumbline.core.cell import Target
+from plumbline.core.winner import deciding, holds
+from plumbline.search.outcome import decided, label
 from plumbline_db.records import UNBOUNDED_BYTES, Search, Trial, Winner
 from tests.db import build
 from tests.tuner.search.test_select import trial

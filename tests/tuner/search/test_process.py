@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
+from plumbline.core.winner import deciding
 from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.libraries.simgrid import OPTIONS, SimGrid
 from plumbline.search import process, settings_race
-from plumbline.search.outcome import deciding
 from plumbline.search.process import ProcessWide, Settable
 from plumbline.search.settings_race import STAGES
-from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db import events, searches, winners
@@ -258,7 +258,7 @@ def test_what_saves_nothing_falls_out_early(lab: Lab) -> None:
 def test_few_values_get_all_their_launches_at_once(lab: Lab) -> None:
     starter = Machine(lambda *_: 1.4, launch_noise=0.02)
     assert search(lab, starter, "1024", "8192") == []
-    assert len(starter.launches) == STAGES[-1][0] * 3
+    assert len(starter.launches) == 10 * 3
 
 
 def test_launches_that_are_slow_as_a_whole_hide_no_usual_value(lab: Lab) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.space import Algorithm, FunctionSpace
 from plumbline.measure.experiment import Arm
@@ -16,7 +17,7 @@ from plumbline.search.race.effort import Effort
 from plumbline.search.race.entering import Lineup
 from plumbline.search.race.race import Race
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.search.space.cells import Target, index
+from plumbline.search.space.cells import index
 from plumbline_db.records import UNBOUNDED_BYTES, Case, Medians, Suite, Trial
 from plumbline_exporters import by_size
 from tests.tuner.lab import Lab

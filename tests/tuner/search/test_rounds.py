@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.search.ranges import cut_back, inside, measured
+from plumbline.core.cell import Target
+from plumbline.core.winner import cut_back, of_measured_sizes, pieces_inside
 from plumbline.search.rounds import Around, Rounds
-from plumbline.search.space.cells import Target
 from plumbline.search.wanted_cells import idle
 from plumbline.settings.campaign_file import load
 from plumbline_db import campaigns
@@ -53,9 +53,9 @@ def test_what_is_left_of_no_measured_size_is_given_up() -> None:
     """No cell would prove it: an unmeasured rest of a range ends nothing."""
     sizes = {"MPI_Allreduce": [8, 32], "MPI_Bcast": [32]}
     rest = cut_back([winner(4, 40)], [winner(6, 35, "allreduce_as_other")])
-    assert held(rest) == [4, 5, 36, 37, 38, 39, 40] and measured(rest, sizes) == []
+    assert held(rest) == [4, 5, 36, 37, 38, 39, 40] and of_measured_sizes(rest, sizes) == []
     whole = winner(0, 40, "default", function="*")
-    assert measured([whole, winner(4, 9)], sizes) == [whole, winner(4, 9)]
+    assert of_measured_sizes([whole, winner(4, 9)], sizes) == [whole, winner(4, 9)]
 
 
 GATHER_MOCKUP = "gather_as_reduce"
@@ -258,11 +258,11 @@ def test_reserves_take_a_place_without_a_launch(lab: Lab) -> None:
 def test_pieces_keep_the_outer_ends() -> None:
     whole = winner(4, 100, removes=["GL1@8", "GL2@32", "GL1@64"])
     cells = {Target("MPI_Allreduce", size) for size in (8, 64)}
-    first, last = inside(whole, cells, [8, 32, 64, 128])
+    first, last = pieces_inside(whole, cells, [8, 32, 64, 128])
     assert (first.bytes_from, first.bytes_to, first.removes) == (4, 8, ["GL1@8"])
     assert (last.bytes_from, last.bytes_to, last.removes) == (64, 100, ["GL1@64"])
-    assert inside(whole, {*cells, Target("MPI_Allreduce", 32)}, [8, 32, 64]) == [whole]
-    assert inside(whole, set(), [8, 32, 64]) == []
+    assert pieces_inside(whole, {*cells, Target("MPI_Allreduce", 32)}, [8, 32, 64]) == [whole]
+    assert pieces_inside(whole, set(), [8, 32, 64]) == []
 
 
 def test_a_neighbour_races_along_and_has_a_winner_where_it_needs_one(lab: Lab) -> None:

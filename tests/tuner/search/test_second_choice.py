@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.search.second_choice import Raced, SecondChoices, size_by_size
-from plumbline.search.space.cells import Target
 from plumbline.search.space.select import candidate_of
 from plumbline_db.records import UNBOUNDED_BYTES, Trial, Winner
 from tests.db import build

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plumbline.search.space.cells import Target
+from plumbline.core.cell import Target
 from plumbline.search.space.select import Selection, Weights, by_benefit
 from plumbline_db.records import UNBOUNDED_BYTES, Trial, Winner
 from plumbline_exporters.bundle import groups, is_profile

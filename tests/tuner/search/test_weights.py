@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from plumbline.core.cell import Target
 from plumbline.search.race.effort import Effort
 from plumbline.search.race.evidence import Evidence
 from plumbline.search.race.judging import Decision, Judge
 from plumbline.search.space.candidates import DEFAULT, Candidate
-from plumbline.search.space.cells import Target
 
 HEAVY, LIGHT, NONE = (Target("MPI_Bcast", size) for size in (8, 64, 512))
 WEIGHTS = {("MPI_Bcast", 8): 0.9, ("MPI_Bcast", 64): 0.1, ("MPI_Bcast", 512): 0.0}

@@ -16,16 +16,14 @@ import msgspec
 
 from plumbline.campaign.acceptance_launches import AcceptanceLaunches
 from plumbline.campaign.acceptance_sizes import kept, trials
+from plumbline.core.guidelines import LIBRARY, calls
 from plumbline.core.plan import Plan
-from plumbline.launch.known import calls
+from plumbline.core.winner import is_part, pieces_inside
 from plumbline.measure.launches import LaunchStore
-from plumbline.search import ranges
-from plumbline.search.fixed_point import is_part
 from plumbline.search.order import levels
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.settings import Settings
 from plumbline.system.placement import Placement
-from plumbline.verify.index import LIBRARY
 from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
 from plumbline_exporters.bundle import conditions
 
@@ -129,7 +127,7 @@ class Acceptance:
         return [
             piece
             for reserve in reserves
-            for piece in ranges.inside(reserve, cells, self._sizes[reserve.function])
+            for piece in pieces_inside(reserve, cells, self._sizes[reserve.function])
         ]
 
     def shows_gain(self, winner: Winner) -> bool:

@@ -16,13 +16,13 @@ import msgspec
 from plumbline.campaign.acceptance_launches import BLOCKS
 from plumbline.campaign.circumstances import everywhere, planned
 from plumbline.campaign.pairs import told, untouched
+from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
+from plumbline.core.winner import deciding
 from plumbline.measure import tables
 from plumbline.measure.comparison import ArmComparison, claim_of
 from plumbline.measure.experiment import Arm, NextLook
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.outcome import deciding
-from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 from plumbline.verify.decision import by_interval

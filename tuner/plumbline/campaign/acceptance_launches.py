@@ -9,7 +9,7 @@ from functools import partial
 
 import msgspec
 
-from plumbline.campaign.acceptance_sizes import Part, Rows, Trial, pooled
+from plumbline.campaign.acceptance_sizes import Part, Rows, Trial
 from plumbline.campaign.circumstances import Circumstance, planned
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure.comparison import logs_inside
@@ -17,6 +17,7 @@ from plumbline.measure.launches import LaunchStore, Series
 from plumbline.settings import Settings
 from plumbline.system.placement import Placement
 from plumbline.system.words import counted
+from plumbline.verify.curve import CurveEstimate, CurvePoint, estimates
 from plumbline.verify.decision import (
     FEW,
     MUCH,
@@ -24,17 +25,17 @@ from plumbline.verify.decision import (
     Claim,
     Evidence,
     HypothesisFamily,
-    hold_together,
     much_slower,
 )
 from plumbline.verify.design import Design
+from plumbline.verify.significance.moderated import NO_POOL, moderated_mean, pool_of
 from plumbline_db import runs
 from plumbline_db.records import Suite
 
-# What seems no slower by the fourth look gets the last two: a machine may be in other moods in some
+# What seems no slower by the fifth look gets the last two: a machine may be in other moods in some
 # launches, in which both sides take the same.
-LOOKS = Design((6, 9, 12, 16, 22, 30), (0.2, 0.2, 0.15, 0.15, 0.15, 0.15))
-_EARLY = 4
+LOOKS = Design((4, 6, 9, 12, 16, 22, 30), (0.15, 0.15, 0.15, 0.15, 0.13, 0.13, 0.14))
+_EARLY = 5
 # Launches after which what is much slower, or beyond its range not faster, is given up; they count
 # among those of the first look.
 FIRST_LOOK = FEW
@@ -46,7 +47,9 @@ _SEEDS = 100_000  # between the launches of two turns
 
 class AcceptanceLaunches:
     """Those of one turn. `logs`: log ratios by trial and launch; `reasons`: why a trial has none,
-    or why these do not count. `placement`: where the ranks are (None: as in all launches)."""
+    or why these do not count. `placement`: where the ranks are (None: as in all launches).
+
+    A trial holds by itself, or by what all trials of its winner say of it (verify/curve.py)."""
 
     def __init__(
         self,
@@ -73,7 +76,7 @@ class AcceptanceLaunches:
         first = [trial for trial in trials if not trial.reserve]
         self._add(suite.part("first"), 0, FIRST_LOOK, first, _FIRST_BLOCKS)
         # Launches beside other work do not give anything up so early.
-        hopeless = _hopeless(first, self.logs, settings) if self._store.is_quiet else {}
+        hopeless = self._hopeless(first, settings) if self._store.is_quiet else {}
         vacant = {target for _, target, _ in hopeless}
         asked = [
             trial
@@ -92,6 +95,7 @@ class AcceptanceLaunches:
             self._add(suite.at(look + 1), before, more, asked, 0 if look else BLOCKS)
             asked += [*given_up, *spare] if look == 0 else []
             family.look(partial(self._evidence, frozenset(asked)))
+            self._hold_by_others(rows, family.confidence)
             lost = {row.key.part for row in rows if row.word == "slower"}
             lost |= _not_needed(rows)
             still = [row.key for row in family.open() if look + 1 < _EARLY or row.suspicion() <= 1]
@@ -99,25 +103,53 @@ class AcceptanceLaunches:
             asked = [trial for trial in dict.fromkeys(still) if not trial.is_among(lost)]
             if not asked:
                 break
-        judge_together(rows, self.logs, claim.confidence(LOOKS.looks - 1))
         return rows
+
+    def _hold_by_others(self, rows: Rows, confidence: float) -> None:
+        """Hold undecided trials of which all trials of the winner say that they do."""
+        known = self._estimates([row.key for row in rows])
+        for row in rows:
+            row.estimate = known.get(row.key)
+            if row.word != "undecided" or row.estimate is None or row.estimate.odd:
+                continue
+            if row.estimate.high(confidence) <= math.log(row.limit):
+                row.word = "equal"
+
+    def _estimates(self, trials: Sequence[Trial]) -> dict[Trial, CurveEstimate]:
+        """Return what all trials of its winner say of each, where there are two launches."""
+        logs = {
+            trial: list(own.values())
+            for trial in trials
+            if trial not in self.reasons and len(own := self.logs.get(trial, {})) > 1
+        }
+        pool = pool_of(logs.values()) or NO_POOL
+        by_winner: dict[int, dict[Trial, CurvePoint]] = {}
+        for trial, known in logs.items():
+            mean, error, _ = moderated_mean(known, pool)
+            sent = f"{trial.where.data.type} {trial.where.data.counts}"
+            point = CurvePoint(trial.target.bytes, trial.where.use, sent, mean, error**2)
+            by_winner.setdefault(trial.winner, {})[trial] = point
+        found = estimates([list(points.values()) for points in by_winner.values()])
+        return {
+            trial: estimate
+            for points, those in zip(by_winner.values(), found, strict=True)
+            for trial, estimate in zip(points, those, strict=True)
+        }
 
     def _of_unclear_gain(self, family: HypothesisFamily[Trial]) -> list[Trial]:
         """The trials in the campaign's own use of winners that hold and seem faster there, but not
-        surely; brings what is known of these up to all launches so far."""
+        surely."""
         by_winner: dict[int, list[CellDecision[Trial]]] = {}
         for row in family.decisions:
             trial = row.key
             near = not (trial.beyond or trial.far)
             own = Circumstance("", self._plan.data.of(trial.target.function))
             if trial.where == own and near and row.is_held:
-                logs = list(self.logs[trial].values())
-                row.comparison = family.compare(logs, family.confidence)
                 by_winner.setdefault(trial.winner, []).append(row)
         found = []
         for held in by_winner.values():
-            mean, half = pooled([row.comparison for row in held if row.comparison is not None])
-            if -half <= mean <= 0:
+            gain = CurveEstimate.of_several([row.estimate for row in held if row.estimate])
+            if gain.mean <= 0 <= gain.high(family.confidence):
                 found += [row.key for row in held]
         return found
 
@@ -173,6 +205,24 @@ class AcceptanceLaunches:
             if (asked := planned(case, root)) not in timed
         }
 
+    def _hopeless(self, trials: Sequence[Trial], settings: Settings) -> dict[Part, str]:
+        """Sizes of winners that are given up after the first launches, with the reason: in some
+        circumstance all of these say so, and what is known of the winner elsewhere agrees."""
+        known = self._estimates(trials)
+        limit = math.log1p(settings.claims.tolerance)
+        found: dict[Part, str] = {}
+        for trial in trials:
+            own, by_all = self.logs.get(trial, {}).values(), known.get(trial)
+            if not much_slower(own, 0.0 if trial.beyond else MUCH) or by_all is None:
+                continue
+            if trial.beyond or (not by_all.odd and by_all.mean - 2 * by_all.error > limit):
+                found.setdefault(
+                    trial.part,
+                    f"seems slower at {trial.target.bytes} B ({trial.where.label(settings)}): "
+                    f"{math.exp(min(own)):.2f} at least in {counted(len(own), 'launch')}",
+                )
+        return found
+
     def _evidence(self, asked: frozenset[Trial], trial: Trial) -> Evidence:
         if trial not in asked:
             return None
@@ -193,33 +243,3 @@ def _not_needed(rows: Rows) -> set[Part]:
         for trial in reserved
         if trial.target in answered or trial.winner not in waiting
     }
-
-
-def _hopeless(
-    trials: Sequence[Trial], logs: Mapping[Trial, Mapping[int, float]], settings: Settings
-) -> dict[Part, str]:
-    """Sizes of winners that are given up after the first look, with the reason: in some
-    circumstance all launches so far say so."""
-    found: dict[Part, str] = {}
-    for trial in trials:
-        own = logs.get(trial, {}).values()
-        if much_slower(own, 0.0 if trial.beyond else MUCH):
-            found.setdefault(
-                trial.part,
-                f"slower at {trial.target.bytes} B ({trial.where.label(settings)}): "
-                f"{math.exp(min(own)):.2f} at least in {counted(len(own), 'launch')}",
-            )
-    return found
-
-
-def judge_together(
-    rows: Rows, logs: Mapping[Trial, Mapping[int, float]], confidence: float
-) -> None:
-    """What stays undecided size by size: the sizes of a winner in one circumstance, launch by
-    launch."""
-    groups: dict[tuple[int, Circumstance], list[CellDecision[Trial]]] = {}
-    for row in rows:
-        if row.word == "undecided" and row.comparison is not None and not row.key.beyond:
-            groups.setdefault((row.key.winner, row.key.where), []).append(row)
-    for group in groups.values():
-        hold_together(group, [logs[row.key] for row in group], confidence)

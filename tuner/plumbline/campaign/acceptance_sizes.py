@@ -10,22 +10,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
-from plumbline.campaign.circumstances import (
-    Circumstance,
-    condition,
-    everywhere,
-    with_conditions,
-)
+from plumbline.campaign.circumstances import Circumstance, everywhere
+from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
-from plumbline.search.outcome import deciding, holds
-from plumbline.search.ranges import far_sizes, piece
+from plumbline.core.winner import condition, deciding, far_sizes, holds, piece, with_conditions
 from plumbline.search.space.candidates import DEFAULT, Candidate
-from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
-from plumbline.verify.decision import CellDecision, by_interval
-from plumbline.verify.significance.comparison import Comparison
+from plumbline.verify.curve import CurveEstimate
+from plumbline.verify.decision import CellDecision
 from plumbline_db.records import UNBOUNDED_BYTES, Tried, Winner
 
+_PERHAPS = "perhaps slower"
+_NOT_SHOWN = (_PERHAPS, "seems slower")
+CONFIDENCE = 0.99  # of what is said of a winner's gains
 _NEIGHBOURS = 3  # sizes on either side that a winner is tried for beyond its range
 FAR_REPS = 2  # calls in a block at a size far above the measured ones
 
@@ -96,7 +93,9 @@ def trials(
     return [
         Trial(
             *(number, beyond, Target(winner.function, size), Candidate.of_winner(winner), where),
-            condition="" if beyond else condition(winner, where, size, settings),
+            condition=""
+            if beyond
+            else condition(winner, where.data, settings.cases.data.of(winner.function), size),
             reserve=number >= len(fresh),
             far=size in far_sizes(winner, measured[winner.function]),
         )
@@ -168,9 +167,9 @@ def _shared_out(rows: Rows, winners: int) -> list[set[int]]:
             cells.setdefault(trial.size, []).append(row)
     best: dict[Target, tuple[float, int]] = {}
     for (winner, target), cell in cells.items():
-        if all(by_interval(row.comparison) == "faster" for row in cell):
-            logs = [math.log(row.told.ratio) for row in cell]
-            mine = (sum(logs) / len(logs), winner)
+        known = [row.estimate for row in cell if row.estimate and not row.estimate.odd]
+        if len(known) == len(cell) and all(one.high(CONFIDENCE) < 0 for one in known):
+            mine = (CurveEstimate.of_several(known).mean, winner)
             best[target] = min(mine, best.get(target, mine))
     taken: list[set[int]] = [set() for _ in range(winners)]
     for target, (_, winner) in best.items():
@@ -199,14 +198,14 @@ def _kept(
             every = obstacles[size] | every
         obstacles = dict.fromkeys(held, every)
     found = Kept([], [], [])
-    for sizes, narrow in _runs_of(held, obstacles):
-        why = narrow.get("", "")
+    runs = _runs_of(held, obstacles)
+    for place, (sizes, narrow) in enumerate(runs):
         part = winner if whole or len(sizes) == len(held) else piece(winner, sizes[0], sizes[-1])
-        if why:
-            found.refused.append((part, why))
-            continue
-        if not any(size in sizes for size in measured):
-            why = "no measured size is left of it, which could be confirmed"
+        beside = [
+            why.get("", "")
+            for _, why in (*runs[max(0, place - 1) : place], *runs[place + 1 : place + 2])
+        ]
+        if why := narrow.get("", "") or _left_alone(part, measured, beside):
             found.refused.append((part, why))
             continue
         low, high = sizes[0], sizes[-1]
@@ -241,6 +240,23 @@ def _kept(
         if narrow:
             found.narrowed.append((part, "; ".join(narrow.values())))
     return found
+
+
+def _left_alone(part: Winner, measured: Sequence[int], beside: Sequence[str]) -> str:
+    """Return why what is left of a winner `beside` sizes that it has lost, with the reasons, is no
+    range: no measured size is in it, or a single one, where nothing was violated and not all
+    around was shown to be slower. Sizes are looked at one by one, and some seem better by luck."""
+    inside = sum(holds(part, Target(part.function, size)) for size in measured)
+    if not inside:
+        return "no measured size is left of it, which could be confirmed"
+    if (
+        inside == 1
+        and not part.removes
+        and all(beside)
+        and any(why.startswith(_NOT_SHOWN) for why in beside)
+    ):
+        return f"a single size is left of it, and beside that it is {beside[0]}"
+    return ""
 
 
 def _without_gain(piece: Winner, settings: Settings) -> str:
@@ -281,7 +297,7 @@ def _obstacle(row: CellDecision[Trial], settings: Settings) -> str:
         return "" if row.reason.startswith("unsupported") else row.reason
     if row.is_held:
         return ""
-    what = "slower" if row.word == "slower" else "perhaps slower"
+    what = "slower" if row.word == "slower" else _PERHAPS
     where = f"at {trial.target.bytes} B ({trial.where.label(settings)})"
     return f"{what} {where}: {found.ratio:.2f} [{found.low or 0:.2f}, {found.high or math.inf:.2f}]"
 
@@ -317,34 +333,24 @@ def _extended(end: int, edge: int, outwards: Sequence[int], taken: Collection[in
 
 def _tried(rows: Rows, settings: Settings, binding: str) -> list[Tried]:
     """What was measured, by circumstance."""
-    found: dict[Circumstance, list[Comparison]] = {}
+    found: dict[Circumstance, list[CurveEstimate]] = {}
     for row in rows:
-        if row.comparison is not None:
-            found.setdefault(row.key.where, []).append(row.comparison)
+        if row.estimate is not None:
+            found.setdefault(row.key.where, []).append(row.estimate)
     tried = []
-    for where, comparisons in found.items():
-        mean, half = pooled(comparisons)
+    for where, known in found.items():
+        whole = CurveEstimate.of_several(known)
         tried.append(
             Tried(
                 use=where.use or settings.way.use or settings.start_scheme,
                 type=where.data.type,
                 op=where.data.op,
                 binding=binding,
-                cells=len(comparisons),
-                speedup=math.exp(-mean),
-                speedup_low=math.exp(-mean - half),
-                worst_low=min(1 / (comparison.high or math.inf) for comparison in comparisons),
+                cells=len(known),
+                speedup=math.exp(-whole.mean),
+                speedup_low=math.exp(-whole.high(CONFIDENCE)),
+                worst_low=math.exp(-max(one.high(CONFIDENCE) for one in known)),
                 counts=where.data.counts,
             )
         )
     return tried
-
-
-def pooled(comparisons: Sequence[Comparison]) -> tuple[float, float]:
-    """The mean of the log ratios of several sizes and half of its interval: errors of sizes are
-    their own."""
-    logs = [math.log(comparison.ratio) for comparison in comparisons]
-    halves = [
-        math.log((comparison.high or math.inf) / comparison.ratio) for comparison in comparisons
-    ]
-    return sum(logs) / len(logs), math.hypot(*halves) / len(logs)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import msgspec
 
 from plumbline.campaign.pairs import ConfirmContext, target_of, told, untouched
-from plumbline.campaign.reach import BuiltOn, reaching
+from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
-from plumbline.search.space.cells import Target
+from plumbline.core.winner import BuiltOn, reaching
 from plumbline.verify.decision import slower
 from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Suite, Winner

@@ -4,7 +4,7 @@ Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
@@ -21,26 +21,12 @@ from plumbline.core.plan import (
 )
 from plumbline.settings import Settings
 from plumbline.settings.way_of_use import SYNCHRONISED
-from plumbline_db.records import Case, Winner
-from plumbline_exporters.bundle import conditions, is_profile
+from plumbline_db.records import Case
 
 # Fewer elements than ranks are another algorithm in many libraries: types of several lengths are
 # tried. Applications reduce doubles and floats, papers bytes.
 _REDUCED = (("MPI_DOUBLE", "MPI_SUM"), ("MPI_FLOAT", "MPI_SUM"), ("MPI_BYTE", "MPI_BOR"))
 _MOVED = ("MPI_DOUBLE", "MPI_BYTE")
-# The classes in a profile (docs/profile.md) of types that applications reduce. What holds for bytes
-# alone is of no use to them.
-_CLASSES = {
-    "MPI_INT": "integer",
-    "MPI_INT64_T": "integer",
-    "MPI_FLOAT": "floating",
-    "MPI_DOUBLE": "floating",
-}
-# All ranks know the counts of all, so that a rule of a profile can be for equal ones alone.
-_KNOWN_COUNTS = frozenset({"MPI_Allgatherv", "MPI_Reduce_scatter"})
-_IF_EQUAL = f"counts={EQUAL_COUNTS}"
-# From so many bytes a rank on, no other shape is taken for the equal one (docs/profile.md).
-_TOLD_APART_BYTES = 32
 
 
 class Circumstance(msgspec.Struct, frozen=True):
@@ -109,28 +95,3 @@ def _elements(case: PlanCase, nprocs: int, type: str) -> bool:
     """Whether the volume has an element of the type for each part of the message."""
     blocks = case.function in IN_BLOCKS
     return case.bytes >= TYPE_BYTES[type] * (nprocs if blocks else 1)
-
-
-def condition(winner: Winner, where: Circumstance, size: int, settings: Settings) -> str:
-    """Return the condition by which the rule of a winner leaves calls of `size` bytes in a
-    circumstance to the library: `type=floating`, `counts=equal`. Empty where no condition does.
-    Only rules of a profile have conditions. Only reductions have the same type on all ranks."""
-    if not is_profile(winner):
-        return ""
-    if where.data.counts != EQUAL_COUNTS:
-        apart = size >= _TOLD_APART_BYTES * settings.ranks.nprocs
-        return _IF_EQUAL if apart and winner.function in _KNOWN_COUNTS else ""
-    own = _CLASSES.get(settings.cases.data.of(winner.function).type, "")
-    foreign = own and winner.function in REDUCTIONS and _CLASSES.get(where.data.type) != own
-    return f"type={own}" if foreign else ""
-
-
-def with_conditions(winner: Winner, words: Iterable[str]) -> Winner:
-    joined = dict.fromkeys([*winner.restrictions, *words])
-    return msgspec.structs.replace(winner, restrictions=list(joined))
-
-
-def is_for(winner: Winner, type: str, counts: str = EQUAL_COUNTS) -> bool:
-    """Return whether a winner answers calls with this datatype and this count shape."""
-    met = {f"type={_CLASSES.get(type, '')}", f"counts={counts}"}
-    return met.issuperset(conditions(winner))

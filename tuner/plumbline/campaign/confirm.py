@@ -11,19 +11,26 @@ from itertools import zip_longest
 
 import msgspec
 
-from plumbline.campaign import reach
 from plumbline.campaign.acceptance_sizes import least_gain
 from plumbline.campaign.bisection import Bisection
 from plumbline.campaign.pairs import ConfirmContext, Pairs, target_of, told, untouched
-from plumbline.campaign.reach import BuiltOn, reaches, reaching
+from plumbline.core.cell import Target
 from plumbline.core.guidelines import LIBRARY
 from plumbline.core.plan import PlanCase
+from plumbline.core.winner import (
+    BuiltOn,
+    cell_changes,
+    changed_between,
+    deciding,
+    far_sizes,
+    functions_built_on,
+    holds,
+    is_part,
+    reaches,
+    reaching,
+)
 from plumbline.measure import tables
 from plumbline.measure.experiment import Arm, NextLook
-from plumbline.search import ranges
-from plumbline.search.fixed_point import is_part
-from plumbline.search.outcome import deciding, holds
-from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 from plumbline.verify.decision import by_interval, joint, slower
@@ -105,7 +112,7 @@ def _far_cases(
         for winner in winners
         for function, measured in sizes.items()
         if winner.function in (function, EVERY_FUNCTION)
-        for size in ranges.far_sizes(winner, measured)
+        for size in far_sizes(winner, measured)
     ]
     return list(dict.fromkeys(cases))
 
@@ -123,13 +130,11 @@ def _of_doubtful(
 
 def _settled(earlier: Confirmation, winners: Sequence[Winner], built_on: BuiltOn) -> set[Target]:
     """Cells that were not slower then, and that nothing reaches which is another one now."""
-    changed = reach.changed(earlier.in_force, winners)
+    changed = changed_between(earlier.in_force, winners)
     if changed is None:
         return set()
     return {
-        cell
-        for cell in earlier.not_slower
-        if not reach.cell_changes(changed, cell, built_on, winners)
+        cell for cell in earlier.not_slower if not cell_changes(changed, cell, built_on, winners)
     }
 
 
@@ -139,7 +144,7 @@ class _ConfirmPairs:
     that were not slower in an earlier turn, and are what they were then."""
 
     def __init__(self, context: ConfirmContext, turn: ConfirmTurn) -> None:
-        self.built_on = reach.built_on(context.guidelines)
+        self.built_on = functions_built_on(context.guidelines)
         self.speeds: list[Comparison | None] = []
         self.verdicts: list[Verdict] = []
         self._context, self._turn = context, turn

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from plumbline.campaign import proof
+from plumbline.core.cell import Target
+from plumbline.core.winner import deciding
 from plumbline.libraries import gate
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.outcome import deciding
-from plumbline.search.space.cells import Target
 from plumbline.search.space.select import Weights, by_benefit
 from plumbline.settings.identity import now
 from plumbline.settings.toolchain import Toolchain

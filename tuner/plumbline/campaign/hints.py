@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
+from plumbline.core.winner import holds
 from plumbline.search.fixed_point import violations
-from plumbline.search.outcome import holds
-from plumbline.search.space.cells import Target
 from plumbline.settings.search import AFRESH
 from plumbline.settings.stored import settings_of
 from plumbline.system import version

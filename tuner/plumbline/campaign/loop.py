@@ -13,27 +13,27 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import circumstances, hints, reach, states
+from plumbline.campaign import circumstances, hints, states
 from plumbline.campaign.confirm import named
 from plumbline.campaign.exported import Files
 from plumbline.campaign.hints import Hints
 from plumbline.campaign.other_uses import OtherUses
 from plumbline.campaign.states import Standing, Step
 from plumbline.campaign.vetting import Vetting
+from plumbline.core.cell import Target
+from plumbline.core.winner import deciding, exported_alike, joined_ranges, with_measured_range
 from plumbline.launch.starter import Starter
 from plumbline.measure import tables
 from plumbline.measure.event_kinds import HINTS, NO_TIME, NOT_ASKED
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.search import crossover, process, ranges
+from plumbline.search import crossover, process
 from plumbline.search.budget import Budget
 from plumbline.search.fixed_point import FixedPoint
 from plumbline.search.order import Order
-from plumbline.search.outcome import deciding
 from plumbline.search.rounds import Around, Rounds
 from plumbline.search.setup import Setup
 from plumbline.search.space import plausible
 from plumbline.search.space.candidates import CandidateSpace
-from plumbline.search.space.cells import Target
 from plumbline.settings import Settings, site_rules
 from plumbline.settings.identity import chosen, now, require_sync
 from plumbline.settings.stored import text_of
@@ -264,7 +264,7 @@ class Loop:
         self._opened = bool(fresh or stuck)
         self._searched += self._opened
         # What has won again, for another reason, changes nothing.
-        if not reach.exported_alike(self._winners, winners):
+        if not exported_alike(self._winners, winners):
             self._changed, self._winners = True, winners
 
     def _cells(self) -> list[Target]:
@@ -325,7 +325,7 @@ class Loop:
         self._campaign = campaigns.settle(self._db, self._campaign.id, text_of(self._settings))
 
     def end(self) -> Campaign:
-        winners = ranges.joined(self._fixed.last.winners, self._sizes)
+        winners = joined_ranges(self._fixed.last.winners, self._sizes)
         current = self._fixed.last.table
         searches = not self._settings.search.verifies_only
         left = self._rounds.unsearched(current) if searches else []
@@ -340,7 +340,7 @@ class Loop:
         removed = held & named(before, "violated")
         winners = [
             msgspec.structs.replace(
-                ranges.with_measured(winner, self._sizes),
+                with_measured_range(winner, self._sizes),
                 removes=_removed_by(winner, winners, removed),
             )
             for winner in winners

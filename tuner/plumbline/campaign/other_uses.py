@@ -12,9 +12,10 @@ from functools import partial
 
 import msgspec
 
-from plumbline.campaign import circumstances, reach
+from plumbline.campaign import circumstances
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import PlanCase
+from plumbline.core.winner import is_in_force
 from plumbline.measure import tables
 from plumbline.measure.comparison import claim_of
 from plumbline.measure.launches import LaunchStore, Series
@@ -142,7 +143,7 @@ class OtherUses:
                 claim=msgspec.structs.replace(
                     claim_of(settings), design=Design((launches,), (1.0,))
                 ),
-                in_force=partial(reach.is_in_force, self._winners),
+                in_force=partial(is_in_force, self._winners),
             ),
         )
         medians = [runs.medians_of(sample) for sample in samples]

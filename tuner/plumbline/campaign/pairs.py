@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import PlanCase
+from plumbline.core.winner import holds
 from plumbline.measure import tables
 from plumbline.measure.comparison import (
     REFERENCE_CELLS,
@@ -20,10 +22,9 @@ from plumbline.measure.comparison import (
 )
 from plumbline.measure.experiment import Arm
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.outcome import holds
 from plumbline.search.second_choice import InForce
 from plumbline.search.space.candidates import DEFAULT, Candidate
-from plumbline.search.space.cells import Target, index
+from plumbline.search.space.cells import index
 from plumbline.settings import Settings
 from plumbline.verify.significance.comparison import Comparison
 from plumbline_db import runs

@@ -15,9 +15,8 @@ from msgspec.structs import replace
 
 from plumbline.campaign.circumstances import everywhere
 from plumbline.core.plan import Plan, PlanCase
+from plumbline.core.winner import far_sizes, is_part
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.search.fixed_point import is_part
-from plumbline.search.ranges import far_sizes
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 from plumbline_db import runs

@@ -9,7 +9,6 @@ from functools import partial
 
 import msgspec
 
-from plumbline.campaign import reach
 from plumbline.campaign.acceptance import Acceptance
 from plumbline.campaign.acceptance_in_turn import AcceptanceInTurn
 from plumbline.campaign.confirm import Confirmation, ConfirmTurn, confirm
@@ -20,6 +19,13 @@ from plumbline.campaign.proven import Proven
 from plumbline.campaign.trials import Trials
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Plan, PlanCase
+from plumbline.core.winner import (
+    changed_between,
+    exported_alike,
+    functions_built_on,
+    is_in_force,
+    side_changes,
+)
 from plumbline.measure import tables
 from plumbline.measure.comparison import enough_of
 from plumbline.measure.launches import LaunchStore
@@ -118,7 +124,7 @@ class Vetting:
             winners = self._held_together(suite, winners)
         if not winners:
             return Vetted([], list(current), True)
-        if self._standing and reach.exported_alike(self._standing.winners, winners):
+        if self._standing and exported_alike(self._standing.winners, winners):
             return self._standing
         self._standing = None
         vetted = self._cold(number, suite, winners, current, uses)
@@ -165,14 +171,14 @@ class Vetting:
     ) -> tables.ViolationTable:
         """With what the last one knows of cells that no winner reaches which has changed since."""
         last = self._confirmed
-        changed = reach.changed(last.in_force, winners) if last else None
-        built_on = reach.built_on(self._guidelines)
+        changed = changed_between(last.in_force, winners) if last else None
+        built_on = functions_built_on(self._guidelines)
         return tables.ViolationTable(
             *(self._store, stage, self._guidelines, self._settings, suite, environment),
             riders=uses.riders,
             earlier=None if changed is None else self._table,
-            changed=lambda side: reach.side_changes(changed or [], side, built_on, winners),
-            in_force=partial(reach.is_in_force, winners),
+            changed=lambda side: side_changes(changed or [], side, built_on, winners),
+            in_force=partial(is_in_force, winners),
         )
 
     def _accepted(self, winners: Sequence[Winner]) -> list[Winner]:

@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import msgspec
 
-from plumbline.campaign.circumstances import is_for, kinds, other_counts
+from plumbline.campaign.circumstances import kinds, other_counts
+from plumbline.core.cell import Target
 from plumbline.core.plan import (
     EQUAL_COUNTS,
     MESSAGE_FUNCTIONS_IN_BLOCKS,
@@ -17,8 +18,7 @@ from plumbline.core.plan import (
     TYPE_BYTES,
     Data,
 )
-from plumbline.search.outcome import deciding
-from plumbline.search.space.cells import Target
+from plumbline.core.winner import deciding, is_for
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
 
 

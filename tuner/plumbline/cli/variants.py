@@ -13,6 +13,7 @@ from . import base, common, completing, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
+    from plumbline.core.cell import Target
     from plumbline.results.best import BestOfCell
     from plumbline.settings import Settings
     from plumbline.settings.toolchain import Toolchain
@@ -132,7 +133,6 @@ def _best(
     from plumbline.measure import unkept
     from plumbline.results import best
     from plumbline.search.space.candidates import CandidateSpace
-    from plumbline.search.space.cells import Target
     from plumbline.settings import starting
 
     simulated = settings.ranks.simulate is not None

@@ -5,6 +5,7 @@ Knows names only. What a guideline kind compares is in `plumbline.verify`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import msgspec
 
 from plumbline.core.forms import blocking, is_form
+from plumbline.core.variant_spec import variant_name
 from plumbline.system import mistakes, toml
 from plumbline.system.toml import Document, Place
 from plumbline_db.errors import UsageError
@@ -298,3 +300,20 @@ def _problems(guidelines: Guidelines) -> Iterable[tuple[str, str]]:
         if both in sides:
             yield label, f"variant '{pattern.variant}' is already in {sides[both]}"
         sides[both] = pattern.id
+
+
+def calls(function: str, variant: str) -> Collection[str] | None:
+    """The MPI functions that a variant calls as an application does; None: nobody says."""
+    name = variant_name(variant)
+    if name == "default" or name.endswith("_as_split"):
+        return (function,)
+    return _mockups().get(name, None if "_as_" in name else ())
+
+
+@functools.cache
+def _mockups() -> dict[str, list[str]]:
+    return {
+        pattern.variant: list(pattern.uses)
+        for pattern in load().patterns
+        if pattern.variant != "default"
+    }

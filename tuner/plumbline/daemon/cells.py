@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
+from plumbline.core.winner import deciding
 from plumbline.daemon.configuration import CanaryTable
-from plumbline.search.outcome import deciding
-from plumbline.search.space.cells import Target
 from plumbline.watch.state import CellState
 from plumbline_db.records import Verdict, Winner
 from plumbline_db.watch_records import WatchedCell

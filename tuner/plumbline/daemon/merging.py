@@ -7,9 +7,8 @@ from itertools import pairwise
 
 import msgspec
 
-from plumbline.search import ranges
-from plumbline.search.outcome import deciding
-from plumbline.search.space.cells import Target
+from plumbline.core.cell import Target
+from plumbline.core.winner import deciding, of_measured_sizes, without_sizes
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
 
 Range = tuple[int, int]  # of sizes, both ends included
@@ -45,7 +44,7 @@ def merged(
             for each in _joined(_ranges(winner.function, searched, sizes))
             if _meets(winner, each)
         ]
-    return ranges.measured(kept, _both(searched, sizes))
+    return of_measured_sizes(kept, _both(searched, sizes))
 
 
 def same(standing: Sequence[Winner], other: Sequence[Winner], searched: Sizes) -> bool:
@@ -96,7 +95,7 @@ def _within(winner: Winner, where: Range) -> Winner:
 def _without(winner: Winner, taken: Iterable[Range]) -> list[Winner]:
     pieces = [winner]
     for low, high in taken:
-        pieces = [part for piece in pieces for part in ranges.without(piece, low, high)]
+        pieces = [part for piece in pieces for part in without_sizes(piece, low, high)]
     return pieces
 
 

@@ -10,15 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
+from plumbline.core.winner import deciding
 from plumbline.detect.findings import HandMade
 from plumbline.detect.predicted import saving, volume
 from plumbline.detect.recording import Recording
 from plumbline.detect.savings import Call, Saving, SizeSaving
 from plumbline.results import saving as cold_savings
-from plumbline.search.outcome import deciding, label
+from plumbline.search.outcome import label
 from plumbline.search.space.candidates import DEFAULT
-from plumbline.search.space.cells import Target, index
+from plumbline.search.space.cells import index
 from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline_db import campaigns, machines, runs, suites, verdicts, winners
 from plumbline_db.connection import Database

@@ -13,7 +13,9 @@ from typing import Literal
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.variant_spec import variant_name
+from plumbline.core.winner import deciding
 from plumbline.explain import basis as bases
 from plumbline.explain import traffic
 from plumbline.explain.basis import Basis
@@ -24,8 +26,7 @@ from plumbline.model.costs import deviation, formula, hockney, loggp, middle_dev
 from plumbline.model.names import Followed, followed
 from plumbline.model.schedules import Shape
 from plumbline.results.report import Report
-from plumbline.search.outcome import deciding, first_of, is_of, label
-from plumbline.search.space.cells import Target
+from plumbline.search.outcome import first_of, is_of, label
 from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of
 from plumbline.settings.toolchain import list_of

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.plan import Plan, PlanCase, RoundTrips, least_bytes
 from plumbline.explain import traffic
 from plumbline.explain.basis import FLOODS, INSIDE, SUITE
@@ -16,7 +17,6 @@ from plumbline.measure import pingpong
 from plumbline.measure.launches import LaunchStore, Progress, Series
 from plumbline.measure.settling import until_settled
 from plumbline.search.outcome import first_of
-from plumbline.search.space.cells import Target
 from plumbline.settings import Settings, starting, stored
 from plumbline.settings import toolchain as toolchains
 from plumbline_db import hockney as table

@@ -6,11 +6,9 @@ those that its guideline names (guidelines.toml)."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-from plumbline.core import guidelines
-from plumbline.core.variant_spec import variant_name
+from plumbline.core.guidelines import calls
 
 from .parts import Record, case_lines, words_of
 
@@ -71,20 +69,3 @@ def rules_of(profile: str, function: str, variant: str) -> list[str]:
         if not further:
             return met
         reached = {*reached, *further}
-
-
-def calls(function: str, variant: str) -> Collection[str] | None:
-    """The MPI functions that a variant calls as an application does; None: nobody says."""
-    name = variant_name(variant)
-    if name == "default" or name.endswith("_as_split"):
-        return (function,)
-    return _mockups().get(name, None if "_as_" in name else ())
-
-
-@functools.cache
-def _mockups() -> dict[str, list[str]]:
-    return {
-        pattern.variant: list(pattern.uses)
-        for pattern in guidelines.load().patterns
-        if pattern.variant != "default"
-    }

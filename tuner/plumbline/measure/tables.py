@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Side
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Plan, PlanCase, least_bytes, measurable, part_bytes
 from plumbline.measure import factors, other_work
@@ -20,7 +21,7 @@ from plumbline.measure.settling import until_settled
 from plumbline.settings import Settings
 from plumbline.settings.way_of_use import SYNCHRONISED, USES
 from plumbline.system.words import counted
-from plumbline.verify.index import Obstacle, Side, side_of
+from plumbline.verify.index import Obstacle, side_of
 from plumbline.verify.verify import CellKey, Look, Verification, VerifySettings
 from plumbline_db import runs
 from plumbline_db.records import Medians, Suite, Verdict

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from plumbline.core.cell import Side
 from plumbline.core.plan import OverlapCell
 from plumbline.overlap import benches, delivered
 from plumbline.overlap.metric import latency
-from plumbline.verify.index import Side
 from plumbline.verify.nonblocking import BLOCKING, NONBLOCKING
 from plumbline.verify.overlap import OVERLAPPED, SERIALISED
 from plumbline_db import overlaps

@@ -16,6 +16,7 @@ from plumbline.campaign import states
 from plumbline.campaign.exported import Files
 from plumbline.campaign.proven import Proven
 from plumbline.campaign.states import Standing, Step
+from plumbline.core.cell import Side
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import OverlapCell, Plan
@@ -31,7 +32,6 @@ from plumbline.search.settings_race import SettingsRace
 from plumbline.settings import Settings, identity, stored
 from plumbline.settings.toolchain import Toolchain
 from plumbline.verify.decision import by_interval, slower
-from plumbline.verify.index import Side
 from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline_db import campaigns, overlaps, runs, verdicts, winners

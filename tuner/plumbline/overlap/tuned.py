@@ -6,11 +6,11 @@ import statistics
 
 import msgspec
 
+from plumbline.core.cell import Side
 from plumbline.core.guidelines import Guidelines
 from plumbline.overlap import sides, tune
 from plumbline.overlap.sides import Times
 from plumbline.overlap.tune import Asked
-from plumbline.verify.index import Side
 from plumbline_db import verdicts
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict

@@ -6,10 +6,10 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from plumbline.core.cell import Target
+from plumbline.core.winner import holds
 from plumbline.pages.visit import Nothing, Visit
 from plumbline.results import putting_in_use
-from plumbline.search.outcome import holds
-from plumbline.search.space.cells import Target
 from plumbline_db import events, exports, searches, verdicts, winners
 from plumbline_db.newest import about
 from plumbline_db.records import EVERY_FUNCTION, Event, Verdict, Winner

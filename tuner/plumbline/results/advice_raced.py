@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.plan import Data, measurable
 from plumbline.measure import unkept
 from plumbline.measure.launches import Progress
@@ -15,7 +16,6 @@ from plumbline.results.advice import Answer, CallChoice, Rival
 from plumbline.results.advice_stored import Advised, Question
 from plumbline.results.best import BestOfCell, FastestOfSide
 from plumbline.search.space.candidates import Candidate, CandidateSpace
-from plumbline.search.space.cells import Target
 from plumbline.settings import Settings, campaign_file, starting, stored
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db.errors import UsageError

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.plan import REDUCTIONS
+from plumbline.core.winner import deciding
 from plumbline.results import advice, putting_in_use
 from plumbline.results.advice import Answer, MeasuredCall
 from plumbline.results.cell_variants import compared, named
 from plumbline.results.putting_in_use import Use
-from plumbline.search.outcome import deciding, first_of, label
-from plumbline.search.space.cells import Target
+from plumbline.search.outcome import first_of, label
 from plumbline.settings import stored
 from plumbline.system.words import counted
 from plumbline_db import (

@@ -8,10 +8,11 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
+from plumbline.core.winner import deciding
 from plumbline.libraries import space_file
-from plumbline.search.outcome import deciding, first_of, is_of, label
+from plumbline.search.outcome import first_of, is_of, label
 from plumbline.search.space import select
-from plumbline.search.space.cells import Target
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Search, Trial, Winner

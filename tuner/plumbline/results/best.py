@@ -13,6 +13,7 @@ from itertools import chain
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan
 from plumbline.measure import side_by_side
@@ -21,7 +22,6 @@ from plumbline.measure.settling import until_settled
 from plumbline.measure.side_by_side import MeasuredCase
 from plumbline.search.outcome import label
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Catalogue
 from plumbline.verify.decision import Compare, compare_of

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
+from plumbline.core.winner import deciding
 from plumbline.measure.event_kinds import HINTS, NO_TIME
 from plumbline.results import saving
 from plumbline.results.behind import LOST, NOT_CLEAR, Behind, behind, whole_functions
 from plumbline.results.saving import Saving
-from plumbline.search.outcome import candidates, deciding, fastest, first_of, is_of, label, nothing
-from plumbline.search.space.cells import Target
+from plumbline.search.outcome import candidates, fastest, first_of, is_of, label, nothing
 from plumbline_db import events, machines, searches, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Event, Search, Trial, Verdict, Winner

@@ -12,9 +12,11 @@ import msgspec
 
 from plumbline.core import application
 from plumbline.core.application import Application, Calls
-from plumbline.search.outcome import deciding, label
+from plumbline.core.cell import Target
+from plumbline.core.winner import deciding
+from plumbline.search.outcome import label
 from plumbline.search.space.candidate import DEFAULT
-from plumbline.search.space.cells import Target, index
+from plumbline.search.space.cells import index
 from plumbline_db import campaigns, runs, suites, verdicts
 from plumbline_db import winners as winners_of
 from plumbline_db.connection import Database

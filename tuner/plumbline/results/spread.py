@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Side
 from plumbline.system.words import counted
 from plumbline.verify import design
 from plumbline.verify.between import CampaignSpread, Estimate, between_campaigns, estimate, widened
 from plumbline.verify.independence import LEAST_LAUNCHES, Dependence, lag_one
-from plumbline.verify.index import Index, Side
+from plumbline.verify.index import Index
 from plumbline_db import campaigns, runs, table_samples, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner

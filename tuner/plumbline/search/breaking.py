@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
+from plumbline.core.winner import deciding
 from plumbline_db.records import Trial, Verdict, Winner
 
 from . import outcome
-from .space.cells import Target
 
 
 def as_promised(
@@ -33,7 +34,7 @@ def as_tried(
     """By the trials of each cell: what becomes of those that have a winner."""
     found: dict[Target, float] = {}
     for target, measured in trials.items():
-        winner = outcome.deciding(winners, target)
+        winner = deciding(winners, target)
         for trial in measured:
             if winner and outcome.is_of(trial, winner) and trial.ratio is not None:
                 found[target] = trial.ratio

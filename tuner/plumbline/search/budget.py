@@ -6,9 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from plumbline.core.cell import Target
 from plumbline.measure.event_kinds import LIMIT
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 

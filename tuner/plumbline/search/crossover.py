@@ -13,13 +13,13 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
+from plumbline.core.cell import Target
 from plumbline.core.plan import IN_BLOCKS, Data
 from plumbline.libraries import Knob
 from plumbline.libraries.space import Space
 from plumbline_db.records import Trial
 
 from .space.candidates import DEFAULT, Candidate
-from .space.cells import Target
 from .space.select import REACH, Chosen
 
 # RaceLaunches of one race at most: a gap of a factor 2^8 is closed by two.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline.core.configuration import Configuration
+from plumbline.core.winner import is_part
 from plumbline_db.records import Verdict, Winner
 
 Violation = tuple[str, str, int]
@@ -27,17 +27,6 @@ def violations(table: Sequence[Verdict]) -> dict[Violation, Verdict]:
         for verdict in table
         if verdict.verdict == "violated"
     }
-
-
-def choice(winner: Winner) -> tuple[str, str, Configuration]:
-    """What is chosen, for whatever sizes."""
-    return winner.function, winner.variant, Configuration.of(winner.configuration)
-
-
-def is_part(winner: Winner, whole: Winner) -> bool:
-    """Whether `winner` is `whole`, or a part of its sizes."""
-    inside = whole.bytes_from <= winner.bytes_from and winner.bytes_to <= whole.bytes_to
-    return inside and choice(winner) == choice(whole)
 
 
 class FixedPoint:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from plumbline.core.cell import Target
 from plumbline.core.guidelines import Guidelines
+from plumbline.core.winner import holds
 from plumbline_db.records import Verdict, Winner
-
-from .outcome import holds
-from .space.cells import Target
 
 
 class Order:

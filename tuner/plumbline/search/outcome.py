@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
+from plumbline.core.winner import deciding
 from plumbline.system.words import counted
-from plumbline_db.records import EVERY_FUNCTION, Search, Trial, Winner
-
-from .space.cells import Target
+from plumbline_db.records import Search, Trial, Winner
 
 _WORTH_A_SEARCH = 0.01  # so much faster is worth to be named
 
@@ -23,21 +23,6 @@ def decided(search: Search, winners: Sequence[Winner], stopped: str = "") -> Sea
         outcome="winner" if holding else "nothing better",
         reason=_reason(search.trials, holding) + (f"; {stopped}" if stopped else ""),
     )
-
-
-def holds(winner: Winner, target: Target) -> bool:
-    """Whether the cell `target` is one that `winner` is for."""
-    function = winner.function in (target.function, EVERY_FUNCTION)
-    return function and winner.bytes_from <= target.bytes <= winner.bytes_to
-
-
-def deciding(winners: Sequence[Winner], target: Target) -> Winner | None:
-    """The winner that answers a call of this cell: a variant of ours stands before the library,
-    what holds for the whole process behind both."""
-    holding = [winner for winner in winners if holds(winner, target)]
-    ours = [winner for winner in holding if winner.variant != "default"]
-    own = [winner for winner in holding if winner.function != EVERY_FUNCTION]
-    return next(iter(ours + own + holding), None)
 
 
 def first_of(searches: Sequence[Search]) -> dict[Target, Search]:

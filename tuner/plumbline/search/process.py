@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Knob
@@ -28,9 +29,10 @@ from plumbline_db.records import Suite, Winner
 
 from .settings_race import FEW, STAGES, Entered, SettingsRace
 from .space.candidates import DEFAULT, Candidate
-from .space.cells import Target, index
+from .space.cells import index
 
 _ONE_LAUNCH = ((1, 3),)
+_FEW_VALUES = ((10, FEW),)  # none is left out before the stage that decides
 
 
 def tried(
@@ -186,7 +188,7 @@ class ProcessWide(SettingsRace[Target]):
         """The winner, if there is one. `environment` puts in force what the campaign has found
         before; `number` is that of the round."""
         suite = Suite("process", number)
-        stages = STAGES if len(tried) > FEW else STAGES[-1:]
+        stages = STAGES if len(tried) > FEW else _FEW_VALUES
         if self._settings.ranks.simulate is not None:
             stages = _ONE_LAUNCH
         entered, best = self.race(suite, tried, environment, stages)

@@ -8,6 +8,7 @@ from functools import partial
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.variant_spec import variant_name
 from plumbline.measure.experiment import Arm
 from plumbline_db import runs
@@ -23,7 +24,6 @@ from .race.past import Past
 from .race.race import Race
 from .setup import Setup
 from .space.candidates import Candidate, CandidateSpace
-from .space.cells import Target
 
 
 class Races:

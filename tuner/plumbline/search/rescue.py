@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from plumbline import libraries
+from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
 from plumbline.measure.launches import IN_A_ROW, LaunchStore
 from plumbline.system.words import counted
@@ -20,7 +21,7 @@ from plumbline_db.records import Search, Suite, Trial
 from .outcome import label
 from .setup import Setup
 from .space.candidates import DEFAULT, Candidate, CandidateSpace
-from .space.cells import Flaw, Target, index
+from .space.cells import Flaw, index
 
 Tried = float | Flaw  # the seconds of a call, or why there are none
 

@@ -14,16 +14,26 @@ from functools import partial
 import msgspec
 
 from plumbline.core.application import worth
+from plumbline.core.cell import Target
+from plumbline.core.winner import (
+    Sizes,
+    beside_others,
+    cut_back,
+    deciding,
+    holds,
+    is_part,
+    of_measured_sizes,
+    pieces_inside,
+)
 from plumbline.measure.event_kinds import PUT_ASIDE
 from plumbline.settings.way_of_use import BARRIER, OWN_BARRIER
 from plumbline.system.words import counted
 from plumbline_db import searches
 from plumbline_db.records import EVERY_FUNCTION, Search, Suite, Trial, Verdict, Winner
 
-from . import crossover, outcome, ranges
+from . import crossover, outcome
 from .breaking import Neighbours, as_promised, as_tried, broken
 from .budget import Budget
-from .fixed_point import is_part
 from .order import Order, moved
 from .race.bound import bounds
 from .race.entering import Lineup
@@ -33,7 +43,6 @@ from .rescue import rescue
 from .second_choice import InForce, Raced, SecondChoices
 from .setup import Setup
 from .space.candidates import CandidateSpace
-from .space.cells import Target
 from .space.select import Trials
 from .spread import Favourites, Spread
 from .wanted_cells import doubtful, idle, near, violated
@@ -200,7 +209,7 @@ class Rounds:
                 targets = fresh if step == 1 else moved(layer, waits, found)
             if targets:
                 raced = set(targets)
-                found = ranges.outside(found, raced, self._sizes, self._candidate_space)
+                found = _outside(found, raced, self._sizes, self._candidate_space)
                 here = around.at(step, found)
                 further = self._favourites(here, raced) if step == 1 and refine() else {}
                 found += self._layer(here, targets, verdicts, further, refine=refine())
@@ -257,7 +266,7 @@ class Rounds:
             winner
             for winner in around.standing
             if winner.function == EVERY_FUNCTION
-            or not any(outcome.holds(winner, target) for target in raced)
+            or not any(holds(winner, target) for target in raced)
         ]
         if others:
             environment |= around.in_force(others)
@@ -268,7 +277,7 @@ class Rounds:
         opened_by = _opened_by(targets, verdicts)
         lineup = self._lineup(race, opened_by, raced, verdicts, further)
         new = self._run(race, lineup, opened_by, verdicts, refine=refine)
-        return ranges.beside(new, around.standing, self._sizes)
+        return beside_others(new, around.standing, self._sizes)
 
     def second(
         self, around: Around, targets: Sequence[Target], verdicts: Sequence[Verdict]
@@ -295,7 +304,7 @@ class Rounds:
                 is_part(one, other) and one.restrictions == other.restrictions for other in standing
             )
         ]
-        return ranges.measured(ranges.cut_back(standing, new), self._sizes) + new
+        return of_measured_sizes(cut_back(standing, new), self._sizes) + new
 
     def _select(
         self,
@@ -384,7 +393,7 @@ class Rounds:
         between = self._between(race, trials, opened_by)
         self._races.tell_apart(race)
         found = self._select(candidate_space, trials, opened_by, between)
-        won = {cell for cell in further if outcome.deciding(found, cell)}
+        won = {cell for cell in further if deciding(found, cell)}
         self._searched |= opened_by.keys() - (further.keys() - won)
         self.seconds.add(Raced(race, race.in_force, candidate_space, trials, opened_by))
         reasons, ranks = race.reasons, self._settings.ranks
@@ -422,3 +431,23 @@ def _opened_by(targets: Iterable[Target], verdicts: Iterable[Verdict]) -> dict[T
 
 def _cell(verdict: Verdict) -> tuple[str, str, int]:
     return verdict.guideline, verdict.function, verdict.bytes
+
+
+def _outside(
+    winners: Iterable[Winner],
+    cells: Collection[Target],
+    sizes: Sizes,
+    candidate_space: CandidateSpace,
+) -> list[Winner]:
+    """What is left of winners where `cells` race again: nothing of an option of the library that
+    holds for all sizes of a racing function."""
+    racing = {cell.function for cell in cells}
+    found: list[Winner] = []
+    for winner in winners:
+        function = winner.function
+        if function not in racing:
+            found.append(winner)
+        elif winner.variant != "default" or not candidate_space.one_for_all_sizes(function):
+            kept = {Target(function, size) for size in sizes[function]} - set(cells)
+            found += pieces_inside(winner, kept, sizes[function])
+    return found

@@ -11,12 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
+from plumbline.core.winner import beside_others, deciding, holds, pieces_inside
 from plumbline_db.records import UNBOUNDED_BYTES, Trial, Winner
 
-from . import outcome, ranges
+from . import outcome
 from .race.race import Race
 from .space.candidates import DEFAULT, Candidate, CandidateSpace
-from .space.cells import Target
 from .space.select import Trials, candidate_of
 
 # Puts winners in force: the environment of a launch, from the winners and the name of the search.
@@ -75,7 +76,7 @@ class SecondChoices:
                 winner.function, winner.variant, winner.configuration
             )
             for size in self._sizes.get(winner.function, ()):
-                if outcome.holds(winner, target := Target(winner.function, size)):
+                if holds(winner, target := Target(winner.function, size)):
                     self.refused.setdefault(target, set()).add(what)
 
     def left(self, target: Target, trials: Sequence[Trial]) -> list[Trial]:
@@ -110,7 +111,7 @@ class SecondChoices:
                 for target, tried in self._trials(raced, winner, cells).items()
             }
             chosen = self._select(raced.candidate_space, trials, cells)
-            found += ranges.beside(chosen, found, self._sizes)
+            found += beside_others(chosen, found, self._sizes)
         return found
 
     def keep(self, tried: Iterable[Winner], held: Iterable[Winner], lost: Sequence[Winner]) -> None:
@@ -120,9 +121,7 @@ class SecondChoices:
         self._reserves += held
         for reserve in tried:
             for target in self._measured(reserve):
-                if outcome.deciding(held, target) is None and any(
-                    outcome.holds(winner, target) for winner in lost
-                ):
+                if deciding(held, target) is None and any(holds(winner, target) for winner in lost):
                     self._done.add(target)
 
     def instead(
@@ -143,11 +142,11 @@ class SecondChoices:
             cells = {
                 cell: names
                 for cell, names in place.cells.items()
-                if outcome.deciding([*standing, *found], cell) is None
+                if deciding([*standing, *found], cell) is None
             }
             if cells:
                 chosen = self._select(place.raced.candidate_space, place.trials, cells)
-                found += ranges.beside(chosen, [*standing, *found], self._sizes)
+                found += beside_others(chosen, [*standing, *found], self._sizes)
         return found
 
     def _vacated(self, winner: Winner, standing: Sequence[Winner]) -> _Vacant | None:
@@ -157,7 +156,7 @@ class SecondChoices:
         cells = {
             cell: names
             for cell, names in self._cells(raced, winner).items()
-            if outcome.deciding(standing, cell) is None
+            if deciding(standing, cell) is None
         }
         if not cells:
             return None
@@ -174,7 +173,7 @@ class SecondChoices:
         return {
             cell: names
             for cell, names in raced.opened_by.items()
-            if outcome.holds(winner, cell) and cell not in self._done
+            if holds(winner, cell) and cell not in self._done
         }
 
     def _trials(
@@ -200,22 +199,22 @@ class SecondChoices:
             vacant = {
                 target
                 for target in self._measured(reserve)
-                if any(outcome.holds(winner, target) for winner in lost)
-                and outcome.deciding([*standing, *found], target) is None
+                if any(holds(winner, target) for winner in lost)
+                and deciding([*standing, *found], target) is None
                 and what not in self.refused.get(target, set())
             }
             self._done |= vacant
             if reserve.bytes_to == UNBOUNDED_BYTES:
                 found += [reserve] if vacant else []
             else:
-                found += ranges.inside(reserve, vacant, self._sizes[reserve.function])
-        return ranges.beside(found, standing, self._sizes)
+                found += pieces_inside(reserve, vacant, self._sizes[reserve.function])
+        return beside_others(found, standing, self._sizes)
 
     def _measured(self, winner: Winner) -> list[Target]:
         return [
             target
             for size in self._sizes.get(winner.function, ())
-            if outcome.holds(winner, target := Target(winner.function, size))
+            if holds(winner, target := Target(winner.function, size))
         ]
 
     def _measure(self, vacant: Sequence[_Vacant], in_force: InForce) -> None:
@@ -249,7 +248,7 @@ class SecondChoices:
             raced
             for raced in reversed(self._races)
             if any(
-                outcome.holds(winner, target) and any(outcome.is_of(one, winner) for one in trials)
+                holds(winner, target) and any(outcome.is_of(one, winner) for one in trials)
                 for target, trials in raced.trials.items()
             )
         ]
@@ -257,7 +256,7 @@ class SecondChoices:
             raced
             for raced in measured
             if any(
-                outcome.holds(winner, cell) and not set(names).isdisjoint(winner.removes)
+                holds(winner, cell) and not set(names).isdisjoint(winner.removes)
                 for cell, names in raced.opened_by.items()
             )
         ]

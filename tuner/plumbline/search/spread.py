@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from plumbline.core.cell import Target
 from plumbline.core.variant_spec import variant_name
+from plumbline.core.winner import deciding
 from plumbline_db.records import EVERY_FUNCTION, Winner
 
-from .outcome import deciding
 from .space.candidates import DEFAULT, Candidate, CandidateSpace
-from .space.cells import Target
 
 # What is tried in each cell.
 Favourites = Mapping[Target, Sequence[Candidate]]

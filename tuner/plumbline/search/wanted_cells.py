@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from plumbline.core.cell import Target
 from plumbline.core.variant_spec import variant_name
 from plumbline_db.records import Verdict
 
 from .space.candidates import CandidateSpace
-from .space.cells import Target
 
 # A guideline whose left side takes this much of its right side may be violated in the next round.
 _NEAR = 0.5

@@ -15,6 +15,7 @@ from typing import Generic, Literal, TypeVar
 import msgspec
 
 from plumbline.verify.corrections import adjusted_within
+from plumbline.verify.curve import CurveEstimate
 from plumbline.verify.design import ONE_LOOK, Design
 from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.significance.exact import SAME, exact_ratio
@@ -93,7 +94,8 @@ class CellDecision(msgspec.Struct, Generic[Key]):
     """One test and what is decided of it: is the ratio of `key` above `limit`? `weight` multiplies
     its p inside its cell: the sum of 1/weight over a cell is at most 1 (weighted Bonferroni). The p
     of `comparison` is that of the test by itself; `p` is its sequential p, which never grows from
-    look to look, as a test of its cell; `look` is the last one that it was measured for."""
+    look to look, as a test of its cell; `look` is the last one that it was measured for.
+    `estimate`: what all cells of the same candidate say of it, where that was asked."""
 
     key: Key
     limit: float
@@ -104,6 +106,7 @@ class CellDecision(msgspec.Struct, Generic[Key]):
     p_adjusted: float | None = None
     reason: str = ""
     look: int = 0
+    estimate: CurveEstimate | None = None
 
     @property
     def told(self) -> Comparison:
@@ -327,32 +330,6 @@ def joint(cells: Sequence[Sequence[float]]) -> list[float]:
     """Return the mean of the log ratios of several cells, launch by launch, of as many launches as
     all have."""
     return [statistics.fmean(launch) for launch in zip(*cells, strict=False)]
-
-
-def hold_together(
-    cells: Sequence[CellDecision[Key]],
-    logs: Sequence[Mapping[int, float]],
-    confidence: float,
-) -> None:
-    """Hold undecided cells, whose log ratios are known by launch, if their mean over the cells of a
-    launch does: but for one whose own ratio is above the limit, or may be above twice the
-    tolerance."""
-    means = [
-        statistics.fmean(of_launch)
-        for launch in sorted(set[int]().union(*logs))
-        if (of_launch := [cell[launch] for cell in logs if launch in cell])
-    ]
-    if not means:
-        return
-    high = paired_ratio(means, confidence).high
-    for cell in cells:
-        if high is not None and high <= cell.limit and may_hold_together(cell.told, cell.limit):
-            cell.word = "equal"
-
-
-def may_hold_together(own: Comparison, limit: float) -> bool:
-    """Return whether the mean of other cells may speak for an undecided one."""
-    return own.high is not None and own.ratio <= limit and own.high <= 2 * limit - 1
 
 
 def may_be_found(comparison: Comparison, limit: float, claim: Claim, look: int) -> bool:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from plumbline.core.cell import Side
+from plumbline.core.guidelines import LIBRARY
 from plumbline.core.variant_spec import variant_name
 from plumbline.verify import estimators
 from plumbline_db.errors import UsageError
@@ -23,18 +25,6 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     from plumbline_db.runs import LaunchSamples
-
-LIBRARY = "default"  # variant and config of the library's own call
-
-
-class Side(msgspec.Struct, frozen=True):
-    """One side of a comparison: a variant of a function at a communication volume, on the first
-    `ranks` of the launch or, where that is 0, on all."""
-
-    function: str
-    variant: str
-    bytes: int
-    ranks: int = 0
 
 
 def side_of(case: Case) -> Side:

@@ -8,8 +8,9 @@ from typing import Literal
 
 import msgspec
 
+from plumbline.core.cell import Side
 from plumbline.core.guidelines import Guidelines
-from plumbline.verify.index import Index, Side
+from plumbline.verify.index import Index
 
 Name = Literal["monotony", "split", "pattern", "rank", "overlap", "nonblocking"]
 Row = Literal["function", "guideline"]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from plumbline.core.guidelines import Guidelines
-from plumbline.verify.index import LIBRARY, Index, Side
+from plumbline.core.cell import Side
+from plumbline.core.guidelines import LIBRARY, Guidelines
+from plumbline.verify.index import Index
 from plumbline.verify.kinds import Candidate, Cell, kind
 
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import msgspec
 
+from plumbline.core.cell import Side
 from plumbline.core.guidelines import Guidelines
-from plumbline.verify.index import Index, Side
+from plumbline.verify.index import Index
 from plumbline.verify.kinds import Candidate, Cell, kind
 
 OVERLAPPED, SERIALISED = "overlapped", "serialised"

@@ -5,8 +5,9 @@ only one side was planned has a cell too: it stays undecided.
 
 from __future__ import annotations
 
-from plumbline.core.guidelines import Guidelines
-from plumbline.verify.index import LIBRARY, Index, Side
+from plumbline.core.cell import Side
+from plumbline.core.guidelines import LIBRARY, Guidelines
+from plumbline.verify.index import Index
 from plumbline.verify.kinds import Candidate, Cell, kind
 
 

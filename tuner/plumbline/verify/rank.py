@@ -6,9 +6,10 @@ The cell stands at the size on all ranks of the launch; the left side ran on the
 
 from __future__ import annotations
 
-from plumbline.core.guidelines import Guidelines
+from plumbline.core.cell import Side
+from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.core.plan import Data, part_bytes
-from plumbline.verify.index import LIBRARY, Index, Side
+from plumbline.verify.index import Index
 from plumbline.verify.kinds import Candidate, Cell, kind
 
 

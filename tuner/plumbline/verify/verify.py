@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from plumbline.core.cell import Side
 from plumbline.core.guidelines import Guidelines
 from plumbline.system.words import counted
 from plumbline.verify.decision import CellDecision, Claim, HypothesisFamily, Word, shown
-from plumbline.verify.index import Index, Obstacle, Side
+from plumbline.verify.index import Index, Obstacle
 from plumbline.verify.kinds import Candidate, Cell, all_kinds
 from plumbline_db.records import Medians, Verdict
 

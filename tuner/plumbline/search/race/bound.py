@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
 from plumbline.search.space.candidates import DEFAULT, Candidate
-from plumbline.search.space.cells import Target
 from plumbline_db.records import Verdict
 
 

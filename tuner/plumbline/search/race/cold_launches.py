@@ -17,12 +17,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 import msgspec
 
 from plumbline import libraries
+from plumbline.core.cell import Target
 from plumbline.core.plan import WITHOUT_SIZE, PlanCase
 from plumbline.libraries import Family
 from plumbline.measure.experiment import Arm
 from plumbline.measure.launches import IN_A_ROW, LaunchStore
 from plumbline.search.space.candidates import DEFAULT, Candidate
-from plumbline.search.space.cells import Flaw, Target, index
+from plumbline.search.space.cells import Flaw, index
 from plumbline_db import runs
 from plumbline_db.records import Failure, Suite
 

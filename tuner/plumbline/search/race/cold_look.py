@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.measure.experiment import Arm
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.candidates import Candidate
-from plumbline.search.space.cells import Flaw, Target
+from plumbline.search.space.cells import Flaw
 from plumbline_db.records import Suite
 
 from .cold_launches import ColdLaunches, Comparands, Entries

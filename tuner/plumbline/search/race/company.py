@@ -13,8 +13,8 @@ import math
 import statistics
 from collections.abc import Collection, Mapping, Sequence
 
+from plumbline.core.cell import Target
 from plumbline.search.space.candidates import Candidate, CandidateSpace
-from plumbline.search.space.cells import Target
 
 # So much may a case take more, or less, in company: what a simulated machine leaves open.
 AGREE = 0.02

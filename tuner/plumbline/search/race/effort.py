@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import msgspec
 
-from plumbline.search.space.cells import Target
+from plumbline.core.cell import Target
 from plumbline.verify.decision import compare_of
 from plumbline.verify.design import ONE_LOOK, Design
 from plumbline.verify.significance.comparison import Comparison

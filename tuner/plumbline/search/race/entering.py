@@ -10,10 +10,10 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
 from plumbline.core.variant_spec import variant_name
 from plumbline.search.space.candidates import Candidate, CandidateSpace
-from plumbline.search.space.cells import Target
 from plumbline_db.records import Trial
 from plumbline_exporters import by_size
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import msgspec
 import numpy as np
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.search.space.candidates import DEFAULT, Candidate
-from plumbline.search.space.cells import Target
 from plumbline_db.records import Medians
 from plumbline_db.runs import LaunchSamples
 

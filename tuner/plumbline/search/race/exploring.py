@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.search.space.cells import Target
 
 from .judging import Decision, Judge
 from .study import Study

@@ -10,8 +10,8 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.search.space.candidates import DEFAULT, Candidate
-from plumbline.search.space.cells import Target
 from plumbline.search.space.select import faster, slower
 from plumbline.verify.decision import by_interval
 from plumbline.verify.significance.exact import SAME

@@ -9,13 +9,14 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure.experiment import Arm, of_round
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search.space import plausible
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.search.space.cells import Flaw, Target
+from plumbline.search.space.cells import Flaw
 from plumbline_db import runs
 from plumbline_db.records import Suite, Trial
 

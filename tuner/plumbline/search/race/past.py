@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.search.space.candidates import Candidate
-from plumbline.search.space.cells import Target
 from plumbline_db.records import Trial, Winner
 
 from . import neighbours

@@ -13,13 +13,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import PlanCase
 from plumbline.measure.comparison import logs_inside
 from plumbline.measure.experiment import Arm
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.search.space.cells import Flaw, Target
+from plumbline.search.space.cells import Flaw
 from plumbline.system.words import counted
 from plumbline.verify.decision import FEW, much_slower
 from plumbline.verify.significance.comparison import Comparison

@@ -7,18 +7,12 @@ from typing import Literal
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline_db.probe_records import Check
 from plumbline_db.records import Medians
 
 from .candidate import Candidate
-
-
-class Target(msgspec.Struct, frozen=True, order=True):
-    """A cell to be made faster."""
-
-    function: str
-    bytes: int
 
 
 class Flaw(msgspec.Struct, frozen=True):

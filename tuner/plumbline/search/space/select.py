@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.verify.decision import by_interval
 from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Trial, Winner
 
 from .candidate import DEFAULT, Candidate
-from .cells import Target
 
 if TYPE_CHECKING:
     from .candidates import CandidateSpace

@@ -45,6 +45,9 @@ class VariancePool(msgspec.Struct, frozen=True):
     freedom: float
 
 
+NO_POOL = VariancePool(0.0, 0.0)
+
+
 def moderated(
     groups: Collection[Sequence[float]],
 ) -> Callable[[Sequence[float], float], Comparison]:
@@ -81,20 +84,25 @@ def moderated_ratio(
     longer". The ratio is that of their trimmed mean, interval and p are of Student's t with the
     degrees of freedom of the launches and of the pool."""
     values = finite(log_ratios, "log ratios").tolist()
-    own, n = _spread(values), len(values)
-    freedom = own.freedom + pool.freedom
-    variance = (own.freedom * own.variance + pool.freedom * pool.variance) / freedom
-    centre, error = own.centre, math.sqrt(variance / n)
+    centre, error, freedom = moderated_mean(values, pool)
     half = error * distributions.student_quantile(freedom, (1 + confidence) / 2)
     return Comparison(
         ratio=ratio_of(centre),
         low=ratio_of(centre - half),
         high=ratio_of(centre + half),
         p=distributions.student_above(freedom, centre / error),
-        n=n,
+        n=len(values),
         reason="",
         freedom=freedom,
     )
+
+
+def moderated_mean(values: Sequence[float], pool: VariancePool) -> tuple[float, float, float]:
+    """Return the trimmed mean, its standard error, and the degrees of freedom of that."""
+    own = _spread(values)
+    freedom = own.freedom + pool.freedom
+    variance = (own.freedom * own.variance + pool.freedom * pool.variance) / freedom
+    return own.centre, math.sqrt(variance / len(values)), freedom
 
 
 class _Spread(msgspec.Struct, frozen=True):
