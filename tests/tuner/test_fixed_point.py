@@ -346,7 +346,7 @@ def test_what_a_winner_breaks_at_another_size_needs_no_turn_of_its_own(
         },
     )
     keys = {"nprocs": 4, "sizes": [512, 1024], "launches": 12, "blocks": 1, "reps": 2}
-    settings = load(None, keys | {"variants": [], "budget_seconds": 1e6})
+    settings = load(None, keys | {"variants": [], "settings": [], "budget_seconds": 1e6})
     noise = {"launch_noise": 0.01, "case_noise": 0.01, "sample_noise": 0.01}
     done = Done(db, tmp_path / "out", costs, chosen("GL1", "GL2", "GL10"), settings, **noise)
     assert {cell[1:] for cell in done.violated("before")} == {("MPI_Bcast", 512)}

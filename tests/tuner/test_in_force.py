@@ -17,8 +17,6 @@ from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns, exports
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.probe_records import ProbeRecord
-from plumbline_db.records import Run
 from plumbline_exporters.family.openmpi import rules as ompi_rules
 from tests.tuner import planted
 from tests.tuner.simulated import SimulatedStarter, toolchain
@@ -65,25 +63,6 @@ def test_it_is_proven(place: Place) -> None:
     assert functions == {"MPI_Allreduce", "MPI_Scan"}
     for function in functions:
         assert any(function in one and "decides" in one for one in said)
-
-
-def test_a_scheduler_keeps_no_launch_for_the_next_proof(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done: list[str] = []
-
-    class Keeping(SimulatedStarter):
-        def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
-            done.append(run.id)
-            return run, records
-
-        def stored(self, id: str) -> None:
-            done.remove(id)
-
-    monkeypatch.setattr(starting, "starter", lambda *_: Keeping(planted.costs()))
-    found = in_force.files(place.database, None, None)
-    assert as_started.proven(found, in_force.environment(found))
-    assert done == []
 
 
 def test_what_is_not_in_force_is_an_error(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

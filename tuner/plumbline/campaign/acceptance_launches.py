@@ -21,7 +21,6 @@ from plumbline.verify.curve import CurveEstimate, CurvePoint, estimates
 from plumbline.verify.decision import (
     FEW,
     MUCH,
-    CellDecision,
     Claim,
     Evidence,
     HypothesisFamily,
@@ -139,18 +138,18 @@ class AcceptanceLaunches:
     def _of_unclear_gain(self, family: HypothesisFamily[Trial]) -> list[Trial]:
         """The trials in the campaign's own use of winners that hold and seem faster there, but not
         surely."""
-        by_winner: dict[int, list[CellDecision[Trial]]] = {}
+        by_winner: dict[int, dict[Trial, CurveEstimate]] = {}
         for row in family.decisions:
             trial = row.key
             near = not (trial.beyond or trial.far)
             own = Circumstance("", self._plan.data.of(trial.target.function))
-            if trial.where == own and near and row.is_held:
-                by_winner.setdefault(trial.winner, []).append(row)
-        found = []
+            if trial.where == own and near and row.is_held and row.estimate is not None:
+                by_winner.setdefault(trial.winner, {})[trial] = row.estimate
+        found: list[Trial] = []
         for held in by_winner.values():
-            gain = CurveEstimate.of_several([row.estimate for row in held if row.estimate])
+            gain = CurveEstimate.of_several(held.values())
             if gain.mean <= 0 <= gain.high(family.confidence):
-                found += [row.key for row in held]
+                found += held
         return found
 
     def _add(

@@ -13,7 +13,6 @@ from . import base, common, completing, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
-    from plumbline.core.cell import Target
     from plumbline.results.best import BestOfCell
     from plumbline.settings import Settings
     from plumbline.settings.toolchain import Toolchain
@@ -129,6 +128,7 @@ def _best(
     sizes: Sequence[int],
     launches: int | None,
 ) -> list[BestOfCell]:
+    from plumbline.core.cell import Target
     from plumbline.core.plan import measurable
     from plumbline.measure import unkept
     from plumbline.results import best
