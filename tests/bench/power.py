@@ -73,7 +73,7 @@ class Recorded(msgspec.Struct, frozen=True):
 
 
 class Share(msgspec.Struct, frozen=True):
-    """Of `tried` cells of one class whose planted ratio is `ratio`: the share that is refused."""
+    """The share that is refused of `tried` cells of one class whose planted ratio is `ratio`."""
 
     cells: str
     ratio: float

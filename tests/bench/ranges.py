@@ -66,7 +66,7 @@ def _half(place: int, use: str, data: str) -> float:
 
 
 def _varied(rng: np.random.Generator) -> Callable[[int, str, str], float]:
-    """As recorded: sizes go up and down, ways of use and types less."""
+    """Draw true ratios as they were recorded: sizes differ most, then ways of use, then types."""
     steps = rng.normal(0, OF_SIZES / math.sqrt(LENGTH / 2), LENGTH)
     of_size = np.cumsum(steps) - steps[0] + rng.normal(-0.1, OF_SIZES / 2)
     of_use: dict[str, float] = {}
@@ -164,7 +164,7 @@ def simulated(noise: Sequence[Cell], seed: int, each: int = 3) -> list[Row]:
 
 
 def _is_island(piece: set[int], worst: Sequence[float]) -> bool:
-    """Whether a range has one measured size, and a neighbour of it is as good."""
+    """Return whether a range has one measured size, and a neighbour of it is as good."""
     if len(piece) != 1:
         return False
     (place,) = piece

@@ -15,7 +15,6 @@ from rich.text import Text
 from plumbline.campaign import loop
 from plumbline.campaign.exported import Files
 from plumbline.cli import tables as text_tables
-from plumbline.core.guidelines import Guidelines
 from plumbline.core.guidelines import load as load_guidelines
 from plumbline.libraries.canary import Canary
 from plumbline.libraries.openmpi import OpenMpi
@@ -23,11 +22,10 @@ from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
 from plumbline.results import report
 from plumbline.settings import Settings, identity
-from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Variant, variants_tried
 from plumbline_db import campaigns, events, exports, runs, searches, suites, verdicts, winners
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import CaseRecord, ProbeRecord
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Event, Run, Search, Verdict, Winner
 from plumbline_exporters import profile
@@ -526,18 +524,6 @@ def test_no_winner_claims_what_the_last_look_denies(
     assert {name for one in written for name in one["removes"]} == claims
 
 
-def test_an_unknown_guideline_is_refused_before_anything_is_stored(db: Database) -> None:
-    with pytest.raises(UsageError, match=r"no guideline is called GL99; nearest: GL9$"):
-        identity.begin(db, toolchain(), planted.settings(guidelines=["GL12", "GL99"]), new=False)
-    with pytest.raises(UsageError, match="at least one pattern guideline"):
-        identity.begin(db, toolchain(), planted.settings(guidelines=["GL1"]), new=False)
-    with pytest.raises(UsageError, match="op must be one of MPI_BOR, MPI_SUM"):
-        identity.begin(db, toolchain(), planted.settings(op="MPI_SUMM"), new=False)
-    with pytest.raises(UsageError, match=r"sync = windwo: .* no such start scheme; it has barrier"):
-        identity.begin(db, toolchain(), planted.settings(sync="windwo"), new=False)
-    assert campaigns.all_campaigns(db) == []
-
-
 def test_messages_in_pieces_are_no_candidates_where_a_barrier_pays_for_them() -> None:
     """The names are those of the guideline, whatever they look like."""
     rules = load_guidelines()
@@ -552,51 +538,6 @@ def test_messages_in_pieces_are_no_candidates_where_a_barrier_pays_for_them() ->
     assert variants_tried(there, barrier, oversubscribed=True) == other
     assert variants_tried(there, barrier, oversubscribed=False) == split + other
     assert variants_tried(there, window, oversubscribed=True) == split + other
-
-
-def test_the_same_settings_are_the_same_campaign(db: Database) -> None:
-    first = identity.begin(db, toolchain(), planted.settings(), new=False)
-    assert identity.begin(db, toolchain(), planted.settings(), new=False) == first
-    other = identity.begin(db, toolchain(), planted.settings(seed=2), new=False)
-    assert other.id != first.id
-    afresh = identity.begin(db, toolchain(), planted.settings(), new=True)
-    assert afresh.id not in (first.id, other.id)
-    assert first.nprocs == 4
-    assert first.state == "running"
-
-
-def test_another_output_folder_forgets_the_first(tmp_path: Path, db: Database) -> None:
-    """What the database lists is what was confirmed last, wherever an interrupted start wrote."""
-    whole = run(db, tmp_path / "one", SimulatedStarter(planted.costs()), FEW)
-    store = LaunchStore(db, whole.campaign.id, SimulatedStarter(planted.costs(), stop_after=0))
-    started = msgspec.structs.replace(whole.campaign, state="running", finished="")
-    loop.Loop(store, toolchain(), started, FEW, tmp_path / "two").run()
-    assert {Path(one.path).parent for one in exports.get(db, whole.campaign.id)} == {
-        tmp_path / "two"
-    }
-    assert list((tmp_path / "one").iterdir())
-
-
-def test_which_guidelines_are_verified() -> None:
-    """Those of the file that are not marked, all of them, or those that are named."""
-    every = load_guidelines()
-    there = msgspec.structs.replace(toolchain(), guidelines=every)
-
-    def chosen(*ids: str) -> Guidelines:
-        return identity.chosen(there, load(None, {"nprocs": 4, "guidelines": list(ids)}))
-
-    assert chosen("all") == every and every.rank is not None
-    assert chosen() == every.selected(())
-    assert len(chosen().patterns) < len(every.patterns) and chosen().rank is None
-    found = chosen("GL3", every.rank.id)
-    assert [one.id for one in found.patterns] == ["GL3"] and found.rank == every.rank
-    own = msgspec.structs.replace(every.patterns[0], id="own_one")
-    there = msgspec.structs.replace(
-        there, guidelines=msgspec.structs.replace(every, patterns=[own, *every.patterns[1:]])
-    )
-    assert [one.id for one in chosen("Own_one").patterns] == ["own_one"]
-    with pytest.raises(UsageError, match=r"called WHAT; there are .*PL1"):
-        chosen("what")
 
 
 def test_a_default_that_ends_launches_costs_two_and_all_else_is_searched(play: Play) -> None:

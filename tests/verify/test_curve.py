@@ -1,4 +1,4 @@
-"""What cells of a candidate say of each other: against conditioning by hand, and by simulation."""
+"""Estimates of a candidate's cells are compared with conditioning by hand, and with simulations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def cells(means: dict[tuple[int, str], float], variance: float) -> list[CurvePoi
 
 
 def test_two_cells_are_conditioned_on_each_other() -> None:
-    """By the formula for two normal variables."""
+    """The formula for two normal variables gives the same."""
     first, second = (
         CurvePoint(64, "", "MPI_INT", -0.2, 0.01),
         CurvePoint(128, "", "MPI_INT", 0.1, 0.04),

@@ -1,4 +1,4 @@
-"""What winners hold for and reach, and how far above the measured sizes they are compared."""
+"""Winners hold for sizes, reach cells, and are compared far above the measured sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a winner holds for, reaches and needs, and how its range is split and joined. Pure.
+"""Winners: the cells that one holds for and reaches, what it needs, how ranges are split. Pure.
 
 The one place that knows: the cells that it answers and those that it can change, what differs
 between the winners of two turns of a campaign, the conditions of its rule, and what is left of its
