@@ -346,27 +346,6 @@ def test_results_are_checked_before_anything_is_exported(done: Done) -> None:
     assert any("all results are right" in text for text in said)
 
 
-@pytest.mark.parametrize(("use", "refused"), [("synchronised", True), ("after_barrier", False)])
-def test_what_takes_less_than_a_message_is_refused(
-    play: Play, db: Database, use: str, refused: bool
-) -> None:
-    """A Gather may be over for all ranks before a message is, if it is timed on each from its own
-    start."""
-    costs = planted.costs()
-    costs.own["gather_binomial"] = 0.001
-    settings = planted.settings(functions=["MPI_Gather"], sizes=[512, 4096], use=use)
-    play(SimulatedStarter(costs), settings)
-    trials = [
-        trial
-        for one in searches.all_searches(db, campaigns.get(db, None).id)
-        for trial in one.trials
-        if trial.variant == "gather_binomial"
-    ]
-    assert trials
-    assert [one.state == "wrong" for one in trials] == [refused] * len(trials)
-    assert all("less than a message takes" in one.detail for one in trials if refused)
-
-
 def test_exported_files_are_those_of_the_last_confirmation(done: Done) -> None:
     listed = exports.get(done.db, done.campaign.id)
     assert {Path(one.path) for one in listed} == set(done.folder.iterdir())

@@ -32,7 +32,6 @@ from plumbline.search.fixed_point import FixedPoint
 from plumbline.search.order import Order
 from plumbline.search.rounds import Around, Rounds
 from plumbline.search.setup import Setup
-from plumbline.search.space import plausible
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings import Settings, site_rules
 from plumbline.settings.identity import chosen, now, require_sync
@@ -191,8 +190,6 @@ class Loop:
         settings, store = self._settings, self._store
         store.progress.step("measuring the library as it is")
         plan = tables.until_sure(settings, tables.cases(self._guidelines, settings))
-        if settings.ranks.simulate is None:
-            plan = msgspec.structs.replace(plan, pingpongs=plausible.ROUND_TRIPS)
         before = Suite("before")
         Series(store, before, plan, {}).advance(settings.sampling.launches)
         # With more ranks than cores the table is of calls after a barrier, and loops are alike.

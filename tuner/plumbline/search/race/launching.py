@@ -5,7 +5,7 @@ found wrong; decides nothing."""
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -14,7 +14,6 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure.experiment import Arm, of_round
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.search.space import plausible
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.space.cells import Flaw
 from plumbline_db import runs
@@ -239,28 +238,9 @@ class RaceLaunches:
                 if check.outcome != "ok" and cell in running:
                     self.fail(*cell, Flaw.of(check))
         found = runs.launch_samples(store.db, store.campaign, [suite.name])
-        self._refuse_impossible(found, plan, running)
         self.evidence.add(found, plan.blocks, disturbed=not self._store.is_quiet)
         self._launch = max((run for samples in found for run in samples.runs), default=self._launch)
         return plan
-
-    def _refuse_impossible(
-        self,
-        found: Sequence[runs.LaunchSamples],
-        plan: Plan,
-        running: Collection[tuple[Target, Candidate]],
-    ) -> None:
-        """What takes less than a message cannot have waited for one."""
-        message = plausible.latency(self._store.db, self._store.campaign)
-        for samples in found:
-            case = samples.case
-            candidate = Candidate(case.variant, Configuration.of(case.knobs))
-            cell = Target(case.function, case.bytes), candidate
-            least = plausible.least_seconds(case.function, plan, message)
-            seconds = min(runs.medians_of(samples).seconds)
-            if cell in running and case.bytes > 0 and seconds < least:
-                text = f"{1e6 * seconds:.2f} µs: less than a message takes ({1e6 * message:.2f} µs)"
-                self.fail(*cell, Flaw("wrong", text))
 
     def _cold(
         self,
