@@ -360,7 +360,12 @@ class Rounds:
             beside=[cell for cell in entered if cell not in opened_by and cell not in beside],
             along=along,
             named={cell for cell, names in opened_by.items() if names} | set(beside),
-            favourites={cell: those for cell, those in further.items() if cell not in entered},
+            # Cells that are there for the library's one choice race without ours, but for these.
+            favourites={
+                cell: those
+                for cell, those in further.items()
+                if cell not in opened_by and cell not in beside
+            },
         )
 
     def _run(
