@@ -23,7 +23,6 @@ from plumbline_db import (
     lock,
     schema,
     scratch,
-    series,
     way_back,
 )
 from plumbline_db.errors import PlumblineError, command_name
@@ -250,11 +249,9 @@ def compact(path: Path) -> tuple[int, int]:
     room again meanwhile, and is the old file or the new one, whatever happens."""
     with Database.open(path) as db:  # there, and one of ours
         before = db.path.stat().st_size
-    with Database.open(path, write=True) as db:
-        series.forget_shapes(db)
-        with explained(path):
-            db._connection.execute("VACUUM")
-            db._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with Database.open(path, write=True) as db, explained(path):
+        db._connection.execute("VACUUM")
+        db._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return before, path.stat().st_size
 
 

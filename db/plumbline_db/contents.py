@@ -11,16 +11,16 @@ import msgspec
 
 from plumbline_db import (
     campaigns,
+    cell_times,
     events,
     hockney,
+    launch_records,
     machines,
-    measurements,
     old_samples,
     points,
     runs,
     searches,
     suites,
-    summaries,
     verdicts,
     winners,
 )
@@ -94,8 +94,8 @@ def launches(db: Statements, campaign: str) -> Iterator[Launch]:
     """In the order in which they were stored."""
     known = suites.get(db, campaign)
     for run in runs.one_by_one(db, campaign):
-        records = measurements.records(db, run.id)
-        left = summaries.without_samples(db, run.id)
+        records = launch_records.of_run(db, run.id)
+        left = cell_times.without_samples(db, run.id, records)
         yield Launch(run, known[run.suite], records, list(left.items()))
 
 
@@ -147,7 +147,7 @@ def put(
         for launch in launches(source, id):
             run = msgspec.structs.replace(launch.run, id=renamed(launch.run.id), campaign=name)
             runs.put(db, run, launch.records, launch.suite)
-            summaries.add(db, run.id, dict(launch.summaries))
+            cell_times.add(db, run.id, dict(launch.summaries))
         _conclude(db, name, content.conclusions, renamed)
 
 

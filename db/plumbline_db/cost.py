@@ -83,7 +83,7 @@ def add(db: Statements, run: int) -> None:
 # The same of stored launches.
 _OF_RUNS = """SELECT suite.campaign, coalesce(run.failure, '') AS failure, count(*),
                      total(run.seconds), total(run.timed_seconds),
-                     sum((SELECT count(*) FROM measurement m
+                     sum((SELECT count(*) FROM cell_time m
                           JOIN planned_case p ON p.number = m.planned_case
                           JOIN configuration c ON c.number = p.configuration
                           WHERE m.run = run.number AND m.outcome = 'wrong' AND c.knobs = '{}'
@@ -92,7 +92,7 @@ _OF_RUNS = """SELECT suite.campaign, coalesce(run.failure, '') AS failure, count
               FROM run JOIN suite ON suite.number = run.suite
               WHERE suite.stage NOT IN (SELECT value FROM json_each(:afterwards))"""
 _OF_CASES = """SELECT DISTINCT suite.campaign, p.function, p.bytes
-               FROM measurement m JOIN planned_case p ON p.number = m.planned_case
+               FROM cell_time m JOIN planned_case p ON p.number = m.planned_case
                JOIN run ON run.number = m.run
                JOIN suite ON suite.number = run.suite
                WHERE suite.stage NOT IN (SELECT value FROM json_each(:afterwards))
@@ -201,14 +201,13 @@ def of_launch(db: Statements, run: str) -> LaunchCost | None:
         return None
     seconds, inside, start, checks, visit = found
     timed = db.rows(
-        """SELECT m.case_id, s.n, s.median_ns / 1e9
-           FROM run JOIN measurement m ON m.run = run.number
-           JOIN summary s ON s.measurement = m.number
-           WHERE run.id = :run""",
+        """SELECT m.case_id, m.n, m.median_ns / 1e9
+           FROM run JOIN cell_time m ON m.run = run.number
+           WHERE run.id = :run AND m.n IS NOT NULL""",
         {"run": run},
     )
     return LaunchCost(
         max(0.0, seconds - inside + start) if visit <= 1 else None,
         max(0.0, inside - start - checks),
-        {case: (n, median) for case, n, median in timed if n},
+        {case: (n, median) for case, n, median in timed},
     )

@@ -11,16 +11,17 @@ import msgspec
 
 from plumbline_db import (
     campaigns,
+    cell_times,
     columns,
-    rank_series,
-    series,
+    launch_records,
+    rank_times,
     suites,
-    summaries,
     verdicts,
     winners,
 )
 from plumbline_db.errors import UsageError
-from plumbline_db.rank_series import RankTimes
+from plumbline_db.probe_records import Samples
+from plumbline_db.rank_times import RankTimes
 from plumbline_db.record import Record
 from plumbline_db.records import Verdict, Winner
 from plumbline_db.statements import Statements
@@ -41,7 +42,7 @@ _CASE = {
     "use": str,
 }
 _PLACE = dict.fromkeys(("block", "place", "ns"), int)
-_SUMMARY = {name: float if name == "median_ns" else int for name in summaries.FIELDS}
+_SUMMARY = {name: float if name == "median_ns" else int for name in cell_times.SUMMARY}
 
 # A part of a table: values by column, each a list or an array of the same length.
 Part = dict[str, Any]
@@ -87,35 +88,45 @@ def _samples(db: Statements, campaign: str) -> Iterator[Part]:
     )
     names = ", ".join(_CASE)
     for (launch,) in launches:
+        taken = {
+            record.case: record for record in launch_records.of_kind(db, [launch], Samples)[launch]
+        }
         rows = db.rows(
-            f"""SELECT measurement, {names}, is_result FROM measured_case
-                WHERE launch_number = :launch ORDER BY measurement""",  # noqa: S608
+            f"""SELECT case_id, {names}, is_result FROM measured_case
+                WHERE launch_number = :launch ORDER BY case_id""",  # noqa: S608
             {"launch": launch},
         )
-        kept = series.of(db, [row[0] for row in rows])
-        parts = [_of_case(row[1:], kept[row[0]]) for row in rows if row[0] in kept]
+        parts = [_of_case(about, taken[case]) for case, *about in rows if case in taken]
+        if len(parts) < _timed(db, launch):
+            raise launch_records.pruned(db, launch)
         if parts:
             yield {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _of_case(row: Sequence[Any], found: series.Series) -> Part:
+def _timed(db: Statements, launch: int) -> int:
+    """Count the cases of a launch that have samples, or had some."""
+    ((count,),) = db.rows(
+        "SELECT count(*) FROM cell_time WHERE run = :launch AND n IS NOT NULL", {"launch": launch}
+    )
+    return int(count)
+
+
+def _of_case(about: Sequence[Any], taken: Samples) -> Part:
     import numpy as np
 
-    blocks = found.layout.blocks
-    warmups = [block.warmups for block in blocks]
-    samples = [block.samples for block in blocks]
-    numbers = [block.number for block in blocks]
-    count = sum(warmups) + sum(samples)
-    case = dict(zip([*_CASE, "is_result"], row, strict=True))
+    count = len(taken.warmup_ns) + len(taken.ns)
+    case = dict(zip([*_CASE, "is_result"], about, strict=True))
     part: Part = {
         name: np.full(count, value, dtype=object if isinstance(value, str) else None)
         for name, value in case.items()
     }
     part["is_result"] = part["is_result"].astype(bool)
-    part["is_warmup"] = np.repeat([True, False], [sum(warmups), sum(samples)])
-    part["block"] = np.concatenate([np.repeat(numbers, warmups), np.repeat(numbers, samples)])
-    part["place"] = np.concatenate([np.arange(n) for n in (*warmups, *samples)])
-    part["ns"] = np.concatenate([found.warmup, found.ns])
+    part["is_warmup"] = np.repeat([True, False], [len(taken.warmup_ns), len(taken.ns)])
+    part["block"] = np.concatenate(
+        [np.repeat(taken.blocks, taken.warmups), np.repeat(taken.blocks, taken.samples)]
+    )
+    part["place"] = np.concatenate([np.arange(n) for n in (*taken.warmups, *taken.samples)])
+    part["ns"] = np.array([*taken.warmup_ns, *taken.ns], "<i8")
     return part
 
 
@@ -123,7 +134,7 @@ def _medians(db: Statements, campaign: str) -> Iterator[Part]:
     names = list(COLUMNS["medians"])
     rows = db.rows(
         f"""SELECT {", ".join(names)} FROM launch_median
-            WHERE run = :run ORDER BY measurement""",  # noqa: S608
+            WHERE run = :run ORDER BY launch_number, case_id""",  # noqa: S608
         {"run": campaign},
     )
     if rows:
@@ -132,7 +143,7 @@ def _medians(db: Statements, campaign: str) -> Iterator[Part]:
 
 def _ranks(db: Statements, campaign: str) -> Iterator[Part]:
     """The medians of what single ranks took, where launches kept that."""
-    found = rank_series.medians(db, campaign, list(suites.get(db, campaign)))
+    found = rank_times.medians(db, campaign, list(suites.get(db, campaign)))
     if found:
         yield _of_records(campaign, found)
 

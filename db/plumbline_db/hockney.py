@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from statistics import median
 
 import msgspec
 
-from plumbline_db import campaigns, columns
-from plumbline_db.blobs import array
-from plumbline_db.probe_records import Pair
+from plumbline_db import campaigns, columns, launch_records
+from plumbline_db.probe_records import Pair, PingPong
 from plumbline_db.record import Record
 from plumbline_db.statements import Statements
 
@@ -46,24 +45,28 @@ class Hockney(Record, frozen=True):
 def half_trips(db: Statements, campaign: str, suites: Sequence[str]) -> list[HalfTrips]:
     """Of each class of pairs and size, by pair and size: per launch the median of half the round
     trips, in the launches of some suites. Launches that failed are left out."""
-    import numpy as np
+    runs = _finished(db, campaign, suites)
+    found: dict[tuple[Pair, int], dict[int, list[int]]] = {}
+    for number, records in launch_records.of_kind(db, runs, PingPong).items():
+        for record in records:
+            if record.round_trip_ns:
+                launches = found.setdefault((record.pair, record.bytes), {})
+                launches[number] = record.round_trip_ns
+    return [
+        HalfTrips(pair, size, list(launches), [median(ns) / 2e9 for ns in launches.values()])
+        for (pair, size), launches in sorted(found.items())
+    ]
 
-    found: dict[tuple[str, int], dict[int, float]] = {}
-    for number, pair, size, blob in db.rows(
-        """SELECT run.number, p.pair, p.bytes, p.round_trips
-           FROM pingpong p JOIN run ON run.number = p.run JOIN suite ON suite.number = run.suite
+
+def _finished(db: Statements, campaign: str, suites: Sequence[str]) -> list[int]:
+    rows = db.rows(
+        """SELECT run.number FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.failure IS NULL
              AND suite.name IN (SELECT value FROM json_each(:suites))
-             AND length(p.round_trips) > 0
-           ORDER BY p.pair, p.bytes, run.number""",
+           ORDER BY run.number""",
         {"campaign": campaign, "suites": msgspec.json.encode(suites).decode()},
-    ):
-        median = float(np.median(array(blob))) / 2e9
-        found.setdefault((pair, size), {})[number] = median
-    return [
-        HalfTrips(cast(Pair, pair), size, list(launches), list(launches.values()))
-        for (pair, size), launches in found.items()
-    ]
+    )
+    return [number for (number,) in rows]
 
 
 def put(db: Statements, campaign: str, fitted: Sequence[Hockney]) -> None:

@@ -10,17 +10,17 @@ import apsw
 from plumbline_db import (
     alarms,
     campaigns,
+    cell_times,
     cost,
     detections,
     events,
     exports,
     hockney,
+    launch_records,
     layout,
     machines,
-    measurements,
     runs,
     searches,
-    summaries,
     verdicts,
     watching,
     winners,
@@ -128,7 +128,7 @@ def _contents(db: Statements) -> Iterator[str]:
 
 def _launches(db: Statements, campaign: Campaign) -> None:
     for run in runs.listing(db, campaign.id):
-        summaries.require(db, run.id, measurements.records(db, run.id))
+        cell_times.require(db, run.id, launch_records.of_run(db, run.id))
 
 
 def _verdicts(db: Statements, campaign: Campaign) -> None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
+from collections.abc import Iterator
 
-import msgspec
-
-from plumbline_db import campaigns, columns, layout, series
+from plumbline_db import campaigns, columns, launch_records, layout
+from plumbline_db.probe_records import Order, ProbeRecord, RankSamples, Samples
 from plumbline_db.record import Record
 from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
@@ -79,50 +79,60 @@ def _days(campaign: Campaign, now: datetime.datetime) -> float:
     return (now - ended).total_seconds() / 86400
 
 
-_OF_CAMPAIGN = """SELECT run.number FROM run JOIN suite ON suite.number = run.suite
-                  WHERE suite.campaign = :campaign"""
-_OLD = f"""FROM series WHERE measurement IN (
-               SELECT m.number FROM measurement m JOIN summary ON summary.measurement = m.number
-               WHERE m.run IN ({_OF_CAMPAIGN})
-                 AND NOT EXISTS (SELECT 1 FROM transit WHERE transit.measurement = m.number))
-           AND shape NOT IN (SELECT value FROM json_each(:unsettled))"""  # noqa: S608
-
-
 def would_go(db: Statements, campaign: str, why: str, time: str) -> Pruned:
-    """What `prune` would throw away."""
-    ((count, samples),) = db.rows(
-        f"""SELECT count(*), coalesce(sum(times), 0) FROM (
-                SELECT json_extract(layout, '$.samples') + json_extract(layout, '$.warmups')
-                    AS times
-                FROM (SELECT shape AS number {_OLD}) JOIN shape USING (number))""",  # noqa: S608
-        _key(db, campaign),
-    )
-    return Pruned(campaign, time, count, samples, why)
+    """Return what `prune` would throw away."""
+    cases = samples = 0
+    for _, _, gone in _of_campaign(db, campaign):
+        cases += len(gone)
+        samples += sum(len(record.warmup_ns) + len(record.ns) for record in gone)
+    return Pruned(campaign, time, cases, samples, why)
 
 
 def prune(db: Statements, campaign: str, why: str, time: str) -> Pruned:
-    """Throws its samples away, and the order in which they were taken, in one transaction. `time`
+    """Throw its samples away, and the order in which they were taken, in one transaction. `time`
     is now, as ISO 8601 in UTC."""
     with db.transaction():
         campaigns.require(db, campaign)
         pruned = would_go(db, campaign, why, time)
-        db.rows(f"DELETE {_OLD}", _key(db, campaign))
-        db.rows(
-            f"""DELETE FROM rank_series WHERE measurement IN (
-                   SELECT number FROM measurement WHERE run IN ({_OF_CAMPAIGN}))""",  # noqa: S608
-            {"campaign": campaign},
-        )
-        db.rows(
-            f"DELETE FROM block_order WHERE run IN ({_OF_CAMPAIGN})",  # noqa: S608
-            {"campaign": campaign},
-        )
+        for run, records, gone in _of_campaign(db, campaign):
+            out = {id(record) for record in gone}
+            launch_records.replace(
+                db,
+                run,
+                [
+                    record
+                    for record in records
+                    if id(record) not in out and not isinstance(record, RankSamples | Order)
+                ],
+            )
         put(db, pruned)
     return pruned
 
 
-def _key(db: Statements, campaign: str) -> dict[str, str]:
-    unsettled = msgspec.json.encode(series.unsettled_shapes(db)).decode()
-    return {"campaign": campaign, "unsettled": unsettled}
+def _of_campaign(
+    db: Statements, campaign: str
+) -> Iterator[tuple[int, list[ProbeRecord], list[Samples]]]:
+    """Yield the number of each launch, its records, and the samples that go: of cases that have
+    come to rest, as the others say how cases settle."""
+    numbers = db.rows(
+        """SELECT run.number FROM run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign ORDER BY run.number""",
+        {"campaign": campaign},
+    )
+    for (run,) in numbers:
+        at_rest = {
+            case
+            for (case,) in db.rows(
+                """SELECT case_id FROM cell_time
+                   WHERE run = :run AND n IS NOT NULL AND transit = 0 AND settled""",
+                {"run": run},
+            )
+        }
+        records = launch_records.stored(db, run)
+        gone = [
+            record for record in records if isinstance(record, Samples) and record.case in at_rest
+        ]
+        yield run, records, gone
 
 
 def put(db: Statements, pruned: Pruned) -> None:

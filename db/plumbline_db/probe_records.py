@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Literal
 
 import msgspec
@@ -160,6 +160,11 @@ class Samples(Record, frozen=True, tag_field="record", tag="samples"):
     def from_block(self, number: int) -> list[int]:
         """Return the samples of this block and of those after it, in nanoseconds."""
         return self.ns[sum(self.samples[: bisect_left(self.blocks, number)]) :]
+
+    def by_block(self) -> list[list[int]]:
+        """Return the samples of each block, in nanoseconds."""
+        ends = list(accumulate(self.samples, initial=0))
+        return [self.ns[start:end] for start, end in pairwise(ends)]
 
 
 class RankSamples(Record, frozen=True, tag_field="record", tag="rank_samples"):

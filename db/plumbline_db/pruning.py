@@ -7,22 +7,6 @@ import msgspec
 
 from plumbline_db.statements import Statements
 
-# Tables of a launch, those that refer to others first.
-_OF_MEASUREMENTS = ("series", "rank_series", "summary", "nrep", "refusal", "transit")
-_OF_LAUNCHES = (
-    "measurement",
-    "run_configuration",
-    "block_order",
-    "clock_sync",
-    "clock_model",
-    "clock_error",
-    "pingpong",
-    "host_load",
-    "overlap",
-    "overlap_latency",
-    "overlap_trace",
-)
-
 
 class Pruned(msgspec.Struct, frozen=True):
     """`first` and `last`: times of day at which the canaries were begun whose launches are gone;
@@ -61,11 +45,7 @@ def _remove(db: Statements, campaign: str, stage: str, round: int) -> int:
         "SELECT number FROM suite WHERE campaign = :campaign AND stage = :stage AND round = :round"
     )
     runs = f"SELECT number FROM run WHERE suite IN ({suites})"  # noqa: S608
-    measurements = f"SELECT number FROM measurement WHERE run IN ({runs})"  # noqa: S608
-    for table in _OF_MEASUREMENTS:
-        db.rows(f"DELETE FROM {table} WHERE measurement IN ({measurements})", key)  # noqa: S608
-    for table in _OF_LAUNCHES:
-        db.rows(f"DELETE FROM {table} WHERE run IN ({runs})", key)  # noqa: S608
+    db.rows(f"DELETE FROM cell_time WHERE run IN ({runs})", key)  # noqa: S608
     ids = db.rows(f"SELECT id FROM run WHERE suite IN ({suites})", key)  # noqa: S608
     for (id,) in ids:
         db.rows("DELETE FROM event WHERE run = :id", {"id": id})

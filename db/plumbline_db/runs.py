@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from plumbline_db import campaigns, columns, cost, measurements, series, trust
+from plumbline_db import campaigns, cell_times, columns, cost, launch_records
 from plumbline_db import suites as suite_rows
-from plumbline_db.blobs import text, text_blob
+from plumbline_db.blobs import records_blob, text, text_blob
 from plumbline_db.probe_records import Check, Footer, Header, Load, ProbeRecord, Refused, Samples
 from plumbline_db.records import AFTERWARDS, Case, Failure, Medians, Run, Suite, Wrong
 from plumbline_db.statements import Statements
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # What was asked for of a case, as `columns.read` takes it, and the tables that say it.
 _CASE = """p.function, p.variant, c.knobs, p.config, p.bytes, p.type, p.op, p.root, p.delay_ns,
            p.ranks, p.use, p.counts"""
-_OF_CASES = """JOIN planned_case p ON p.number = m.planned_case
+_OF_CASES = """FROM cell_time m JOIN planned_case p ON p.number = m.planned_case
                JOIN configuration c ON c.number = p.configuration
                JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite"""
 
@@ -51,7 +51,7 @@ def put(
         if db.row("SELECT 1 FROM run WHERE id = :id", {"id": run.id}):
             raise ValueError(f"run id {run.id} belongs to another launch")
         number = _insert(db, run, records, suite or Suite(run.suite))
-        measurements.put(db, number, records)
+        cell_times.put(db, number, records)
         cost.add(db, number)
 
 
@@ -95,11 +95,15 @@ def _insert(db: Statements, run: Run, records: Sequence[ProbeRecord], suite: Sui
         "under_way": "" if failure is None else failure.under_way,
         "plan": text_blob(run.plan),
         "header": None,
+        "load": None,
         "footer": None,
+        "records": records_blob(records),
     }
     for record in records:
         if isinstance(record, Header):
             values["header"] = text_blob(_json(record))
+        elif isinstance(record, Load) and record.hosts:
+            values["load"] = _json(record)
         elif isinstance(record, Footer):
             values["footer"] = _json(record)
     return int(columns.put_row(db, "run", values, "RETURNING number"))
@@ -190,10 +194,10 @@ def first_header(
 def checks(db: Statements, campaign: str, suite: str, sequence: int) -> list[tuple[Case, Check]]:
     """The check of each case of a launch, in order of case id; cases without one are left out."""
     found = db.rows(
-        f"""SELECT {_CASE}, m.case_id, m.outcome, m.detail FROM measurement m {_OF_CASES}
+        f"""SELECT {_CASE}, m.case_id, m.outcome, m.detail {_OF_CASES}
             WHERE suite.campaign = :campaign AND suite.name = :suite AND run.sequence = :sequence
               AND m.outcome IS NOT NULL
-            ORDER BY m.case_id""",  # noqa: S608
+            ORDER BY m.case_id""",
         {"campaign": campaign, "suite": suite, "sequence": sequence},
     )
     return [(columns.read(Case, row[:-3]), Check(*row[-3:])) for row in found]
@@ -202,9 +206,9 @@ def checks(db: Statements, campaign: str, suite: str, sequence: int) -> list[tup
 def refusals(db: Statements, campaign: str, suites: Sequence[str]) -> list[tuple[Case, Refused]]:
     """Cases of finished launches whose samples are not results, in the order of the launches."""
     found = db.rows(
-        f"""SELECT suite.name, {_CASE}, m.case_id, refusal.reason
-            FROM refusal JOIN measurement m ON m.number = refusal.measurement {_OF_CASES}
-            WHERE suite.campaign = :campaign AND run.failure IS NULL ORDER BY m.number""",  # noqa: S608
+        f"""SELECT suite.name, {_CASE}, m.case_id, m.refused {_OF_CASES}
+            WHERE suite.campaign = :campaign AND run.failure IS NULL AND m.refused IS NOT NULL
+            ORDER BY m.run, m.case_id""",
         {"campaign": campaign},
     )
     return [
@@ -218,19 +222,47 @@ def wrong(db: Statements, campaign: str) -> list[Wrong]:
     """What gave wrong results in a campaign, in the order in which it was found out."""
     found = db.rows(
         f"""SELECT p.function, p.variant, c.knobs, p.bytes, p.type, p.op, count(DISTINCT m.run),
-                   m.detail, min(m.number) AS first
-            FROM measurement m {_OF_CASES}
+                   m.detail, min(m.run) AS launch, min(m.case_id) AS place
+            {_OF_CASES}
             WHERE suite.campaign = :campaign AND m.outcome = 'wrong'
-            GROUP BY p.function, p.variant, c.number, p.bytes, p.type, p.op ORDER BY first""",  # noqa: S608
+            GROUP BY p.function, p.variant, c.number, p.bytes, p.type, p.op
+            ORDER BY launch, place""",
         {"campaign": campaign},
     )
-    return [columns.read(Wrong, row[:-1]) for row in found]
+    return [columns.read(Wrong, row[:-2]) for row in found]
 
 
 def samples(db: Statements, run_id: str, case_id: int) -> list[Samples]:
     """Return the raw samples of one case of a launch: one record, or none."""
     row = db.row("SELECT number FROM run WHERE id = :run", {"run": run_id})
-    return [] if row is None else measurements.samples(db, row[0], case_id)
+    found = [] if row is None else launch_records.of_kind(db, [row[0]], Samples)[row[0]]
+    return [record for record in found if record.case == case_id]
+
+
+def by_case(
+    db: Statements, campaign: str, suite: str, sequence: int
+) -> dict[int, list[NDArray[np.int64]]]:
+    """Return the samples of each case of a launch in nanoseconds, one array a block, without
+    warm-up, by case number: where one plan holds the same case twice, or the same case with planted
+    delays, `medians` would pool what this tells apart. Those of a transit too, so that blocks pair.
+    Only of cases whose check is ok; none where the launch has not finished."""
+    import numpy as np
+
+    rows = db.rows(
+        """SELECT m.run, m.case_id
+           FROM suite JOIN run ON run.suite = suite.number JOIN cell_time m ON m.run = run.number
+           WHERE suite.campaign = :campaign AND suite.name = :suite AND run.sequence = :sequence
+             AND run.failure IS NULL AND m.outcome = 'ok'""",
+        {"campaign": campaign, "suite": suite, "sequence": sequence},
+    )
+    cases = {case for _, case in rows}
+    found = launch_records.of_kind(db, {run for run, _ in rows}, Samples)
+    return {
+        record.case: [np.array(ns, "<i8") for ns in record.by_block() if ns]
+        for records in found.values()
+        for record in records
+        if record.case in cases and record.ns
+    }
 
 
 class LaunchSamples(NamedTuple):
@@ -263,22 +295,32 @@ def launch_samples(
     import numpy as np
 
     timed = _timed(db, campaign, suites, use, sizes, functions)
-    every = [found for launches in timed.values() for those in launches.values() for found in those]
-    kept = series.of(db, [measurement for measurement, _, _ in every])
+    wanted: dict[int, set[int]] = {}
+    for launches in timed.values():
+        for number, those in launches.items():
+            wanted.setdefault(number, set()).update(case for case, _, _ in those)
+    kept = launch_records.samples(db, wanted)
     return [
         LaunchSamples(
             case,
             list(launches),
             [
-                np.concatenate([kept[number].from_block(first) for number, first, _ in those])
-                for those in launches.values()
+                np.array(
+                    [
+                        ns
+                        for case_id, first, _ in those
+                        for ns in kept[number, case_id].from_block(first)
+                    ],
+                    "<i8",
+                )
+                for number, those in launches.items()
             ],
         )
         for case, launches in _by_case(timed)
     ]
 
 
-# Of a case in a launch: the measurement, its first block that is no transit, the median in ns.
+# Of a case in a launch: its number there, its first block that is no transit, the median in ns.
 _Found = tuple[int, int, float]
 _Timed = dict[tuple[Any, ...], dict[int, list[_Found]]]
 
@@ -294,22 +336,16 @@ def _timed(
     """What counts, by case and launch; of several where a plan names a case twice."""
     timed: _Timed = {}
     for suite in dict.fromkeys(suites):
-        for number, measurement, first, median, *key in db.rows(
-            f"""SELECT run.number, m.number, coalesce(t.blocks, 0), s.median_ns, {_CASE}
-               FROM suite JOIN run ON run.suite = suite.number
-               JOIN measurement m ON m.run = run.number
-               JOIN planned_case p ON p.number = m.planned_case
-               JOIN configuration c ON c.number = p.configuration
-               JOIN summary s ON s.measurement = m.number
-               LEFT JOIN transit t ON t.measurement = m.number
-               WHERE suite.campaign = :campaign AND suite.name = :suite
-                 AND run.failure IS NULL AND m.outcome = 'ok'
-                 AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.measurement = m.number)
-                 AND (:use IS NULL OR p.use = :use)
-                 AND (:sizes IS NULL OR p.bytes IN (SELECT value FROM json_each(:sizes)))
-                 AND (:functions IS NULL
-                      OR p.function IN (SELECT value FROM json_each(:functions)))
-               ORDER BY run.sequence, m.case_id""",  # noqa: S608
+        for number, case_id, first, median, *key in db.rows(
+            f"""SELECT run.number, m.case_id, m.transit, m.median_ns, {_CASE} {_OF_CASES}
+                WHERE suite.campaign = :campaign AND suite.name = :suite
+                  AND run.failure IS NULL AND m.outcome = 'ok' AND m.refused IS NULL
+                  AND m.n IS NOT NULL
+                  AND (:use IS NULL OR p.use = :use)
+                  AND (:sizes IS NULL OR p.bytes IN (SELECT value FROM json_each(:sizes)))
+                  AND (:functions IS NULL
+                       OR p.function IN (SELECT value FROM json_each(:functions)))
+                ORDER BY run.sequence, m.case_id""",  # noqa: S608
             {
                 "campaign": campaign,
                 "suite": suite,
@@ -319,7 +355,7 @@ def _timed(
             },
         ):
             launches = timed.setdefault(tuple(key), {})
-            launches.setdefault(number, []).append((measurement, first, median))
+            launches.setdefault(number, []).append((case_id, first, median))
     return timed
 
 
@@ -343,7 +379,7 @@ def medians(
     if any(len(those) > 1 for launches in timed.values() for those in launches.values()):
         try:
             found = launch_samples(db, campaign, suites, use, sizes, functions)
-        except series.PrunedError:
+        except launch_records.PrunedError:
             pass
         else:
             return [medians_of(sample) for sample in found]
@@ -384,12 +420,13 @@ def load(db: Statements, run_id: str) -> tuple[Load, float] | None:
     """Return the load record of a finished launch, and the seconds that it covers; None where the
     launch has none."""
     found = db.row(
-        "SELECT number, footer FROM run WHERE id = :id AND failure IS NULL AND footer IS NOT NULL",
+        """SELECT load, footer FROM run
+           WHERE id = :id AND failure IS NULL AND load IS NOT NULL AND footer IS NOT NULL""",
         {"id": run_id},
     )
-    record = None if found is None else trust.load_of(db, found[0])
-    if found is None or record is None:
+    if found is None:
         return None
+    record = msgspec.json.decode(found[0], type=Load)
     return record, msgspec.json.decode(found[1], type=Footer).wall_ns / 1e9
 
 
@@ -398,8 +435,8 @@ def surroundings(
 ) -> list[Surroundings]:
     """Of the finished launches of a campaign, or of some of its suites, as they were stored."""
     found = db.rows(
-        """SELECT run.number, run.id, suite.name, run.header, run.footer, run.started, run.seconds,
-                  run.member
+        """SELECT run.number, run.id, suite.name, run.header, run.load, run.footer, run.started,
+                  run.seconds, run.member
            FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.failure IS NULL
              AND run.header IS NOT NULL AND run.footer IS NOT NULL
@@ -412,13 +449,13 @@ def surroundings(
             run,
             suite,
             _header(stored),
-            trust.load_of(db, number),
+            None if load is None else msgspec.json.decode(load, type=Load),
             msgspec.json.decode(footer, type=Footer).wall_ns / 1e9,
             started,
             seconds,
             member,
         )
-        for number, run, suite, stored, footer, started, seconds, member in found
+        for number, run, suite, stored, load, footer, started, seconds, member in found
         if suites is None or suite in suites
     ]
 

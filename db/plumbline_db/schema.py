@@ -13,7 +13,7 @@ from pathlib import Path
 
 import apsw
 
-from plumbline_db import checksums, lock, regular, way_back
+from plumbline_db import checksums, lock, regular, version_1, way_back
 from plumbline_db.errors import PlumblineError
 from plumbline_db.way_back import DamagedError
 
@@ -26,16 +26,13 @@ APPLICATION_ID = 0x504C4D42  # "PLMB"
 _MAGIC = b"SQLite format 3\x00"
 
 
-# What makes each version of the one before it. A later version is one more file at the end, which
-# brings the tables of the last one up to it (docs/extend.md).
-FILES = ("schema.sql",)
+VERSION = 2
 
 
 @cache
-def steps() -> tuple[str, ...]:
-    """The SQL that makes version 1, 2, 3 … of the one before it."""
-    folder = resources.files("plumbline_db")
-    return tuple(folder.joinpath(name).read_text("utf-8") for name in FILES)
+def text() -> str:
+    """Return the SQL that makes the tables in an empty file."""
+    return resources.files("plumbline_db").joinpath("schema.sql").read_text("utf-8")
 
 
 def recognise(path: Path) -> bool:
@@ -81,7 +78,7 @@ def version(connection: apsw.Connection) -> int:
 
 def require_readable(path: Path, found: int, *, write: bool) -> None:
     """Refuse a file of another version of the code; one that is to be written may be older."""
-    known = len(steps())
+    known = VERSION
     if found > known:
         raise OtherSchemaError(
             f"{path} was made by a newer Plumbline (schema {found}), this one knows schemas up to "
@@ -96,10 +93,7 @@ def require_readable(path: Path, found: int, *, write: bool) -> None:
 
 def differences(connection: apsw.Connection) -> list[str]:
     """Return each table or index that is not as in a file that this version of the code makes."""
-    with closing(apsw.Connection(":memory:")) as new:
-        advance(new)
-        wanted = dict(new.execute(_TABLES))
-    there = dict(connection.execute(_TABLES))
+    wanted, there = statements(), dict(connection.execute(_TABLES))
     found = []
     for name in sorted(wanted.keys() | there.keys()):
         if name not in there:
@@ -109,6 +103,14 @@ def differences(connection: apsw.Connection) -> list[str]:
         elif wanted[name] != there[name]:
             found.append(f"table {name} is not as the schema has it")
     return found
+
+
+@cache
+def statements() -> dict[str, str]:
+    """Return what makes each table, view and index, by name."""
+    with closing(apsw.Connection(":memory:")) as new:
+        new.execute(text())
+        return dict(new.execute(_TABLES))
 
 
 def other_tables(path: Path, found: int, difference: str) -> OtherSchemaError:
@@ -121,17 +123,25 @@ def other_tables(path: Path, found: int, difference: str) -> OtherSchemaError:
 
 def advance(connection: apsw.Connection) -> None:
     """Bring the file to this version of the code, or leave it as it is: one transaction."""
+    keys = connection.pragma("foreign_keys")
+    connection.pragma("foreign_keys", False)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for number, sql in enumerate(steps()[version(connection) :], version(connection) + 1):
+        found = version(connection)
+        if found == 1:
+            version_1.convert(connection, statements())
+        elif found == 0:
+            connection.execute(text())
+        if found < VERSION:
             connection.pragma("application_id", APPLICATION_ID)
-            connection.execute(sql)
-            connection.pragma("user_version", number)
+            connection.pragma("user_version", VERSION)
         connection.execute("COMMIT")
     except BaseException:
         if not connection.get_autocommit():
             connection.execute("ROLLBACK")
         raise
+    finally:
+        connection.pragma("foreign_keys", keys)
 
 
 # Name and SQL of each table and index.

@@ -94,7 +94,9 @@ CREATE TABLE run (
     member        TEXT NOT NULL,                               -- ranks that stay alive between launches, by name; '': ranks of its own
     visit         INTEGER NOT NULL,                            -- how many launches these ranks have answered, with this one; 0: ranks of its own
     header        BLOB,                                        -- the probe's first record, with factors: JSON, zlib; NULL: none was written
+    load          TEXT,                                        -- what else its hosts did meanwhile: the probe's record, JSON; NULL: it did not say
     footer        TEXT,                                        -- the probe's last record: JSON; NULL: it did not get that far
+    records       BLOB NOT NULL,                               -- all its other records, in their order: JSON, a line each, zlib
     UNIQUE (suite, sequence)
 ) STRICT;
 
@@ -103,17 +105,6 @@ CREATE TABLE configuration (
     number INTEGER PRIMARY KEY,  -- what other tables name it by
     knobs  TEXT NOT NULL UNIQUE  -- values by name: JSON with sorted keys; {} is the library as it comes
 ) STRICT;
-
--- A configuration under the id that a plan gave it, and what the library read back.
-CREATE TABLE run_configuration (
-    run           INTEGER NOT NULL REFERENCES run (number),            -- launch
-    id            TEXT NOT NULL,                                       -- its name in the plan
-    configuration INTEGER NOT NULL REFERENCES configuration (number),  -- what was wanted
-    in_force      INTEGER NOT NULL CHECK (in_force IN (0, 1)),         -- 1: all knobs read back what was wanted
-    reason        TEXT NOT NULL,                                       -- why it is not in force; '': it is
-    readings      TEXT NOT NULL,                                       -- wanted and read, by knob: JSON
-    PRIMARY KEY (run, id)
-) STRICT, WITHOUT ROWID;
 
 -- What a case of a plan asks for. Cases that are alike in all launches are stored once.
 CREATE TABLE planned_case (
@@ -139,53 +130,24 @@ CREATE TABLE planned_case (
     UNIQUE (function, bytes, variant, configuration, config, bytes_moved, type, op, root, counts, reps, delay_ns, ranks, use, calls, least, mean, by_rank)
 ) STRICT;
 
--- One case of a launch and the outcome of its check.
-CREATE TABLE measurement (
-    number       INTEGER PRIMARY KEY,                                -- what other tables name it by
-    run          INTEGER NOT NULL REFERENCES run (number),           -- launch
-    case_id      INTEGER NOT NULL,                                   -- its number in the plan
-    planned_case INTEGER NOT NULL REFERENCES planned_case (number),  -- what was asked for
-    begun        INTEGER NOT NULL CHECK (begun IN (0, 1)),           -- 1: its check has begun
-    outcome      TEXT CHECK (outcome IN ('ok', 'wrong', 'unsupported', 'error', 'not_in_force')),  -- of its check; NULL: the launch ended before
-    detail       TEXT NOT NULL,                                      -- what the check said
-    UNIQUE (run, case_id)
-) STRICT;
-
--- The order in which the cases of a block were to run.
-CREATE TABLE block_order (
-    number INTEGER PRIMARY KEY,                       -- in the order in which they were stored
-    run    INTEGER NOT NULL REFERENCES run (number),  -- launch
-    block  INTEGER NOT NULL,                          -- number of the block, from 0
-    cases  BLOB NOT NULL,                             -- numbers of cases, packed
-    UNIQUE (run, block)
-) STRICT;
-
--- How a series is laid out. Series that are laid out alike share a row.
-CREATE TABLE shape (
-    number INTEGER PRIMARY KEY,  -- what series name it by
-    layout TEXT NOT NULL UNIQUE  -- blocks, and what stands in `notes`: JSON
-) STRICT;
-
--- The raw samples of a case in a launch, all blocks in their order, each in the order in which they were taken.
-CREATE TABLE series (
-    measurement     INTEGER PRIMARY KEY REFERENCES measurement (number),  -- case
-    shape           INTEGER NOT NULL REFERENCES shape (number),           -- which of them are of which block
-    warmup_least_ns INTEGER NOT NULL,  -- shortest call before the samples, nanoseconds; 0: none
-    warmup          BLOB NOT NULL,     -- times of calls before the samples, less that: as many bytes each as are needed
-    least_ns        INTEGER NOT NULL,  -- shortest sample, nanoseconds; 0: none
-    samples         BLOB NOT NULL,     -- times of calls, less that: as many bytes each as are needed
-    notes           BLOB NOT NULL      -- by block: what start scheme, kernel and processor counted, what ended it, whether it had settled
-) STRICT;
-
--- The samples of a case in a launch as each rank timed them, block by block, where the plan asked for it.
-CREATE TABLE rank_series (
-    measurement INTEGER NOT NULL REFERENCES measurement (number),  -- case
-    block       INTEGER NOT NULL,                                  -- number of the block, from 0
-    rank        INTEGER NOT NULL,                                  -- whose times
-    n           INTEGER NOT NULL,                                  -- how many
-    least_ns    INTEGER NOT NULL,                                  -- shortest of them, nanoseconds; 0: none
-    samples     BLOB NOT NULL,                                     -- times, less that: as many bytes each as are needed
-    PRIMARY KEY (measurement, block, rank)
+-- One case of a launch: the outcome of its check, and its samples in short, which stay when samples are thrown away.
+CREATE TABLE cell_time (
+    run              INTEGER NOT NULL REFERENCES run (number),           -- launch
+    case_id          INTEGER NOT NULL,                                   -- its number in the plan
+    planned_case     INTEGER NOT NULL REFERENCES planned_case (number),  -- what was asked for
+    outcome          TEXT CHECK (outcome IN ('ok', 'wrong', 'unsupported', 'error', 'not_in_force')),  -- of its check; NULL: the launch ended before
+    detail           TEXT NOT NULL,                                      -- what the check said
+    refused          TEXT,                                               -- why its samples are no results; NULL: they are
+    transit          INTEGER NOT NULL CHECK (transit >= 0),              -- so many first blocks are no results, as the library was still changing how it does it
+    settled          INTEGER NOT NULL CHECK (settled IN (0, 1)),         -- 0: times still fell when samples of some block were taken
+    n                INTEGER CHECK (n > 0),  -- how many samples are results; NULL: none, and so the rest
+    least_ns         INTEGER,                -- the shortest, nanoseconds
+    quartile_1_ns    INTEGER,                -- a quarter of them is not longer, nanoseconds
+    median_ns        REAL,                   -- their median, nanoseconds
+    quartile_3_ns    INTEGER,                -- three quarters of them are not longer, nanoseconds
+    percentile_95_ns INTEGER,                -- 95 % of them are not longer, nanoseconds
+    greatest_ns      INTEGER,                -- the longest, nanoseconds
+    PRIMARY KEY (run, case_id)
 ) STRICT, WITHOUT ROWID;
 
 -- A place on the axis of a suite's curves, and why it was measured.
@@ -199,18 +161,6 @@ CREATE TABLE point (
     detail   TEXT NOT NULL,                           -- of which curve, and how sure, for people; '': asked
     PRIMARY KEY (campaign, suite, axis, place)
 ) STRICT, WITHOUT ROWID;
-
--- Samples that are results (of no transit) in short: what stays when a series is thrown away.
-CREATE TABLE summary (
-    measurement      INTEGER PRIMARY KEY REFERENCES measurement (number),  -- case
-    n                INTEGER NOT NULL CHECK (n > 0),  -- how many
-    least_ns         INTEGER NOT NULL,                -- the shortest, nanoseconds
-    quartile_1_ns    INTEGER NOT NULL,                -- a quarter of them is not longer, nanoseconds
-    median_ns        REAL NOT NULL,                   -- their median, nanoseconds
-    quartile_3_ns    INTEGER NOT NULL,                -- three quarters of them are not longer, nanoseconds
-    percentile_95_ns INTEGER NOT NULL,                -- 95 % of them are not longer, nanoseconds
-    greatest_ns      INTEGER NOT NULL                 -- the longest, nanoseconds
-) STRICT;
 
 -- Samples that were thrown away, to keep the file small; their summaries are there.
 CREATE TABLE pruned (
@@ -228,136 +178,6 @@ CREATE TABLE transfer (
     host     TEXT NOT NULL,                           -- host that it left
     time     TEXT NOT NULL                            -- time of day at which it left
 ) STRICT;
-
--- How many repetitions a stopping rule took, and what ended it.
-CREATE TABLE nrep (
-    measurement INTEGER NOT NULL PRIMARY KEY REFERENCES measurement (number),  -- case
-    nrep        INTEGER NOT NULL,  -- repetitions
-    ended_by    TEXT NOT NULL CHECK (ended_by IN ('criteria', 'maximum', 'budget')),  -- what ended it
-    criteria    TEXT NOT NULL      -- name, threshold and value of each: JSON list
-) STRICT;
-
--- Measurements whose samples are no results, and why. The samples are kept; medians leave them out.
-CREATE TABLE refusal (
-    measurement INTEGER NOT NULL PRIMARY KEY REFERENCES measurement (number),  -- case
-    reason      TEXT NOT NULL  -- why
-) STRICT;
-
--- First blocks whose samples are no results, as the library was still changing how it does it.
-CREATE TABLE transit (
-    measurement INTEGER PRIMARY KEY REFERENCES measurement (number),  -- case
-    blocks      INTEGER NOT NULL CHECK (blocks > 0)                   -- so many first ones
-) STRICT;
-
--- The synchronisation of the global clock of a launch.
-CREATE TABLE clock_sync (
-    run       INTEGER NOT NULL REFERENCES run (number),  -- launch
-    position  INTEGER NOT NULL,                          -- place among its records, from 0
-    algorithm TEXT NOT NULL,                             -- how it was done
-    domains   INTEGER NOT NULL,                          -- clocks that were synchronised
-    seconds   REAL NOT NULL,                             -- how long it took, seconds
-    PRIMARY KEY (run, position)
-) STRICT, WITHOUT ROWID;
-
--- How a clock reads the global one: global = local + offset_ns + slope * (local - origin_ns).
-CREATE TABLE clock_model (
-    run       INTEGER NOT NULL REFERENCES run (number),  -- launch
-    position  INTEGER NOT NULL,                          -- place among its records, from 0
-    domain    INTEGER NOT NULL,                          -- number of the clock
-    host      TEXT NOT NULL,                             -- where it is
-    rank      INTEGER NOT NULL,                          -- rank that read it
-    origin_ns INTEGER NOT NULL,                          -- local time at which the offset holds, nanoseconds
-    offset_ns INTEGER NOT NULL,                          -- global minus local time then, nanoseconds
-    slope     REAL NOT NULL,                             -- how much faster the global clock goes, seconds a second
-    PRIMARY KEY (run, position)
-) STRICT, WITHOUT ROWID;
-
--- The error of the global clock of a launch, measured at its start and at its end.
-CREATE TABLE clock_error (
-    run       INTEGER NOT NULL REFERENCES run (number),          -- launch
-    moment    TEXT NOT NULL CHECK (moment IN ('start', 'end')),  -- when
-    since_ns  INTEGER NOT NULL,                                  -- time since synchronisation, nanoseconds
-    errors_ns TEXT NOT NULL,                                     -- largest deviation seen, by clock, nanoseconds: JSON list
-    bounds_ns TEXT NOT NULL,                                     -- largest that unequal ways could hide, by clock, nanoseconds: JSON list
-    PRIMARY KEY (run, moment)
-) STRICT, WITHOUT ROWID;
-
--- Round trips between two ranks.
-CREATE TABLE pingpong (
-    run         INTEGER NOT NULL REFERENCES run (number),           -- launch
-    position    INTEGER NOT NULL,                                   -- place among its records, from 0
-    first       INTEGER NOT NULL,                                   -- rank that sends first
-    second      INTEGER NOT NULL,                                   -- the other rank
-    pair        TEXT NOT NULL CHECK (pair IN ('same_core', 'same_socket', 'other_socket', 'other_node')),  -- class of the pair
-    bytes       INTEGER NOT NULL CHECK (bytes >= 0),                -- size of the message, bytes
-    round_trips BLOB NOT NULL,                                      -- times to and fro, packed, nanoseconds
-    PRIMARY KEY (run, position)
-) STRICT, WITHOUT ROWID;
-
--- What else a host did during a launch. NULL: its kernel does not say.
-CREATE TABLE host_load (
-    run            INTEGER NOT NULL REFERENCES run (number),  -- launch
-    position       INTEGER NOT NULL,                          -- place among its hosts, from 0
-    host           TEXT NOT NULL,                             -- name of the host
-    load_start     REAL,                                      -- load average over a minute, at the start
-    load_end       REAL,                                      -- load average over a minute, at the end
-    busy_seconds   REAL,                                      -- processor time of the whole host, seconds
-    own_seconds    REAL,                                      -- processor time of this launch, seconds
-    stolen_seconds REAL,                                      -- processor time stolen by the hypervisor, seconds
-    PRIMARY KEY (run, position)
-) STRICT, WITHOUT ROWID;
-
--- A cell of an overlap benchmark on one rank: triples of communication alone, computation alone, both.
-CREATE TABLE overlap (
-    run           INTEGER NOT NULL REFERENCES run (number),             -- launch
-    position      INTEGER NOT NULL,                                     -- place among its records, from 0
-    cell          INTEGER NOT NULL,                                     -- number of the cell in the plan
-    bench         TEXT NOT NULL,                                        -- benchmark
-    bytes         INTEGER NOT NULL CHECK (bytes >= 0),                  -- size as asked for, bytes
-    sent          INTEGER NOT NULL CHECK (sent >= bytes),               -- size as the layout has it, bytes
-    kernel        TEXT NOT NULL,                                        -- what is computed
-    work_ns       INTEGER NOT NULL CHECK (work_ns >= 0),                -- computation asked for, nanoseconds
-    test_ns       INTEGER NOT NULL CHECK (test_ns >= 0),                -- time between two questions to the library, nanoseconds; 0: none
-    units         INTEGER NOT NULL CHECK (units >= 0),                  -- units of work for `work_ns`, by the calibration
-    latencies     INTEGER NOT NULL CHECK (latencies >= 0),              -- half round trips of an empty message that are taken off
-    halves        INTEGER NOT NULL CHECK (halves > 0),                  -- what the rest is divided by
-    delivered     INTEGER NOT NULL CHECK (delivered IN (0, 1)),         -- 0: other data came than were sent, nothing was timed
-    communication BLOB NOT NULL,                                        -- communication alone, packed, nanoseconds
-    computation   BLOB NOT NULL,                                        -- computation alone, packed, nanoseconds
-    both          BLOB NOT NULL,                                        -- both together, packed, nanoseconds
-    rank          INTEGER NOT NULL CHECK (rank >= 0),                   -- who took the time
-    function      TEXT NOT NULL,                                        -- of a collective benchmark; '': another one
-    requests      INTEGER NOT NULL CHECK (requests > 0),                -- pending to each peer
-    threads       INTEGER NOT NULL CHECK (threads >= 0),                -- busy threads beside the rank
-    helper        INTEGER NOT NULL CHECK (helper IN (0, 1)),            -- 1: a thread of the probe asks the library meanwhile
-    spare         INTEGER NOT NULL CHECK (spare IN (0, 1)),             -- 1: that thread has a core to itself
-    PRIMARY KEY (run, position)
-) STRICT, WITHOUT ROWID;
-
--- Half round trips of an empty message between the two ranks of overlap cells.
-CREATE TABLE overlap_latency (
-    run      INTEGER NOT NULL REFERENCES run (number),          -- launch
-    position INTEGER NOT NULL,                                  -- place among its records, from 0
-    "when"   TEXT NOT NULL CHECK ("when" IN ('start', 'end')),  -- before or after the cells
-    ns       BLOB NOT NULL,                                     -- times, packed, nanoseconds
-    PRIMARY KEY (run, position)
-) STRICT, WITHOUT ROWID;
-
--- What happened when on a rank in one repetition of an overlap cell. Positions are those of `overlap`: one order over both.
-CREATE TABLE overlap_trace (
-    run      INTEGER NOT NULL REFERENCES run (number),               -- launch
-    position INTEGER NOT NULL,                                       -- place among its records, from 0
-    cell     INTEGER NOT NULL,                                       -- number of the cell in the plan
-    rank     INTEGER NOT NULL CHECK (rank >= 0),                     -- where
-    triple   INTEGER NOT NULL CHECK (triple >= 0),                   -- repetition
-    part     TEXT NOT NULL CHECK (part IN ('communication', 'computation', 'both')),  -- part of the triple
-    names    TEXT NOT NULL,                                          -- what happened: JSON list
-    peers    BLOB NOT NULL,                                          -- rank on the other side, packed; -1: none, or several
-    numbers  BLOB NOT NULL,                                          -- of an arrival: which message from that rank, packed
-    "begin"  BLOB NOT NULL,                                          -- stamps on the launch's global clock, packed, nanoseconds
-    "end"    BLOB NOT NULL,                                          -- stamps on the launch's global clock, packed, nanoseconds
-    PRIMARY KEY (run, position)
-) STRICT, WITHOUT ROWID;
 
 -- Latency and time per byte of a class of pairs of ranks, fitted to round trips: t(m) = alpha + beta m.
 CREATE TABLE hockney (
@@ -701,49 +521,17 @@ CREATE TABLE detection (
 
 -- Measurements with what was measured, and where: a run (a campaign, or the suites of a file) has suites, these have launches.
 CREATE VIEW measured_case AS
-SELECT measurement.number AS measurement, suite.campaign AS run, suite.name AS suite, suite.stage, run.id AS launch,
-       run.number AS launch_number, planned_case.function, planned_case.variant, configuration.knobs, planned_case.bytes,
+SELECT cell_time.run AS launch_number, cell_time.case_id, suite.campaign AS run, suite.name AS suite, suite.stage,
+       run.id AS launch, planned_case.function, planned_case.variant, configuration.knobs, planned_case.bytes,
        planned_case.type, planned_case.op, planned_case.root, planned_case.counts, planned_case.ranks,
        planned_case.use,
-       run.failure IS NULL AND measurement.outcome = 'ok'
-           AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.measurement = measurement.number) AS is_result
-FROM measurement JOIN planned_case ON planned_case.number = measurement.planned_case
+       run.failure IS NULL AND cell_time.outcome = 'ok' AND cell_time.refused IS NULL AS is_result
+FROM cell_time JOIN planned_case ON planned_case.number = cell_time.planned_case
 JOIN configuration ON configuration.number = planned_case.configuration
-JOIN run ON run.number = measurement.run JOIN suite ON suite.number = run.suite;
-
--- Results by launch, in short. They are there for samples that were thrown away, too.
+JOIN run ON run.number = cell_time.run JOIN suite ON suite.number = run.suite;
 CREATE VIEW launch_median AS
-SELECT measured_case.*, summary.n, summary.least_ns, summary.quartile_1_ns, summary.median_ns, summary.quartile_3_ns,
-       summary.percentile_95_ns, summary.greatest_ns
-FROM measured_case JOIN summary USING (measurement) WHERE is_result;
-
--- Single times, warm-up too, by measurement: `block`, and `place` in it, from 0. Those with `is_warmup` stand before the others.
-CREATE VIEW sample AS
-SELECT measurement, is_warmup, block, place, least_ns + CASE width WHEN 0 THEN 0 ELSE
-       instr(octets, substr(packed, at, 1)) - 1 + CASE width WHEN 1 THEN 0 ELSE
-       256 * (instr(octets, substr(packed, at + 1, 1)) - 1) + CASE width WHEN 2 THEN 0 ELSE
-       65536 * (instr(octets, substr(packed, at + 2, 1)) - 1) + CASE width WHEN 3 THEN 0 ELSE
-       16777216 * (instr(octets, substr(packed, at + 3, 1)) - 1) + CASE width WHEN 4 THEN 0 ELSE
-       4294967296 * (instr(octets, substr(packed, at + 4, 1)) - 1) + CASE width WHEN 5 THEN 0 ELSE
-       1099511627776 * (instr(octets, substr(packed, at + 5, 1)) - 1) + CASE width WHEN 6 THEN 0 ELSE
-       281474976710656 * (instr(octets, substr(packed, at + 6, 1)) - 1) + CASE width WHEN 7 THEN 0 ELSE
-       72057594037927936 * (instr(octets, substr(packed, at + 7, 1)) - 1)
-       END END END END END END END END AS ns
-FROM (
-    SELECT measurement, is_warmup, least_ns, packed, width, block, place.key AS place,
-           1 + width * (first + place.key) AS at,
-           x'000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f606162636465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9fa0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebfc0c1c2c3c4c5c6c7c8c9cacbcccdcecfd0d1d2d3d4d5d6d7d8d9dadbdcdddedfe0e1e2e3e4e5e6e7e8e9eaebecedeeeff0f1f2f3f4f5f6f7f8f9fafbfcfdfeff' AS octets
-    FROM (
-        SELECT series.measurement, 0 AS is_warmup, series.least_ns, series.samples AS packed,
-               length(series.samples) / json_extract(shape.layout, '$.samples') AS width,
-               json_extract(block.value, '$[0]') AS block, json_extract(block.value, '$[3]') AS first,
-               json_extract(block.value, '$[4]') AS n
-        FROM series JOIN shape ON shape.number = series.shape JOIN json_each(shape.layout, '$.blocks') AS block
-        UNION ALL
-        SELECT series.measurement, 1, series.warmup_least_ns, series.warmup,
-               length(series.warmup) / json_extract(shape.layout, '$.warmups'),
-               json_extract(block.value, '$[0]'), json_extract(block.value, '$[1]'), json_extract(block.value, '$[2]')
-        FROM series JOIN shape ON shape.number = series.shape JOIN json_each(shape.layout, '$.blocks') AS block
-    ) JOIN json_each('[0' || replace(hex(zeroblob(n - 1)), '00', ',0') || ']') AS place
-    WHERE n > 0
-);
+SELECT measured_case.*, cell_time.n, cell_time.least_ns, cell_time.quartile_1_ns, cell_time.median_ns,
+       cell_time.quartile_3_ns, cell_time.percentile_95_ns, cell_time.greatest_ns
+FROM measured_case JOIN cell_time ON cell_time.run = measured_case.launch_number
+     AND cell_time.case_id = measured_case.case_id
+WHERE measured_case.is_result AND cell_time.n IS NOT NULL;

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import msgspec
-
-from plumbline_db import columns, series
+from plumbline_db import columns, launch_records
 from plumbline_db.probe_records import Samples
 from plumbline_db.records import Case
 from plumbline_db.statements import Statements
@@ -29,36 +27,34 @@ def first_blocks(db: Statements, campaign: str, *, unsettled: bool) -> list[Firs
     alone that had not settled, then or later."""
     rows = db.rows(
         """WITH m AS (
-               SELECT measurement.number AS measurement, case_id, suite.name AS suite_name, p.*,
+               SELECT cell_time.run, case_id, transit, settled, n, suite.name AS suite_name, p.*,
                       count(*) OVER (
                           PARTITION BY function, variant, configuration, bytes, ranks
                       ) AS launches
                FROM run JOIN suite ON suite.number = run.suite
-               JOIN measurement ON measurement.run = run.number
-               JOIN planned_case p ON p.number = measurement.planned_case
+               JOIN cell_time ON cell_time.run = run.number
+               JOIN planned_case p ON p.number = cell_time.planned_case
                WHERE suite.campaign = :campaign AND run.failure IS NULL
-                 AND measurement.outcome = 'ok'
+                 AND cell_time.outcome = 'ok'
            )
-           SELECT m.measurement, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
+           SELECT m.run, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
                   m.root, m.delay_ns, m.ranks, m.use, m.counts, m.suite_name, m.case_id,
-                  coalesce(t.blocks, 0), m.launches
+                  m.transit, m.launches
            FROM m JOIN configuration c ON c.number = m.configuration
-           JOIN series s ON s.measurement = m.measurement
-           LEFT JOIN transit t ON t.measurement = m.measurement
-           WHERE NOT :unsettled OR t.blocks IS NOT NULL
-              OR s.shape IN (SELECT value FROM json_each(:shapes))
-           ORDER BY m.measurement""",
-        {
-            "campaign": campaign,
-            "unsettled": unsettled,
-            "shapes": msgspec.json.encode(series.unsettled_shapes(db)).decode(),
-        },
+           WHERE (NOT :unsettled OR m.transit > 0 OR NOT m.settled) AND m.calls = 0
+           ORDER BY m.run, m.case_id""",
+        {"campaign": campaign, "unsettled": unsettled},
     )
-    kept = series.of(db, [row[0] for row in rows])
+    launches_of = dict.fromkeys(row[0] for row in rows)
+    samples = {
+        (run, record.case): record
+        for run, records in launch_records.of_kind(db, launches_of, Samples).items()
+        for record in records
+    }
     firsts = []
-    for number, *asked, suite, case, transit, launches in rows:
-        first = kept[number].record(case)
-        if first.blocks[:1] != [0]:
+    for run, *asked, suite, case, transit, launches in rows:
+        first = samples.get((run, case))
+        if first is None or first.blocks[:1] != [0]:
             continue
         if not unsettled or transit or not all(first.settled[:1]):
             firsts.append(First(columns.read(Case, asked), suite, first, transit, launches))

@@ -31,8 +31,7 @@ def listed(db: Statements, campaign: str, suites: Collection[str] | None = None)
         """SELECT suite.name, p.function, p.variant, c.knobs, p.ranks, count(DISTINCT p.bytes)
            FROM suite JOIN run ON run.number = (
                SELECT min(number) FROM run WHERE run.suite = suite.number AND run.failure IS NULL)
-           JOIN measurement m ON m.run = run.number
-           JOIN summary s ON s.measurement = m.number
+           JOIN cell_time m ON m.run = run.number AND m.n IS NOT NULL
            JOIN planned_case p ON p.number = m.planned_case
            JOIN configuration c ON c.number = p.configuration
            WHERE suite.campaign = :campaign AND suite.parted = 0 AND p.use = ''
@@ -54,7 +53,7 @@ def sizes(db: Statements, campaign: str, function: str, suites: Collection[str])
     found = db.rows(
         """SELECT DISTINCT p.bytes
            FROM suite JOIN run ON run.suite = suite.number
-           JOIN measurement m ON m.run = run.number
+           JOIN cell_time m ON m.run = run.number
            JOIN planned_case p ON p.number = m.planned_case
            JOIN configuration c ON c.number = p.configuration
            WHERE suite.campaign = :campaign AND run.failure IS NULL AND m.outcome = 'ok'
@@ -91,14 +90,13 @@ def described(db: Statements, campaign: str) -> list[DescribedSuite]:
         """SELECT suite.step, p.function, p.variant, c.knobs, p.ranks, p.bytes, max(p.by_rank),
                   min(suite.number)
            FROM suite JOIN run ON run.suite = suite.number AND run.failure IS NULL
-           JOIN measurement m ON m.run = run.number
-           JOIN summary s ON s.measurement = m.number
+           JOIN cell_time m ON m.run = run.number AND m.n IS NOT NULL
            JOIN planned_case p ON p.number = m.planned_case
            JOIN configuration c ON c.number = p.configuration
            WHERE suite.campaign = :campaign AND suite.parted = 0 AND suite.stage = 'suite'
              AND m.outcome = 'ok'
            GROUP BY suite.step, p.function, p.variant, c.number, p.ranks, p.bytes
-           ORDER BY min(suite.number), min(m.number)""",
+           ORDER BY min(suite.number), min(m.run), min(m.case_id)""",
         {"campaign": campaign},
     )
     places: dict[str, dict[tuple[str, str, str, int], set[int]]] = {}

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from plumbline_db import campaigns, measurements, runs
+from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Failure
@@ -20,7 +20,7 @@ def test_a_case_that_stands_twice_is_told_apart(started: Database) -> None:
     run = build.run("effects", 3)
     records = build.records(run, [Timed(), Timed(), Timed(outcome="wrong")], blocks=3)
     runs.put(started, run, records)
-    found = measurements.by_case(started, CAMPAIGN, "effects", 3)
+    found = runs.by_case(started, CAMPAIGN, "effects", 3)
     assert sorted(found) == [0, 1]
     for number in found:
         wanted = [one.ns for one in build.by_block(records) if one.case == number]
@@ -31,9 +31,9 @@ def test_a_case_that_stands_twice_is_told_apart(started: Database) -> None:
 def test_nothing_of_launches_that_failed_or_are_not_there(started: Database) -> None:
     failed = msgspec.structs.replace(build.run("effects", 1), failure=Failure("ended", "killed"))
     runs.put(started, failed, build.records(failed, [Timed()]))
-    assert measurements.by_case(started, CAMPAIGN, "effects", 1) == {}
-    assert measurements.by_case(started, CAMPAIGN, "effects", 2) == {}
-    assert measurements.by_case(started, "elsewhere", "effects", 1) == {}
+    assert runs.by_case(started, CAMPAIGN, "effects", 1) == {}
+    assert runs.by_case(started, CAMPAIGN, "effects", 2) == {}
+    assert runs.by_case(started, "elsewhere", "effects", 1) == {}
 
 
 def other(number: int) -> Campaign:

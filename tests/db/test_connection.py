@@ -16,7 +16,6 @@ from plumbline_db import campaigns, runs, schema, suites
 from plumbline_db.connection import Database, backup, check
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.records import Suite
-from plumbline_db.way_back import DamagedError
 from tests.db import build
 
 
@@ -161,46 +160,6 @@ def test_empty_file_becomes_a_database(path: Path) -> None:
     assert check(path) == []
 
 
-def _later(monkeypatch: pytest.MonkeyPatch, sql: str) -> None:
-    """As if the next version of the code did this to the tables of this one."""
-    known = schema.steps()
-    monkeypatch.setattr(schema, "steps", lambda: (*known, sql))
-
-
-def test_a_file_of_an_earlier_version_is_brought_up_and_keeps_what_is_there(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Database.open(path, write=True) as db:
-        build.started(db)
-    _later(monkeypatch, "CREATE TABLE more (x); INSERT INTO more VALUES (7)")
-    with pytest.raises(
-        PlumblineError, match=r"older Plumbline \(schema 1\).*reads schema 2.*that writes"
-    ):
-        Database.open(path)
-    for _ in range(2):
-        with Database.open(path, write=True) as db:
-            assert db.row("PRAGMA user_version") == (2,)
-            assert db.rows("SELECT * FROM more") == [(7,)]
-            assert campaigns.get(db, None) == build.CAMPAIGN
-    assert check(path) == []
-
-
-def test_a_step_that_fails_leaves_the_file_as_it_was(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All of it or nothing."""
-    with Database.open(path, write=True) as db:
-        build.started(db)
-    _later(monkeypatch, "CREATE TABLE half (x); SELECT * FROM nowhere;")
-    for _ in range(2):
-        with pytest.raises(DamagedError, match=r"schema version 1.*no such table: nowhere"):
-            Database.open(path, write=True)
-    monkeypatch.undo()
-    assert check(path) == []
-    with Database.open(path) as db:
-        assert campaigns.get(db, None) == build.CAMPAIGN
-
-
 def test_backup_while_a_writer_writes(db: Database, path: Path, tmp_path: Path) -> None:
     target = tmp_path / "backup.db"
     campaign = build.finished(db)
@@ -240,7 +199,7 @@ def _as_another_user(code: str, path: Path) -> subprocess.CompletedProcess[str]:
         f"sys.path[:0] = {sys.path!r}\n"
         "from plumbline_db import campaigns, schema\n"
         "from plumbline_db.connection import Database\n"
-        "schema.steps()\n"  # read while the checkout is readable
+        "schema.text()\n"  # read while the checkout is readable
         f"path = Path({str(path)!r})\n"
     )
     return subprocess.run(

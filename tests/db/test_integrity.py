@@ -7,11 +7,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
 
-from plumbline_db import measurements, restoring, runs, scratch, way_back
+from plumbline_db import launch_records, restoring, runs, scratch, way_back
 from plumbline_db.connection import Database, backup, check
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.schema import OtherSchemaError
@@ -59,7 +60,7 @@ def test_what_another_program_writes_counts_as_damage(path: Path, whole: bytes) 
     assert whole
     with sqlite3.connect(path) as other:
         assert other.execute("SELECT count(*) FROM run").fetchone() == (4,)  # it may read
-        other.execute("UPDATE run SET reason = 'mine'")
+        other.execute("UPDATE suite SET name = 'mine' || number")
     other.close()
     with pytest.raises(DamagedError), Database.open(path) as db:
         runs.listing(db, build.CAMPAIGN.id)
@@ -71,22 +72,20 @@ def test_what_another_program_writes_counts_as_damage(path: Path, whole: bytes) 
     [
         ("UPDATE run SET header = x'7b'", "launches cannot be read: no text of zlib's"),
         ("UPDATE run SET argv = '[1]'", "launches cannot be read: Expected `str`"),
-        ("UPDATE series SET samples = x'0102'", "launches cannot be read: 2 bytes hold no 50"),
-        ("UPDATE series SET notes = x'01'", "launches cannot be read: 1 bytes of notes"),
+        ("UPDATE run SET records = x'0102'", "launches cannot be read: no text of zlib's"),
         (
-            "UPDATE shape SET layout = '{}' WHERE number = 1",
+            f"UPDATE run SET records = x'{zlib.compress(b'{}').hex()}'",
             "launches cannot be read: Object missing",
         ),
-        ("UPDATE shape SET layout = replace(layout, ',10]', ',9]')", "is not where the next one"),
-        ("UPDATE summary SET median_ns = 1", "are not of its samples"),
+        ("UPDATE cell_time SET median_ns = 1", "are not of its samples"),
         ("UPDATE winner SET removes = '{}'", "winners cannot be read: Expected `array`"),
         ("UPDATE verdict SET uses = '[{}]'", "verdicts cannot be read"),
         ("UPDATE campaign SET settings = '['", "settings cannot be read"),
         ("UPDATE configuration SET knobs = '7' WHERE knobs <> '{}'", "winners cannot be read"),
         ("DELETE FROM machine", "refers to a missing row of machine"),
-        ("DROP TABLE nrep", "table nrep is missing"),
+        ("DROP TABLE hockney", "table hockney is missing"),
         ("CREATE TABLE more (x)", "table more is none of this schema"),
-        ("ALTER TABLE nrep ADD COLUMN more TEXT", "table nrep is not as the schema has it"),
+        ("ALTER TABLE hockney ADD COLUMN more TEXT", "table hockney is not as the schema has it"),
     ],
 )
 def test_rows_that_cannot_be_read_as_what_they_are(
@@ -101,7 +100,7 @@ def test_rows_that_cannot_be_read_as_what_they_are(
     assert any(problem in one for one in problems), problems
     of_schema = problem.startswith("table ")
     raised, text = (
-        (OtherSchemaError, r"made by an older Plumbline \(schema 1.*--db")
+        (OtherSchemaError, r"made by an older Plumbline \(schema 2.*--db")
         if of_schema
         else (DamagedError, "no backup of it is known")
     )
@@ -223,7 +222,7 @@ def test_records_are_what_was_stored(path: Path, whole: bytes) -> None:
     launch = build.run("long")
     cases = [build.Timed(bytes=size) for size in range(6)]
     with Database.open(path) as db:
-        kept = measurements.records(db, launch.id)
+        kept = launch_records.of_run(db, launch.id)
     assert kept == build.records(launch, cases, blocks=2, reps=1500)
 
 

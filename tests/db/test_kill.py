@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import measurements, runs
+from plumbline_db import launch_records, runs
 from plumbline_db.connection import Database, check
 from tests.db import build
 
@@ -49,4 +49,4 @@ def test_nothing_committed_is_lost(path: Path, launches: int) -> None:
         assert len(stored) <= len(confirmed) + 1
         for run in stored:
             expected = build.records(run, [build.Timed(bytes=b) for b in range(30)])
-            assert measurements.records(db, run.id) == expected
+            assert launch_records.of_run(db, run.id) == expected

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import campaigns, measurements, old_samples, runs, series, settling, verdicts
+from plumbline_db import campaigns, launch_records, old_samples, runs, settling, verdicts
 from plumbline_db.connection import Database, check, compact, release
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.old_samples import Policy, Pruned
@@ -35,9 +35,11 @@ def test_medians_stay_and_samples_are_said_to_be_gone(db: Database) -> None:
     assert tables == [verdicts.get(db, CAMPAIGN, one) for one in verdicts.stages(db, CAMPAIGN)]
     launch = build.run(sequence=1)
     assert runs.get(db, CAMPAIGN, "before", 1) == launch
-    left = measurements.records(db, launch.id)
+    left = launch_records.of_run(db, launch.id)
     assert not any(isinstance(record, Samples) for record in left) and len(left) > 5
-    with pytest.raises(series.PrunedError, match=r"on 2025-03-31.* \(old\).*db table medians"):
+    with pytest.raises(
+        launch_records.PrunedError, match=r"on 2025-03-31.* \(old\).*db table medians"
+    ):
         runs.launch_samples(db, CAMPAIGN, ["before"])
     assert check(db.path) == []
 
@@ -168,9 +170,10 @@ def test_killed_while_it_prunes(path: Path, word: str) -> None:
     with Database.open(path, write=True) as db:
         for id in ("c1", "c2"):
             assert len(runs.medians(db, id, ["before"])) == 20
-            gone = db.row(
-                """SELECT count(*) FROM series JOIN measured_case USING (measurement)
-                   WHERE measured_case.run = :id""",
-                {"id": id},
-            )
-            assert gone == ((0,) if old_samples.of(db, id) else (60,))
+            left = [
+                record
+                for run in runs.listing(db, id)
+                for record in launch_records.of_run(db, run.id)
+                if isinstance(record, Samples)
+            ]
+            assert len(left) == (0 if old_samples.of(db, id) else 60)

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from plumbline_db import measurements, runs, settling
+from plumbline_db import launch_records, runs, settling
 from plumbline_db.connection import Database
 from plumbline_db.cost import Cost, cost
 from plumbline_db.probe_records import (
@@ -47,7 +47,7 @@ def test_records_come_back(started: Database, records: list[ProbeRecord]) -> Non
     launch = build.run("any", sequence)
     runs.put(started, launch, records)
     assert runs.get(started, CAMPAIGN, "any", sequence) == launch
-    assert measurements.records(started, launch.id) == records
+    assert launch_records.of_run(started, launch.id) == records
     assert runs.header(started, launch.id) == records[0]
 
 
@@ -89,7 +89,7 @@ def test_records_that_do_not_fit_store_nothing(started: Database) -> None:
     with pytest.raises(OverflowError):
         runs.put(started, launch, too_long)
     assert runs.listing(started, CAMPAIGN) == []
-    assert started.row("SELECT count(*) FROM measurement") == (0,)
+    assert started.row("SELECT count(*) FROM cell_time") == (0,)
     assert started.row("SELECT count(*) FROM suite") == (0,)
 
 
@@ -270,7 +270,7 @@ def test_surroundings_are_of_finished_launches(started: Database) -> None:
 
 
 def records_wall(db: Database, run: str) -> float:
-    (footer,) = [one for one in measurements.records(db, run) if isinstance(one, Footer)]
+    (footer,) = [one for one in launch_records.of_run(db, run) if isinstance(one, Footer)]
     return footer.wall_ns / 1e9
 
 
@@ -299,7 +299,7 @@ def test_configuration_that_was_not_in_force_keeps_its_reason(started: Database)
     head, *rest = build.records(launch, [Timed(config="c1", outcome="not_in_force")])
     refused = ConfigRecord("c1", False, "no such variable", {})
     runs.put(started, launch, [head, refused, *rest])
-    assert refused in measurements.records(started, launch.id)
+    assert refused in launch_records.of_run(started, launch.id)
     assert runs.medians(started, CAMPAIGN, ["before"]) == []
 
 
@@ -353,7 +353,7 @@ def test_cost(started: Database) -> None:
 
 def test_case_records_have_no_gap_in_the_schema(started: Database) -> None:
     """Every field of a case is a column, so nothing the probe says can be forgotten."""
-    tables = ("measurement", "planned_case")
+    tables = ("cell_time", "planned_case")
     columns = {row[1] for t in tables for row in started.rows(f"PRAGMA table_info({t})")}
     fields = {"case_id" if f == "case" else f for f in CaseRecord.__struct_fields__}
     assert fields <= columns

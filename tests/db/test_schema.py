@@ -12,7 +12,7 @@ from plumbline_db.connection import Database
 from plumbline_db.records import Suite
 from tests.db import build
 
-(SQL,) = schema.steps()
+SQL = schema.text()
 PAGE = (Path(__file__).parents[2] / "docs" / "database.md").read_text()
 TABLE = re.compile(r"^-- (.*)\nCREATE TABLE (\w+) \(\n((?:    .*\n)*)\)", re.MULTILINE)
 

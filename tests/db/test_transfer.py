@@ -14,8 +14,8 @@ from plumbline_db import (
     contents,
     coverage,
     events,
+    launch_records,
     machines,
-    measurements,
     old_samples,
     runs,
     transfer,
@@ -64,7 +64,7 @@ def test_all_of_a_campaign_comes(path: Path, sent: Path, tmp_path: Path) -> None
         for read in (
             lambda db, id: campaigns.get(db, id),
             lambda db, id: runs.listing(db, id),
-            lambda db, id: [measurements.records(db, run.id) for run in runs.listing(db, id)],
+            lambda db, id: [launch_records.of_run(db, run.id) for run in runs.listing(db, id)],
             lambda db, id: [verdicts.get(db, id, stage) for stage in ("before", "after")],
             lambda db, id: winners.get(db, id),
             lambda db, id: events.get(db, id),
@@ -83,7 +83,7 @@ def test_any_launch_comes_as_it_is(records: list[ProbeRecord]) -> None:
         campaign = build.started(db)
         runs.put(db, launch, records)
         contents.put(other, db, campaign, campaign.id, campaign.key)
-        assert measurements.records(other, launch.id) == records
+        assert launch_records.of_run(other, launch.id) == records
         assert contents.sha256(other, campaign) == contents.sha256(db, campaign)
 
 
@@ -175,12 +175,12 @@ def test_no_folder_of_here_is_that_of_an_imported_library(sent: Path, tmp_path: 
     [
         ("UPDATE verdict SET ratio = 1.0", "is not what was exported"),
         ("UPDATE run SET seconds = 2.0 WHERE number = 1", "is not what was exported"),
-        ("UPDATE series SET least_ns = 1 WHERE measurement = 1", "is not what was exported"),
-        ("DELETE FROM series WHERE measurement = 1", "is not what was exported"),
+        ("UPDATE run SET records = (SELECT max(records) FROM run)", "is not what was exported"),
+        ("UPDATE run SET footer = NULL", "is not what was exported"),
         ("DELETE FROM transfer", "was not written by `plumbline db export`"),
         ("CREATE TABLE more (x)", "is not whole"),
         ("CREATE TRIGGER more AFTER INSERT ON run BEGIN SELECT 1; END", "is not whole"),
-        ("DROP VIEW sample", "is not whole"),
+        ("DROP VIEW launch_median", "is not whole"),
     ],
 )
 def test_what_was_changed_does_not_come(sent: Path, tmp_path: Path, sql: str, problem: str) -> None:

@@ -68,6 +68,16 @@ def test_relatives_have_the_same_settings(db: Database) -> None:
     assert [one.id for one in spread.relatives(db, other)] == [other.id]
 
 
+def test_the_newest_relatives_are_enough(db: Database) -> None:
+    """Else a page of one campaign would take the longer, the more of them there are."""
+    every = [begun(db, f"abc-{number}", number) for number in range(1, 12)]
+    for number, one in enumerate(every):
+        verdicts.put(db, one.id, "before", table([1 + 0.01 * number] * len(SIZES), 0.01))
+    found = spread.hours(db, every[-1])
+    assert found is not None and found.spread.campaigns == spread.MOST_RELATIVES
+    assert found.begun.startswith("2025-03-04") and found.ended.startswith("2025-03-11")
+
+
 def test_one_campaign_is_of_one_hour(db: Database) -> None:
     found = spread.hours(db, begun(db, "abc-1", 1))
     assert found is not None and found.factor == 1

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from plumbline_db import campaigns, events, machines, runs, summaries
+from plumbline_db import campaigns, cell_times, events, machines, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import FOREIGN
@@ -186,7 +186,7 @@ def _put(
         timed_seconds=0.0,
     )
     runs.put(db, run, records, suite)
-    summaries.add(db, run.id, given)
+    cell_times.add(db, run.id, given)
 
 
 def _summary(row: GivenTime) -> dict[str, object]:

@@ -11,7 +11,7 @@ from plumbline.launch.starter import Starter
 from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.settings import identity
 from plumbline.settings.toolchain import Toolchain
-from plumbline_db import measurements, runs
+from plumbline_db import launch_records, runs
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import Suite
@@ -33,7 +33,7 @@ def records(store: LaunchStore, suite: Suite | None = None) -> list[list[ProbeRe
     """What the probe wrote in each finished launch, of one suite (None: of all), in their order."""
     suites = None if suite is None else [suite.name]
     return [
-        measurements.records(store.db, run.id)
+        launch_records.of_run(store.db, run.id)
         for run in runs.listing(store.db, store.campaign, suites)
         if run.finished
     ]

@@ -10,7 +10,7 @@ from plumbline.measure.launches import LaunchStore, Series
 from plumbline.overlap import delivered, suite
 from plumbline.overlap.settings import OverlapSettings
 from plumbline.settings import identity
-from plumbline_db import measurements, runs
+from plumbline_db import launch_records, runs
 from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import Campaign
 
@@ -38,7 +38,7 @@ def run(
             for run in runs.listing(store.db, campaign.id, [suite.suite_of(bench).name])
             if run.finished
         ]
-        found[bench] = measurements.records(store.db, launched[-1].id)
+        found[bench] = launch_records.of_run(store.db, launched[-1].id)
         delivered.require(found[bench])
     identity.finish(store.db, campaign)
     return found

@@ -14,8 +14,8 @@ from plumbline.results import remaining
 from plumbline.results.cell_variants import CellVariant, compared, named
 from plumbline.results.remaining import Remaining
 from plumbline_db import runs, table_samples, verdicts
+from plumbline_db.launch_records import PrunedError
 from plumbline_db.records import Campaign, Verdict
-from plumbline_db.series import PrunedError
 
 
 class CellQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -18,7 +18,7 @@ from plumbline.results.compare import ComparedCell, How, SideComparison, Verdict
 from plumbline.results.sides import Side
 from plumbline_db import campaigns, verdicts
 from plumbline_db.errors import PlumblineError
-from plumbline_db.series import PrunedError
+from plumbline_db.launch_records import PrunedError
 
 _OFFERED = 20  # runs
 _EXAMPLES = 4

@@ -20,7 +20,7 @@ from plumbline.measure.hockney import median_interval
 from plumbline.results import sides
 from plumbline.search.outcome import label
 from plumbline.verify.significance.signed_rank import paired_ratio
-from plumbline_db import campaigns, points, rank_series, runs, suites, table_samples, verdicts
+from plumbline_db import campaigns, points, rank_times, runs, suites, table_samples, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.points import SuitePoint
@@ -208,7 +208,7 @@ def _configuration(case: Case, axis: CurveAxis) -> str:
 
 
 def _taken_by_rank(db: Database, of: _Source, at: int) -> Iterator[_Taken]:
-    for found in rank_series.medians(db, of.campaign.id, of.suites):
+    for found in rank_times.medians(db, of.campaign.id, of.suites):
         if found.bytes == at:
             configuration = configuration_of(found.variant, {}, found.ranks)
             yield _Taken(found.function, configuration, found.rank, found.launch, found.seconds)

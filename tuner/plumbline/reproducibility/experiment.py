@@ -29,7 +29,7 @@ from plumbline.settings.toolchain import Toolchain
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import here
 from plumbline.verify.estimators import ESTIMATORS
-from plumbline_db import measurements
+from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.records import Campaign, Suite
@@ -196,7 +196,7 @@ class _Series:
             outcome = self._store.launch(self._suite, sequence, named, {})
             failure = outcome.run.failure
             if failure is None:
-                return measurements.by_case(
+                return runs.by_case(
                     self._store.db, self._store.campaign, self._suite.name, sequence
                 )
             failures += not outcome.stored

@@ -8,6 +8,7 @@ import datetime
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import msgspec
 
@@ -22,6 +23,7 @@ from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
 
 STAGE = "before"  # the library as it is, the same in all campaigns with the same settings
+MOST_RELATIVES = 8  # campaigns whose tables are read: 28 pairs of each cell
 SIZES = 5  # of a table, over all its functions: enough cells, as they share their launches
 
 
@@ -70,18 +72,24 @@ class _Looks(msgspec.Struct, frozen=True):
     simulate: dict[str, object] | None = None
 
     def confidence(self, launches: int) -> float:
-        """Of the interval of a verdict that rests on so many launches."""
-        looks = design.over(self.launches, max(self.launches, self.launches_max))
-        past = [look for look, count in enumerate(looks.launches) if count <= launches]
-        return looks.confidence(past[-1] if past else 0, self.alpha)
+        """Return that of the interval of a verdict that rests on so many launches."""
+        return _confidence(self.launches, self.launches_max, self.alpha, launches)
+
+
+@cache
+def _confidence(least: int, most: int, alpha: float, launches: int) -> float:
+    looks = design.over(least, max(least, most))
+    past = [look for look, count in enumerate(looks.launches) if count <= launches]
+    return looks.confidence(past[-1] if past else 0, alpha)
 
 
 def hours(db: Database, campaign: Campaign) -> Hours | None:
-    """Of a campaign and its relatives. None on a simulated machine, which repeats itself, and
-    before the first launch."""
+    """Return those of a campaign and its newest relatives. None on a simulated machine, which
+    repeats itself, and before the first launch."""
     if _looks(campaign).simulate is not None:
         return None
-    kin = relatives(db, campaign)
+    others = [other for other in relatives(db, campaign) if other.id != campaign.id]
+    kin = [*others[-MOST_RELATIVES + 1 :], campaign]
     spans = [span for campaign in kin if (span := runs.span(db, campaign.id))]
     if not spans:
         return None

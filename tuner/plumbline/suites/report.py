@@ -11,7 +11,7 @@ import msgspec
 from plumbline.measure.hockney import median_interval
 from plumbline.measure.refine import SweptCurve, Threshold
 from plumbline.suites.run import Prepared, curves, found_thresholds, read, stored_suite
-from plumbline_db import points, rank_series, suites
+from plumbline_db import points, rank_times, suites
 from plumbline_db.connection import Database
 from plumbline_db.points import Axis, Why
 from plumbline_db.records import Campaign
@@ -119,7 +119,7 @@ def _ranks(
         if (suite.stage, suite.step) == ("suite", of.suite.name)
     ]
     found: dict[tuple[str, str, int, int], list[float]] = {}
-    for each in rank_series.medians(db, campaign.id, names):
+    for each in rank_times.medians(db, campaign.id, names):
         key = (each.function, each.variant, each.bytes, each.rank)
         found.setdefault(key, []).append(each.seconds)
     return [
