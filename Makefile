@@ -47,7 +47,7 @@ PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts test-install test-newcomer \
         test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages \
-        screenshot fuzz check bench bench-recorder bench-detection bench-company bench-power bench-ranges bench-scale \
+        screenshot fuzz check docs bench bench-recorder bench-detection bench-company bench-power bench-ranges bench-scale \
         bench-detector bench-refinement bench-slowdowns bench-brute \
         bench-neighbors bench-search bench-search-machine figures lock install clean distclean
 
@@ -128,6 +128,9 @@ screenshot: setup $(STAMPS)/browser-packages $(STAMPS)/browser  ## pages as pict
 
 fuzz: setup $(STAMPS)/test-packages $(STAMPS)/fuzz-packages $(STAMPS)/fuzz build  ## every reader of what comes from outside (ARGS="plan rules" FUZZ_SECONDS=60; docs/extend.md)
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(ARGS)
+
+docs: setup $(STAMPS)/docs  ## docs/ as a site with search, in build/site; a link that leads nowhere is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings are errors
 	clang-format --dry-run -Werror $(C_FILES)
@@ -218,7 +221,7 @@ UPGRADE ?= --upgrade
 lock:  ## requirements/ anew: the newest versions that pyproject.toml allows, with their hashes
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/pip install --quiet 'pip-tools>=7.4,<8'
-	for name in run pictures pages dev browser fuzz parquet; do \
+	for name in run pictures pages dev browser docs fuzz parquet; do \
 	    build/lock/bin/pip-compile --quiet $(UPGRADE) --generate-hashes --allow-unsafe \
 	        --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header \
 	        $$(test $$name = run || echo --extra $$name) $$(test $$name != dev || echo --extra pages) \
@@ -276,6 +279,10 @@ $(STAMPS)/python: pyproject.toml requirements/dev.txt | $(STAMPS)/run-packages
 
 $(STAMPS)/fuzz: requirements/fuzz.txt $(STAMPS)/python
 	$(BIN)/pip install --quiet --require-hashes -r requirements/fuzz.txt
+	@touch $@
+
+$(STAMPS)/docs: requirements/docs.txt $(STAMPS)/python
+	$(BIN)/pip install --quiet --require-hashes -r requirements/docs.txt
 	@touch $@
 
 $(STAMPS)/browser: requirements/browser.txt $(STAMPS)/python

@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -321,29 +322,18 @@ def test_a_name_with_a_shell_s_signs_is_quoted_where_a_command_is_printed(tmp_pa
             assert words[words.index("--campaign") + 1] == name
 
 
-def test_a_count_that_no_bytes_justify_is_one_line(tmp_path: Path) -> None:
-    sent = hostile_file.exported(tmp_path)
-    for at, change in enumerate(
-        (
-            "UPDATE shape SET layout = json_set(layout, '$.samples', 1000000000, "
-            "'$.blocks', json('[[0,0,16,0,1000000000]]'), '$.warmups', 16)",
-            "UPDATE shape SET layout = json_set(layout, '$.warmups', -1)",
-            "UPDATE shape SET layout = 'x'",
-        )
-    ):
-        hostile = hostile_file.changed(
-            sent,
-            tmp_path / f"{at}.plumbline",
-            (change, ()),
-            ("UPDATE series SET samples = x''", ()),
-        )
-        said = plumbline("db", "import", hostile, "--db", tmp_path / "there.db")
-        assert said.status == 1 and said.err.count("\n") == 1, said
+@pytest.mark.parametrize("records", [b"", b"{}\n", b"[" * 10**5, b'{"record":"footer"}\n'])
+def test_records_that_nobody_writes_are_one_line(tmp_path: Path, records: bytes) -> None:
+    hostile = hostile_file.changed(
+        hostile_file.exported(tmp_path),
+        tmp_path / "hostile.plumbline",
+        ("UPDATE run SET records = ?", (zlib.compress(records),)),
+    )
+    said = plumbline("db", "import", hostile, "--db", tmp_path / "there.db")
+    assert said.status == 1 and said.err.count("\n") == 1, said
 
 
 def test_a_plan_of_a_gigabyte_is_one_line(tmp_path: Path) -> None:
-    import zlib
-
     compressing = zlib.compressobj(9)
     piece = bytes(2**20)
     bomb = b"".join(compressing.compress(piece) for _ in range(2**10)) + compressing.flush()
