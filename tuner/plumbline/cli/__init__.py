@@ -18,46 +18,58 @@ from . import base, options, streams
 # Variables that name files of ours.
 _PLACES = ("PLUMBLINE_", "XDG_", "HOME")
 
-# name -> what it does; the module has the same name, with the function `command`.
-COMMANDS = {
-    "doctor": "What works here, what does not, and what to do about it.",
-    "build": "Build probe and preload library for an MPI library.",
-    "campaign": "Measure, verify, search, confirm, export: the whole loop.",
-    "verify": "Measure the library as it is and print its violation table.",
-    "measure": "Measure one function side by side in several variants.",
-    "suite": "Run suites of measurements that a file describes.",
-    "variants": "Our alternatives to each function, and the best of them.",
-    "nrep": "How many repetitions each function and size needs.",
-    "pingpong": "Latency and bandwidth between ranks, by class of pair.",
-    "overlap": "How much of a message goes on beside computation.",
-    "platform": "The platform file of a simulated machine, or of a twin.",
-    "results": "Violation tables, winners and costs of a campaign.",
-    "advise": "Library, tuned, or made by hand: which one to call.",
-    "compare": "Compare two libraries, versions or settings, cell by cell.",
-    "history": "What comparisons have found from release to release.",
-    "export": "Write the winners as files that users source.",
-    "apply": "Put the winners in force for a user or a site.",
-    "rollback": "Take out what apply has put in force.",
-    "guidelines": "The guidelines: what each says, and what it is made of.",
-    "lint": "What is wrong with rules files and environments.",
-    "reproducibility": "How far the measurements themselves can be trusted here.",
-    "run": "Start an application with the winners in force.",
-    "check": "Check the winners by programs that users would take.",
-    "watch": "Watch campaigns for ever; tune again what becomes slower.",
-    "profile": "Record which collectives an application spends its time in.",
-    "record": "Record what an application sends and receives.",
-    "detect": "Find collectives that an application makes by hand.",
-    "convert": "Write a recording in the format of another tool.",
-    "report": "Write pages that open without a server, and a PDF.",
-    "serve": "Answer /metrics and pages from the database.",
-    "completion": "What makes a shell complete commands and values.",
-    "db": "Check the database, or back it up.",
+# What each command does, by group and name; its module has the same name, with the function
+# `command`.
+GROUPS = {
+    "Tune an installation": {
+        "doctor": "What works here, what does not, and what to do about it.",
+        "build": "Build probe and preload library for an MPI library.",
+        "campaign": "Measure, verify, search, confirm, export: the whole loop.",
+        "results": "Violation tables, winners and costs of a campaign.",
+        "export": "Write the winners as files that users source.",
+        "apply": "Put the winners in force for a user or a site.",
+        "rollback": "Take out what apply has put in force.",
+        "check": "Check the winners by programs that users would take.",
+        "lint": "What is wrong with rules files and environments.",
+        "watch": "Watch campaigns for ever; tune again what becomes slower.",
+    },
+    "Measure": {
+        "verify": "Measure the library as it is and print its violation table.",
+        "measure": "Measure one function side by side in several variants.",
+        "suite": "Run suites of measurements that a file describes.",
+        "variants": "Our alternatives to each function, and the best of them.",
+        "nrep": "How many repetitions each function and size needs.",
+        "pingpong": "Latency and bandwidth between ranks, by class of pair.",
+        "overlap": "How much of a message goes on beside computation.",
+        "platform": "The platform file of a simulated machine, or of a twin.",
+        "reproducibility": "How far the measurements themselves can be trusted here.",
+        "guidelines": "The guidelines: what each says, and what it is made of.",
+    },
+    "Your application": {
+        "run": "Start an application with the winners in force.",
+        "profile": "Record which collectives an application spends its time in.",
+        "record": "Record what an application sends and receives.",
+        "detect": "Find collectives that an application makes by hand.",
+        "convert": "Write a recording in the format of another tool.",
+        "advise": "Library, tuned, or made by hand: which one to call.",
+    },
+    "Show and compare": {
+        "compare": "Compare two libraries, versions or settings, cell by cell.",
+        "history": "What comparisons have found from release to release.",
+        "report": "Write pages that open without a server, and a PDF.",
+        "serve": "Answer /metrics and pages from the database.",
+    },
+    "The program itself": {
+        "completion": "What makes a shell complete commands and values.",
+        "db": "Check the database, or back it up.",
+    },
 }
+COMMANDS = {name: what for group in GROUPS.values() for name, what in group.items()}
 
 
 @click.group(
     cls=base.Lazy,
-    words=COMMANDS,
+    groups=GROUPS,
     prefix="plumbline.cli.",
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )

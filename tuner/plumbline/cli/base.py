@@ -99,6 +99,8 @@ class Command(click.Command):
         if of_group and ctx.parent is not None:
             _section(ctx, formatter, f"Options of {ctx.parent.command_path}", of_group)
         shared = [self._here(param) for param in [*own, *taken] if _shared(param)]
+        if ctx.parent is None:  # each command lists those that it takes
+            shared = []
         _section(ctx, formatter, "Options of several commands", shared)
         if of_program:
             names = ", ".join(option.opts[-1] for option in of_program)
@@ -166,27 +168,33 @@ class Group(click.Group, Command):
 
 
 class Lazy(Group):
-    """`words`: what each command does, by name; its module is `prefix` and the name, with the
-    function `command`."""
+    """A group that imports a command when it is called. `groups`: what each command does, by the
+    title of its group and its name; its module is `prefix` and the name, with the function
+    `command`."""
 
-    def __init__(self, *args: Any, words: Mapping[str, str], prefix: str, **more: Any) -> None:
+    def __init__(
+        self, *args: Any, groups: Mapping[str, Mapping[str, str]], prefix: str, **more: Any
+    ) -> None:
         super().__init__(*args, **more)
-        self._words = words
+        self._groups = groups
+        self._names = [name for words in groups.values() for name in words]
         self._prefix = prefix
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self._words)
+        return list(self._names)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self._words:
+        if cmd_name not in self._names:
             return None
         module = importlib.import_module(f"{self._prefix}{cmd_name}")
         found: click.Command = module.command
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(self._words.items()))
+        width = max(map(len, self._names))
+        for title, words in self._groups.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), what) for name, what in words.items()])
 
 
 def command_line() -> str:

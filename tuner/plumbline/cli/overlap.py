@@ -82,7 +82,7 @@ class ShownOverlap(NamedTuple):
 @click.group(
     "overlap",
     cls=base.Lazy,
-    words=COMMANDS,
+    groups={"Commands": COMMANDS},
     prefix="plumbline.cli.overlap_",
     takes="mpi db json nprocs nodes bind map_by sizes seed",
     gathers={"wanted": Wanted, "shown": ShownOverlap},
