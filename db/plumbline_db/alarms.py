@@ -12,7 +12,7 @@ _OF_CAMPAIGN = "WHERE :campaign IS NULL OR campaign = :campaign ORDER BY number"
 
 
 def raised(db: Statements, alarm: CellAlarm) -> int:
-    """Its number; inside the caller's transaction. A cell that has an open one of the same
+    """Return its number; inside the caller's transaction. A cell that has an open one of the same
     direction has that one still: it is seen again, and its largest change kept."""
     campaigns.require(db, alarm.campaign)
     row = db.row(
@@ -34,13 +34,13 @@ def raised(db: Statements, alarm: CellAlarm) -> int:
 
 
 def renew(db: Statements, number: int, alarm: CellAlarm) -> None:
-    """What has become of it."""
+    """Store what has become of it."""
     columns.renew(db, "alarm", number, alarm)
 
 
 def every(db: Statements, campaign: str | None = None) -> list[tuple[int, CellAlarm]]:
-    """With their numbers, in the order in which they were raised; of one campaign (None: of
-    all)."""
+    """Return them with their numbers, in the order in which they were raised: those of one campaign
+    (None: of all)."""
     return columns.numbered(db, "alarm", CellAlarm, _OF_CAMPAIGN, {"campaign": campaign})
 
 
@@ -49,19 +49,19 @@ def still_open(db: Statements, campaign: str) -> list[tuple[int, CellAlarm]]:
 
 
 def opened(db: Statements, retuning: Retuning) -> int:
-    """Its number; inside the caller's transaction."""
+    """Return its number; inside the caller's transaction."""
     campaigns.require(db, retuning.campaign)
     return int(columns.put(db, "retuning", retuning, "RETURNING number"))
 
 
 def renew_retuning(db: Statements, number: int, retuning: Retuning) -> None:
-    """What has become of it."""
+    """Store what has become of it."""
     columns.renew(db, "retuning", number, retuning)
 
 
 def retunings(db: Statements, campaign: str | None = None) -> list[tuple[int, Retuning]]:
-    """With their numbers, in the order in which they were opened; of one campaign (None: of
-    all)."""
+    """Return them with their numbers, in the order in which they were opened: those of one campaign
+    (None: of all)."""
     return columns.numbered(db, "retuning", Retuning, _OF_CAMPAIGN, {"campaign": campaign})
 
 

@@ -38,7 +38,7 @@ def put(db: Statements, campaign: Campaign) -> None:
 
 
 def settle(db: Statements, id: str, settings: str) -> Campaign:
-    """With other settings, which must differ in nothing that a measurement depends on."""
+    """Give it other settings, which must differ in nothing that a measurement depends on."""
     with db.transaction():
         require(db, id)
         db.rows(
@@ -51,9 +51,9 @@ def settle(db: Statements, id: str, settings: str) -> Campaign:
 
 
 def reopen(db: Statements, id: str) -> None:
-    """It is under way again: what was concluded from its launches goes, and what is exported stays
-    until it is written anew. Raises PlumblineError where samples were thrown away, without which
-    nothing can be concluded."""
+    """Mark it as under way again: what was concluded from its launches goes, and what is exported
+    stays until it is written anew. Raises PlumblineError where samples were thrown away, without
+    which nothing can be concluded."""
     key = {"id": id}
     with db.transaction():
         require(db, id)
@@ -77,7 +77,8 @@ _LOOPS = _COMMAND + "IS NULL "
 
 
 def key_from(host: str, key: str) -> str:
-    """Of a campaign that came from there: what is measured here never goes on with it."""
+    """Return the key of a campaign that came from there: what is measured here never goes on with
+    it."""
     return f"{host}{FROM}{key}"
 
 
@@ -105,7 +106,7 @@ def known(db: Statements, id: str) -> Campaign | None:
 
 
 def all_campaigns(db: Statements) -> list[Campaign]:
-    """In the order in which they were started."""
+    """Return them in the order in which they were started."""
     return _all(db, f"WHERE {_LOOPS} ORDER BY number")
 
 
@@ -123,12 +124,12 @@ def with_winners(db: Statements) -> list[Campaign]:
 
 
 def tuned_overlap(db: Statements) -> list[Campaign]:
-    """Those of `plumbline overlap tune`, in the order in which they were started."""
+    """Return those of `plumbline overlap tune`, in the order in which they were started."""
     return _of_command(db, OVERLAP_TUNE)
 
 
 def foreign(db: Statements) -> list[Campaign]:
-    """What other programs have printed, in the order in which it was imported."""
+    """Return what other programs have printed, in the order in which it was imported."""
     return _of_command(db, FOREIGN)
 
 
@@ -138,7 +139,7 @@ def of_suites(db: Statements) -> list[Campaign]:
 
 
 def every(db: Statements) -> list[Campaign]:
-    """Those of all commands, in the order in which they were started."""
+    """Return those of all commands, in the order in which they were started."""
     return _all(db, "ORDER BY number")
 
 

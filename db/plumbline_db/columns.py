@@ -20,7 +20,7 @@ def names(record: type[Record]) -> str:
 
 
 def renewed(record: type[Record], *but: str) -> str:
-    """What follows SET: all columns `but` these."""
+    """Return what follows SET: all columns `but` these."""
     return ", ".join(f"{name} = :{name}" for name in record.__struct_fields__ if name not in but)
 
 
@@ -30,8 +30,8 @@ def select(table: str, record: type[Record]) -> str:
 
 
 def values(record: Record, *but: str) -> dict[str, Any]:
-    """By name, all `but` these; lists and dictionaries as JSON. Raises ValueError for NaN, which
-    SQLite stores as NULL: nothing may become "unknown" without a reason."""
+    """Return the values by name, all `but` these; lists and dictionaries as JSON. Raises ValueError
+    for NaN, which SQLite stores as NULL: nothing may become "unknown" without a reason."""
     found = {name: getattr(record, name) for name in record.__struct_fields__ if name not in but}
     if any(value != value for value in found.values()):
         raise ValueError(f"not a number in {record}")
@@ -42,7 +42,7 @@ def values(record: Record, *but: str) -> dict[str, Any]:
 
 
 def read(record: type[_Read], row: Sequence[Any]) -> _Read:
-    """Of the columns of `select`."""
+    """Make a record of the columns of `select`."""
     found = list(row)
     for place, reader in _readers(record):
         found[place] = reader(found[place])
@@ -56,8 +56,8 @@ def put_row(db: Statements, table: str, row: Mapping[str, Any], then: str = "") 
 
 
 def number(db: Statements, table: str, row: Mapping[str, Any]) -> int:
-    """Of the row with these values, which is made where there is none. Inside the caller's
-    transaction."""
+    """Return the number of the row with these values, which is made where there is none. Inside the
+    caller's transaction."""
     key = (table, *row.values())
     if key not in db.numbers:
         same = " AND ".join(f"{name} = :{name}" for name in row)
@@ -121,14 +121,14 @@ def first_of(
 def numbered(
     db: Statements, table: str, record: type[_Read], condition: str, values: Mapping[str, Any]
 ) -> list[tuple[int, _Read]]:
-    """As `all_of`, each with the number of its row."""
+    """Return what `all_of` does, each with the number of its row."""
     sql = f"SELECT number, {names(record)} FROM {table} {condition}"  # noqa: S608
     return [(number, read(record, row)) for number, *row in db.rows(sql, values)]
 
 
 @cache
 def _readers(record: type[Record]) -> list[tuple[int, Callable[[Any], Any]]]:
-    """Of the columns that SQLite has as something else."""
+    """Return the readers of those columns that SQLite has as something else."""
     types = [field.type for field in msgspec.structs.fields(record)]
     flags: list[tuple[int, Callable[[Any], Any]]] = [
         (place, bool) for place, type in enumerate(types) if type is bool

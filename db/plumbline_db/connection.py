@@ -239,7 +239,7 @@ def release(db: Database) -> None:
 
 
 def as_one_file(db: Database) -> None:
-    """Without a log beside it, when it is closed."""
+    """Leave it without a log beside it, when it is closed."""
     with explained(db.path):
         db._connection.pragma("journal_mode", "DELETE")
 
@@ -282,7 +282,7 @@ def backup(path: Path, target: Path) -> None:
 
 
 def check(path: Path) -> list[str]:
-    """What is wrong with the file. Empty: nothing."""
+    """Return what is wrong with the file; nothing where it is whole."""
     from plumbline_db import integrity  # the readers of all tables: few commands need them
 
     with Database.open(path) as db:

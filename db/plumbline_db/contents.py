@@ -91,7 +91,7 @@ def read(db: Statements, campaign: Campaign) -> Content:
 
 
 def launches(db: Statements, campaign: str) -> Iterator[Launch]:
-    """In the order in which they were stored."""
+    """Yield them in the order in which they were stored."""
     known = suites.get(db, campaign)
     for run in runs.one_by_one(db, campaign):
         records = launch_records.of_run(db, run.id)

@@ -1,5 +1,5 @@
-"""What a campaign has cost: the plain facts of its launches, but for those that somebody has asked
-for afterwards, or that watch it. Sums are kept as each launch is stored; where seconds went is read
+"""Costs of campaigns: the plain facts of its launches, but for those that somebody has asked for
+afterwards, or that watch it. Sums are kept as each launch is stored; where seconds went is read
 anew."""
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ class Cost(Record, frozen=True):
 
 
 class Spent(Record, frozen=True):
-    """Where the seconds of finished launches went. `start`: until the first check (mpirun,
-    MPI_Init, what the probe looks up) and after the last record; `timed`: inside timed regions, of
-    which `warmup` gave no results; `synchronisation`: start schemes, and what is written."""
+    """The places where the seconds of finished launches went. `start`: until the first check
+    (mpirun, MPI_Init, what the probe looks up) and after the last record; `timed`: inside timed
+    regions, of which `warmup` gave no results; `synchronisation`: start schemes, and what is
+    written."""
 
     launches: int
     start_seconds: float
@@ -53,9 +54,9 @@ class LaunchCost(Record, frozen=True):
 
 
 class Spending(Record, frozen=True):
-    """Of the launches of a campaign that ended alike. `failure`: as in `run`; empty: they finished.
-    `wrong`: cases of the library's own in them that
-    gave wrong results; `newest`: when the newest one began."""
+    """Sums over those launches of a campaign that ended alike. `failure`: as in `run`; empty: they
+    finished. `wrong`: cases of the library's own in them that gave wrong results; `newest`: when
+    the newest one began."""
 
     failure: str
     launches: int
@@ -100,7 +101,7 @@ _OF_CASES = """SELECT DISTINCT suite.campaign, p.function, p.bytes
 
 
 def problems(db: Statements, campaign: str) -> list[str]:
-    """Where sums of a campaign are not those of its launches."""
+    """Return where sums of a campaign are not those of its launches."""
     key = {"campaign": campaign, "afterwards": _AFTERWARDS}
     of_runs = db.rows(f"{_OF_RUNS} AND suite.campaign = :campaign GROUP BY failure", key)
     of_cases = db.rows(f"{_OF_CASES} AND suite.campaign = :campaign", key)
@@ -123,13 +124,13 @@ def _is_same(one: Spending, other: Spending) -> bool:
 
 
 def spent_on(db: Statements, campaign: str) -> list[Spending]:
-    """In the order of the failures; first what finished."""
+    """Return the sums in the order of the failures; first that of what finished."""
     found = db.rows("SELECT * FROM cost WHERE campaign = :campaign", {"campaign": campaign})
     return sorted((Spending(*row[1:]) for row in found), key=lambda each: each.failure)
 
 
 def by_campaign(db: Statements) -> dict[str, list[Spending]]:
-    """Of all campaigns that have launches, by id."""
+    """Return the sums of all campaigns that have launches, by id."""
     found: dict[str, list[Spending]] = {}
     for campaign, *row in db.rows("SELECT * FROM cost ORDER BY campaign, failure"):
         found.setdefault(campaign, []).append(Spending(*row))

@@ -1,5 +1,5 @@
-"""What all campaigns of a place together know of it, kept in tables of its own, so that a scrape
-reads some rows in place of all verdicts. coverage_renewal.py writes them.
+"""The knowledge that all campaigns of a place together know of it, kept in tables of its own, so
+that a scrape reads some rows in place of all verdicts. coverage_renewal.py writes them.
 
 Campaigns speak cell by cell: what a later, smaller one has measured takes the place of those very
 cells, and all others stay as the earlier one left them. `before`: the library as it is, as the
@@ -15,8 +15,8 @@ from plumbline_db.statements import Statements
 
 
 class Place(Record, frozen=True, order=True):
-    """What results are compared within. `host`: what people call the machine; `library`: the build
-    by family and version."""
+    """A machine, library and layout: results are compared within it. `host`: what people call the
+    machine; `library`: the build by family and version."""
 
     machine: str
     host: str
@@ -41,7 +41,8 @@ class Count(Record, frozen=True):
 
 
 class Share(Record, frozen=True):
-    """How many cells of a place a campaign speaks for. `measured`: not before then (ISO 8601)."""
+    """The number of cells of a place that a campaign speaks for. `measured`: not before then (ISO
+    8601)."""
 
     campaign: str
     verdicts: int
@@ -83,7 +84,7 @@ class Coverage(Record, frozen=True):
 
 
 def of_campaigns(db: Statements) -> list[Coverage]:
-    """Of each place that has verdicts, by place."""
+    """Return what is known of each place that has verdicts, by place."""
     return _stored(db, "")
 
 
@@ -109,7 +110,7 @@ def _stored(db: Statements, command: str) -> list[Coverage]:
 
 
 def _stages(db: Statements) -> dict[int, dict[str, StageCoverage]]:
-    """By the number of the place and the name of the stage."""
+    """Return the stages by the number of the place and the name of the stage."""
     guidelines: dict[tuple[int, str], dict[str, Count]] = {}
     for coverage, stage, guideline, *numbers in db.rows("SELECT * FROM coverage_guideline"):
         guidelines.setdefault((coverage, stage), {})[guideline] = Count(*numbers)

@@ -65,8 +65,8 @@ _Table = dict[tuple[Any, ...], _Judged]
 
 
 def renew(db: Statements, campaign: str) -> None:
-    """What is kept of the place of a campaign, which has a new table or another state; inside the
-    caller's transaction. Launches of other commands are of no place."""
+    """Renew what is kept of the place of a campaign, which has a new table or another state; inside
+    the caller's transaction. Launches of other commands are of no place."""
     row = db.row(
         f"""SELECT machine, library_fingerprint, nprocs, ppn, coalesce({_COMMAND}, '')
             FROM campaign WHERE id = :campaign""",  # noqa: S608
@@ -79,7 +79,7 @@ def renew(db: Statements, campaign: str) -> None:
 
 
 class _Renewal:
-    """Of one place, by its columns."""
+    """The renewal of one place, by its columns."""
 
     def __init__(self, db: Statements, key: dict[str, Any]) -> None:
         self._db = db
@@ -134,7 +134,8 @@ class _Renewal:
         return int(row[0])
 
     def _tables(self, stage: str) -> list[tuple[SpeakingCampaign, _Table]]:
-        """Those that there are, in the order in which they are heard: the last one has its way."""
+        """Return the tables that there are, in the order in which they are heard: the last one has
+        its way."""
         found = [
             (campaign, _table(self._db, campaign, stage)) for campaign in self._speaking[stage]
         ]
@@ -186,7 +187,8 @@ class _Renewal:
 
 
 def in_order(those: Sequence[SpeakingCampaign]) -> dict[str, list[SpeakingCampaign]]:
-    """By stage, in the order in which they are heard: the last one has its way."""
+    """Return the tables by stage, in the order in which they are heard: the last one has its
+    way."""
     searched = [
         campaign
         for campaign in sorted(those, key=_confirmed)
@@ -231,7 +233,8 @@ def _confirmed(campaign: SpeakingCampaign) -> tuple[bool, bool, str]:
 
 
 def _table(db: Statements, campaign: SpeakingCampaign, stage: str) -> _Table:
-    """By what a verdict is about: two of the same cell say the same thing at different times."""
+    """Return the verdicts by what a verdict is about: two of the same cell say the same thing at
+    different times."""
     found = db.rows(
         """SELECT guideline, verdict, ratio, ratio_low, ratio_high, uses,
                   kind, function, lhs, rhs, bytes, other_bytes, factor, ranks
@@ -271,7 +274,7 @@ def _count(cells: Sequence[_Judged]) -> Count:
 
 
 def _changed(group: Sequence[tuple[_Judged, str]]) -> Count:
-    """With each cell what it was."""
+    """Return the cells that changed, each with what it was."""
     changes = [(was, cell.verdict) for cell, was in group]
     return msgspec.structs.replace(
         _count([cell for cell, _ in group]),
@@ -281,7 +284,7 @@ def _changed(group: Sequence[tuple[_Judged, str]]) -> Count:
 
 
 def _shares(speaking: Sequence[SpeakingCampaign], stage: str) -> list[Share]:
-    """Of the campaigns of all cells of a stage, by id."""
+    """Return the shares of the campaigns of all cells of a stage, by id."""
     counts: dict[SpeakingCampaign, int] = {}
     for campaign in speaking:
         counts[campaign] = counts.get(campaign, 0) + 1

@@ -70,7 +70,7 @@ class TryLaterError(PlumblineError):
 
 
 def is_of_machine(error: BaseException) -> bool:
-    """Whether such a thing is behind it, which may be gone when somebody tries again."""
+    """Return whether such a thing is behind it, which may be gone when somebody tries again."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, OSError):
         cause = cause.__cause__

@@ -25,6 +25,6 @@ def forget(db: Statements, campaign: str, path: str) -> None:
 
 
 def get(db: Statements, campaign: str) -> list[Export]:
-    """By path."""
+    """Return them by path."""
     where = "WHERE campaign = :campaign ORDER BY path"
     return columns.all_of(db, "export", Export, where, {"campaign": campaign})

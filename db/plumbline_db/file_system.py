@@ -1,5 +1,5 @@
-"""Which file system a file lies on, by the kernel's list of mounts (proc(5), /proc/PID/mountinfo).
-Whether several hosts share it can be told by its name alone."""
+"""The file system that a file lies on, by the kernel's list of mounts (proc(5),
+/proc/PID/mountinfo). Whether several hosts share it can be told by its name alone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def network(path: Path) -> str | None:
 
 
 def _kind(path: Path, mounts: str) -> str:
-    """That of the mount that is in force for a path: the deepest, of several there the last."""
+    """Return the kind of the mount that is in force for a path: the deepest, of several there the
+    last."""
     deepest, kind = -1, ""
     for line in mounts.splitlines():
         words = line.split(" ")

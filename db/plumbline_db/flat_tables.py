@@ -49,7 +49,7 @@ Part = dict[str, Any]
 
 
 def _kinds(record: type[msgspec.Struct]) -> dict[str, type]:
-    """Of its fields; what is a list or a table goes as JSON."""
+    """Return the types of its fields; what is a list or a table goes as JSON."""
     plain: dict[Any, type] = {int: int, float: float, float | None: float}
     return {field.name: plain.get(field.type, str) for field in msgspec.structs.fields(record)}
 

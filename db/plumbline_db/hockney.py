@@ -43,8 +43,8 @@ class Hockney(Record, frozen=True):
 
 
 def half_trips(db: Statements, campaign: str, suites: Sequence[str]) -> list[HalfTrips]:
-    """Of each class of pairs and size, by pair and size: per launch the median of half the round
-    trips, in the launches of some suites. Launches that failed are left out."""
+    """Return, for each class of pairs and size, the median of half the round trips in each launch
+    of some suites, by pair and size. Launches that failed are left out."""
     runs = _finished(db, campaign, suites)
     found: dict[tuple[Pair, int], dict[int, list[int]]] = {}
     for number, records in launch_records.of_kind(db, runs, PingPong).items():
@@ -79,14 +79,14 @@ def put(db: Statements, campaign: str, fitted: Sequence[Hockney]) -> None:
 
 
 def get(db: Statements, campaign: str) -> list[Hockney]:
-    """By pair and piece."""
+    """Return them by pair and piece."""
     where = "WHERE campaign = :campaign ORDER BY pair, piece"
     return columns.all_of(db, "hockney", Hockney, where, {"campaign": campaign})
 
 
 def latest(db: Statements, machine: str, library_fingerprint: str) -> list[Hockney]:
-    """Of each class of pairs what was fitted last on that machine with that build of a library; by
-    pair and piece."""
+    """Return what was fitted last for each class of pairs on that machine with that build of a
+    library; by pair and piece."""
     where = """h JOIN campaign c ON c.id = h.campaign
                WHERE c.number = (SELECT max(d.number) FROM campaign d
                                  JOIN hockney g ON g.campaign = d.id

@@ -1,5 +1,5 @@
-"""Whether a database is whole: its pages, references and tables, and whether all that is in it
-can be read as what it is. Reads everything."""
+"""A look at all of a database, whether it is whole: its pages, references and tables, and whether
+all that is in it can be read as what it is. Reads everything."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def problems(db: Statements) -> list[str]:
 
 
 def problems_of_form(db: Statements) -> list[str]:
-    """Those that show before a row is read as what it is."""
+    """Return those that show before a row is read as what it is."""
     return _problems(db, _schema, _pages, _length, _empty_pages, _references)
 
 

@@ -1,4 +1,4 @@
-"""What the probe wrote in a launch, kept as it wrote it: a record a line, as one compressed text.
+"""The records of a launch, kept as the probe wrote them: a record a line, as one compressed text.
 Header, load and footer, which tell of the whole launch, have columns of their own in `run`.
 
 What is looked for most stands in the table cell_time (cell_times.py). Whoever wants times of single

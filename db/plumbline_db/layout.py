@@ -1,5 +1,5 @@
-"""What a campaign's settings say about where its ranks were and what was in force in all launches;
-other keys of the settings are passed over."""
+"""The settings of a campaign, as far as they say where its ranks were and what was in force in all
+launches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def asked(campaign: Campaign) -> Asked:
 
 
 def is_simulated(campaign: Campaign) -> bool:
-    """Its ranks ran on a machine that is not there."""
+    """Return whether its ranks ran on a machine that is not there."""
     return asked(campaign).simulate is not None
 
 
@@ -78,5 +78,6 @@ def fixed(campaign: Campaign) -> str:
 
 
 def verifies_only(settings: str) -> bool:
-    """It was asked to search nothing (`plumbline verify`): its last table is its first."""
+    """Return whether it was asked to search nothing (`plumbline verify`): its last table is its
+    first."""
     return msgspec.json.decode(settings, type=Asked).rounds == 0

@@ -81,12 +81,12 @@ class FileLock:
 
 
 def beside(database: Path) -> Path:
-    """Of who writes."""
+    """Return the lock of who writes."""
     return database.with_name(database.name + ".lock")
 
 
 def watch_beside(database: Path) -> Path:
-    """Of who watches."""
+    """Return the lock of who watches."""
     return database.with_name(database.name + ".watch.lock")
 
 

@@ -1,4 +1,4 @@
-"""Where was it measured, and with which MPI: machines and libraries."""
+"""Machines and libraries: where something was measured, and with which MPI."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def machine(db: Statements, id: str) -> Machine:
 
 
 def all_machines(db: Statements) -> list[Machine]:
-    """By id."""
+    """Return them by id."""
     return columns.all_of(db, "machine", Machine, "ORDER BY id")
 
 
@@ -60,5 +60,5 @@ def library(db: Statements, fingerprint: str) -> Library:
 
 
 def all_libraries(db: Statements) -> list[Library]:
-    """By fingerprint."""
+    """Return them by fingerprint."""
     return columns.all_of(db, "library", Library, "ORDER BY fingerprint")

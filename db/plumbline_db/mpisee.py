@@ -1,5 +1,5 @@
-"""What mpisee has written of an application: an SQLite database that is not ours, read as little as
-is needed, and with nothing of it believed."""
+"""A reader of what mpisee has written of an application: an SQLite database that is not ours, read
+as little as is needed, and with nothing of it believed."""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ def of_place(
 
 
 def about(verdict: Verdict) -> tuple[Any, ...]:
-    """What a verdict is about: two of the same cell say the same thing at different times."""
+    """Return what a verdict is about: two of the same cell say the same thing at different
+    times."""
     sides = (verdict.kind, verdict.function, verdict.lhs, verdict.rhs)
     sizes = (verdict.bytes, verdict.other_bytes, verdict.factor, verdict.ranks)
     return (verdict.guideline, *sides, *sizes)

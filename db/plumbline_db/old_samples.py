@@ -39,7 +39,7 @@ class Policy(Record, frozen=True):
 
     @property
     def said(self) -> str:
-        """For people."""
+        """The policy in words."""
         words = [
             f"of {self.days:g} days" if self.days is not None else "",
             f"of the last {self.last} campaigns" if self.last is not None else "",
@@ -136,17 +136,17 @@ def _of_campaign(
 
 
 def put(db: Statements, pruned: Pruned) -> None:
-    """That it was done, inside the caller's transaction; with what went before."""
+    """Store that it was done, inside the caller's transaction; with what went before."""
     more = """ON CONFLICT DO UPDATE SET time = :time, series = series + :series,
                   samples = samples + :samples, why = :why"""
     columns.put(db, "pruned", pruned, more)
 
 
 def listing(db: Statements) -> list[Pruned]:
-    """What was thrown away, campaign by campaign."""
+    """Return what was thrown away, campaign by campaign."""
     return columns.all_of(db, "pruned", Pruned, "ORDER BY time, campaign")
 
 
 def of(db: Statements, campaign: str) -> Pruned | None:
-    """What of a campaign was thrown away."""
+    """Return what of a campaign was thrown away."""
     return next((pruned for pruned in listing(db) if pruned.campaign == campaign), None)

@@ -1,5 +1,5 @@
-"""What may be believed of a place that others can write to: files that are opened to be locked, and
-folders whose texts are done as they say."""
+"""Limits of what is believed of a place that others can write to: files that are opened to be
+locked, and folders whose texts are done as they say."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ def require_closed(folder: Path) -> None:
 
 
 def make(folder: Path) -> None:
-    """With all above that are not there, each closed to others. Raises OSError."""
+    """Make the folder, and all above it that are not there, each closed to others. Raises
+    OSError."""
     for parent in (*reversed(folder.parents), folder):
         if not parent.exists():
             parent.mkdir(mode=0o755, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Whether the records of a launch are those that its plan asks for (docs/plan-and-records.md): of
-its run and seed, with its configurations, cases and cells, each as the plan has it and in its turn,
-with as many samples as it can have and no more time than there was. Pure; what a plan means is the
-probe's to say."""
+"""A comparison of the records of a launch with what its plan asks for (docs/plan-and-records.md):
+of its run and seed, with its configurations, cases and cells, each as the plan has it and in its
+turn, with as many samples as it can have and no more time than there was. Pure; what a plan means
+is the probe's to say."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class UnplannedError(ValueError):
 
 
 class _Set(msgspec.Struct, frozen=True):
-    """What records show of a plan's line `set`."""
+    """The values that records show of a plan's line `set`."""
 
     run: str = ""
     seed: int = 1
@@ -146,7 +146,7 @@ class Planned:
 
     @property
     def _blocks(self) -> int:
-        """How many there can be."""
+        """The number of blocks that there can be."""
         if self._by_samples:
             return 1 - (self._set.nrep_min - self._set.nrep_max) // self._set.nrep_step
         return self._set.blocks
@@ -341,7 +341,8 @@ class Planned:
         self._require_as_many((record.case, record.block), len(record.ns[0]))
 
     def _room(self, case: int, block: int) -> tuple[int, int]:
-        """How many repetitions to warm up, and how many samples, a case can have in a block."""
+        """Return how many repetitions to warm up, and how many samples, a case can have in a
+        block."""
         if self._set.plain:
             return 0, self._nprocs
         if (self._cases[case].use or self._set.use) == "stream":

@@ -1,4 +1,4 @@
-"""Why each place on the axis of a suite's curves was measured."""
+"""Reasons why each place on the axis of a suite's curves was measured."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class SuitePoint(Record, frozen=True):
 
 
 def put(db: Statements, campaign: str, points: Sequence[SuitePoint]) -> None:
-    """In one transaction. What is known of a place stays: it was first measured for that."""
+    """Store them in one transaction. What is known of a place stays: it was first measured for
+    that."""
     with db.transaction():
         campaigns.require(db, campaign)
         rows = [columns.values(point) | {"campaign": campaign} for point in points]
@@ -34,6 +35,6 @@ def put(db: Statements, campaign: str, points: Sequence[SuitePoint]) -> None:
 
 
 def get(db: Statements, campaign: str) -> list[SuitePoint]:
-    """By suite, axis and place."""
+    """Return them by suite, axis and place."""
     where = "WHERE campaign = :campaign ORDER BY suite, axis, place"
     return columns.all_of(db, "point", SuitePoint, where, {"campaign": campaign})

@@ -1,4 +1,4 @@
-"""What the probe writes (docs/plan-and-records.md)."""
+"""Records that the probe writes (docs/plan-and-records.md)."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Begin(Record, frozen=True, tag_field="record", tag="begin"):
 
 
 class Check(Record, frozen=True, tag_field="record", tag="check"):
-    """Of a case that is looked at several times the last one is what holds."""
+    """The outcome of a check. If a case is looked at several times, the last one holds."""
 
     case: Count
     outcome: Literal["ok", "wrong", "unsupported", "error", "not_in_force"]
@@ -177,8 +177,9 @@ class RankSamples(Record, frozen=True, tag_field="record", tag="rank_samples"):
 
 
 class ClockModel(Record, frozen=True, tag_field="record", tag="clock_model"):
-    """How one clock domain (a node; a single rank where the timer is not shared) reads the global
-    clock: global = local + offset_ns + slope * (local - origin_ns), local its own timer."""
+    """The way in which one clock domain (a node; a single rank where the timer is not shared) reads
+    the global clock: global = local + offset_ns + slope * (local - origin_ns), local its own
+    timer."""
 
     domain: Count
     host: str
@@ -230,7 +231,8 @@ class Criterion(Record, frozen=True):
 
 
 class Nrep(Record, frozen=True, tag_field="record", tag="nrep"):
-    """How many repetitions a case took until its stopping rule was met, or what ended it."""
+    """The number of repetitions that a case took until its stopping rule was met, or what ended
+    it."""
 
     case: Count
     nrep: Count
@@ -283,11 +285,11 @@ class Overlap(Record, frozen=True, tag_field="record", tag="overlap"):
 
 
 class OverlapTrace(Record, frozen=True, tag_field="record", tag="overlap_trace"):
-    """What happened when on a rank in one repetition of an overlap cell, in the order in which it
-    ended; stamps on the launch's global clock. `names`: MPI calls, "computation", "await" and
-    "signal" (empty words of the probe), "arrival" of a message (its last byte came after the begin
-    and before the end), "full" (there was no room for more). `peers`: the rank on the other side;
-    -1: none, or several. `numbers`: of an arrival, which message from that rank; else 0."""
+    """Events on a rank in one repetition of an overlap cell, in the order in which it ended; stamps
+    on the launch's global clock. `names`: MPI calls, "computation", "await" and "signal" (empty
+    words of the probe), "arrival" of a message (its last byte came after the begin and before the
+    end), "full" (there was no room for more). `peers`: the rank on the other side; -1: none, or
+    several. `numbers`: of an arrival, which message from that rank; else 0."""
 
     cell: Count
     rank: Count
@@ -308,8 +310,8 @@ class OverlapLatency(Record, frozen=True, tag_field="record", tag="overlap_laten
 
 
 class HostLoad(Record, frozen=True):
-    """Of one host, from header to footer: load averages over a minute, and CPU seconds of the whole
-    host, of this launch, and stolen by the hypervisor. None: the kernel does not say."""
+    """The load of one host, from header to footer: load averages over a minute, and CPU seconds of
+    the whole host, of this launch, and stolen by the hypervisor. None: the kernel does not say."""
 
     host: str
     load_start: float | None
@@ -324,9 +326,9 @@ class Load(Record, frozen=True, tag_field="record", tag="load"):
 
 
 class Footer(Record, frozen=True, tag_field="record", tag="footer"):
-    """Where the time of a launch went (docs/design/plan-and-records.md): of `wall_ns`, `start_ns`
-    until the first check, `checks_ns`, `timed_ns`, of which `warmup_ns`; the rest is
-    synchronisation."""
+    """The last record: where the time of a launch went (docs/design/plan-and-records.md): of
+    `wall_ns`, `start_ns` until the first check, `checks_ns`, `timed_ns`, of which `warmup_ns`; the
+    rest is synchronisation."""
 
     cases: Count
     timed_ns: Count

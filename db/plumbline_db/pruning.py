@@ -1,4 +1,4 @@
-"""What `plumbline watch` removes by age, so that a database does not grow for ever: launches of old
+"""Removal by age, for `plumbline watch`, so that a database does not grow for ever: launches of old
 canaries, then the rows that tell of them. Nothing that a campaign has measured goes."""
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from plumbline_db.statements import Statements
 
 
 class RankTimes(Record, frozen=True):
-    """Of a case in one launch: the median of a rank's times, all blocks together."""
+    """The median of a rank's times of a case in one launch, all blocks together."""
 
     launch: int
     function: str

@@ -1,5 +1,5 @@
-"""What all records are made of: those that the probe writes (probe_records.py), those that the
-database keeps (records.py), and those of watching (watch_records.py).
+"""The base of all records: those that the probe writes (probe_records.py), those that the database
+keeps (records.py), and those of watching (watch_records.py).
 
 Frozen and typed; units are in the names (`_ns`, `_seconds`, `_bytes`; plain `bytes` is a
 communication volume as docs/plan-and-records.md defines it). No behaviour lives in records."""

@@ -1,4 +1,4 @@
-"""What the database keeps."""
+"""Records that the database keeps."""
 
 from __future__ import annotations
 
@@ -156,11 +156,11 @@ FailureKind = Literal["hung", "too long", "ended", "bad records", "no records", 
 
 
 class Failure(Record, frozen=True):
-    """Why a launch failed. `kind`: when its time was up it gave no sign of life any more (hung) or
-    was still at work (too long), it ended with a signal or an exit status (ended), left bad records
-    or none, or its library said that a setting is not in force. `how`: the same with its
-    circumstances, for people. `case`, `under_way`: the number in its plan and the name of the case
-    that it was busy with (None, ``: no case is to blame)."""
+    """The reason why a launch failed. `kind`: when its time was up it gave no sign of life any more
+    (hung) or was still at work (too long), it ended with a signal or an exit status (ended), left
+    bad records or none, or its library said that a setting is not in force. `how`: the same with
+    its circumstances, for people. `case`, `under_way`: the number in its plan and the name of the
+    case that it was busy with (None, ``: no case is to blame)."""
 
     kind: FailureKind
     how: str
@@ -204,13 +204,13 @@ class Run(Record, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Why it failed, for people; empty where it did not."""
+        """The reason why it failed, for people; empty where it did not."""
         return "" if self.failure is None else self.failure.text
 
 
 class Case(Record, frozen=True):
-    """What was measured in a run: one row of its plan, with the knobs spelled out. `ranks`: it ran
-    on the first ones of the launch; 0: on all. `use`: the way of use ("": the plan's own).
+    """A case that was measured in a run: one row of its plan, with the knobs spelled out. `ranks`:
+    it ran on the first ones of the launch; 0: on all. `use`: the way of use ("": the plan's own).
     `counts`: the count shape, of functions whose ranks may have different counts."""
 
     function: str
@@ -238,7 +238,7 @@ class Medians(Record, frozen=True):
 
 
 class OtherUse(Record, frozen=True):
-    """What a cell of a violation table is in another way of use: `loop`, `stream` …"""
+    """The verdict of a cell of a violation table in another way of use: `loop`, `stream` …"""
 
     use: str
     verdict: Literal["holds", "violated", "undecided"]
@@ -311,7 +311,8 @@ class Verdict(Record, frozen=True):
 
     @property
     def in_other_use(self) -> bool:
-        """It is not of its table's way of use, as its name says (`GL12 (loop)`)."""
+        """Whether the verdict is not of its table's way of use, as its name says (`GL12
+        (loop)`)."""
         return self.guideline.endswith(")")
 
     @property
@@ -365,10 +366,10 @@ EVERY_FUNCTION = "*"
 
 
 class Tried(Record, frozen=True):
-    """What a winner was tried for: a way of use, a datatype, an operator (empty where the function
-    has none), a count shape, a binding (as asked for; "user": as the user's own launcher binds),
-    over `cells` message sizes. `speedup`: default over winner, the mean over the cells,
-    `speedup_low` the lower end of its interval; `worst_low`: that in the cell where it lies
+    """A circumstance that a winner was tried in: a way of use, a datatype, an operator (empty where
+    the function has none), a count shape, a binding (as asked for; "user": as the user's own
+    launcher binds), over `cells` message sizes. `speedup`: default over winner, the mean over the
+    cells, `speedup_low` the lower end of its interval; `worst_low`: that in the cell where it lies
     lowest."""
 
     use: str
@@ -445,6 +446,6 @@ class Event(Record, frozen=True):
 
     @property
     def said(self) -> str:
-        """With what it tells of, for people."""
+        """The text, with what it tells of, for people."""
         about = self.run or self.suite
         return f"{about}: {self.text}" if about else self.text

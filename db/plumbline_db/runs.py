@@ -148,7 +148,8 @@ def names(db: Statements, numbers: Collection[int]) -> dict[int, str]:
 
 
 def header(db: Statements, run_id: str) -> Header | None:
-    """What the probe said about itself and its surroundings; None when it did not get that far."""
+    """Return what the probe said about itself and its surroundings; None when it did not get that
+    far."""
     row = db.row("SELECT header FROM run WHERE id = :id", {"id": run_id})
     if row is None or row[0] is None:
         return None
@@ -166,7 +167,8 @@ def last(db: Statements, campaign: str) -> int:
 
 
 def span(db: Statements, campaign: str) -> tuple[str, str] | None:
-    """When the first finished launch of a campaign started and the last one ended (ISO 8601)."""
+    """Return when the first finished launch of a campaign started and the last one ended (ISO
+    8601)."""
     found = db.row(
         """SELECT min(run.started), strftime('%Y-%m-%dT%H:%M:%S+00:00',
                   max(julianday(run.started) + run.seconds / 86400))
@@ -219,7 +221,7 @@ def refusals(db: Statements, campaign: str, suites: Sequence[str]) -> list[tuple
 
 
 def wrong(db: Statements, campaign: str) -> list[Wrong]:
-    """What gave wrong results in a campaign, in the order in which it was found out."""
+    """Return what gave wrong results in a campaign, in the order in which it was found out."""
     found = db.rows(
         f"""SELECT p.function, p.variant, c.knobs, p.bytes, p.type, p.op, count(DISTINCT m.run),
                    m.detail, min(m.run) AS launch, min(m.case_id) AS place
@@ -333,7 +335,7 @@ def _timed(
     sizes: Collection[int] | None,
     functions: Collection[str] | None = None,
 ) -> _Timed:
-    """What counts, by case and launch; of several where a plan names a case twice."""
+    """Return what counts, by case and launch; of several where a plan names a case twice."""
     timed: _Timed = {}
     for suite in dict.fromkeys(suites):
         for number, case_id, first, median, *key in db.rows(
@@ -402,8 +404,9 @@ def medians_of(found: LaunchSamples) -> Medians:
 
 
 class Surroundings(NamedTuple):
-    """What the probe said about the surroundings of a finished launch; `wall_seconds` from header
-    to footer, which `load` covers. `started` (ISO 8601) and `seconds` are of the whole launch."""
+    """The surroundings of a finished launch, as the probe has described them; `wall_seconds` from
+    header to footer, which `load` covers. `started` (ISO 8601) and `seconds` are of the whole
+    launch."""
 
     number: int
     run: str
@@ -433,7 +436,8 @@ def load(db: Statements, run_id: str) -> tuple[Load, float] | None:
 def surroundings(
     db: Statements, campaign: str, suites: Sequence[str] | None = None
 ) -> list[Surroundings]:
-    """Of the finished launches of a campaign, or of some of its suites, as they were stored."""
+    """Return those of the finished launches of a campaign, or of some of its suites, as they were
+    stored."""
     found = db.rows(
         """SELECT run.number, run.id, suite.name, run.header, run.load, run.footer, run.started,
                   run.seconds, run.member

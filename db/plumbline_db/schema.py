@@ -54,12 +54,12 @@ def recognise(path: Path) -> bool:
 
 
 def is_database(path: Path) -> bool:
-    """Of whatever program."""
+    """Return whether it is a database, of whatever program."""
     return _head(path)[:16] == _MAGIC
 
 
 def has_log(path: Path) -> bool:
-    """Whether what is written goes to a write-ahead log; not so in a backup."""
+    """Return whether what is written goes to a write-ahead log; not so in a backup."""
     return _head(path)[18:19] == b"\x02"
 
 
@@ -72,7 +72,7 @@ def _head(path: Path) -> bytes:
 
 
 def version(connection: apsw.Connection) -> int:
-    """Of the file; 0 for an empty one."""
+    """Return that of the file; 0 for an empty one."""
     return int(connection.pragma("user_version"))
 
 

@@ -34,8 +34,9 @@ _mine: dict[Path, int] = {}  # folders that are not removed yet, and the process
 
 @contextmanager
 def folder(within: Path | None = None, prefix: str = PREFIX) -> Iterator[Path]:
-    """For its owner alone, `within` a folder that is there (None: where temporary files go), until
-    the block or the process ends. Raises PlumblineError where it cannot be made."""
+    """Make a folder for its owner alone, `within` a folder that is there (None: where temporary
+    files go), until the block or the process ends. Raises PlumblineError where it cannot be
+    made."""
     try:
         place = Path(tempfile.gettempdir()) if within is None else within
         clear(place, prefix)
@@ -65,7 +66,7 @@ def replacing(target: Path) -> Iterator[Path]:
 
 
 def sync(path: Path) -> None:
-    """What is written is on disk."""
+    """Wait until what is written is on disk."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
 
@@ -125,7 +126,7 @@ def _opened(path: Path) -> int:
 
 @cache
 def _kernel() -> str:
-    """Which kernel knows of our locks."""
+    """Return which kernel knows of our locks."""
     try:
         name = Path("/proc/sys/kernel/random/boot_id").read_text()
     except OSError:
@@ -135,7 +136,7 @@ def _kernel() -> str:
 
 @atexit.register
 def _remove_mine() -> None:
-    """What a signal came between."""
+    """Remove what a signal came between."""
     for path, process in list(_mine.items()):
         if process == os.getpid():
             shutil.rmtree(path, ignore_errors=True)

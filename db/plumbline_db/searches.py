@@ -34,7 +34,7 @@ def put(db: Statements, campaign: str, search: Search) -> None:
 
 
 def all_searches(db: Statements, campaign: str) -> list[Search]:
-    """By round, then in the order in which they were first stored."""
+    """Return them by round, then in the order in which they were first stored."""
     trials: dict[int, list[Trial]] = {}
     for search, *row in db.rows(
         """SELECT t.search, t.variant, c.knobs, t.state, t.ratio, t.ratio_low, t.ratio_high,

@@ -1,4 +1,4 @@
-"""How cases of a campaign came to the state in which their samples were taken."""
+"""The way in which cases of a campaign came to the state in which their samples were taken."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class First(NamedTuple):
 
 
 def first_blocks(db: Statements, campaign: str, *, unsettled: bool) -> list[First]:
-    """Of cases whose result is right, in the order in which they were stored; `unsettled`: of those
-    alone that had not settled, then or later."""
+    """Return those of cases whose result is right, in the order in which they were stored;
+    `unsettled`: of those alone that had not settled, then or later."""
     rows = db.rows(
         """WITH m AS (
                SELECT cell_time.run, case_id, transit, settled, n, suite.name AS suite_name, p.*,

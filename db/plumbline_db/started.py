@@ -1,5 +1,5 @@
-"""How the ranks of stored launches were started: the words of their command lines, without the
-program, its paths, and what a launch sets for its ranks."""
+"""The start of ranks of stored launches: the words of their command lines, without the program, its
+paths, and what a launch sets for its ranks."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ def words(argv: Sequence[str]) -> list[str]:
 
 
 def lines(db: Statements, campaign: str) -> list[str]:
-    """How ranks were started when a campaign was measured, and in which other ways when its winners
-    were confirmed, a sentence each. None where there is no launch, or ranks were simulated."""
+    """Return how ranks were started when a campaign was measured, and in which other ways when its
+    winners were confirmed, a sentence each. None where there is no launch, or ranks were
+    simulated."""
     measured, *more = _ways(db, campaign) or [""]
     if not measured or measured.startswith(_SIMULATOR):
         return []
@@ -43,7 +44,8 @@ def lines(db: Statements, campaign: str) -> list[str]:
 
 
 def _ways(db: Statements, campaign: str) -> list[str]:
-    """That of the first launch, then those of the launches that confirm or accept winners."""
+    """Return that of the first launch, then those of the launches that confirm or accept
+    winners."""
     found = db.rows(
         """WITH finished AS (
                SELECT run.number, run.argv, suite.stage IN ('confirm', 'accept')

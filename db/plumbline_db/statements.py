@@ -73,7 +73,7 @@ def _no_space(path: Path) -> PlumblineError:
 
 
 class Statements:
-    """Of one connection; one thread at a time."""
+    """The statements of one connection; one thread at a time."""
 
     def __init__(self, path: Path, connection: apsw.Connection, *, writable: bool) -> None:
         self.path = path

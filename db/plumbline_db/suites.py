@@ -10,8 +10,8 @@ from plumbline_db.statements import Statements
 
 
 def number(db: Statements, campaign: str, suite: Suite) -> int:
-    """Of its row, which is made where there is none, inside the caller's transaction. Raises
-    ValueError where another suite has its name."""
+    """Return the number of its row, which is made where there is none, inside the caller's
+    transaction. Raises ValueError where another suite has its name."""
     key = {"campaign": campaign, "name": suite.name}
     columns.put(db, "suite", suite, "ON CONFLICT DO NOTHING", **key)
     where = "WHERE campaign = :campaign AND name = :name"
@@ -22,7 +22,7 @@ def number(db: Statements, campaign: str, suite: Suite) -> int:
 
 
 def get(db: Statements, campaign: str) -> dict[str, Suite]:
-    """Those of a campaign by name, in the order in which they were begun."""
+    """Return those of a campaign by name, in the order in which they were begun."""
     where = "WHERE campaign = :campaign ORDER BY number"
     found = columns.all_of(db, "suite", Suite, where, {"campaign": campaign})
     return {suite.name: suite for suite in found}

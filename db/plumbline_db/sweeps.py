@@ -1,4 +1,4 @@
-"""Which curves a campaign has: by suite, function, variant and knobs."""
+"""Curves that a campaign has, by suite, function, variant and knobs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Sweep(Record, frozen=True):
 
 
 def listed(db: Statements, campaign: str, suites: Collection[str] | None = None) -> list[Sweep]:
-    """Of some suites of a campaign (None: of all that are in use), as the first finished launch of
-    each has them, in the way of use that the campaign is about; suites in the order in which they
-    were begun, the rest by name."""
+    """Return those of some suites of a campaign (None: of all that are in use), as the first
+    finished launch of each has them, in the way of use that the campaign is about; suites in the
+    order in which they were begun, the rest by name."""
     found = db.rows(
         """SELECT suite.name, p.function, p.variant, c.knobs, p.ranks, count(DISTINCT p.bytes)
            FROM suite JOIN run ON run.number = (
@@ -49,7 +49,8 @@ def listed(db: Statements, campaign: str, suites: Collection[str] | None = None)
 
 
 def sizes(db: Statements, campaign: str, function: str, suites: Collection[str]) -> list[int]:
-    """At which the library's own call of a function was measured in some suites, in bytes."""
+    """Return the sizes at which the library's own call of a function was measured in some suites,
+    in bytes."""
     found = db.rows(
         """SELECT DISTINCT p.bytes
            FROM suite JOIN run ON run.suite = suite.number
@@ -81,8 +82,8 @@ class DescribedSuite(Record, frozen=True):
 
 
 def described(db: Statements, campaign: str) -> list[DescribedSuite]:
-    """Those of a run of suites that have results, in the order in which they were begun; none of
-    other campaigns."""
+    """Return those of a run of suites that have results, in the order in which they were begun;
+    none of other campaigns."""
     axes = {point.suite: point.axis for point in points.get(db, campaign)}
     if not axes:
         return []

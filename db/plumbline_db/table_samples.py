@@ -1,4 +1,5 @@
-"""What a violation table rests on: of each side the samples of the launches that its verdicts name.
+"""The samples that a violation table rests on: of each side those of the launches that its verdicts
+name.
 
 Cells of one table may rest on launches of several turns of a campaign: what was measured before the
 winners of a cell changed says nothing of it now."""
@@ -30,7 +31,7 @@ def samples(
     sizes: Collection[int] | None = None,
     functions: Collection[str] | None = None,
 ) -> list[LaunchSamples]:
-    """Of all cases of the suites of a table, those of the suites that the verdicts of a case name;
+    """Return the samples of all cases of a table, of the suites that the verdicts of a case name;
     of a case that none names, those of the verdicts of its function and size. `sizes`, `functions`:
     as runs.launch_samples."""
     return _joined(
@@ -64,7 +65,7 @@ def _joined(
     of_suite: Callable[[str], Sequence[_Found]],
     both: Callable[[_Found, _Found], _Found],
 ) -> list[_Found]:
-    """What the suites of a table have of each case that rests on them; of a case in several,
+    """Return what the suites of a table have of each case that rests on them; of a case in several,
     `both`."""
     joined: dict[bytes, _Found] = {}
     named = _named(table)
@@ -77,7 +78,7 @@ def _joined(
 
 
 def _named(table: Sequence[Verdict]) -> Callable[[Case, str], bool]:
-    """Whether the verdicts of a case rest on a suite."""
+    """Return whether the verdicts of a case rest on a suite."""
     by_side: dict[tuple[str, str, int], set[str]] = {}
     by_cell: dict[tuple[str, int], set[str]] = {}
     for verdict in table:

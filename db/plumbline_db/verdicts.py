@@ -25,7 +25,7 @@ def put(db: Statements, campaign: str, stage: str, verdicts: Sequence[Verdict]) 
 
 
 def get(db: Statements, campaign: str, stage: str) -> list[Verdict]:
-    """In the order in which they were put."""
+    """Return them in the order in which they were put."""
     where = "WHERE campaign = :campaign AND stage = :stage ORDER BY position"
     key = {"campaign": campaign, "stage": stage}
     return columns.all_of(db, "verdict", Verdict, where, key)

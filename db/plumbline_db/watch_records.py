@@ -1,4 +1,4 @@
-"""What `plumbline watch` keeps (docs/daemon.md)."""
+"""Records that `plumbline watch` keeps (docs/daemon.md)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from .record import Record
 
 
 class Watch(Record, frozen=True):
-    """What the daemon said of itself last; whether it still lives, its lock says. `step`: the last
-    one; `waits_for`: why it measures nothing now ("": it may). `configuration` is JSON; `refused`:
-    why a later one was not taken. Empty times: never."""
+    """The daemon, as it last described itself; whether it still lives, its lock says. `step`: the
+    last one; `waits_for`: why it measures nothing now ("": it may). `configuration` is JSON;
+    `refused`: why a later one was not taken. Empty times: never."""
 
     daemon: str
     state: Literal["running", "stopped"]
@@ -153,7 +153,7 @@ class Retuning(Record, frozen=True):
 
 
 class Notice(Record, frozen=True):
-    """What was told by mail or webhook; `held back`: too many went before it."""
+    """A message that was sent by mail or webhook; `held back`: too many went before it."""
 
     time: str
     way: Literal["mail", "webhook"]

@@ -1,4 +1,4 @@
-"""What `plumbline watch` is doing, which campaigns and cells it watches, and its canaries. Alarms
+"""The state of `plumbline watch`: the campaigns and cells that it watches, and its canaries. Alarms
 and what was done about them are in alarms.py."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from plumbline_db.watch_records import Canary, Notice, Watch, WatchDay, WatchedC
 
 
 def put(db: Statements, watch: Watch) -> None:
-    """In the place of what another daemon has said, or this one before."""
+    """Store it in the place of what another daemon has said, or this one before."""
     with db.transaction():
         db.rows("DELETE FROM watch")
         columns.put(db, "watch", watch)
@@ -34,19 +34,19 @@ def add(db: Statements, day: WatchDay) -> None:
 
 
 def days(db: Statements, since: str = "") -> list[WatchDay]:
-    """From that day on (`2026-11-24`), in their order."""
+    """Return those from that day on (`2026-11-24`), in their order."""
     where = "WHERE day >= :since ORDER BY day"
     return columns.all_of(db, "watch_day", WatchDay, where, {"since": since})
 
 
 def tell(db: Statements, notice: Notice) -> None:
-    """That it was told by mail or webhook."""
+    """Store that it was told by mail or webhook."""
     with db.transaction():
         columns.put(db, "notice", notice)
 
 
 def told(db: Statements, since: str) -> list[Notice]:
-    """From that time of day on, in the order in which they were made."""
+    """Return those from that time of day on, in the order in which they were made."""
     where = "WHERE time >= :since ORDER BY number"
     return columns.all_of(db, "notice", Notice, where, {"since": since})
 
@@ -63,7 +63,7 @@ def put_campaign(db: Statements, watched: WatchedCampaign) -> None:
 
 
 def watched(db: Statements) -> list[WatchedCampaign]:
-    """In the order in which they began to be watched."""
+    """Return them in the order in which they began to be watched."""
     return columns.all_of(db, "watched_campaign", WatchedCampaign, "ORDER BY begun, campaign")
 
 
@@ -80,7 +80,7 @@ def counted(db: Statements, campaign: str, canaries: int) -> None:
 
 
 def cells(db: Statements, campaign: str) -> list[WatchedCell]:
-    """By function, variant and size."""
+    """Return them by function, variant and size."""
     where = "WHERE campaign = :campaign ORDER BY function, variant, bytes"
     return columns.all_of(db, "watched_cell", WatchedCell, where, {"campaign": campaign})
 
@@ -92,7 +92,7 @@ def put_cells(db: Statements, cells: Iterable[WatchedCell]) -> None:
 
 
 def forget_cells(db: Statements, campaign: str, gone: Sequence[WatchedCell]) -> None:
-    """These are watched no more; inside the caller's transaction."""
+    """Watch these no more; inside the caller's transaction."""
     for cell in gone:
         db.rows(
             """DELETE FROM watched_cell WHERE campaign = :campaign AND function = :function
@@ -105,20 +105,20 @@ def forget_cells(db: Statements, campaign: str, gone: Sequence[WatchedCell]) -> 
 
 
 def begin(db: Statements, canary: Canary) -> int:
-    """Its number, by which alarms name it; inside the caller's transaction."""
+    """Return its number, by which alarms name it; inside the caller's transaction."""
     return int(columns.put(db, "canary", canary, "RETURNING number"))
 
 
 def renew(db: Statements, number: int, canary: Canary) -> None:
-    """What has become of it."""
+    """Store what has become of it."""
     columns.renew(db, "canary", number, canary)
 
 
 def canaries(
     db: Statements, campaign: str | None = None, *, last: int = -1
 ) -> list[tuple[int, Canary]]:
-    """With their numbers, in the order in which they were begun; of one campaign (None: of all),
-    the `last` so many (-1: all)."""
+    """Return them with their numbers, in the order in which they were begun: those of one campaign
+    (None: of all), the `last` so many (-1: all)."""
     where = "WHERE :campaign IS NULL OR campaign = :campaign ORDER BY number DESC LIMIT :last"
     found = columns.numbered(db, "canary", Canary, where, {"campaign": campaign, "last": last})
     return found[::-1]

@@ -1,5 +1,5 @@
-"""What a damaged file is told by, and how one gets it back. A note beside a database, FILE.backup,
-names its newest backup: it must be found where the database cannot be read."""
+"""Damaged files: how they are recognised, and how one gets them back. A note beside a database,
+FILE.backup, names its newest backup: it must be found where the database cannot be read."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def newest_backup(path: Path) -> Path | None:
 
 
 def backups(path: Path) -> list[Path]:
-    """Those that are known, the newest first: the one of the note, and those of `daily`."""
+    """Return those that are known, the newest first: the one of the note, and those of `daily`."""
     folder = daily(path)
     known = {*(folder.glob("*.db") if folder.is_dir() else ()), newest_backup(path)} - {None}
     return sorted((one for one in known if one), key=lambda one: one.stat().st_mtime, reverse=True)
 
 
 def daily(path: Path) -> Path:
-    """Where the daemon's backups of each day are, if nothing else is said."""
+    """Return where the daemon's backups of each day are, if nothing else is said."""
     return path.with_name(path.name + ".backups")
 
 

@@ -28,7 +28,7 @@ def put(db: Statements, campaign: str, winners: Sequence[Winner]) -> None:
 
 
 def get(db: Statements, campaign: str) -> list[Winner]:
-    """In the order in which they were put."""
+    """Return them in the order in which they were put."""
     select = columns.select("winner", Winner).replace(
         "configuration",
         "(SELECT knobs FROM configuration c WHERE c.number = winner.configuration)",
@@ -39,7 +39,7 @@ def get(db: Statements, campaign: str) -> list[Winner]:
 
 
 def speedups(db: Statements, campaign: str) -> dict[str, list[float]]:
-    """By function, those of its winners; functions by name."""
+    """Return the speed-ups of the winners of each function; functions by name."""
     found: dict[str, list[float]] = {}
     for function, speedup in db.rows(
         "SELECT function, speedup FROM winner WHERE campaign = :campaign ORDER BY function",

@@ -30,7 +30,8 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 class Aside:
-    """Those of one campaign. `made_of`: the functions that a mock-up calls."""
+    """The cases of one campaign that are put aside. `made_of`: the functions that a mock-up
+    calls."""
 
     def __init__(self) -> None:
         self.made_of: Mapping[str, Collection[str]] = {}
@@ -46,7 +47,7 @@ class Aside:
         self._how.pop(_call(case), None)
 
     def in_force(self, environment: Environment, answers: Answers) -> None:
-        """What exported files do, where `environment` puts them in force."""
+        """Return what exported files do, where `environment` puts them in force."""
         self._answered[frozenset(environment.items())] = answers
 
     def also_in_force(self, environment: Environment, within: Environment) -> None:
@@ -56,11 +57,11 @@ class Aside:
             self.in_force(within, answers)
 
     def is_as_it_is(self, environment: Environment) -> bool:
-        """Whether no exported files are in force."""
+        """Return whether no exported files are in force."""
         return frozenset(environment.items()) not in self._answered
 
     def why(self, case: PlanCase, environment: Environment | None = None) -> str:
-        """Why a case is not measured in such a launch; '' where it is."""
+        """Return why a case is not measured in such a launch; '' where it is."""
         call = _call(case)
         for inner in (call, *self._inside(call)):
             if inner in self._how and not self._answers(environment or {}, inner):
@@ -69,7 +70,7 @@ class Aside:
         return ""
 
     def how(self, function: str, bytes_: int) -> str:
-        """How launches end with the library's own call under way; '' where they do not."""
+        """Return how launches end with the library's own call under way; '' where they do not."""
         return self._how.get(_Call(function, bytes_, 0), "")
 
     def calls(self) -> list[tuple[str, int]]:

@@ -1,5 +1,5 @@
-"""Which call a crash is to be blamed on: that under way, or an earlier one of the same launch that
-has left something behind (a message nobody has received, memory written to). Pure, but for the
+"""The call that a crash is to be blamed on: that under way, or an earlier one of the same launch
+that has left something behind (a message nobody has received, memory written to). Pure, but for the
 launches that `fails` makes."""
 
 from __future__ import annotations

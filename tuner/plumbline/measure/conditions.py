@@ -26,16 +26,16 @@ FOREIGN_PROCESSORS = 0.25
 
 
 class Weakness(msgspec.Struct, frozen=True):
-    """What is said, under a name that stays."""
+    """A sentence about a weakness, under a name that stays."""
 
     name: str
     text: str
 
 
 class Conditions(msgspec.Struct, frozen=True):
-    """Of all launches of a result: the factors of the first one, and why some are missing; what
-    varied and may; what weakens the result; of each table whether its launches depend on each
-    other."""
+    """The conditions of all launches of a result: the factors of the first one, and why some are
+    missing; what varied and may; what weakens the result; of each table whether its launches depend
+    on each other."""
 
     factors: dict[str, str]
     missing: dict[str, str]
@@ -97,7 +97,7 @@ def _is_high(
 
 
 def of_launches(launches: Sequence[Surroundings]) -> list[Weakness]:
-    """What to know about the conditions of launches that became one result."""
+    """Return what to know about the conditions of launches that became one result."""
     found = [] if not launches else of_header(launches[0].header)
     return found + _load_warnings(
         [
@@ -122,8 +122,8 @@ def of_records(launches: Sequence[Sequence[ProbeRecord]]) -> list[Weakness]:
 
 
 def _load_warnings(loads: Sequence[Foreign], launches: int) -> list[Weakness]:
-    """How many launches ran beside what load. Launches that are too short to show it one by one
-    show it together."""
+    """Return how many launches ran beside what load. Launches that are too short to show it one by
+    one show it together."""
     chosen = [load for load in loads if load.high]
     some = f"{len(chosen)} of {counted(launches, 'launch')}"
     if not chosen:
@@ -170,7 +170,7 @@ def of_starts(starts: Sequence[Start], *, simulated: bool) -> list[Weakness]:
 
 
 def of_refusals(refusals: Sequence[tuple[str, str]]) -> list[Weakness]:
-    """Of the cases of all launches whose samples are no results, as label and reason, in the order
+    """Return what is said of cases whose samples are no results, as label and reason, in the order
     of time. The last reason stands for all."""
     if not refusals:
         return []
@@ -182,7 +182,7 @@ def of_refusals(refusals: Sequence[tuple[str, str]]) -> list[Weakness]:
 
 
 def of_header(header: Header) -> list[Weakness]:
-    """What weakens every launch under these conditions."""
+    """Return what weakens every launch under these conditions."""
     known = {factor.name: factor.values for factor in header.factors}
     return [
         Weakness(name, text) for name, check in _CHECKS.items() if (text := check(header, known))
@@ -203,7 +203,7 @@ def _oversubscribed(header: Header, known: Known) -> str:
 
 
 def _unbound(header: Header, known: Known) -> str:
-    """Where ranks have cores of their own, each should stay on its own."""
+    """Return a weakness where ranks have cores of their own and may leave them."""
     del known
     if header.oversubscribed or header.processing_units < 2 or header.nprocs < 2:
         return ""
@@ -217,7 +217,7 @@ def _unbound(header: Header, known: Known) -> str:
 
 
 def _width(binding: str) -> int:
-    """How many processing units "0-3,8" names."""
+    """Return how many processing units "0-3,8" names."""
     width = 0
     for part in binding.split(","):
         first, dash, last = part.partition("-")
@@ -293,7 +293,7 @@ _CHECKS: dict[str, Callable[[Header, Known], str]] = {
 
 
 def of_build(build: Mapping[str, str]) -> list[Weakness]:
-    """What a library's build says against its times."""
+    """Return what a library's build says against its times."""
     return [
         Weakness(key, f"the library was built with {what}: its times are not those of users")
         for key, what in (("debug", "debugging"), ("memory_debug", "memory debugging"))

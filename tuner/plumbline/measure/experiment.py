@@ -43,13 +43,14 @@ class NextLook(msgspec.Struct, frozen=True):
         return first.at(self.number + 1) if self.number else first
 
     def plan(self, first: Plan) -> Plan:
-        """Its own orders and data: seeds go on where those of the last look end."""
+        """Return the plan with its own orders and data: seeds go on where those of the last look
+        end."""
         return msgspec.structs.replace(first, seed=first.seed + self.before)
 
 
 def of_round(plan: Plan, number: int, before: int = 0) -> Plan:
-    """With orders and data of its own: seeds of rounds lie 1000 apart. `before`: launches of the
-    round before these."""
+    """Return the plan with orders and data of its own: seeds of rounds lie 1000 apart. `before`:
+    launches of the round before these."""
     return msgspec.structs.replace(plan, seed=plan.seed + 1000 * number + before)
 
 
@@ -92,7 +93,7 @@ class Turns:
             self._series[arm.suite].advance()
 
     def condemned(self, arm: Arm) -> Failure | None:
-        """How launches of an arm that is on trial fail; None: they do not."""
+        """Return how launches of an arm that is on trial fail; None: they do not."""
         return self._series[arm.suite].condemned
 
     def last(self, arm: Arm) -> int:
@@ -100,7 +101,7 @@ class Turns:
         return self._series[arm.suite].launches - 1
 
     def dropped(self, arm: Arm) -> Collection[PlanCase]:
-        """Its cases under which launches fail."""
+        """Return its cases under which launches fail."""
         return self._series[arm.suite].dropped
 
 

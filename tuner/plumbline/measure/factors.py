@@ -42,7 +42,7 @@ _OF_THE_LAUNCHER = re.compile(
 
 
 class FactorRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is asked of a factor. `remedy`: how it is put back."""
+    """A rule for a factor. `remedy`: how it is put back."""
 
     join: Literal["equal", "noted", "free"]
     remedy: str = ""
@@ -71,7 +71,7 @@ def rules() -> Mapping[str, FactorRule]:
 
 
 def rule_of(factor: str) -> FactorRule:
-    """What is asked of it; a factor that the table does not know must be equal."""
+    """Return what is asked of it; a factor that the table does not know must be equal."""
     known = rules()
     if factor in known:
         return known[factor]
@@ -116,11 +116,11 @@ def differences(
     across_suites: bool = False,
     started_alike: bool = False,
 ) -> list[Difference]:
-    """What is not the same in all launches (a name and a header each), in the order of the factors.
-    A variable that is not there is not set. Any other factor is compared among the launches that
-    have it: earlier versions of the probe recorded less. `across_suites`: only what no launch of a
-    campaign is asked for differently; `started_alike`: and what follows from the words that start
-    the ranks, which these launches have in common."""
+    """Return what is not the same in all launches (a name and a header each), in the order of the
+    factors. A variable that is not there is not set. Any other factor is compared among the
+    launches that have it: earlier versions of the probe recorded less. `across_suites`: only what
+    no launch of a campaign is asked for differently; `started_alike`: and what follows from the
+    words that start the ranks, which these launches have in common."""
     asked_for = ASKED_FOR - _PLACE if started_alike else ASKED_FOR
     every = [(name, facts(header)) for name, header in launches]
     found = []

@@ -1,4 +1,4 @@
-"""How much a launch measures: several times as long as it takes to start.
+"""The amount that a launch measures: several times as long as it takes to start.
 
 A launch of a few short cases is over before mpirun and MPI_Init have paid for themselves. More
 samples make what it says surer, for little more time: with four ranks on two cores two thirds of
@@ -29,7 +29,7 @@ USUAL_SPREAD = 0.05  # of medians of a case between launches, until launches hav
 
 
 class Filling:
-    """Of one campaign, launch by launch."""
+    """The filling of one campaign, launch by launch."""
 
     def __init__(self) -> None:
         self._start_seconds: float | None = None  # the least so far
@@ -42,8 +42,8 @@ class Filling:
         self._spread = spread
 
     def learn(self, kind: str, plan: Plan, cost: LaunchCost) -> None:
-        """What a finished launch of `plan` has cost; `kind`: its stage and arm, as ranks start and
-        are looked at alike."""
+        """Learn what a finished launch of `plan` has cost; `kind`: its stage and arm, as ranks
+        start and are looked at alike."""
         if cost.start is not None:
             least = self._start_seconds
             self._start_seconds = cost.start if least is None else min(least, cost.start)
@@ -72,8 +72,8 @@ class Filling:
         return msgspec.structs.replace(plan, reps=reps, blocks=blocks)
 
     def _seconds(self, kind: str, plan: Plan) -> float:
-        """What measuring takes if each case takes all blocks; 0: nothing is known. A case that was
-        never timed takes what the library's own call does, or as long as the others."""
+        """Return what measuring takes if each case takes all blocks; 0: nothing is known. A case
+        that was never timed takes what the library's own call does, or as long as the others."""
         times = self._times_calls.get(kind, self._times_calls.get(ANY, 0.0))
         known = calls = 0
         seconds = 0.0

@@ -138,8 +138,8 @@ class LaunchStore:
         return Experiment(suite.experiment, _CHOOSING.get(suite.stage, most))
 
     def part(self) -> None:
-        """What is stored and was not asked for yet is of another way that this campaign has gone,
-        with other limits: it stays, under other names, and is not taken up."""
+        """Keep under other names what is stored and was not asked for yet: it is of another way
+        that this campaign has gone, with other limits."""
         runs.part(self.db, self.campaign, kept=self._asked)
 
     def tell(self, kind: str, text: str, suite: str = "", function: str = "") -> None:
@@ -148,7 +148,7 @@ class LaunchStore:
         events.put(self.db, self.campaign, event)
 
     def tell_aside(self, case: PlanCase, run: Run) -> None:
-        """That it was put aside, when `run` had failed."""
+        """Tell that it was put aside, when `run` had failed."""
         what = named(
             case.function, case.variant, case.configuration.as_dict(), case.bytes, case.ranks
         )
@@ -327,7 +327,7 @@ class Series:
         return self._judge(outcome, cases)
 
     def _judge(self, outcome: LaunchOutcome, cases: Sequence[PlanCase]) -> bool:
-        """Whether the launch has finished; one that has not may have a case to drop."""
+        """Return whether the launch has finished; one that has not may have a case to drop."""
         failure = outcome.run.failure
         if self._on_trial:
             return self._try(failure)
@@ -363,7 +363,8 @@ class Series:
         return failure is None
 
     def _enough(self, failure: Failure) -> int:
-        """What hangs is too dear to be tried again; a simulated machine repeats itself."""
+        """Return whether so many failures are enough: what hangs is too dear to be tried again, and
+        a simulated machine repeats itself."""
         once = self._store.starter.family.simulates or failure.timed_out
         return 1 if once else IN_A_ROW
 
@@ -380,8 +381,8 @@ class Series:
     def _look_before(
         self, victim: PlanCase, before: Sequence[PlanCase], run: Run, failure: Failure
     ) -> None:
-        """Where an earlier case is to blame, those condemned since the last launch that finished
-        are not: it is, at all sizes, for what it leaves behind does not depend on them."""
+        """Blame an earlier case in place of those condemned since the last launch that finished: at
+        all sizes, for what it leaves behind does not depend on them."""
         found = blame.guilty(before, victim, self._fails)
         if found is None:
             return
@@ -397,7 +398,7 @@ class Series:
                     self._store.aside.put(case, f"in later calls, {failure.how}")
 
     def _fails(self, cases: Sequence[PlanCase]) -> bool:
-        """Whether a launch of these cases alone does."""
+        """Return whether a launch of these cases alone does."""
         suite = self._suite.of("blame")
         plan = msgspec.structs.replace(
             self._plan,

@@ -1,5 +1,5 @@
-"""How many repetitions a cell needs (the seed's step NREP, seed 000, section 4.2): some launches
-under a stopping rule, and of each cell the most that any of them took."""
+"""The number of repetitions that a cell needs (the seed's step NREP, seed 000, section 4.2): some
+launches under a stopping rule, and of each cell the most that any of them took."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def predict(store: LaunchStore, plan: Plan, launches: int) -> list[RepetitionsCe
 def cells(
     plan: Plan, raw: Sequence[Sequence[ProbeRecord]], failed: Mapping[PlanCase, str]
 ) -> list[RepetitionsCell]:
-    """What the records of some launches of `plan` say of each of its cases."""
+    """Return what the records of some launches of `plan` say of each of its cases."""
     ends: dict[PlanCase, list[StoppedAt]] = {case: [] for case in plan.cases}
     outcomes = dict.fromkeys(plan.cases, "not measured")
     for records in raw:

@@ -29,7 +29,8 @@ _FEW = 10
 
 
 class PairLatencies(msgspec.Struct, frozen=True):
-    """Of one class of pairs: the measured medians by size, and the lines, piece 0 first."""
+    """The latencies of one class of pairs: the measured medians by size, and the lines, piece 0
+    first."""
 
     pair: str
     half_trips: list[HalfTrips]
@@ -71,7 +72,7 @@ def run(store: LaunchStore, campaign: Campaign, settings: PingPongSettings) -> l
 
 
 def read(db: Database, campaign: Campaign) -> list[PairLatencies]:
-    """What is stored, from near to far."""
+    """Return what is stored, from near to far."""
     measured = table.half_trips(db, campaign.id, [SUITE.name])
     lines = table.get(db, campaign.id)
     near = ("same_core", "same_socket", "other_socket", "other_node")

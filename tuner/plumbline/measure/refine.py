@@ -1,4 +1,4 @@
-"""Where on the axis of some curves the next points tell most, and why. Pure.
+"""The places on the axis of some curves where the next points tell most, and why. Pure.
 
 Curves are looked at in log space, where a factor is a distance. Three things ask for a point:
 
@@ -28,7 +28,8 @@ _PER_LOOK = 3
 
 
 class Estimate(NamedTuple):
-    """Of a curve at a place: the logarithm of its time, and half the width of its interval."""
+    """The estimate of a curve at a place: the logarithm of its time, and half the width of its
+    interval."""
 
     value: float
     half: float
@@ -91,7 +92,7 @@ class _Stretch(NamedTuple):
 
     @property
     def jump(self) -> float:
-        """What neither slope explains, signed; 0 where noise may be it."""
+        """Return what neither slope explains, signed; 0 where noise may be it."""
         slopes = [slope for slope in (self.before, self.behind) if slope is not None]
         if not slopes:
             return 0.0
@@ -124,8 +125,8 @@ class _Stretch(NamedTuple):
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """Of one value a launch: their median, and half of its interval in log space (of too few: half
-    of what they span)."""
+    """Return the estimate from one value a launch: their median, and half of its interval in log
+    space (of too few: half of what they span)."""
     middle = median_interval(values)
     low, high = middle.low, middle.high
     if low is None or high is None:
@@ -134,8 +135,9 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def proposals(curves: Sequence[SweptCurve], how: Refinement) -> list[Proposal]:
-    """What to measure next, the most telling first: at most three places at a time, so that each
-    look learns from the one before; none where nothing is missing, or all places are used up."""
+    """Return what to measure next, the most telling first: at most three places at a time, so that
+    each look learns from the one before; none where nothing is missing, or all places are used
+    up."""
     places = {place for curve in curves for place in curve.points}
     found: dict[int, Proposal] = {}
     for curve in curves:

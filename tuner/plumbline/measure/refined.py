@@ -22,7 +22,8 @@ _MOST_LOOKS = 30
 
 
 class Axis(NamedTuple):
-    """What is refined, in launches of `nprocs` ranks: over `ranks` the first ones of them call."""
+    """The axis that is refined, in launches of `nprocs` ranks: over `ranks` the first ones of them
+    call."""
 
     name: Literal["bytes", "ranks"]
     nprocs: int
@@ -40,7 +41,7 @@ class Axis(NamedTuple):
 
 
 class RefinedCases(msgspec.Struct, frozen=True):
-    """By place; `added`: the places that nobody asked for, and why they are there."""
+    """The cases by place; `added`: the places that nobody asked for, and why they are there."""
 
     cases: list[MeasuredCase]
     added: list[SuitePoint]
@@ -98,7 +99,8 @@ def swept(
 
 
 def _ratio(of: Comparison) -> Estimate | None:
-    """Of a single launch nobody knows how far it is off; it decides nothing."""
+    """Return the ratio; a single launch, of which nobody knows how far it is off, decides
+    nothing."""
     if of.ratio is None:
         return None
     if of.low is None or of.high is None:

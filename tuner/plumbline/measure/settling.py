@@ -1,5 +1,5 @@
-"""Whether what was measured is the state that calls come to when they are repeated: what is to be
-said where it is not, or where the first call was another. Pure.
+"""A look at whether what was measured is the state that calls come to when they are repeated: what
+is to be said where it is not, or where the first call was another. Pure.
 
 The probe lets a case settle before it takes samples, and says which samples are from before a later
 change (docs/measurement.md, "Until times settle")."""
@@ -25,8 +25,8 @@ _NAMED = 5
 
 
 class Start(msgspec.Struct, frozen=True):
-    """What a case, `label`, took in the first block of one of so many `launches`; `transit`: how
-    many blocks of it are no results."""
+    """The times that a case, `label`, took in the first block of one of so many `launches`;
+    `transit`: how many blocks of it are no results."""
 
     label: str
     warmup_ns: Sequence[int]
@@ -42,14 +42,14 @@ def named(function: str, how: str, bytes: int, ranks: int) -> str:
 
 
 def start_of(label: str, record: Samples, transit: int, launches: int = 1) -> Start:
-    """Of the first block that a case has."""
+    """Return the start of a case from the first block that it has."""
     warmup_ns = record.warmup_ns[: record.warmups[0]]
     ns = record.ns[: record.samples[0]]
     return Start(label, warmup_ns, ns, all(record.settled[:1]), launches, transit)
 
 
 def starts(raw: Iterable[Sequence[ProbeRecord]]) -> list[Start]:
-    """Of the records of launches."""
+    """Return the starts in the records of launches."""
     found = []
     for records in raw:
         cases = {record.case: record for record in records if isinstance(record, CaseRecord)}
@@ -94,7 +94,8 @@ def unsettled(starts: Iterable[Start], *, simulated: bool) -> str:
 
 
 def first_calls(starts: Iterable[Start]) -> str:
-    """Of a simulated machine: whose first call takes another time than those it settles at."""
+    """Return the cases of a simulated machine whose first call takes another time than those it
+    settles at."""
     far: dict[str, tuple[float, float, float]] = {}
     for start in starts:
         if start.warmup_ns and start.ns and start.ns[0] > 0:

@@ -57,8 +57,8 @@ class MeasuredCase(msgspec.Struct, frozen=True):
 
 
 class _Times(msgspec.Struct):
-    """Of a case in the launches of an arm: medians by the number of the launch, repetitions left
-    out, and what became of it."""
+    """The times of a case in the launches of an arm: medians by the number of the launch,
+    repetitions left out, and what became of it."""
 
     seconds: dict[int, float]
     dropped: int = 0
@@ -111,7 +111,7 @@ def _is_default(case: PlanCase) -> bool:
 
 
 def _defaults(plan: Plan, setting: Configuration) -> Plan:
-    """Of the plan, with a setting that was put in force when the launch started."""
+    """Return those of the plan, with a setting that was put in force when the launch started."""
     cases = (
         PlanCase(case.function, case.bytes, configuration=setting, ranks=case.ranks)
         for case in plan.cases

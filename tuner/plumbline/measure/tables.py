@@ -218,7 +218,7 @@ class ViolationTable:
         return self._verification.open_cells()
 
     def open_cases(self) -> list[PlanCase]:
-        """What the next look must measure; nothing when everything is decided, when launches
+        """Return what the next look must measure; nothing when everything is decided, when launches
         cannot decide what is left, and after the last look."""
         return [
             PlanCase(side.function, side.bytes, side.variant, ranks=side.ranks)
@@ -226,7 +226,7 @@ class ViolationTable:
         ]
 
     def along(self) -> list[PlanCase]:
-        """Of the riders, for the next look: all, if it is the last of several."""
+        """Return the riders of the next look: all, if it is the last of several."""
         is_last = 0 < len(self._suites) == len(self._looks) - 1
         return list(self._riders(self.verdicts())) if is_last else []
 
@@ -280,7 +280,7 @@ def _is_final(verdict: Verdict) -> bool:
 
 
 def _case_of(plan_text: str, number: int) -> Side:
-    """Of a stored plan."""
+    """Return a case of a stored plan."""
     for line in plan_text.splitlines():
         word, *tokens = line.split() or [""]
         keys = dict(token.split("=", 1) for token in tokens) if word == "case" else {}
@@ -292,7 +292,7 @@ def _case_of(plan_text: str, number: int) -> Side:
 
 
 def _obstacles(store: LaunchStore, suites: Sequence[str]) -> list[Obstacle]:
-    """Why a planned case was not timed, from the checks of all launches."""
+    """Return why a planned case was not timed, from the checks of all launches."""
     found: dict[Side, str] = {}
     for run in runs.listing(store.db, store.campaign, suites):
         if run.failure is not None:
@@ -310,8 +310,8 @@ def _obstacles(store: LaunchStore, suites: Sequence[str]) -> list[Obstacle]:
 def _refused(
     store: LaunchStore, suites: Sequence[str], medians: Sequence[Medians]
 ) -> list[Obstacle]:
-    """Why no launch gave a result of a case that was timed; where some did, those that were refused
-    are simply not there."""
+    """Return why no launch gave a result of a case that was timed; where some did, those that were
+    refused are simply not there."""
     timed = {side_of(median.case) for median in medians}
     return [
         Obstacle(side_of(case), refused.reason)

@@ -21,7 +21,7 @@ from plumbline_db.records import Suite
 def store_for(
     toolchain: Toolchain, starter: Starter, command: str, progress: Progress | None = None
 ) -> Iterator[LaunchStore]:
-    """As long as the context lasts; `command`: who asks."""
+    """Make a store that lasts as long as the context; `command`: who asks."""
     settings = msgspec.json.encode({"command": command}).decode()
     with Database.in_memory() as db:
         asked = identity.Identity(settings, starter.placement, "u")
@@ -30,7 +30,8 @@ def store_for(
 
 
 def records(store: LaunchStore, suite: Suite | None = None) -> list[list[ProbeRecord]]:
-    """What the probe wrote in each finished launch, of one suite (None: of all), in their order."""
+    """Return what the probe wrote in each finished launch, of one suite (None: of all), in their
+    order."""
     suites = None if suite is None else [suite.name]
     return [
         launch_records.of_run(store.db, run.id)

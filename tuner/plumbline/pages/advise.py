@@ -1,4 +1,4 @@
-"""Which to call at a size: the library's own collective, the tuned one, or one that is made by
+"""The call to choose at a size: the library's own collective, the tuned one, or one that is made by
 hand; as `plumbline advise` says it."""
 
 from __future__ import annotations

@@ -84,7 +84,8 @@ def _read(visit: Visit) -> CellData:
 
 
 def _distributions(visit: Visit, found: CellData) -> list[Distribution]:
-    """Of the samples; of the launches' medians alone where samples were thrown away."""
+    """Return those of the samples; of the launches' medians alone where samples were thrown
+    away."""
     try:
         every = table_samples.samples(
             visit.db,

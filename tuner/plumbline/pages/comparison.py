@@ -56,7 +56,7 @@ def _likeness(line: ComparedCell) -> float:
 
 
 def _examples(visit: Visit, newest: Sequence[str]) -> list[tuple[str, str, str]]:
-    """What somebody may want to compare: words and two sides."""
+    """Return what somebody may want to compare: words and two sides."""
     found = []
     for run in newest:
         of_run = sides.offered(visit.db, run)
@@ -70,7 +70,7 @@ def _examples(visit: Visit, newest: Sequence[str]) -> list[tuple[str, str, str]]
 
 
 def _cells(visit: Visit, run: str) -> set[tuple[str, int, int]]:
-    """What the first table of a run is about."""
+    """Return what the first table of a run is about."""
     table = verdicts.get(visit.db, run, "before")
     return {(each.function, each.bytes, each.nprocs) for each in table if each.launches > 2}
 

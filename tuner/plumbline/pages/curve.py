@@ -46,9 +46,9 @@ class Factor(msgspec.Struct, frozen=True):
 
 
 class Point(msgspec.Struct, frozen=True):
-    """At a place of the axis the median over `n` launches of their medians, seconds, with its
-    interval of 95 % (None: too few launches). `factor`: None where the base has no such place.
-    `why`: of a suite's points, those that were added."""
+    """The point at a place of the axis: the median over `n` launches of their medians, seconds,
+    with its interval of 95 % (None: too few launches). `factor`: None where the base has no such
+    place. `why`: of a suite's points, those that were added."""
 
     place: int
     n: int
@@ -94,7 +94,7 @@ class _Taken(msgspec.Struct, frozen=True):
 
 
 class _Source(msgspec.Struct, frozen=True):
-    """What a side stands for: its suites by name; `table`: of a table its stage."""
+    """The source that a side stands for: its suites by name; `table`: of a table its stage."""
 
     campaign: Campaign
     suites: list[str]
@@ -106,9 +106,10 @@ class _Source(msgspec.Struct, frozen=True):
 def read(
     db: Database, names: Sequence[str], base: str, bounds: tuple[int, int], at: int | None = None
 ) -> list[Curve]:
-    """In the order of the names; `bounds`: the smallest and the largest place. With `at` rank by
-    rank at so many bytes, of suites that kept the times of ranks. Raises HTTPException for a name
-    that is none, or curves over different axes (400), or that names nothing here (404)."""
+    """Return the curves in the order of the names; `bounds`: the smallest and the largest place.
+    With `at` rank by rank at so many bytes, of suites that kept the times of ranks. Raises
+    HTTPException for a name that is none, or curves over different axes (400), or that names
+    nothing here (404)."""
     parts = {name: _parts(name) for name in names}
     functions: dict[str, set[str]] = {}
     for side, function, _ in parts.values():
@@ -234,7 +235,7 @@ def _places(
 
 
 def _texts(parts: Sequence[_Parts]) -> list[str]:
-    """What tells them apart; the function always."""
+    """Return what tells them apart; the function always."""
     apart = [len({part[place] for part in parts}) > 1 for place in (0, 2)]
     return [
         ", ".join(

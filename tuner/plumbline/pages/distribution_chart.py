@@ -16,7 +16,8 @@ _MOST_NAME = 60  # characters of a variant's name
 
 
 class Distribution(msgspec.Struct, frozen=True):
-    """Of one variant, µs. `quantiles` at _SHARES; empty where samples were thrown away."""
+    """The distribution of one variant, µs. `quantiles` at _SHARES; empty where samples were thrown
+    away."""
 
     name: str
     samples: int

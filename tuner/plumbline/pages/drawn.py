@@ -19,7 +19,8 @@ _TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".pdf": "application/pdf
 
 
 def ending(visit: Visit, *others: str) -> str:
-    """Of the path; raises HTTPException (404) for none of a picture's and none of the `others`."""
+    """Return that of the path; raises HTTPException (404) for none of a picture's and none of the
+    `others`."""
     found = f".{visit.path('format')}"
     if found not in (*_TYPES, *others):
         raise HTTPException(404, f"endings are {', '.join((*_TYPES, *others))}")

@@ -1,4 +1,4 @@
-"""What run times depended on in a run, and what two runs do not share."""
+"""The facts that run times depended on in a run, and those that two runs do not share."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _variable(name: str) -> bool:
 
 
 def _facts(visit: Visit, id: str) -> dict[str, str]:
-    """Those of the first finished launch, and of what they were measured with."""
+    """Return those of the first finished launch, and of what they were measured with."""
     campaign = visit.campaign(id)
     machine = machines.machine(visit.db, campaign.machine)
     library = machines.library(visit.db, campaign.library_fingerprint)

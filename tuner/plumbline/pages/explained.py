@@ -1,5 +1,5 @@
-"""What explains a run's cells: run times of the default, the winners and all other candidates by
-size, with the lower bound below them; as `plumbline results --explain --picture`."""
+"""The page that explains a run's cells: run times of the default, the winners and all other
+candidates by size, with the lower bound below them; as `plumbline results --explain --picture`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def picture(visit: Visit) -> Response:
 
 
 def _read(visit: Visit, campaign: Campaign) -> Explanation:
-    """Without the models of variants, which only a probe knows: no program is started for a
+    """Read without the models of variants, which only a probe knows: no program is started for a
     page."""
     try:
         known = report.read(visit.db, campaign.id)
@@ -87,5 +87,5 @@ def _read(visit: Visit, campaign: Campaign) -> Explanation:
 
 
 def _still_to_gain(cell: Explained) -> float:
-    """How many times the lower bound a call takes with the winner, or as it is."""
+    """Return how many times the lower bound a call takes with the winner, or as it is."""
     return cell.winner_over_floor or cell.default_over_floor or 0.0

@@ -72,7 +72,7 @@ def write(
 
 
 def _move(made: Path, target: Path) -> None:
-    """As a whole, where nothing is there; else file by file into what is there."""
+    """Move as a whole, where nothing is there; else file by file into what is there."""
     if not target.exists():
         made.rename(target)
         return
@@ -178,7 +178,7 @@ class _Frozen:
         return ".html" if path in _SITE and not query else None
 
     def _has_page(self, words: Sequence[str]) -> bool:
-        """Whether a cell has a page: `cell/FUNCTION/BYTES/RUN`."""
+        """Return whether a cell has a page: `cell/FUNCTION/BYTES/RUN`."""
         return self._cells is None or tuple(map(unquote, words[1:4])) in self._cells
 
     def _is_mine(self, curve: str) -> bool:
@@ -213,7 +213,7 @@ def _urgency(verdict: Verdict) -> tuple[bool, float]:
 
 
 async def asked(app: Starlette, address: str) -> Answer:
-    """As a server asks the application."""
+    """Ask the application as a server does."""
     parts = urlsplit(address)
     sent: list[Message] = []
 

@@ -1,4 +1,5 @@
-"""What a guideline says, and where it fails: in the cells that speak for their places today."""
+"""The page of a guideline: what it says, and where it fails, in the cells that speak for their
+places today."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def _explained() -> dict[str, ExplainedGuideline]:
 
 
 def _plain(name: str) -> str:
-    """That of another way of use is the same: `GL12 (loop)`."""
+    """Return that of another way of use is the same: `GL12 (loop)`."""
     return name.partition(" ")[0]
 
 
@@ -97,7 +98,7 @@ def _counted(name: str, entry: ExplainedGuideline | None, counts: list[Count]) -
 
 
 def _with_cells(visit: Visit, place: FailingPlace, name: str) -> FailingPlace:
-    """Those that are violated, worst first."""
+    """Return those that are violated, worst first."""
     if not place.count.violations:
         return place
     of_overlap = place.coverage in coverage.of_overlap(visit.db)

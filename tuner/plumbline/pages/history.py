@@ -1,5 +1,5 @@
-"""What campaigns have found over time, and what comparisons of releases have, as `plumbline
-history` lists them."""
+"""The page of what campaigns have found over time, and what comparisons of releases have, as
+`plumbline history` lists them."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ class ListedRun(msgspec.Struct, frozen=True):
 
 
 def every(visit: Visit, text: str = "") -> list[ListedRun]:
-    """Those of `plumbline campaign`, `verify`, `suite` and `overlap tune`, and what other programs
-    have printed, that have a text in a name."""
+    """Return those of `plumbline campaign`, `verify`, `suite` and `overlap tune`, and what other
+    programs have printed, that have a text in a name."""
     db = visit.db
     those = [
         *campaigns.all_campaigns(db),

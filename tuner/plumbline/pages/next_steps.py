@@ -1,4 +1,4 @@
-"""What somebody who looks at the overview should do next, each with a command."""
+"""Steps that somebody who looks at the overview should do next, each with a command."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NextStep(msgspec.Struct, frozen=True):
 
 
 def of(db: Database, known: Sequence[Campaign]) -> list[NextStep]:
-    """What concerns no single place, the most urgent step first."""
+    """Return what concerns no single place, the most urgent step first."""
     if not known:
         return [NextStep("The database holds no campaign yet.", typed("campaign"))]
     return [*_watched(db), *_unfinished(db, known)]

@@ -1,4 +1,4 @@
-"""Which curves of a run can be chosen: of its tables, of its suites, of suites that a file
+"""Curves of a run that can be chosen: of its tables, of its suites, of suites that a file
 described."""
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from plumbline_db.sweeps import Sweep
 
 
 class Offered(msgspec.Struct, frozen=True):
-    """What can be chosen of a table or a suite: names with words, by function. `axis`: what its
-    curves are over; `by_rank`: at which sizes the times of single ranks are there too."""
+    """The choice of a table or a suite: names with words, by function. `axis`: what its curves are
+    over; `by_rank`: at which sizes the times of single ranks are there too."""
 
     side: str
     functions: dict[str, list[tuple[str, str]]]
@@ -24,7 +24,8 @@ class Offered(msgspec.Struct, frozen=True):
 
 
 def offered(db: Database, campaign: str, *, every: bool) -> list[Offered]:
-    """Of its tables; with `every` of all its suites too, and of a run of suites of these."""
+    """Return the choices of its tables; with `every` of all its suites too, and of a run of suites
+    of these."""
     described = sweeps.described(db, campaign)
     if described:
         return [

@@ -136,7 +136,7 @@ def _place_now(visit: Visit, each: Coverage, now: datetime.datetime, *, curves: 
 
 
 def _changes(visit: Visit, each: Coverage, stage: str) -> list[Change]:
-    """Of the newest table; what is violated now comes first."""
+    """Return those of the newest table; what is violated now comes first."""
     found = each.stages[stage]
     if found.compared is None:
         return []

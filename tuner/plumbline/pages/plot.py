@@ -40,8 +40,8 @@ def curves(series: Mapping[str, Mapping[int, float]]) -> Markup:
 
 
 def interval(low: float, middle: float, high: float, largest: float) -> Markup:
-    """How many times as fast, with its interval, on an axis from below 1 to the `largest` of all
-    that stand below each other; a line marks 1."""
+    """Return how many times as fast, with its interval, on an axis from below 1 to the `largest` of
+    all that stand below each other; a line marks 1."""
     scale = _Scale(min(0.9, low), max(largest, high, 1.1), 3, _BAR_WIDTH - 3)
     y = _BAR_HEIGHT / 2
     return _svg(

@@ -1,4 +1,4 @@
-"""Which path leads to which page."""
+"""Routes: which path leads to which page."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def page(visit: Visit) -> Response:
 
 
 def drawn_winners(known: Sequence[Winner]) -> list[DrawnWinner]:
-    """By function and size, those for every function first."""
+    """Return them by function and size, those for every function first."""
     largest = max((winner.speedup_high for winner in known), default=1.0)
     every = [
         DrawnWinner(

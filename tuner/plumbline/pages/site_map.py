@@ -40,7 +40,7 @@ class MapRow(msgspec.Struct, frozen=True):
 
 
 class LibraryMap(msgspec.Struct, frozen=True):
-    """Of a library on a machine."""
+    """The map of a library on a machine."""
 
     host: str
     library: str

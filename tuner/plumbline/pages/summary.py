@@ -1,4 +1,4 @@
-"""What a campaign has found, gained and cost, on one page that can be printed: for people who pay
+"""The findings, gains and costs of a campaign, on one page that can be printed: for people who pay
 for the machine and do not read tables of cells."""
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ def picture(visit: Visit) -> Response:
 
 
 def _curves(visit: Visit, campaign: Campaign, found: Summary) -> dict[str, str]:
-    """By function the query of its curves: the library's own call in the first and last table."""
+    """Return by function the query of its curves: the library's own call in the first and last
+    table."""
     queries: dict[str, list[str]] = {}
     for stage, table in {"before": found.before, found.last: found.after}.items():
         for sweep in sweeps.listed(visit.db, campaign.id, table_samples.suites(table)):

@@ -85,7 +85,7 @@ def page(visit: Visit) -> Response:
 
 
 def by_row(table: Sequence[Verdict], sizes: Sequence[int]) -> list[TableRow]:
-    """By guideline and function; rows with violations first."""
+    """Return the verdicts by guideline and function; rows with violations first."""
     grouped: dict[tuple[str, str, str], dict[int, Verdict]] = {}
     for verdict in table:
         cells = grouped.setdefault((verdict.guideline, verdict.function, sides(verdict)), {})
@@ -113,7 +113,7 @@ def step(verdict: Verdict) -> str:
 
 
 def sides(verdict: Verdict) -> str:
-    """What is compared, but for the sizes: `against gather_as_allgather`."""
+    """Return what is compared, but for the sizes: `against gather_as_allgather`."""
     left = "" if verdict.lhs == "default" else f"{verdict.lhs} "
     on = f"on {verdict.ranks} ranks " if verdict.ranks else ""
     if verdict.rhs == verdict.function:

@@ -81,7 +81,7 @@ class Visit(NamedTuple):
             raise HTTPException(400, self._refusal(str(error), given, list(fields))) from error
 
     def _refusal(self, said: str, given: dict[str, Any], keys: Sequence[str]) -> str:
-        """What is wrong, with the field that it is about kept for the form."""
+        """Return what is wrong, with the field that it is about kept for the form."""
         at = _FIELD.search(said)
         name = at[1] if at else ""
         self.request.state.wrong = name

@@ -1,1 +1,1 @@
-"""What a database says to people: reports, comparisons, sides, savings, doctor."""
+"""Readers of a database for people: reports, comparisons, sides, savings, doctor."""

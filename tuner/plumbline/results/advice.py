@@ -50,7 +50,7 @@ class CallChoice(msgspec.Struct, frozen=True):
 
 
 class MeasuredCall(msgspec.Struct, frozen=True):
-    """What is known of a cell. `variants` without the library's own call; of `unfit` ones, by name,
+    """The knowledge of a cell. `variants` without the library's own call; of `unfit` ones, by name,
     something is wrong. `exact`: one launch decides, as on a simulated machine."""
 
     bytes: int
@@ -80,7 +80,7 @@ _SHOWN = 3  # ways that are made by hand
 
 
 def decide(cell: MeasuredCall, winner_name: str = "") -> Answer:
-    """Of a size that was measured; `winner_name`: what the winner is."""
+    """Decide for a size that was measured; `winner_name`: what the winner is."""
     count = len(cell.own.seconds)
     own = CallChoice("library", "its own call", cell.own.median, count, *_NO_RATIO, "")
     tuned = None if cell.winner is None else _tuned(cell, cell.winner, winner_name)
@@ -112,7 +112,8 @@ def numbers_of(found: Comparison | None) -> _Numbers:
 
 
 def _is_by_hand(variant: CellVariant) -> bool:
-    """It can be written with other calls of MPI, and was timed together with the library's own."""
+    """Return whether it can be written with other calls of MPI, and was timed together with the
+    library's own."""
     case = variant.case
     plain = not case.knobs and not case.ranks and not case.delay_ns
     return plain and case.variant not in ("default", "library") and variant.ratio is not None
@@ -138,7 +139,8 @@ def _by_hand(variant: CellVariant) -> CallChoice:
 
 
 def _is_faster(variant: CellVariant, exact: bool) -> bool:
-    """By enough, and surely: p is adjusted over all variants of the cell."""
+    """Return whether it is faster by enough, and surely: p is adjusted over all variants of the
+    cell."""
     if variant.ratio is None or not surely(variant.ratio, exact=exact):
         return False
     return exact or (variant.p_adjusted is not None and variant.p_adjusted <= ALPHA)
@@ -193,7 +195,7 @@ def _wins(tuned: CallChoice, exact: bool) -> bool:
 
 
 def surely(found: Comparison, *, exact: bool) -> bool:
-    """By enough."""
+    """Return whether it is faster by enough."""
     return found.ratio <= WORTH and (exact or by_interval(found) == "faster")
 
 
@@ -207,8 +209,8 @@ def _of(found: Comparison | None) -> str:
 
 
 def interpolate(size: int, low: int, below: Answer, high: int, above: Answer) -> Answer:
-    """Of a size between two measured ones: what both say, and nothing where they do not say the
-    same. Times lie on a line of logarithms, an interval holds those of both sizes."""
+    """Return, for a size between two measured ones, what both say, and nothing where they do not
+    say the same. Times lie on a line of logarithms, an interval holds those of both sizes."""
     if high > NEAR * low:
         why = f"the nearest measured sizes, {low} and {high} B, lie too far apart to say it"
         return Answer(None, why, [], [low, high])

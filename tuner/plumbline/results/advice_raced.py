@@ -70,7 +70,8 @@ def race(advised: Advised, prefix: Path | None, progress: Progress | None = None
 
 
 def _here(advised: Advised, prefix: Path | None) -> tuple[Toolchain, Settings, Winner | None]:
-    """What is installed, the settings of the campaign of it that is known, and its winner."""
+    """Return what is installed, the settings of the campaign of it that is known, and its
+    winner."""
     asked = campaign_file.load(None, {"nprocs": advised.question.nprocs})
     toolchain = find_toolchain(prefix, settings=asked)
     here = (toolchain.machine.id, toolchain.installation.library.fingerprint)

@@ -1,5 +1,5 @@
-"""What a database knows about one call: of each library on each machine the newest campaign that
-measured it, and the winners that are in use there. Reads; decides nothing (advice.py does)."""
+"""The knowledge of a database about one call: of each library on each machine the newest campaign
+that measured it, and the winners that are in use there. Reads; decides nothing (advice.py does)."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 class Advised(msgspec.Struct, frozen=True):
-    """Of each library on each machine, that of the preferred host first, then the newest; `ranks`
-    and `functions`: what there is beside what was asked for."""
+    """The advice of each library on each machine, that of the preferred host first, then the
+    newest; `ranks` and `functions`: what there is beside what was asked for."""
 
     question: Question
     known: list[Advice]
@@ -101,7 +101,7 @@ class Advised(msgspec.Struct, frozen=True):
 
     @property
     def silence(self) -> str:
-        """Why nothing is known."""
+        """Return why nothing is known."""
         here = counted(self.question.nprocs, "rank")
         if self.ranks:
             listed = ", ".join(map(str, self.ranks))
@@ -151,7 +151,8 @@ def _suites(db: Database, campaign: Campaign) -> list[str]:
 
 
 def _of_place(db: Database, question: Question, those: Sequence[Campaign]) -> Advice | None:
-    """By the newest of these campaigns that answers, else by the newest that has the function."""
+    """Return the advice by the newest of these campaigns that answers, else by the newest that has
+    the function."""
     silent = None
     for campaign in those:
         sizes = sweeps.sizes(db, campaign.id, question.function, _suites(db, campaign))
@@ -205,7 +206,7 @@ def _answer(cells: _Cells, size: int, sizes: Sequence[int]) -> Answer:
 
 
 def _winners(db: Database, campaign: Campaign) -> tuple[str, list[Winner]]:
-    """Those in use at its place: the campaign that they are from ('': none), and they."""
+    """Return those in use at its place: the campaign that they are from ('': none), and they."""
     for each in coverage.of_campaigns(db):
         at = each.place
         here = (at.machine, at.fingerprint, at.nprocs, at.ppn)
@@ -262,8 +263,8 @@ class _Cells:
         )
 
     def _medians(self, target: Target) -> list[Medians]:
-        """Of the first table and of the first search of the cell: there the default is the library
-        as it is."""
+        """Return those of the first table and of the first search of the cell: there the default is
+        the library as it is."""
         db, id = self._db, self._campaign.id
         sizes, functions = [target.bytes], [target.function]
         search = first_of(self._searches).get(target)

@@ -34,7 +34,8 @@ class Behind(msgspec.Struct, frozen=True):
 
 
 def whole_functions(library: Library) -> set[str]:
-    """Those where the library has one choice for all sizes; none where no search space fits."""
+    """Return those where the library has one choice for all sizes; none where no search space
+    fits."""
     try:
         found = space_file.for_library(paths.layout().search_spaces, library)
     except PlumblineError:

@@ -91,7 +91,7 @@ def field(
 
 
 def plan_of(settings: Settings, data: Data, switch: str) -> Plan:
-    """How cases are measured; `switch`: how knobs are switched inside a launch."""
+    """Return how cases are measured; `switch`: how knobs are switched inside a launch."""
     sampling = settings.sampling
     plan = Plan(
         "best",

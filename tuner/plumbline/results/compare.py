@@ -36,9 +36,9 @@ NOT_OF_LOCATION = frozenset({"kolmogorov-smirnov"})
 
 
 class MatchedCell(msgspec.Struct, frozen=True, order=True):
-    """What is matched. `variant` is empty where each side names its own. `settings`: knobs that are
-    switched inside launches, and a duplicate communicator. `ranks`: it ran on the first ones; 0: on
-    all."""
+    """A cell that is matched. `variant` is empty where each side names its own. `settings`: knobs
+    that are switched inside launches, and a duplicate communicator. `ranks`: it ran on the first
+    ones; 0: on all."""
 
     function: str
     variant: str
@@ -221,7 +221,7 @@ def by_cell(side: Side, how: How) -> dict[MatchedCell, LaunchSamples]:
 
 
 def seconds_of(samples: LaunchSamples, how: How) -> dict[int, float]:
-    """By launch number."""
+    """Return the seconds by launch number."""
     found = averages(samples.ns, filtered=how.outliers == "tukey")
     return {
         run: 1e-9 * (average.median if how.average == "median" else average.mean)
@@ -259,7 +259,7 @@ def _line(
 
 
 def sample_of(seconds: Sequence[float]) -> Sample:
-    """Of one side, which has a launch at least."""
+    """Return the sample of one side, which has a launch at least."""
     import numpy as np
 
     low, high = np.quantile(seconds, [0.25, 0.75])
@@ -292,7 +292,7 @@ def _adjusted(
 
 
 def _verdict(ratio: float, how: How, test: Test, *, together: bool) -> Verdict:
-    """Of a cell whose p is small enough."""
+    """Return the verdict of a cell whose p is small enough."""
     if not together:
         return "differs (unpaired)"
     if test.name in NOT_OF_LOCATION:

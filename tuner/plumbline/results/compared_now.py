@@ -39,7 +39,7 @@ Letter = Literal["a", "b"]
 
 
 class NamedSide(msgspec.Struct, frozen=True):
-    """What people type for a side: an installation (None: the one that is found), and variables or
+    """A side as people type it: an installation (None: the one that is found), and variables or
     knobs of its library that are in force in all its launches."""
 
     text: str
@@ -247,6 +247,6 @@ def _read(
 
 
 def _suites(db: Database, row: Campaign) -> list[str]:
-    """Those that took turns: launches that looked for a case to blame are others."""
+    """Return those that took turns: launches that looked for a case to blame are others."""
     names = dict.fromkeys(run.suite for run in runs.listing(db, row.id))
     return [name for name in names if "blame" not in name]

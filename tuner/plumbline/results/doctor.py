@@ -1,4 +1,5 @@
-"""What works here, what does not, and what to do about it: one check a function, in order."""
+"""Checks of what works here and what does not, with what to do about it: one check a function, in
+order."""
 
 from __future__ import annotations
 
@@ -177,7 +178,7 @@ def _components(toolchain: Toolchain, settings: Settings) -> Iterator[Finding]:
 
 
 def _untried(mpi_prefix: Path | None) -> Iterator[Finding]:
-    """Of families that are not in use here, what nobody has seen run."""
+    """Return what nobody has seen run, of families that are not in use here."""
     try:
         used = libraries.find(mpi_prefix)[0].name
     except PlumblineError:
@@ -188,7 +189,7 @@ def _untried(mpi_prefix: Path | None) -> Iterator[Finding]:
 
 
 def _factors(records: Sequence[ProbeRecord]) -> Iterator[Finding]:
-    """What the probe sees of the machine under mpirun, as far as results depend on it."""
+    """Return what the probe sees of the machine under mpirun, as far as results depend on it."""
     header = next((record for record in records if isinstance(record, Header)), None)
     if header is None:
         return

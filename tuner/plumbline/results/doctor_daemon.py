@@ -1,4 +1,5 @@
-"""What works of `plumbline watch` here: its units, its configuration, and the daemon itself."""
+"""Checks of what works of `plumbline watch` here: its units, its configuration, and the daemon
+itself."""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ def _unit(path: Path) -> Iterator[Finding]:
 
 
 def _section(text: str) -> dict[str, str]:
-    """Of a service; the last value of each key."""
+    """Return the section of a service; the last value of each key."""
     reader = configparser.ConfigParser(
         strict=False, interpolation=None, comment_prefixes=("#", ";"), delimiters=("=",)
     )

@@ -1,4 +1,4 @@
-"""From the files of nodes, in which ranks keep their calls while they run
+"""The way from the files of nodes, in which ranks keep their calls while they run
 (collectives-alt/preload/calls.c), to one record of the application."""
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _Key = tuple[str, int, int, int, int]
 
 
 class RecordedRank(msgspec.Struct, frozen=True):
-    """What one rank left. `job` tells the ranks of one MPI_COMM_WORLD from others'. By key: calls,
-    nanoseconds, nanoseconds of the fastest."""
+    """The record that one rank left. `job` tells the ranks of one MPI_COMM_WORLD from others'. By
+    key: calls, nanoseconds, nanoseconds of the fastest."""
 
     job: int
     rank: int
@@ -199,10 +199,10 @@ def _add(sums: dict[_Key, _Sum], job: Iterable[RecordedRank]) -> None:
 
 
 def undelayed(sums: Mapping[_Key, _Sum]) -> dict[_Key, float]:
-    """What a call takes at most when nobody is late: its fastest, or what the fastest of another
-    volume says of it. A larger message takes no less (monotony), and in pieces it takes no less
-    than whole (split-robustness). So a single call for which ranks have waited long does not pass
-    for a slow one."""
+    """Return what a call takes at most when nobody is late: its fastest, or what the fastest of
+    another volume says of it. A larger message takes no less (monotony), and in pieces it takes no
+    less than whole (split-robustness). So a single call for which ranks have waited long does not
+    pass for a slow one."""
     groups: dict[tuple[str, int, int, int], list[tuple[int, float]]] = {}
     for (function, nprocs, nodes, ppn, volume), total in sums.items():
         group = groups.setdefault((function, nprocs, nodes, ppn), [])

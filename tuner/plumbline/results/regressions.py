@@ -81,7 +81,7 @@ def regressions(a: Side, b: Side, claim: RegressionClaim, how: How) -> list[Regr
 
 
 def undecided(found: Sequence[Regression]) -> list[Regression]:
-    """What more launches may decide."""
+    """Return what more launches may decide."""
     return [line for line in found if line.verdict == "not shown"]
 
 

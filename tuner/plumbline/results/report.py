@@ -125,7 +125,8 @@ class Report(msgspec.Struct, frozen=True):
         return list(dict.fromkeys(event.text for event in said if event.function in ours))
 
     def notes(self) -> list[str]:
-        """What became of winners that are not among the winners, and what was (not) in force."""
+        """Return what became of winners that are not among the winners, and what was (not) in
+        force."""
         kinds = (
             "winner dropped",
             "winner narrowed",
@@ -278,7 +279,7 @@ def _remaining(found: Remaining, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _winner(winner: Winner) -> dict[str, Any]:
-    """As stored; `bytes_to` is null where there is no upper end."""
+    """Return the winner as stored; `bytes_to` is null where there is no upper end."""
     values: dict[str, Any] = msgspec.to_builtins(winner)
     if winner.bytes_to == UNBOUNDED_BYTES:
         values["bytes_to"] = None

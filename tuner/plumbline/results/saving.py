@@ -1,5 +1,5 @@
-"""What the winners of a campaign save an application a run: its calls times what a call takes less,
-as the cold launches of the last confirmation measured it (docs/application.md)."""
+"""The time that the winners of a campaign save an application a run: its calls times what a call
+takes less, as the cold launches of the last confirmation measured it (docs/application.md)."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class SavedCalls(msgspec.Struct, frozen=True):
 
 
 class Saving(msgspec.Struct, frozen=True):
-    """Of one run, a rank on the average. `here_seconds`: on communicators of the campaign's ranks.
-    The ends of the interval are the sums of the rows' ends. `saving_seconds` is None before the
-    campaign is finished."""
+    """The saving of one run, a rank on the average. `here_seconds`: on communicators of the
+    campaign's ranks. The ends of the interval are the sums of the rows' ends. `saving_seconds` is
+    None before the campaign is finished."""
 
     command: list[str]
     library: str
@@ -76,7 +76,7 @@ class Saving(msgspec.Struct, frozen=True):
         return [row for row in self.rows if row.configuration and row.saving_seconds is None]
 
     def calls_for(self, verdict: Verdict) -> bool:
-        """Whether the cell is one of those that make up most of the work here."""
+        """Return whether the cell is one of those that make up most of the work here."""
         work = {(row.function, row.bytes): row.work_seconds for row in self.rows}
         return any(
             function == verdict.function and application.nearest(size, [verdict.bytes])
@@ -85,7 +85,7 @@ class Saving(msgspec.Struct, frozen=True):
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """Of a campaign's settings."""
+    """The part of a campaign's settings that is read here."""
 
     profile: Application | None = None
 
@@ -99,7 +99,8 @@ def of(
 
 
 def of_finished(database: Path, campaign_id: str, found: Application) -> Saving:
-    """Of a run of an application with the winners of a finished campaign in force."""
+    """Return the saving of a run of an application with the winners of a finished campaign in
+    force."""
     with Database.open(database) as db:
         campaign = campaigns.get(db, campaign_id)
         after = verdicts.get(db, campaign.id, "after")
@@ -113,7 +114,7 @@ def of_run(
     after: Sequence[Verdict] | None,
     winners: Sequence[Winner],
 ) -> Saving:
-    """Of a run of an application, whatever the campaign was made for."""
+    """Return the saving of a run of an application, whatever the campaign was made for."""
     measured: dict[Target, Cold] = {}
     if after and winners:
         measured = cold(db, campaign, after, winners)

@@ -1,5 +1,5 @@
-"""When the launches of a side ran, and what else ran on the machine then: what sides that were not
-measured together differ in besides what is compared. Pure."""
+"""The time at which the launches of a side ran, and what else ran on the machine then: what sides
+that were not measured together differ in besides what is compared. Pure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def of_side(launches: Sequence[Surroundings]) -> SideConditions:
 
 
 def load_differences(a: SideConditions, b: SideConditions) -> list[str]:
-    """Where the load of the sides lies apart by more than a single launch would be warned of."""
+    """Return where the load of the sides lies apart by more than a single launch would be warned
+    of."""
     found = []
     for what, ours, theirs, limit in (
         ("other work", a.other_processors, b.other_processors, FOREIGN_PROCESSORS),

@@ -37,8 +37,8 @@ class Name(msgspec.Struct, frozen=True):
 
 
 class Side(msgspec.Struct, frozen=True):
-    """What a name stands for. `launches` are finished ones, and may be joined. `described`: they
-    are of a file's suites, whose operations are all asked for."""
+    """A side that a name stands for. `launches` are finished ones, and may be joined. `described`:
+    they are of a file's suites, whose operations are all asked for."""
 
     name: Name
     database: Path

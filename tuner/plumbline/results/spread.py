@@ -1,6 +1,6 @@
-"""How far the numbers of a campaign can be trusted beyond its own launches: whether these depend on
-each other, and how far campaigns with the same settings, begun at other times, lie apart. Reads the
-database; the statistics are verify/independence.py and verify/between.py."""
+"""The trust in numbers of a campaign beyond its own launches: whether these depend on each other,
+and how far campaigns with the same settings, begun at other times, lie apart. Reads the database;
+the statistics are verify/independence.py and verify/between.py."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Hours(msgspec.Struct, frozen=True):
 
     @property
     def factor(self) -> float:
-        """What intervals are multiplied with."""
+        """Return what intervals are multiplied with."""
         return self.spread.factor or 1.0
 
     def text(self) -> str:
-        """What a reader of the winners' intervals must know."""
+        """Return what a reader of the winners' intervals must know."""
         spread = self.spread
         span = _span(self.begun, self.ended)
         if spread.factor is None:
@@ -58,13 +58,13 @@ class Hours(msgspec.Struct, frozen=True):
         )
 
     def document(self) -> dict[str, object]:
-        """As in `plumbline results --json`."""
+        """Return it as in `plumbline results --json`."""
         known: dict[str, object] = msgspec.to_builtins(self.spread)
         return known | {"begun": self.begun, "ended": self.ended, "text": self.text()}
 
 
 class _Looks(msgspec.Struct, frozen=True):
-    """Of a campaign's settings."""
+    """The part of a campaign's settings that is read here."""
 
     launches: int = 9
     launches_max: int = 30
@@ -119,8 +119,8 @@ def with_hours(winners: Sequence[Winner], found: Hours | None) -> list[Winner]:
 def dependence(
     db: Database, campaign: Campaign, stages: Mapping[str, Sequence[Verdict]]
 ) -> dict[str, Dependence]:
-    """Of the launches of each table, by stage. Tables of few launches say nothing, and one that
-    stands for a later stage too is named once."""
+    """Return the dependence of the launches of each table, by stage. Tables of few launches say
+    nothing, and one that stands for a later stage too is named once."""
     found: dict[tuple[str, ...], tuple[str, Sequence[Verdict]]] = {}
     for stage, table in stages.items():
         if any(verdict.launches >= LEAST_LAUNCHES for verdict in table):
@@ -195,7 +195,7 @@ def _right(verdict: Verdict) -> Side:
 
 
 def _span(begun: str, ended: str) -> str:
-    """In words, UTC: `on 2026-11-22 from 10:31 to 10:35 UTC (4 minutes)`."""
+    """Return the span in words, UTC: `on 2026-11-22 from 10:31 to 10:35 UTC (4 minutes)`."""
     first, last = (
         datetime.datetime.fromisoformat(text).astimezone(datetime.UTC) for text in (begun, ended)
     )

@@ -1,4 +1,4 @@
-"""What a campaign is asked for: groups of keys, each with its checks.
+"""The settings of a campaign: groups of keys, each with its checks.
 
 Campaign files, options of the command line and the database have the keys side by side, whatever
 group they are in; a key is in one group. How keys become settings is in campaign_file.py, which
@@ -34,7 +34,7 @@ CHOSEN = ("nprocs", "launches_max")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """In this order in docs/campaign.md."""
+    """All settings, in this order in docs/campaign.md."""
 
     ranks: Ranks = Ranks()
     cases: Cases = Cases()
@@ -52,7 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return {key: getattr(getattr(self, group), key) for key, group in GROUP_OF.items()}
 
     def but(self, **values: Any) -> Settings:
-        """With other values of some keys, which are not checked."""
+        """Return the settings with other values of some keys, which are not checked."""
         groups = {GROUP_OF[key] for key in values}
         return msgspec.structs.replace(
             self,
@@ -63,8 +63,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def checked(self, source: Document) -> Settings:
-        """In one form: equal settings are equal, however they were said. Raises UsageError that
-        names the file, and the line where the key stands there."""
+        """Return the settings in one form: equal settings are equal, however they were said. Raises
+        UsageError that names the file, and the line where the key stands there."""
         ranks = self.ranks.canonical()
         for problem in self._problems(ranks.nprocs):
             raise source.refused(problem)
@@ -110,8 +110,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self.way.start_scheme(simulated=self.ranks.simulate is not None)
 
     def on(self, processing_units: int | None) -> Settings:
-        """With the way of use that they stand for on nodes of so many processing units (None:
-        nobody knows). A simulated machine has one."""
+        """Return the settings with the way of use that they stand for on nodes of so many
+        processing units (None: nobody knows). A simulated machine has one."""
         if self.way.is_named or self.ranks.simulate is not None:
             return self
         crowded = processing_units is not None and self.ranks.ppn > processing_units
@@ -160,5 +160,5 @@ def of_keys(values: Mapping[str, Any]) -> Settings:
 
 
 def _of(group: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of `values` whose keys are in a group."""
+    """Return those of `values` whose keys are in a group."""
     return {key: value for key, value in values.items() if GROUP_OF[key] == group}

@@ -31,7 +31,7 @@ class Built(msgspec.Struct, frozen=True):
 
 
 def build(layout: paths.Layout, mpicc: Path, environment: Mapping[str, str] = {}) -> Built:
-    """With the compiler wrapper `mpicc`, and `environment` beside this process's. Raises
+    """Build with the compiler wrapper `mpicc`, and `environment` beside this process's. Raises
     PlumblineError where something is missing that the sources need."""
     sources = layout.sources
     if sources is None or not (sources / "probes").is_dir():
@@ -78,7 +78,8 @@ def _make(sources: Path, target: Path, mpi_id: str, variables: Mapping[str, str]
 
 
 def _take(built: Path, target: Path) -> None:
-    """What has been built, in the place of what was: a program that runs keeps its file."""
+    """Put what has been built in the place of what was there: a program that runs keeps its
+    file."""
     own.make(target)
     for name in (*_PROGRAMS, "libdetection.so"):
         if (built / name).is_file():

@@ -101,7 +101,7 @@ def of(source: Document, values: Mapping[str, Any], overrides: Mapping[str, Any]
 
 
 def _known() -> mistakes.Fields:
-    """What each key of a file takes."""
+    """Return what each key of a file takes."""
     fields = {
         key: type for group in GROUPS.values() for key, type in mistakes.fields_of(group).items()
     }
@@ -118,7 +118,7 @@ def _of_allocation(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _profile(source: Document, path: Any) -> Any:
-    """What the file says, in place of its name: a campaign does not change with the file."""
+    """Return what the file says, in place of its name: a campaign does not change with the file."""
     if not isinstance(path, str) or not path:
         raise source.refused(
             f"profile must name a file that `{command_name()} profile` has written"

@@ -1,4 +1,5 @@
-"""Which calls are measured, what is compared, and when a guideline is violated."""
+"""Settings that say which calls are measured, what is compared, and when a guideline is
+violated."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ OTHERS = "others"  # in place of a function, in a table of sizes
 
 
 class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is called, and what is compared."""
+    """The calls, and what is compared."""
 
     sizes: list[int] | dict[str, list[int]] = msgspec.field(default_factory=lambda: list(SIZES))
     """Volumes in bytes, or a table of them by function (docs/sizes.md)."""
@@ -41,7 +42,7 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def data(self) -> Data:
-        """What is sent, as a plan has it."""
+        """Return what is sent, as a plan has it."""
         return Data(self.type, self.op, self.root)
 
     def canonical(self) -> Cases:
@@ -62,7 +63,7 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             yield sizes
 
     def _lists(self) -> Iterator[tuple[str, list[int]]]:
-        """With its key."""
+        """Return each list with its key."""
         by_function = self.sizes if isinstance(self.sizes, dict) else {"": self.sizes}
         for sizes in by_function.values():
             yield "sizes", sizes
@@ -70,8 +71,8 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             yield "block_sizes", self.block_sizes
 
     def volumes(self, function: str, nprocs: int, most: int) -> list[int]:
-        """At which volumes a function is measured; by default at `most` bytes, as far as there are
-        larger blocks than these sizes have."""
+        """Return the volumes at which a function is measured; by default at `most` bytes, as far as
+        there are larger blocks than these sizes have."""
         sizes = self.sizes
         by_function = sizes if isinstance(sizes, dict) else {}
         if function in by_function:
@@ -93,7 +94,7 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return rounding({name: self.volumes(name, nprocs, 0) for name in named}, self.data)
 
     def _is_named(self, function: str) -> bool:
-        """Whether sizes of the function were asked for."""
+        """Return whether sizes of the function were asked for."""
         if isinstance(self.sizes, dict):
             named = function in self.sizes or OTHERS in self.sizes
         else:
@@ -112,7 +113,7 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Claims(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """When a guideline is violated."""
+    """The conditions under which a guideline is violated."""
 
     alpha: float = 0.05
     """The adjusted p-value of a violation is below this."""

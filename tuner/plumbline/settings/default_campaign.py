@@ -56,8 +56,8 @@ def finished_last(those: Sequence[Campaign]) -> Campaign | None:
 
 
 def preferred(those: Sequence[Campaign], fits: Callable[[Campaign], bool]) -> Campaign:
-    """Of `those`, in the order in which they were finished: the last one whose library fits and
-    that was made on this machine, else whose library fits, else the last one."""
+    """Return of `those`, in the order in which they were finished, the last one whose library fits
+    and that was made on this machine, else whose library fits, else the last one."""
     if len({campaign.library_fingerprint for campaign in those}) > 1:
         those = [campaign for campaign in those if fits(campaign)] or those
     if len({campaign.machine for campaign in those}) > 1:
@@ -67,7 +67,7 @@ def preferred(those: Sequence[Campaign], fits: Callable[[Campaign], bool]) -> Ca
 
 
 def described(db: Database, campaign: Campaign) -> str:
-    """Its id, when it finished, and how many winners it has for how many ranks."""
+    """Return its id, when it finished, and how many winners it has for how many ranks."""
     count = counted(len(winners.get(db, campaign.id)), "winner")
     return (
         f"{campaign.named}, finished {campaign.finished} ({count} for "
@@ -89,7 +89,7 @@ def _note(db: Database, found: Campaign, those: Sequence[Campaign], last: Campai
 
 
 def _library_here(mpi_prefix: Path | None) -> Callable[[Library], bool]:
-    """Whether a library is the one under `mpi_prefix`; without one, the one on PATH."""
+    """Return whether a library is the one under `mpi_prefix`; without one, the one on PATH."""
     asked: list[str] = []
 
     def fits(library: Library) -> bool:

@@ -1,4 +1,4 @@
-"""What each key of a campaign file says, for readers: read from where it is declared."""
+"""Explanations of the keys of a campaign file, for readers: read from where it is declared."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ExplainedSetting(msgspec.Struct, frozen=True):
 
 
 def keys() -> dict[str, ExplainedSetting]:
-    """Of every group, in their order."""
+    """Return the keys of every group, in their order."""
     return {key: explained for group in GROUPS.values() for key, explained in of_group(group)}
 
 

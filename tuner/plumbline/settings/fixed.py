@@ -1,4 +1,5 @@
-"""What is in force in every launch, and is not searched: it is measured as part of the library."""
+"""Settings that are in force in every launch, and are not searched: they are measured as part of
+the library."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _TAKEN_APART = re.compile(r"[\s;:,=$'\"\\#]")
 
 
 class Fixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is in force in every launch, and is not searched."""
+    """Settings that are in force in every launch, and are not searched."""
 
     environment: dict[str, str] = {}
     """Variables that are in force in every launch, in place of the shell's."""

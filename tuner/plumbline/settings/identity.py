@@ -1,5 +1,5 @@
-"""Which campaign is asked for: settings, machine, library and what of the shell reaches it make its
-identity."""
+"""The identity of a campaign that is asked for: settings, machine, library and what of the shell
+reaches it make its identity."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def identifying(settings: Settings) -> dict[str, Any]:
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """What makes a campaign what it is on a machine and for a library: `text` are its settings, and
+    """The identity of a campaign on a machine and for a library: `text` are its settings, and
     `asked` is what of them counts, where that is not all; `more` are facts that count too, and
     `left_out` variables of this shell that do not. `mark` stands between number of ranks and hash
     in its id. `site_rules`: the text of the site's rules file that is in force."""
@@ -165,7 +165,7 @@ def require_sync(toolchain: Toolchain, settings: Settings) -> None:
 
 
 def finish(db: Database, campaign: Campaign) -> None:
-    """At its end, now."""
+    """Store that it has ended, now."""
     campaigns.put(db, msgspec.structs.replace(campaign, state="finished", finished=now()))
 
 

@@ -1,4 +1,5 @@
-"""How many ranks there are, where they come from, and where on it they are put."""
+"""Settings that say how many ranks there are, where they come from, and where on it they are
+put."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _MOST_RANKS = 2**24
 
 
 class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Where the ranks are."""
+    """The ranks, and where they are."""
 
     nprocs: int = 0
     """Ranks (default: one for each processing unit, two at least, or 32 simulated ones)."""
@@ -65,7 +66,7 @@ class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         )
 
     def canonical(self) -> Ranks:
-        """With the number of ranks, and those hosts that are used."""
+        """Return the settings with the number of ranks, and those hosts that are used."""
         hosts = self.hosts
         if hosts is None:
             usual = default_nprocs() if self.simulate is None else simulation.NPROCS
@@ -101,7 +102,7 @@ class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 def _unfit(machine: Simulation, nprocs: int, nodes: int) -> Iterator[str]:
-    """Why a simulated machine has no place for these ranks."""
+    """Return why a simulated machine has no place for these ranks."""
     if nprocs % nodes:
         yield f"nprocs must be a multiple of the {nodes} nodes of the shape"
     problem = simulation.problem(machine, nodes)

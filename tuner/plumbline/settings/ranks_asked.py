@@ -1,5 +1,5 @@
-"""What a command line says of its ranks, where it says so plainly: mpirun, mpiexec and srun with a
-number before the program. What is not understood is not guessed."""
+"""A reader of what a command line says of its ranks, where it says so plainly: mpirun, mpiexec and
+srun with a number before the program. What is not understood is not guessed."""
 
 from __future__ import annotations
 
@@ -66,14 +66,15 @@ class Start(NamedTuple):
 
 
 def ranks(words: Sequence[str]) -> int | None:
-    """Of the command `words`; None where it does not say, or not plainly. Several programs with a
-    colon between are counted together."""
+    """Return those of the command `words`; None where it does not say, or not plainly. Several
+    programs with a colon between are counted together."""
     return of(words, {}).ranks
 
 
 def of(words: Sequence[str], environment: Mapping[str, str], binary: Path | None = None) -> Start:
-    """Of the command `words` in an `environment`: that of an allocation says what srun takes where
-    it is not told. A program (`binary`) that calls MPI itself, without a launcher, is one rank."""
+    """Return those of the command `words` in an `environment`: that of an allocation says what srun
+    takes where it is not told. A program (`binary`) that calls MPI itself, without a launcher, is
+    one rank."""
     at = _place(words)
     name = Path(words[at]).name if words else ""
     if not _STARTERS.match(name):
@@ -98,8 +99,8 @@ def of(words: Sequence[str], environment: Mapping[str, str], binary: Path | None
 
 
 def _place(words: Sequence[str]) -> int:
-    """Where the launcher stands: first, or behind `env A=1`, `nice -n 5`, `timeout 60` and the
-    like."""
+    """Return where the launcher stands: first, or behind `env A=1`, `nice -n 5`, `timeout 60` and
+    the like."""
     if not words or not _WRAPPERS.match(Path(words[0]).name):
         return 0
     starters = (at for at, word in enumerate(words) if _STARTERS.match(Path(word).name))
@@ -118,14 +119,14 @@ def missing(words: Sequence[str]) -> str | None:
 
 
 def takes_all(program: Path) -> bool:
-    """Whether the ranks of a command that begins with `program` have its environment as it is: it
-    is one of their launchers, or calls MPI itself."""
+    """Return whether the ranks of a command that begins with `program` have its environment as it
+    is: it is one of their launchers, or calls MPI itself."""
     name = program.name
     return launchers.takes_all(name) or (not launchers.hands_on(name) and calls_mpi(program))
 
 
 def calls_mpi(program: Path) -> bool:
-    """Whether a program names the library as one that the loader brings."""
+    """Return whether a program names the library as one that the loader brings."""
     try:
         if program.stat().st_size > _MOST_BYTES:
             return False

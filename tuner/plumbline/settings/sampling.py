@@ -1,4 +1,5 @@
-"""How many samples are taken, how long one launch may take, and how long samples are kept."""
+"""Settings that say how many samples are taken, how long one launch may take, and how long samples
+are kept."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ SIMULATED |= {"launch_timeout_seconds": 3600.0}
 
 
 class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How much is measured; a simulated machine, which repeats itself, does all of it once."""
+    """The amount that is measured; a simulated machine, which repeats itself, does all of it
+    once."""
 
     launches: int = 6
     """Launches of the first look at a table, or pairs of them; what is clear then gets no more."""
@@ -79,7 +81,7 @@ class Keeping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     @property
     def policy(self) -> Policy:
-        """With both keys, samples stay that either of them keeps."""
+        """Return the policy: with both keys, samples stay that either of them keeps."""
         return Policy(self.keep_days, self.keep_last)
 
     def problems(self) -> Iterator[str]:

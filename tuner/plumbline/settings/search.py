@@ -1,4 +1,4 @@
-"""What is searched, and how long."""
+"""Settings that say what is searched, and how long."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AFRESH = "none"
 
 
 class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is searched, and how long."""
+    """The search: what is searched, and how long."""
 
     rounds: int | None = None
     """How often searches are opened; not given: until nothing is left; 0: verify only."""
@@ -38,7 +38,7 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         return self.rounds == 0
 
     def goes_on(self, searched: int) -> bool:
-        """Whether another search may begin after so many."""
+        """Return whether another search may begin after so many."""
         return self.rounds is None or searched < self.rounds
 
     @property
@@ -47,11 +47,11 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def named_settings(self) -> list[str] | None:
-        """Of settings of the whole process those that are searched; None: all, or none."""
+        """Return the settings of the whole process that are searched; None: all, or none."""
         return self.settings if isinstance(self.settings, list) else None
 
     def tried(self, variants: Mapping[str, list[str]]) -> dict[str, list[str]]:
-        """Of our variants, by function, those that may be tried."""
+        """Return those of our variants that may be tried, by function."""
         wanted = self.variants
         return {
             function: [name for name in names if wanted is None or name in wanted]

@@ -78,8 +78,8 @@ def _same(value: str, wanted: str) -> bool:
 
 
 def over(space: Space) -> Space:
-    """What may be tried where a site has rules in force: all of it cold, and the library's own
-    decision besides."""
+    """Return what may be tried where a site has rules in force: all of it cold, and the library's
+    own decision besides."""
     rules = space.site_rules
     if rules is None:
         return space

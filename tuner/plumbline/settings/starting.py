@@ -1,4 +1,4 @@
-"""How the ranks that settings ask for are started on what is installed, and what none are started
+"""The start of the ranks that settings ask for, on what is installed, and what none are started
 for."""
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def as_typed(
 
 
 def spare_cores(toolchain: Toolchain, settings: Settings) -> bool:
-    """Whether each rank may have a second processing unit; where nobody knows, it may."""
+    """Return whether each rank may have a second processing unit; where nobody knows, it may."""
     units = toolchain.launcher.processing_units()
     return units is None or 2 * settings.ranks.ppn <= units
 

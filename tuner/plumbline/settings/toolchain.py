@@ -28,14 +28,14 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 class WayOfUse(msgspec.Struct, frozen=True):
-    """How a case may be measured: `use=` of a plan."""
+    """A way in which a case may be measured: `use=` of a plan."""
 
     name: str
     summary: str
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """What a pattern can measure; `data`: it sends messages, of some length."""
+    """An operation that a pattern can measure; `data`: it sends messages, of some length."""
 
     name: str
     summary: str
@@ -43,7 +43,7 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """How operations are measured that are no single collective call: what a plan names in place of
+    """A way to measure operations that are no single collective call: what a plan names in place of
     a function, with operations in place of variants, the first of which is its default."""
 
     name: str
@@ -103,8 +103,8 @@ class Variant(msgspec.Struct, frozen=True):
     least_ranks: int = 0
 
     def specs(self, size: int, nprocs: int) -> list[str]:
-        """As plans and profiles write it: with the standard values, then with one parameter at a
-        time at each other value that is worth a try."""
+        """Return the variant as plans and profiles write it: with the standard values, then with
+        one parameter at a time at each other value that is worth a try."""
         tried = [
             f"{self.name}:{parameter.name}={value}"
             for parameter in self.parameters
@@ -123,13 +123,13 @@ class Form(msgspec.Struct, frozen=True):
 
     @property
     def variant(self) -> Variant:
-        """It blocks, so that no profile can name it."""
+        """The variant; it blocks, so that no profile can name it."""
         summary = f"{self.function} in its place"
         return Variant(self.blocking, self.name, "mockup", [], summary, deployable=False)
 
 
 class Catalogue(msgspec.Struct, frozen=True):
-    """What `probe --list` says of itself."""
+    """The catalogue that `probe --list` prints."""
 
     probe: str
     functions: list[_Named]
@@ -145,7 +145,7 @@ class Catalogue(msgspec.Struct, frozen=True):
 
     @property
     def names(self) -> list[str]:
-        """Of all functions that a case may name, forms too."""
+        """Return the names of all functions that a case may name, forms too."""
         return [each.name for each in self.functions] + [form.name for form in self.forms]
 
     def variants_of(self) -> dict[str, list[str]]:
@@ -216,8 +216,9 @@ def find_toolchain(
 def variants_tried(
     toolchain: Toolchain, settings: Settings, *, oversubscribed: bool
 ) -> list[Variant]:
-    """Of our variants, those that a search may try. With more ranks than cores and barrier starts
-    no messages in pieces: the next barrier pays most of their gain (docs/design/campaign.md)."""
+    """Return those of our variants that a search may try. With more ranks than cores and barrier
+    starts no messages in pieces: the next barrier pays most of their gain
+    (docs/design/campaign.md)."""
     tried = settings.search.tried(toolchain.catalogue.variants_of())
     paid_later = oversubscribed and settings.start_scheme == BARRIER
     left_out = set(toolchain.guidelines.split.names()) if paid_later else set()

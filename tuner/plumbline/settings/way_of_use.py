@@ -1,4 +1,4 @@
-"""What stands around a call when it is timed, and how ranks start it."""
+"""Ways of use: what stands around a call when it is timed, and how ranks start it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ USES: dict[str, tuple[str, ...]] = {
 
 
 class WayOfUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How calls are used (docs/uses.md); a simulated machine has one way."""
+    """A way in which calls are used (docs/uses.md); a simulated machine has one way."""
 
     use: str = ""
     """Way of use: synchronised, after_barrier (usual with more ranks than cores), loop, stream."""

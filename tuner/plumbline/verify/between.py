@@ -1,4 +1,4 @@
-"""How far do campaigns lie apart, in terms of what the launches of one campaign say?
+"""The distance between campaigns, in terms of what the launches of one campaign say.
 
 Launches of an hour share states of the machine (placement of pages, frequency, other work), so that
 the interval of a ratio is too narrow for another hour. As the scale factor of combined measurements
@@ -41,7 +41,7 @@ class CampaignSpread(msgspec.Struct, frozen=True):
 def estimate(
     ratio: float, low: float, high: float, confidence: float, freedom: float
 ) -> Estimate | None:
-    """From a ratio and its interval. None where the interval has no width."""
+    """Return the estimate from a ratio and its interval; None where the interval has no width."""
     width = math.log(high / low)
     if width <= 0 or freedom <= 0:
         return None

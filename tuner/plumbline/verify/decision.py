@@ -59,8 +59,8 @@ def exactly(_: Collection[Sequence[float]]) -> Compare:
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """What is claimed of a family of cells. `tolerance`: the slow-down that is allowed; `alpha`:
-    the error over all looks of the `design`; `judge`: the test.
+    """A claim about a family of cells. `tolerance`: the slow-down that is allowed; `alpha`: the
+    error over all looks of the `design`; `judge`: the test.
 
     `correction`: "discoveries" tests whether a ratio is above the limit, at a false discovery rate
     of alpha over the cells; with `both_sides` also whether it is below. "all" lets the intervals of
@@ -151,7 +151,7 @@ class HypothesisFamily(Generic[Key]):
 
     @property
     def confidence(self) -> float:
-        """That of the intervals at the last look."""
+        """Return that of the intervals at the last look."""
         return self.claim.confidence(max(0, self._look - 1), max(1, len(self.cells)))
 
     def look(self, evidence: Callable[[Key], Evidence]) -> None:
@@ -191,7 +191,8 @@ class HypothesisFamily(Generic[Key]):
         return [decision for decision in self._undecided() if decision.comparison is not None]
 
     def suspects(self) -> list[CellDecision[Key]]:
-        """Those of them that seem slower, and that the launches that are left may show to be."""
+        """Return those of them that seem slower, and that the launches that are left may show to
+        be."""
         return [
             decision
             for decision in self.open()
@@ -333,8 +334,8 @@ def joint(cells: Sequence[Sequence[float]]) -> list[float]:
 
 
 def may_be_found(comparison: Comparison, limit: float, claim: Claim, look: int) -> bool:
-    """Whether the launches that are left after this `look` may still find the ratio above `limit`,
-    which it is by now, but not surely: with a chance of GIVEN_UP at least.
+    """Return whether the launches that are left after this `look` may still find the ratio above
+    `limit`, which it is by now, but not surely: with a chance of GIVEN_UP at least.
 
     The chance is the predictive power (Spiegelhalter, Freedman and Blackburn, Controlled Clinical
     Trials 7 (1986)): log ratios are taken for normal, their mean for unknown, so that the ratio of
@@ -357,8 +358,8 @@ def _quantile(confidence: float) -> float:
 
 
 def shown(cell: Sequence[CellDecision[Key]]) -> CellDecision[Key]:
-    """What a cell shows: of the slower tests, else of the undecided ones, else of all, the one with
-    the largest ratio; at equal ratios the first."""
+    """Return what a cell shows: of the slower tests, else of the undecided ones, else of all, the
+    one with the largest ratio; at equal ratios the first."""
     slower_tests = [decision for decision in cell if decision.word == "slower"]
     undecided = [decision for decision in cell if decision.word == "undecided"]
     return max(slower_tests or undecided or cell, key=lambda one: one.suspicion())

@@ -1,4 +1,5 @@
-"""When a table is looked at while launches are added, and what each look may spend of the error.
+"""The design of looks at a table while launches are added: when, and what each look may spend of
+the error.
 
 Group-sequential designs with the error split over the looks in advance: Slud and Wei, JASA 77
 (1982); spending functions: Lan and DeMets, Biometrika 70 (1983), of the power family of Kim and
@@ -39,16 +40,17 @@ class Design(msgspec.Struct, frozen=True):
         return len(self.launches)
 
     def sequential(self, p: float, look: int) -> float:
-        """What the p of a look (0: the first one) counts over all looks: the smallest of these is
-        at most u with probability u or less when the sides are equal."""
+        """Return what the p of a look (0: the first one) counts over all looks: the smallest of
+        these is at most u with probability u or less when the sides are equal."""
         return min(1.0, p / self.shares[look])
 
     def confidence(self, look: int, alpha: float) -> float:
-        """Of the intervals at a look: all of them cover together with probability 1 - alpha."""
+        """Return that of the intervals at a look: all of them cover together with probability 1 -
+        alpha."""
         return 1 - alpha * self.shares[look]
 
     def new_launches(self, look: int) -> int:
-        """What a look has more than the one before it."""
+        """Return what a look has more than the one before it."""
         return self.launches[look] - (self.launches[look - 1] if look else 0)
 
 

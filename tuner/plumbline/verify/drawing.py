@@ -1,4 +1,4 @@
-"""How a grid is drawn: one sign a state, and a table that folds where the console is narrow."""
+"""Drawing of a grid: one sign a state, and a table that folds where the console is narrow."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""From the samples of a launch to one log ratio: how much slower is one case than another there?
-Pure. Both estimators are antisymmetric, so that for equal cases their results are symmetric about
-zero, which is what the signed-rank test asks for."""
+"""Estimators from the samples of a launch to one log ratio: how much slower is one case than
+another there? Pure. Both estimators are antisymmetric, so that for equal cases their results are
+symmetric about zero, which is what the signed-rank test asks for."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def pairs(left: ArrayLike, right: ArrayLike) -> float:
 
 
 def median(values: NDArray[np.float64]) -> float:
-    """Of one dimension, without NaN: what numpy.median says, in a quarter of its time where values
-    are few."""
+    """Return what numpy.median says of one dimension without NaN, in a quarter of its time where
+    values are few."""
     import numpy as np
 
     middle, odd = divmod(len(values), 2)

@@ -131,6 +131,6 @@ def _grid(states: dict[_Place, State], verdicts: Sequence[Verdict], guidelines: 
 
 
 def in_order(present: Iterable[str], known: Sequence[str]) -> list[str]:
-    """What is present: first in the order of the guidelines, then the rest by name."""
+    """Return what is present: first in the order of the guidelines, then the rest by name."""
     found = set(present)
     return [*(name for name in known if name in found), *sorted(found - set(known))]

@@ -32,7 +32,8 @@ def side_of(case: Case) -> Side:
 
 
 class Obstacle(msgspec.Struct, frozen=True):
-    """Why a planned side has no times: `wrong: differs in 3 of 16 elements`, `unsupported: …`."""
+    """The reason why a planned side has no times: `wrong: differs in 3 of 16 elements`,
+    `unsupported: …`."""
 
     side: Side
     reason: str
@@ -103,7 +104,7 @@ class Index:
         )
 
     def variants(self, function: str, size: int) -> list[str]:
-        """What was planned at a size on all ranks, sorted."""
+        """Return what was planned at a size on all ranks, sorted."""
         return sorted(
             {
                 side.variant
@@ -128,7 +129,7 @@ class Index:
         return bool(self.seconds.get(side))
 
     def missing(self, side: Side) -> str:
-        """Why a side has no times; empty when it has some."""
+        """Return why a side has no times; empty when it has some."""
         if side in self.obstacles:
             return self.obstacles[side]
         return "" if self.timed(side) else "not measured"

@@ -1,4 +1,4 @@
-"""From the raw samples of a launch to its averages: algorithm 3 of seed 002 (section 5.1).
+"""The way from the raw samples of a launch to its averages: algorithm 3 of seed 002 (section 5.1).
 
 Pure. Samples are filtered here, never where they are stored."""
 

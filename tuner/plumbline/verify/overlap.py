@@ -35,7 +35,7 @@ def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
 
 
 def _right(index: Index, left: Side) -> Side:
-    """With the same work; there is one."""
+    """Return the right side with the same work; there is one."""
     work = left.variant.partition(":")[2]
     for side in index.of_variant(SERIALISED):
         same = (side.function, side.bytes) == (left.function, left.bytes)

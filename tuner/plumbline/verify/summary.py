@@ -81,7 +81,7 @@ def _count_text(count: KindCount) -> Text:
 
 
 def _kind_label(name: str, guidelines: Guidelines, tested: Collection[str]) -> str:
-    """With the guidelines of that kind that were tested."""
+    """Return the label with the guidelines of that kind that were tested."""
     ids = {
         "monotony": guidelines.monotony.id,
         "split": guidelines.split.id,
@@ -94,8 +94,8 @@ def _kind_label(name: str, guidelines: Guidelines, tested: Collection[str]) -> s
 
 
 def _patterns(every: Sequence[str], tested: Collection[str]) -> str:
-    """What was tested of `every` pattern, and nothing else: GL3-GL17, PL2, where no pattern between
-    was left out; their number where there are too many gaps to name."""
+    """Return what was tested of `every` pattern, and nothing else: GL3-GL17, PL2, where no pattern
+    between was left out; their number where there are too many gaps to name."""
     runs: list[list[str]] = []
     before = -1
     for place, name in enumerate(every):

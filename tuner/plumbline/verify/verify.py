@@ -1,4 +1,5 @@
-"""From medians to verdicts: makes the comparisons of all kinds, corrects for their number, judges.
+"""The way from medians to verdicts: makes the comparisons of all kinds, corrects for their number,
+judges.
 
 The rule, its error rates and what they rest on are in docs/design/verification.md. Pure: no clock,
 file or database.
@@ -51,10 +52,10 @@ class VerifySettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Look(msgspec.Struct, frozen=True):
-    """What there is at one look: the medians of all launches so far, and the suites that these are
-    from. They come from one campaign, so that equal launch numbers are the same launch.
-    `obstacles` name planned sides that were not timed (a mock-up that failed its check). `samples`
-    are those behind the medians, where there are any."""
+    """The state at one look: the medians of all launches so far, and the suites that these are
+    from. They come from one campaign, so that equal launch numbers are the same launch. `obstacles`
+    name planned sides that were not timed (a mock-up that failed its check). `samples` are those
+    behind the medians, where there are any."""
 
     medians: Sequence[Medians]
     suites: list[str]
@@ -119,14 +120,14 @@ class Verification:
         return list(zip(self.verdicts(), sides, strict=True))
 
     def open_sides(self) -> list[Side]:
-        """What more launches must measure to decide what is undecided and can be decided."""
+        """Return what more launches must measure to decide what is undecided and can be decided."""
         if self._family is None or self._settings.deterministic:
             return []
         tests = [standing.key for standing in self._family.open()]
         return list(dict.fromkeys(side for test in tests for side in (test.left, test.right)))
 
     def open_cells(self) -> int:
-        """How many cells these are."""
+        """Return how many cells these are."""
         if self._family is None or self._settings.deterministic:
             return 0
         waiting = {id(standing) for standing in self._family.open()}
@@ -190,7 +191,7 @@ class Verification:
 
 
 def _log_ratios(index: Index, candidate: Candidate) -> list[float] | str:
-    """Of the launches that have both sides; or why there are none."""
+    """Return those of the launches that have both sides; or why there are none."""
     for name, side in (("left", candidate.left), ("right", candidate.right)):
         reason = index.missing(side)
         if reason:

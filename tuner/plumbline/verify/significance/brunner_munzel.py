@@ -78,8 +78,9 @@ TEST = Test("brunner-munzel", False, brunner_munzel)
 
 
 def _parts(ranks: NDArray[np.int64], mine: NDArray[np.bool_]) -> tuple[Vector, Vector, Vector]:
-    """For each split (a row of `mine`: which values are the left ones) P(left > right) + P(equal)/2
-    less one half, and the parts of its variance that the left and the right side bring in."""
+    """Return, for each split (a row of `mine`: which values are the left ones), P(left > right) +
+    P(equal)/2 less one half, and the parts of its variance that the left and the right side bring
+    in."""
     import numpy as np
 
     left = mine.astype(np.float64)

@@ -1,4 +1,4 @@
-"""What a test answers, and what the tests share: reading their input, tails, intervals.
+"""The answer of a test, and what the tests share: reading their input, tails, intervals.
 
 Pure: arrays in, `Comparison` out; no clock, file or database. One value a launch, because the
 launch is the replicate. A value that is not a finite number raises ValueError: it never counts as

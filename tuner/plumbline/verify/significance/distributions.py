@@ -120,7 +120,8 @@ def binomial_at_least(count: int, trials: int, share: float) -> float:
 
 
 def binomial_interval(count: int, trials: int, confidence: float) -> tuple[float, float]:
-    """Of the share, after `count` successes: the exact one (Clopper, Pearson, Biometrika 1934)."""
+    """Return the interval of the share, after `count` successes: the exact one (Clopper, Pearson,
+    Biometrika 1934)."""
     outside = (1 - confidence) / 2
     low = beta_quantile(count, trials - count + 1, outside) if count else 0.0
     high = beta_quantile(count + 1, trials - count, 1 - outside) if count < trials else 1.0
@@ -159,7 +160,7 @@ def trigamma_inverse(y: float) -> float:
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Of a rising function, by halving until no number lies between."""
+    """Return the root of a rising function, by halving until no number lies between."""
     while True:
         middle = (low + high) / 2
         if middle in (low, high):

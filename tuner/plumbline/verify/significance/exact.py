@@ -17,8 +17,9 @@ SAME = 1e-4
 
 
 def exact_ratio(log_ratios: ArrayLike, confidence: float = 0.95) -> Comparison:
-    """As `paired_ratio`, from one launch on. `low` and `high` are the least and the largest ratio,
-    widened by SAME; `p` is 0 where all of that is above 1, else 1. `confidence` means nothing."""
+    """Return what `paired_ratio` does, from one launch on. `low` and `high` are the least and the
+    largest ratio, widened by SAME; `p` is 0 where all of that is above 1, else 1. `confidence`
+    means nothing."""
     import numpy as np
 
     del confidence

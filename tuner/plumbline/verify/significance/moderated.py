@@ -38,8 +38,8 @@ _ROUNDING = 10.0 ** (-2 * TIE_DIGITS)  # a smaller variance is none
 
 
 class VariancePool(msgspec.Struct, frozen=True):
-    """What cells of a table tell about the variance of log ratios of one: `variance` of one launch,
-    worth `freedom` degrees of freedom."""
+    """The knowledge of cells of a table about the variance of log ratios of one: `variance` of one
+    launch, worth `freedom` degrees of freedom."""
 
     variance: float
     freedom: float
