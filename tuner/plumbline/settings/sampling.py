@@ -24,8 +24,7 @@ SIMULATED |= {"launch_timeout_seconds": 3600.0}
 
 
 class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The amount that is measured; a simulated machine, which repeats itself, does all of it
-    once."""
+    """The amount that is measured; a simulated machine, which repeats itself, does it once."""
 
     launches: int = 6
     """Launches of the first look at a table, or pairs of them; what is clear then gets no more."""
