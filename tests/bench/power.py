@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.campaign import acceptance_launches, pairs
+from plumbline.campaign import acceptance, pairs
 from plumbline.core.cell import Target
 from plumbline.core.guidelines import LIBRARY
 from plumbline.search.space.candidates import DEFAULT
@@ -97,7 +97,7 @@ def recorded(db: Database, campaign: str | None) -> Recorded | None:
 
 def _inside(db: Database, campaign: Campaign) -> list[Cell]:
     settings = settings_of(campaign.settings)
-    count = min(acceptance_launches.BLOCKS, settings.sampling.blocks) * settings.sampling.reps
+    count = min(acceptance.BLOCKS, settings.sampling.blocks) * settings.sampling.reps
     found = []
     for stage in ("before", "after"):
         table = verdicts.get(db, campaign.id, stage)
@@ -117,7 +117,7 @@ def _inside(db: Database, campaign: Campaign) -> list[Cell]:
                 estimators.pairs(*(np.maximum(ns[:count], 1) for ns in (lefts[run], rights[run])))
                 for run in sorted(lefts.keys() & rights.keys())
             ]
-            if len(logs) >= acceptance_launches.LOOKS.launches[0]:
+            if len(logs) >= acceptance.LOOKS.launches[0]:
                 seconds = 1e-9 * float(np.median([np.median(ns) for ns in lefts.values()]))
                 found.append(_noise(f"{one.guideline} {one.bytes} {stage}", seconds, logs))
     return found

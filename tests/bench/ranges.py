@@ -3,7 +3,7 @@
     python -m tests.bench.ranges [--seeds N] [--json]
 
 Winners whose true ratios are planted, size by size and use by use, go through the product's own
-acceptance (campaign/acceptance_launches.py, acceptance_sizes.py); the noise of their launches is
+acceptance (campaign/acceptance.py, acceptance_sizes.py); the noise of their launches is
 drawn from that of a recorded campaign (power.json.gz). Asserts nothing."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from plumbline.campaign.acceptance_launches import AcceptanceLaunches
+from plumbline.campaign.acceptance import AcceptanceLaunches
 from plumbline.campaign.acceptance_sizes import Trial, kept, trials
 from plumbline.core.plan import measurable
 from plumbline.measure import tables

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import pytest
 
-from plumbline.campaign.acceptance import Acceptance, Accepted
-from plumbline.campaign.acceptance_launches import LOOKS
+from plumbline.campaign.acceptance import LOOKS, Acceptance, Accepted
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.candidates import CandidateSpace

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.campaign.acceptance_in_turn import FIRST, AcceptanceInTurn
 from plumbline.campaign.proof import environment_of
+from plumbline.campaign.vetting import FIRST, AcceptanceInTurn
 from plumbline.settings.campaign_file import load
 from plumbline_db.records import Suite, Winner
 from plumbline_exporters import plumbline_sh

@@ -19,7 +19,7 @@ import msgspec
 
 from plumbline.core.plan import PlanCase
 from plumbline.launch.starter import Starter
-from plumbline.measure import blame, tables
+from plumbline.measure import launches, tables
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.settings import starting
 from plumbline_db.errors import PlumblineError
@@ -172,7 +172,7 @@ def launch(
                 break
             continue
         before, victim = left[:guilty], left[guilty]
-        poison = blame.guilty(before, victim, lambda cases: not start(cases)[0].finished)
+        poison = launches.guilty(before, victim, lambda cases: not start(cases)[0].finished)
         left.remove(poison or victim)
         failed.append(_failed(poison or victim, run))
     return Recorded(item.name, item.options, [], None, 0.0, 0, 0, failed)

@@ -1,31 +1,59 @@
 """Acceptance: a winner is tried wherever a user stands, before it is exported.
 
 Of every size that it holds, and of the ends of its range, the winner and the library as it is are
-called beside each other in the same launches: in all ways of use, with the types that applications
-have, where a plain mpirun puts the ranks (acceptance_launches.py). It keeps the sizes at which it
-is known not to be slower in any of these: the interval of each ratio ends within the tolerance
+called beside each other in the same launches, look by look: in all ways of use, with the types that
+applications have, where a plain mpirun puts the ranks. It keeps the sizes at which it is known not
+to be slower in any of these: the interval of each ratio ends within the tolerance
 (acceptance_sizes.py).
 
-What needs launches of its own (cold knobs) cannot be tried so: acceptance_in_turn.py."""
+What needs launches of its own (cold knobs) cannot be tried so: vetting.py."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
-from plumbline.campaign.acceptance_launches import AcceptanceLaunches
-from plumbline.campaign.acceptance_sizes import kept, trials
+from plumbline.campaign.acceptance_sizes import Part, Rows, Trial, kept, trials
+from plumbline.campaign.circumstances import Circumstance, planned
 from plumbline.core.guidelines import LIBRARY, calls
-from plumbline.core.plan import Plan
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.core.winner import is_part, pieces_inside
-from plumbline.measure.launches import LaunchStore
+from plumbline.measure.comparison import logs_inside
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search.order import levels
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.settings import Settings
 from plumbline.system.placement import Placement
+from plumbline.system.words import counted
+from plumbline.verify.curve import CurveEstimate, CurvePoint, estimates
+from plumbline.verify.decision import (
+    FEW,
+    MUCH,
+    Claim,
+    Evidence,
+    HypothesisFamily,
+    much_slower,
+)
+from plumbline.verify.design import Design
+from plumbline.verify.significance.moderated import NO_POOL, moderated_mean, pool_of
+from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
 from plumbline_exporters.bundle import conditions
+
+# What seems no slower by the fifth look gets the last two: a machine may be in other moods in some
+# launches, in which both sides take the same.
+LOOKS = Design((4, 6, 9, 12, 16, 22, 30), (0.15, 0.15, 0.15, 0.15, 0.13, 0.13, 0.14))
+_EARLY = 5
+# Launches after which what is much slower, or beyond its range not faster, is given up; they count
+# among those of the first look.
+_FIRST_LOOK = FEW
+_FIRST_BLOCKS = 3
+_WARMUP = 4  # calls before the first block of a case; the race has warmed up with more
+BLOCKS = 6  # of a launch that has all comparisons; those that have a few take the usual ones
+_SEEDS = 100_000  # between the launches of two turns
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -168,3 +196,203 @@ def _first(winners: Sequence[Winner]) -> list[Winner]:
         }
     first = levels(waits)[0]
     return [winner for winner in winners if winner.function in first]
+
+
+class AcceptanceLaunches:
+    """Those of one turn. `logs`: log ratios by trial and launch; `reasons`: why a trial has none,
+    or why these do not count. `placement`: where the ranks are (None: as in all launches).
+
+    A trial holds by itself, or by what all trials of its winner say of it (verify/curve.py)."""
+
+    def __init__(
+        self,
+        store: LaunchStore,
+        plan: Plan,
+        environment: Mapping[str, str],
+        placement: Placement | None,
+    ) -> None:
+        self.logs: dict[Trial, dict[int, float]] = {}
+        self.reasons: dict[Trial, str] = {}
+        self._store = store
+        self._plan = msgspec.structs.replace(plan, warmup=min(_WARMUP, plan.warmup))
+        self._environment = environment
+        self._placement = placement
+
+    def decide(self, suite: Suite, trials: Sequence[Trial], settings: Settings) -> Rows:
+        """Until each is decided or has no more launches. A size at which the winner is slower in
+        one circumstance is not measured in the others. A reserve is measured from then on, where
+        the winner is given up after the first launches, until the winners hold."""
+        claims = settings.claims
+        claim = Claim(tolerance=claims.tolerance, alpha=claims.alpha, design=LOOKS)
+        family = HypothesisFamily.of(trials, claim)
+        rows = family.decisions
+        first = [trial for trial in trials if not trial.reserve]
+        self._add(suite.part("first"), 0, _FIRST_LOOK, first, _FIRST_BLOCKS)
+        # Launches beside other work do not give anything up so early.
+        hopeless = self._hopeless(first, settings) if self._store.is_quiet else {}
+        vacant = {target for _, target, _ in hopeless}
+        asked = [
+            trial
+            for trial in trials
+            if (trial.target in vacant if trial.reserve else not trial.is_among(hopeless))
+        ]
+        given_up = [trial for trial in first if trial.is_among(hopeless)]
+        self.reasons |= {
+            trial: hopeless.get((*trial.size, "")) or hopeless[trial.part] for trial in given_up
+        }
+        spare = [trial for trial in trials if trial.reserve and trial.target not in vacant]
+        self.reasons |= dict.fromkeys(spare, "not tried: the winner may hold the size")
+        for look in range(LOOKS.looks):
+            before = LOOKS.launches[look - 1] if look else _FIRST_LOOK
+            more = LOOKS.launches[look] - before
+            self._add(suite.at(look + 1), before, more, asked, 0 if look else BLOCKS)
+            asked += [*given_up, *spare] if look == 0 else []
+            family.look(partial(self._evidence, frozenset(asked)))
+            self._hold_by_others(rows, family.confidence)
+            lost = {row.key.part for row in rows if row.word == "slower"}
+            lost |= _not_needed(rows)
+            still = [row.key for row in family.open() if look + 1 < _EARLY or row.suspicion() <= 1]
+            still += self._of_unclear_gain(family)
+            asked = [trial for trial in dict.fromkeys(still) if not trial.is_among(lost)]
+            if not asked:
+                break
+        return rows
+
+    def _hold_by_others(self, rows: Rows, confidence: float) -> None:
+        """Hold undecided trials of which all trials of the winner say that they do."""
+        known = self._estimates([row.key for row in rows])
+        for row in rows:
+            row.estimate = known.get(row.key)
+            if row.word != "undecided" or row.estimate is None or row.estimate.odd:
+                continue
+            if row.estimate.high(confidence) <= math.log(row.limit):
+                row.word = "equal"
+
+    def _estimates(self, trials: Sequence[Trial]) -> dict[Trial, CurveEstimate]:
+        """Return what all trials of its winner say of each, where there are two launches."""
+        logs = {
+            trial: list(own.values())
+            for trial in trials
+            if trial not in self.reasons and len(own := self.logs.get(trial, {})) > 1
+        }
+        pool = pool_of(logs.values()) or NO_POOL
+        by_winner: dict[int, dict[Trial, CurvePoint]] = {}
+        for trial, known in logs.items():
+            mean, error, _ = moderated_mean(known, pool)
+            sent = f"{trial.where.data.type} {trial.where.data.counts}"
+            point = CurvePoint(trial.target.bytes, trial.where.use, sent, mean, error**2)
+            by_winner.setdefault(trial.winner, {})[trial] = point
+        found = estimates([list(points.values()) for points in by_winner.values()])
+        return {
+            trial: estimate
+            for points, those in zip(by_winner.values(), found, strict=True)
+            for trial, estimate in zip(points, those, strict=True)
+        }
+
+    def _of_unclear_gain(self, family: HypothesisFamily[Trial]) -> list[Trial]:
+        """The trials in the campaign's own use of winners that hold and seem faster there, but not
+        surely."""
+        by_winner: dict[int, dict[Trial, CurveEstimate]] = {}
+        for row in family.decisions:
+            trial = row.key
+            near = not (trial.beyond or trial.far)
+            own = Circumstance("", self._plan.data.of(trial.target.function))
+            if trial.where == own and near and row.is_held and row.estimate is not None:
+                by_winner.setdefault(trial.winner, {})[trial] = row.estimate
+        found: list[Trial] = []
+        for held in by_winner.values():
+            gain = CurveEstimate.of_several(held.values())
+            if gain.mean <= 0 <= gain.high(family.confidence):
+                found += held
+        return found
+
+    def _add(
+        self, suite: Suite, before: int, count: int, trials: Sequence[Trial], blocks: int
+    ) -> None:
+        """`count` launches more, after those `before` in this turn; `blocks` (0: the usual ones),
+        more where launches have room for them."""
+        if not trials:
+            return
+        store = self._store
+        store.progress.step(
+            f"trying winners as users call them: {counted(len(trials), 'comparison')}, "
+            f"{counted(count, 'launch')}"
+        )
+        plan = msgspec.structs.replace(
+            self._plan,
+            seed=self._plan.seed + _SEEDS * (suite.round + 1) + before,
+            blocks=min(blocks or self._plan.blocks, self._plan.blocks),
+            cases=tuple(dict.fromkeys(side for trial in trials for side in trial.planned())),
+        )
+        plan = store.filled(suite, plan)
+        series = Series(store, suite, plan, self._environment, self._placement)
+        series.advance(count)
+        root = self._plan.data.root
+        times = {
+            planned(sample.case, root): dict(zip(sample.runs, sample.ns, strict=True))
+            for sample in runs.launch_samples(store.db, store.campaign, [suite.name], use=None)
+        }
+        wrong = self._wrong(suite.name, times)
+        for trial in trials:
+            ours, theirs = trial.sides()
+            if trial.planned()[0] in series.dropped:
+                self.reasons[trial] = "launches failed with it under way"
+            for side in (ours, theirs):
+                if side in wrong:
+                    self.reasons.setdefault(trial, f"{wrong[side]} (at {trial.target.bytes} B)")
+            mine, default = times.get(ours, {}), times.get(theirs, {})
+            self.logs.setdefault(trial, {}).update(logs_inside(mine, default))
+
+    def _wrong(self, suite: str, timed: Collection[PlanCase]) -> dict[PlanCase, str]:
+        """Cases with wrong results, and those that were refused and have no times."""
+        db, campaign, root = self._store.db, self._store.campaign, self._plan.data.root
+        wrong = {
+            planned(case, root): ": ".join(filter(None, (check.outcome, check.detail)))
+            for run in runs.listing(db, campaign, [suite])
+            for case, check in runs.checks(db, campaign, suite, run.sequence)
+            if check.outcome != "ok"
+        }
+        return wrong | {
+            asked: refused.reason
+            for case, refused in runs.refusals(db, campaign, [suite])
+            if (asked := planned(case, root)) not in timed
+        }
+
+    def _hopeless(self, trials: Sequence[Trial], settings: Settings) -> dict[Part, str]:
+        """Sizes of winners that are given up after the first launches, with the reason: in some
+        circumstance all of these say so, and what is known of the winner elsewhere agrees."""
+        known = self._estimates(trials)
+        limit = math.log1p(settings.claims.tolerance)
+        found: dict[Part, str] = {}
+        for trial in trials:
+            own, by_all = self.logs.get(trial, {}).values(), known.get(trial)
+            if not much_slower(own, 0.0 if trial.beyond else MUCH) or by_all is None:
+                continue
+            if trial.beyond or (not by_all.odd and by_all.mean - 2 * by_all.error > limit):
+                found.setdefault(
+                    trial.part,
+                    f"seems slower at {trial.target.bytes} B ({trial.where.label(settings)}): "
+                    f"{math.exp(min(own)):.2f} at least in {counted(len(own), 'launch')}",
+                )
+        return found
+
+    def _evidence(self, asked: frozenset[Trial], trial: Trial) -> Evidence:
+        if trial not in asked:
+            return None
+        if trial in self.reasons:
+            return self.reasons[trial]
+        return list(self.logs[trial].values()) or "no launch has both sides"
+
+
+def _not_needed(rows: Rows) -> set[Part]:
+    """The sizes of reserves at which winners hold wherever they were tried."""
+    reserved = [row.key for row in rows if row.key.reserve]
+    first = [row for row in rows if not row.key.reserve]
+    vacant = {row.key.target for row in first if not row.is_held}
+    answered = {row.key.target for row in first} - vacant
+    waiting = {trial.winner for trial in reserved if trial.target in vacant}
+    return {
+        (*trial.size, "")
+        for trial in reserved
+        if trial.target in answered or trial.winner not in waiting
+    }

@@ -20,7 +20,7 @@ from plumbline_db import campaigns, cost, runs, suites
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Run
 
-# What launch/pool.py says of a case that it has given up.
+# What launch/simulated.py says of a case that it has given up.
 _GIVEN_UP = re.compile(r"its simulation takes more than ([\d.e+]+) s of a processor")
 
 

@@ -1,33 +1,43 @@
 """Winners are vetted: tried wherever a user stands, exported, proven to be in force, called
 hundreds of times, and measured cold with the whole table. What fails in one of these loses its
-place, and the next turn begins with what takes it."""
+place, and the next turn begins with what takes it.
+
+Winners that hold for whole launches only (cold knobs, settings of the process) are accepted here:
+launches with the exported files in force take turns with launches of the library as it is, and the
+cells of these winners are called in all circumstances in both. Two launches differ by more than two
+calls of one launch, so that this finds harm where it is clear; what is called beside the default in
+one launch (acceptance.py) has to be shown harmless."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import msgspec
 
-from plumbline.campaign.acceptance import Acceptance
-from plumbline.campaign.acceptance_in_turn import AcceptanceInTurn
+from plumbline.campaign.acceptance import BLOCKS, Acceptance
+from plumbline.campaign.circumstances import everywhere, planned
 from plumbline.campaign.confirm import Confirmation, ConfirmTurn, confirm
 from plumbline.campaign.exported import Files
 from plumbline.campaign.other_uses import OtherUses
-from plumbline.campaign.pairs import ConfirmContext
+from plumbline.campaign.pairs import ConfirmContext, told, untouched
 from plumbline.campaign.proven import Proven
 from plumbline.campaign.trials import Trials
+from plumbline.core.cell import Target
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.core.winner import (
     changed_between,
+    deciding,
     exported_alike,
     functions_built_on,
     is_in_force,
     side_changes,
 )
 from plumbline.measure import tables
-from plumbline.measure.comparison import enough_of
+from plumbline.measure.comparison import ArmComparison, claim_of, enough_of
+from plumbline.measure.experiment import Arm, NextLook
 from plumbline.measure.launches import LaunchStore
 from plumbline.search import outcome
 from plumbline.search.second_choice import SecondChoices
@@ -35,8 +45,14 @@ from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.words import counted
-from plumbline_db.records import Suite, Verdict, Winner
+from plumbline.verify.decision import by_interval
+from plumbline.verify.design import Design
+from plumbline.verify.significance.signed_rank import paired_ratio
+from plumbline_db import runs
+from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
 from plumbline_exporters.bundle import only, sizes
+
+FIRST = 4  # pairs of launches after which what does not even seem slower is measured no more
 
 
 class Vetted(msgspec.Struct, frozen=True):
@@ -250,3 +266,113 @@ def tell(store: LaunchStore, kind: str, suite: str, winner: Winner, why: str) ->
     what = outcome.label(winner.variant, winner.configuration)
     text = f"{winner.function} {sizes(winner, ' B')} {what}{only(winner)}: {why}"
     store.tell(kind, text, suite, winner.function)
+
+
+class AcceptanceInTurn:
+    """Of the winners of one campaign; `sizes` are the measured ones by function."""
+
+    def __init__(
+        self,
+        store: LaunchStore,
+        settings: Settings,
+        sizes: Mapping[str, Sequence[int]],
+        *,
+        crowded: bool,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        plan = tables.plan(settings, [])
+        self._plan = msgspec.structs.replace(plan, blocks=min(BLOCKS, plan.blocks))
+        self._cells = [
+            PlanCase(name, size) for name, measured in sizes.items() for size in measured
+        ]
+        self._crowded = crowded
+
+    def harm(
+        self,
+        suite: Suite,
+        winners: Sequence[Winner],
+        cold: Sequence[Winner],
+        environment: Mapping[str, str],
+    ) -> list[tuple[Winner, str]]:
+        """Return those of the `cold` winners that are slower than the default somewhere, with the
+        reason. `environment` puts all `winners` in force."""
+        asked = self._asked(winners, cold)
+        if not asked:
+            return []
+        pairs = self._compared(suite, list(asked), untouched(self._cells, winners), environment)
+        found: dict[str, tuple[Winner, str]] = {}
+        for case in pairs.lost:
+            winner, name = asked[case]
+            text = f"no right result {name} with it in force"
+            found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
+        for decision in pairs.family.decisions:
+            winner, name = asked[decision.key]
+            own = paired_ratio(pairs.ratios[decision.key])
+            # Of the hundreds of cells of a setting some seem slower by chance.
+            rule = winner.function != EVERY_FUNCTION
+            seems = rule and by_interval(own, pairs.claim.tolerance) == "slower"
+            if decision.word == "slower" or seems:
+                text = f"slower {name}: {told(own)}"
+                found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
+        return list(found.values())
+
+    def _compared(
+        self,
+        suite: Suite,
+        asked: Sequence[PlanCase],
+        others: Sequence[PlanCase],
+        environment: Mapping[str, str],
+    ) -> ArmComparison[PlanCase]:
+        """Pairs of launches; `others`, which no winner touches, tell launches apart."""
+        store, count = self._store, self._settings.sampling.of_few_cells
+        store.progress.step(
+            f"trying winners as users call them, in turn with the library as it is: "
+            f"{counted(len(asked), 'case')}, {counted(count, 'pair')} of launches"
+        )
+        # Before the last look nothing is decided, but for what does not seem slower.
+        design = Design((FIRST, count), (0.05, 0.95))
+        claim = msgspec.structs.replace(claim_of(self._settings), design=design)
+        seconds = partial(self._seconds, [*asked, *others])
+        pairs = ArmComparison(store, claim, seconds, others)
+
+        def arms(look: NextLook, cases: Sequence[PlanCase]) -> tuple[Arm, Arm]:
+            every = tuple(dict.fromkeys([*cases, *others]))
+            plan = look.plan(msgspec.structs.replace(self._plan, cases=every))
+            arm = Arm(look.suite(suite), plan, environment, store.starter.plain)
+            return arm, arm.beside()
+
+        def wanted() -> list[PlanCase]:
+            seem = pairs.family.open()
+            return [case.key for case in seem if case.suspicion() > math.sqrt(claim.limit)]
+
+        pairs.until_decided(asked, arms, wanted)
+        return pairs
+
+    def _asked(
+        self, winners: Sequence[Winner], cold: Sequence[Winner]
+    ) -> dict[PlanCase, tuple[Winner, str]]:
+        """The cells of the `cold` winners in all circumstances, in words."""
+        asked: dict[PlanCase, tuple[Winner, str]] = {}
+        for case in self._cells:
+            winner = deciding(winners, Target(case.function, case.bytes))
+            if winner is None or winner not in cold:
+                continue
+            whole = winner.function == EVERY_FUNCTION
+            name = f"{case.function} at" if whole else "at"
+            for where in everywhere(self._settings, case, crowded=self._crowded):
+                # The cells of a setting were confirmed in the campaign's own use.
+                if where.use or not whole:
+                    text = f"{name} {case.bytes} B ({where.label(self._settings)})"
+                    asked[where.case(case)] = winner, text
+        return asked
+
+    def _seconds(self, cases: Sequence[PlanCase], suite: str) -> dict[PlanCase, list[float]]:
+        """The medians of each case, in the order of the launches."""
+        store, data = self._store, self._plan.data
+        own = {
+            msgspec.structs.replace(case, data=(case.data or data).of(case.function)): case
+            for case in cases
+        }
+        medians = runs.medians(store.db, store.campaign, [suite], use=None)
+        return {own[planned(each.case, data.root)]: each.seconds for each in medians}

@@ -3,14 +3,18 @@ platform and the hosts are files in the job's folder.
 
 Many ranks take a simulator long. So their cases are shared out between as many processes as there
 are cores, and what was measured before is not measured again (parts.py, known.py): what a launch
-leaves behind are the records of one."""
+leaves behind are the records of one. The network of a simulator is solved anew whenever a message
+ends, so that one case with thousands of messages at once can take hours. A case whose simulation
+takes too long is given up, and those that go with it; what is left of its part begins anew."""
 
 from __future__ import annotations
 
 import os
 import re
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -21,13 +25,14 @@ from plumbline.libraries.simgrid import SETTLING, options_in
 from plumbline.system import machine as this_machine
 from plumbline.system import process
 from plumbline.system.placement import Placement
+from plumbline_db import ndjson
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
 from . import Job, launcher, parts
 from .known import Key, Known, keys
 from .local import short_lived
-from .pool import Pool, part_of
+from .parts import Record
 
 # smpirun hands words on through a shell that splits and expands them.
 _SAFE = re.compile(r"[\w./:=+,@%-]+\Z")
@@ -36,6 +41,20 @@ _SAFE = re.compile(r"[\w./:=+,@%-]+\Z")
 # Fewer ranks start sooner than a second process would help.
 MANY = 64
 _PROFILE = "PLUMBLINE_PROFILE"
+# How to start a part: its name and plan -> words, and where its records go.
+_Command = Callable[[str, str], tuple[list[str], Path]]
+
+
+class _PartEnded(msgspec.Struct, frozen=True):
+    """One process of a part. `records` of one that was given up say only that. `file` is where they
+    lie; `whole`: there is nothing more to come. `bad`: text from the line on that is no record, or
+    not one of the part's plan."""
+
+    finished: process.Finished
+    records: list[Record]
+    file: Path
+    whole: bool
+    bad: str = ""
 
 
 @launcher("simulated", table=Simulation)
@@ -88,7 +107,7 @@ class Simulated:
             words = [program, "--plan", str(file), "--out", str(out)]
             return self.command(installation, words, job.placement, folder, options), out
 
-        ends = Pool(
+        ends = _Pool(
             command,
             job.environment,
             cores=this_machine.processing_units(),
@@ -177,9 +196,9 @@ def _keys(plan: str, command: Sequence[str], environment: Mapping[str, str]) -> 
 
 def _write_part(target: Path, text: str, records: Sequence[Path]) -> None:
     """As old as what was written last by those that have not come to their end."""
-    part = part_of(target)
+    part = _part_of(target)
     part.write_text(text)
-    ages = [part_of(record).stat().st_mtime for record in records if part_of(record).is_file()]
+    ages = [_part_of(record).stat().st_mtime for record in records if _part_of(record).is_file()]
     if ages:
         os.utime(part, (max(ages), max(ages)))
 
@@ -193,3 +212,111 @@ def _with_orders(known: Sequence[parts.Record]) -> list[parts.Record]:
                 blocks.setdefault(block, []).append(known_case["case"])
     orders = [{"record": "order", "block": block, "cases": of_} for block, of_ in blocks.items()]
     return [*known, *orders]
+
+
+class _Pool:
+    def __init__(
+        self,
+        command: _Command,
+        environment: Mapping[str, str],
+        *,
+        cores: int,
+        case_seconds: float,
+        timeout_seconds: float,
+    ) -> None:
+        """`case_seconds`: of a processor, for one case; 0: without a limit. `timeout_seconds`: of
+        all."""
+        self._command = command
+        self._environment = environment
+        self._cores = cores
+        self._case_seconds = case_seconds
+        self._deadline = time.monotonic() + timeout_seconds
+        self._stop = threading.Event()
+        self._ends: list[_PartEnded] = []
+
+    def run(self, plans: Sequence[str]) -> list[_PartEnded]:
+        with ThreadPoolExecutor(self._cores) as pool:
+            try:
+                for done in [pool.submit(self._part, *numbered) for numbered in enumerate(plans)]:
+                    done.result()
+            except BaseException:
+                self._stop.set()
+                raise
+        return self._ends
+
+    def _part(self, number: int, plan: str) -> None:
+        again = 0
+        while plan and not self._stop.is_set():
+            words, file = self._command(f"{number}-{again}", plan)
+            watch = _Watch(file, plan, self._case_seconds, self._stop)
+            finished = process.run(
+                words,
+                timeout_seconds=max(1.0, self._deadline - time.monotonic()),
+                environment=self._environment,
+                give_up=watch.is_too_long,
+            )
+            records, bad = _written(file, plan)
+            if watch.stuck is None:
+                whole = file.is_file() and bad is None
+                self._ends.append(_PartEnded(finished, records, file, whole, bad or ""))
+                return
+            gone = parts.too_much(plan, watch.stuck)
+            case = parts.words_of(parts.case_lines(plan)[watch.stuck])
+            why = (
+                f"its simulation takes more than {self._case_seconds:g} s of a processor (seen "
+                f"with {case['variant']} at {case['bytes']} B)"
+            )
+            fine = msgspec.structs.replace(finished, status=0)
+            self._ends.append(
+                _PartEnded(fine, parts.given_up(records, gone, why), file, whole=True)
+            )
+            plan = parts.rest(plan, gone)
+            again += 1
+
+
+class _Watch:
+    """Whether the case that is under way has been so too long: then `stuck` is its id."""
+
+    def __init__(self, file: Path, plan: str, case_seconds: float, stop: threading.Event) -> None:
+        self.stuck: int | None = None
+        self._records, self._file = file, _part_of(file)
+        self._plan = plan
+        self._case_seconds = case_seconds
+        self._stop = stop
+        self._seen, self._since = (0, 0), 0.0
+
+    def is_too_long(self, processor_seconds: float) -> bool:
+        """The time of a processor, so that it is no matter who else computes."""
+        if self._stop.is_set():
+            return True
+        try:
+            status = self._file.stat()
+            seen = (status.st_size, status.st_mtime_ns)  # a line may be written over
+        except FileNotFoundError:  # not begun; or whole, and renamed
+            seen = (0, 0)
+        if seen != self._seen:
+            self._seen, self._since = seen, processor_seconds
+        if not self._case_seconds or processor_seconds - self._since <= self._case_seconds:
+            return False
+        self.stuck = parts.under_way(_written(self._records, self._plan)[0]) if seen[0] else None
+        return self.stuck is not None
+
+
+def _part_of(records: Path) -> Path:
+    return records.with_name(records.name + ".part")
+
+
+def _written(records: Path, plan: str) -> tuple[list[Record], str | None]:
+    """What a probe has written by now, as far as it is what its plan asks for; and the text from
+    where it is not (empty where only something is missing; None: all is right)."""
+    file = records if records.is_file() else _part_of(records)
+    try:
+        try:
+            right, bad = len(ndjson.decode(file, partial=file != records, plan=plan)), False
+        except ndjson.BadRecordsError as error:
+            right, bad = len(error.records), True
+        lines = file.read_text(errors="replace").split("\n")
+    except (OSError, PlumblineError):  # it is not there, or not any more
+        return [], None
+    rest = "\n".join(lines[right:])
+    return [msgspec.json.decode(line) for line in lines[:right]], rest if bad else None

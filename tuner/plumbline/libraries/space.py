@@ -71,7 +71,7 @@ class Parameter(_Entry, frozen=True):
 class FunctionSpace(_Entry, frozen=True):
     """`sizes` is `each` where the choice may depend on the message size, `one` where one choice
     must hold for every size (a legal program needs it, or the library has no other way), `ranges`
-    where one value must, which may name an algorithm for each range of sizes (ranged.py). `needs`
+    where one value must, which may name an algorithm for each range of sizes. `needs`
     are knobs that any value of `knob` wants beside it, `needs_nodes` those that it wants besides
     where the ranks are on several nodes. `cold`: its knobs are read when a launch starts, though
     those of other functions are hot. `also`: other functions that the knob decides for. `overlap`:

@@ -8,7 +8,7 @@ only a library that cannot start the probe at all is."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -16,7 +16,7 @@ import msgspec
 from plumbline.core.plan import Plan, PlanCase, named
 from plumbline.launch.panel import Experiment
 from plumbline.launch.starter import Starter
-from plumbline.measure import blame, factors, members
+from plumbline.measure import factors, members
 from plumbline.measure.aside import LIBRARY, Aside
 from plumbline.measure.event_kinds import MEMBERS_DIFFER, PUT_ASIDE
 from plumbline.measure.filling import Filling
@@ -28,6 +28,11 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.probe_records import Header, ProbeRecord
 from plumbline_db.records import Event, Failure, Run, Suite
+
+# So many different calls end launches one after the other before an earlier one is looked for.
+_SUSPICIOUS = 3
+
+_Fails = Callable[[Sequence[PlanCase]], bool]
 
 
 class Progress(Protocol):
@@ -267,7 +272,7 @@ class Series:
     """Launches of one plan under one name, each with a seed of its own; `launches`: so many so far.
     A case under which launches fail is left out of the following ones, here (`dropped`) and, where
     no exported files are in force, in the whole campaign (aside.py). Where one case after the other
-    fails, an earlier one that they have in common is looked for (blame.py).
+    fails, an earlier one that they have in common is looked for.
 
     With `on_trial` what is in force is to blame instead of a case: then `condemned` says how
     launches fail, and there are no more of them."""
@@ -342,7 +347,7 @@ class Series:
             self._blamed[case] += 1
             if self._blamed[case] >= self._enough(failure):
                 self._condemn(case, outcome.run, failure)
-                if len(self._dropped_since) % blame.SUSPICIOUS == 0:
+                if len(self._dropped_since) % _SUSPICIOUS == 0:
                     self._look_before(case, cases[: failure.case], outcome.run, failure)
             return False
         if outcome.stored:
@@ -383,7 +388,7 @@ class Series:
     ) -> None:
         """Blame an earlier case in place of those condemned since the last launch that finished: at
         all sizes, for what it leaves behind does not depend on them."""
-        found = blame.guilty(before, victim, self._fails)
+        found = guilty(before, victim, self._fails)
         if found is None:
             return
         for case, _ in self._dropped_since:
@@ -408,3 +413,15 @@ class Series:
         done = self._store.launch(suite, self._trials, plan, self._environment, self._placement)
         self._trials += 1
         return not done.run.finished
+
+
+def guilty(before: Sequence[PlanCase], victim: PlanCase, fails: _Fails) -> PlanCase | None:
+    """The one of `before`, in the order in which a launch calls them, without which `victim` does
+    not end it. None where `victim` ends launches by itself, or where no single one is to blame."""
+    if not before or fails([victim]):
+        return None
+    suspects = list(before)
+    while len(suspects) > 1:
+        half = len(suspects) // 2
+        suspects = suspects[:half] if fails([*suspects[:half], victim]) else suspects[half:]
+    return suspects[0] if fails([suspects[0], victim]) else None

@@ -22,7 +22,7 @@ from plumbline.core.plan import WITHOUT_SIZE, PlanCase
 from plumbline.libraries import Family
 from plumbline.measure.experiment import Arm
 from plumbline.measure.launches import IN_A_ROW, LaunchStore
-from plumbline.search.space.candidates import DEFAULT, Candidate
+from plumbline.search.space.candidates import DEFAULT, Candidate, Entries
 from plumbline.search.space.cells import Flaw, index
 from plumbline_db import runs
 from plumbline_db.records import Failure, Suite
@@ -35,8 +35,6 @@ ENOUGH_REFERENCES = 5
 _STRIKES = 2
 _MARKS = string.ascii_lowercase  # MPI has fewer collective functions
 _REFERENCES = 2  # cases of a launch
-
-Entries = Mapping[Target, Sequence[Candidate]]
 
 
 class Comparands(msgspec.Struct, frozen=True):

@@ -1,23 +1,29 @@
 """Who races: the decisions of a race, and which candidates enter them, at once and as looks teach
 more. Algorithms come first, each with the library's own parameters; then parameters of those near
 the front (exploring.py). Sizes between others start from what these have found (neighbours.py).
-Measures nothing."""
+Where the library takes one value for all sizes that names an algorithm for each range, what the
+algorithms have shown alone is put together and races too. Measures nothing."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import groupby, pairwise
 
 import msgspec
 
 from plumbline.core.cell import Target
+from plumbline.core.configuration import Configuration
 from plumbline.core.plan import PlanCase
 from plumbline.core.variant_spec import variant_name
-from plumbline.search.space.candidates import Candidate, CandidateSpace
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
+from plumbline.search.space.select import fewest_rules, tie
 from plumbline_db.records import Trial
-from plumbline_exporters import by_size
+from plumbline_exporters import by_size, families
+from plumbline_exporters.by_size import Range
 
-from . import neighbours, ranged
+from . import neighbours
 from .bound import Bound
 from .exploring import Exploring
 from .judging import Decision, Judge
@@ -149,7 +155,7 @@ class Entering:
         ]
         if len(tried) >= _FEW_RANGES:
             return []
-        found = ranged.candidate(knob, {cell.bytes: self.trials(cell) for cell in of.all_cells})
+        found = candidate_by_ranges(knob, {cell.bytes: self.trials(cell) for cell in of.all_cells})
         return [found] if found and found not in known else []
 
     def borrow(self) -> None:
@@ -283,3 +289,37 @@ class Entering:
             for candidate in dict.fromkeys([*candidate_space, *found])
             if variant_name(candidate.variant) not in idle
         ]
+
+
+def candidate_by_ranges(knob: str, trials: Mapping[int, Sequence[Trial]]) -> Candidate | None:
+    """At each size, of which `trials` tell, one of the best, with as few changes as there can be; a
+    range ends in the geometric middle. None where a size has none, where one algorithm is among the
+    best everywhere, or where there is nothing to be gained."""
+    options: dict[int, list[Trial]] = {}
+    for size, tried in trials.items():
+        known = [(trial.ratio, trial) for trial in tried if trial.ratio and _is_number(knob, trial)]
+        limit = min((ratio * tie(trial) for ratio, trial in known), default=math.inf)
+        options[size] = [trial for ratio, trial in known if ratio <= limit]
+    sizes = sorted(options)
+    if not all(options.values()):
+        return None
+    chosen = fewest_rules(options, sizes, dict.fromkeys(sizes, 1.0))
+    runs = [list(alike) for _, alike in groupby(sizes, key=lambda size: chosen[size].knobs[knob])]
+    if len(runs) < 2 or sum(math.log(trial.ratio or 1.0) for trial in chosen.values()) >= 0:
+        return None
+    starts = [0, *(math.isqrt(left[-1] * right[0]) + 1 for left, right in pairwise(runs))]
+    lasts = [*(start - 1 for start in starts[1:]), None]
+    ranges = [
+        Range(int(chosen[run[0]].knobs[knob]), first, last)
+        for run, first, last in zip(runs, starts, lasts, strict=True)
+    ]
+    return Candidate(configuration=Configuration.of({knob: by_size.write(ranges)}))
+
+
+def _is_number(knob: str, trial: Trial) -> bool:
+    """Whether it is an algorithm of the library, and nothing else, that may stand in a range."""
+    plain = trial.variant == DEFAULT.variant and trial.state == "measured"
+    if not plain or trial.knobs.keys() != {knob}:
+        return False
+    value = trial.knobs[knob]
+    return value.isdecimal() and int(value) in families.in_ranges(knob)

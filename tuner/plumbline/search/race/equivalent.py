@@ -12,13 +12,11 @@ import msgspec
 
 from plumbline.core.cell import Target
 from plumbline.core.variant_spec import variant_name
-from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace, Entries
 
 from .effort import Effort
 from .evidence import Evidence
 from .past import Past
-
-Entries = Mapping[Target, Sequence[Candidate]]
 
 _SAME = 0.05  # so far apart may a candidate and its prediction be, to be the same
 

@@ -1,20 +1,47 @@
-"""Parameters of the candidates near the front of a race: a study (study.py) proposes what the next
-look measures, until a batch of them gains too little. A cell has a study of its own; cold
-candidates of a function have one together, as a launch has one value for all of its sizes. Measures
-nothing."""
+"""Parameters of the candidates near the front of a race: a study proposes what the next look
+measures, until a batch of them gains too little. A cell has a study of its own; cold candidates of
+a function have one together, as a launch has one value for all of its sizes.
+
+A study is one of Optuna's over the algorithms that are still in the race. What lies on a line with
+the best comes first, until a small space is used up; in larger ones every other point comes from a
+model (TPE). Measures nothing."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+import random
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
+import optuna
 
 from plumbline.core.cell import Target
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 
 from .judging import Decision, Judge
-from .study import Study
+
+ENUMERATE_UP_TO = 60
+_ATTEMPTS = 50
+# What one step of one parameter, to the value beside it, may gain at most, as a logarithm. It sets
+# the order in which a small space is walked through, and nothing else.
+_STEP = 0.15
+
+
+class _Point(msgspec.Struct, frozen=True, order=True):
+    """A place in the space: a survivor, and the place of each of its values among the choices."""
+
+    survivor: int
+    places: tuple[int, ...]
+
+    def apart(self, other: _Point) -> int:
+        """In how many parameters two points of a survivor differ."""
+        return sum(a != b for a, b in zip(self.places, other.places, strict=True))
+
+    def steps(self, other: _Point) -> int:
+        return sum(abs(a - b) for a, b in zip(self.places, other.places, strict=True))
 
 
 class _Studied(msgspec.Struct):
@@ -196,3 +223,221 @@ class Exploring:
         found = [self._judge.lead(decision, candidate) for decision in of]
         logs = [lead.log for lead in found if lead is not None]
         return math.exp(sum(logs) / len(logs)) if logs else None
+
+
+class Study:
+    """Proposes parameter values for `survivors`: candidates with the choices of their parameters.
+
+    `known` are ratios to the default already measured; they are told to the study first, and are
+    never proposed again. `limit`: the ratio that is to be reached, a constraint (None: there is
+    none). Deterministic for a given seed and history."""
+
+    def __init__(
+        self,
+        candidate_space: CandidateSpace,
+        survivors: Mapping[Candidate, Mapping[str, Sequence[int]]],
+        known: Mapping[Candidate, float],
+        seed: int,
+        *,
+        limit: float | None = None,
+    ) -> None:
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._candidate_space = candidate_space
+        self._choices = dict(enumerate(survivors.values()))
+        self._survivors = list(survivors)
+        self._seen = set(known)
+        self._limit = limit
+        self._study = optuna.create_study(sampler=_sampler(seed), direction="minimize")
+        points = [
+            _Point(index, places)
+            for index, choice in self._choices.items()
+            for places in itertools.product(*(range(len(values)) for values in choice.values()))
+        ]
+        random.Random(seed).shuffle(points)  # noqa: S311 - an order, not a secret
+        self._unseen = points
+        self._turns = 0
+        self._enumerated = len(points) <= ENUMERATE_UP_TO
+        self._values: dict[_Point, float] = {}
+        self._first: list[_Point] = []
+        self._trials: dict[Candidate, optuna.Trial] = {}
+        for candidate, ratio in known.items():
+            self._remember(candidate, ratio)
+
+    def hint(self, candidates: Sequence[Candidate]) -> None:
+        """What won elsewhere, to be proposed next, where it lies in the space."""
+        found = [point for candidate in candidates if (point := self._place(candidate)) is not None]
+        self._first = list(dict.fromkeys([*found, *self._first]))
+
+    def ask(self, count: int) -> list[Candidate]:
+        """At most `count` candidates that nobody has measured; fewer when the space is used up."""
+        proposals: list[Candidate] = []
+        assumed = dict(self._values)
+        attempts = len(self._unseen) if self._enumerated else 0
+        for _ in range(attempts + len(self._first) + _ATTEMPTS):
+            if len(proposals) == count or not self._unseen:
+                break
+            self._enqueue(assumed)
+            trial = self._study.ask()
+            candidate = self._candidate(trial)
+            if candidate in self._seen:
+                # Told as failed: its value is in the study already, from `known` or an earlier ask.
+                self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
+                continue
+            if (point := self._place(candidate)) in self._unseen:
+                self._unseen.remove(point)
+            self._seen.add(candidate)
+            self._trials[candidate] = trial
+            proposals.append(candidate)
+        return proposals
+
+    def is_settled(self) -> bool:
+        """Whether every point is known that differs from the best in one parameter alone."""
+        return not any(map(self._is_beside_best, self._unseen))
+
+    def _is_beside_best(self, point: _Point) -> bool:
+        best = min(self._values, key=lambda one: (self._values[one], one), default=None)
+        return best is not None and best.survivor == point.survivor and point.apart(best) <= 1
+
+    def tell(self, candidate: Candidate, ratio: float | None) -> None:
+        """The measured ratio to the default, or None when the candidate failed."""
+        trial = self._trials.pop(candidate)
+        if ratio is None:
+            self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            return
+        point = self._place(candidate)
+        if point is not None:
+            self._values[point] = math.log(ratio)
+        if self._limit is not None:
+            _constrain(trial, math.log(ratio / self._limit))
+        self._study.tell(trial, math.log(ratio))
+
+    def _enqueue(self, assumed: dict[_Point, float]) -> None:
+        """The next point is a hint, or on a line with the best (one parameter differs), or any; of
+        these the one that promises most. In a large space every other one is left to the model."""
+        self._turns += 1
+        if self._first:
+            point = self._first.pop(0)
+        elif self._unseen and (self._enumerated or self._turns % 2):
+            beside = [point for point in self._unseen if self._is_beside_best(point)]
+            point = min(beside or self._unseen, key=lambda one: self._promise(one, assumed))
+        else:
+            return
+        if point in self._unseen:
+            self._unseen.remove(point)
+        # What is under way is taken to be as good as the best, so that a batch is spread out.
+        alike = (value for other, value in assumed.items() if other.survivor == point.survivor)
+        assumed[point] = min(alike, default=0.0)
+        names = (f"{point.survivor}.{knob}" for knob in self._choices[point.survivor])
+        places = dict(zip(names, point.places, strict=True))
+        self._study.enqueue_trial({"algorithm": point.survivor, **places})
+
+    def _promise(self, point: _Point, values: Mapping[_Point, float]) -> float:
+        """The least that a point can come to, if no step gains more than _STEP."""
+        near = (
+            value - _STEP * point.steps(other)
+            for other, value in values.items()
+            if other.survivor == point.survivor
+        )
+        return max(near, default=-math.inf)
+
+    def _nearest(self, index: int) -> _Point:
+        """Where a survivor stands in its own space; a value that is none of the choices is taken
+        for the one beside it."""
+        settings = self._candidate_space.settings(self._survivors[index])
+        places = []
+        for knob, values in self._choices[index].items():
+            text = settings.get(knob, "")
+            wanted = int(text) if text.lstrip("-").isdigit() else values[len(values) // 2]
+            places.append(min(range(len(values)), key=lambda one: abs(values[one] - wanted)))
+        return _Point(index, tuple(places))
+
+    def _candidate(self, trial: optuna.Trial) -> Candidate:
+        index = trial.suggest_int("algorithm", 0, len(self._survivors) - 1)
+        values = {
+            knob: values[trial.suggest_int(f"{index}.{knob}", 0, len(values) - 1)]
+            for knob, values in self._choices[index].items()
+        }
+        return self._candidate_space.with_parameters(self._survivors[index], values)
+
+    def _place(self, candidate: Candidate) -> _Point | None:
+        """None for what does not lie in the space, or not on one of its choices."""
+        settings = self._candidate_space.settings(candidate)
+        for index, survivor in enumerate(self._survivors):
+            choices = self._choices[index]
+            others = {
+                k: v
+                for k, v in self._candidate_space.settings(survivor).items()
+                if k not in choices
+            }
+            if {k: v for k, v in settings.items() if k not in choices} != others:
+                continue
+            try:
+                places = [values.index(int(settings[knob])) for knob, values in choices.items()]
+            except (KeyError, ValueError):
+                return None  # the library's default value is not among those we search
+            return _Point(index, tuple(places))
+        return None
+
+    def _remember(self, candidate: Candidate, ratio: float) -> None:
+        """A measurement made before the study began, if it lies in the study's space."""
+        point = self._place(candidate)
+        if point is None:
+            if candidate in self._survivors:
+                # Not one of the choices, but it says where the space is good.
+                near = self._nearest(self._survivors.index(candidate))
+                self._values.setdefault(near, math.log(ratio))
+            return
+        self._values[point] = math.log(ratio)
+        if point in self._unseen:
+            self._unseen.remove(point)
+        distributions: dict[str, optuna.distributions.BaseDistribution] = {
+            "algorithm": optuna.distributions.IntDistribution(0, len(self._survivors) - 1)
+        }
+        params = {"algorithm": point.survivor}
+        choices = self._choices[point.survivor]
+        for (knob, values), place in zip(choices.items(), point.places, strict=True):
+            name = f"{point.survivor}.{knob}"
+            distributions[name] = optuna.distributions.IntDistribution(0, len(values) - 1)
+            params[name] = place
+        beyond = None if self._limit is None else math.log(ratio / self._limit)
+        self._study.add_trial(_finished(params, distributions, math.log(ratio), beyond))
+
+
+_BEYOND = "bound"  # the name of the constraint: how far a trial is beyond the limit, a logarithm
+_NATIVE = hasattr(optuna.Trial, "set_constraint")  # Optuna 5; before it the sampler asks
+
+
+def _sampler(seed: int) -> optuna.samplers.BaseSampler:
+    more: dict[str, Any] = {} if _NATIVE else {"constraints_func": _beyond}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True, **more)
+
+
+def _beyond(trial: optuna.trial.FrozenTrial) -> tuple[float, ...]:
+    """For Optuna 4."""
+    return (float(trial.user_attrs.get(_BEYOND, 0.0)),)
+
+
+def _constrain(trial: optuna.Trial, beyond: float) -> None:
+    if _NATIVE:
+        trial.set_constraint(_BEYOND, beyond)
+    else:
+        trial.set_user_attr(_BEYOND, beyond)
+
+
+def _finished(
+    params: Mapping[str, int],
+    distributions: Mapping[str, optuna.distributions.BaseDistribution],
+    value: float,
+    beyond: float | None,
+) -> optuna.trial.FrozenTrial:
+    more: dict[str, Any] = {}
+    if _NATIVE:
+        more = {} if beyond is None else {"constraints": {_BEYOND: beyond}}
+    else:
+        # Where the sampler of Optuna 4 keeps what `constraints_func` said.
+        more = {"system_attrs": {"constraints": (beyond or 0.0,)}}
+    return optuna.trial.create_trial(
+        params=dict(params), distributions=dict(distributions), value=value, **more
+    )

@@ -1,11 +1,13 @@
 """The launches of a race, look by look: candidates of many cells side by side in the same launch,
-cold ones in launches of their own, in turn with it (cold_look.py). Keeps the evidence, and what was
-found wrong; decides nothing."""
+cold ones in launches of their own, in turn with it; a sample of these alone, and again alone what
+is found to be touched by its company (company.py). Keeps the evidence, and what was found wrong;
+decides nothing."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -14,18 +16,20 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure.experiment import Arm, of_round
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace, Entries
 from plumbline.search.space.cells import Flaw
 from plumbline_db import runs
 from plumbline_db.records import Suite, Trial
 
-from .cold_launches import ENOUGH_REFERENCES, Comparands
-from .cold_look import ColdLook
+from .cold_launches import ENOUGH_REFERENCES, ColdLaunches, Comparands
 from .company import Company
 from .effort import Effort
-from .equivalent import Entries, equivalent_variants, passed_over
+from .equivalent import equivalent_variants, passed_over
 from .evidence import COLD
 from .past import Past
+
+# log(candidate / default), a launch each.
+_Ratios = dict[Target, dict[Candidate, list[float]]]
 
 
 class RaceLaunches:
@@ -269,7 +273,7 @@ class RaceLaunches:
             },
         )
         arm = Arm(suite, plan, self._arm.environment)
-        look = ColdLook(self._store, arm, self._company, comparands, self._effort.may_launch)
+        look = _ColdLook(self._store, arm, self._company, comparands, self._effort.may_launch)
         found = look.run(entered)
         self.cold_suites += look.suites
         for (target, candidate), flaw in look.flaws.items():
@@ -299,3 +303,75 @@ class RaceLaunches:
             ranked = sorted(known, key=lambda name: known[name])
             found[target] = [*ranked, *(name for name in names if name not in known)][:count]
         return found
+
+
+class _ColdLook:
+    """The cold launches of one look, each begun if `go_on` says so. Afterwards `touched` are the
+    functions that were found only now to take another time in company, of which nothing that was
+    measured before stands; `flaws` and `suites` are as those of ColdLaunches."""
+
+    def __init__(
+        self,
+        store: LaunchStore,
+        arm: Arm,
+        company: Company,
+        comparands: Comparands,
+        go_on: Callable[[], bool],
+    ) -> None:
+        self.suites: list[str] = []
+        self.flaws: dict[tuple[Target, Candidate], Flaw] = {}
+        self.touched: set[str] = set()
+        self._store = store
+        self._arm = arm
+        self._company = company
+        self._comparands = comparands
+        self._go_on = go_on
+
+    def run(self, entered: Entries) -> _Ratios:
+        suite = self._arm.suite
+        launches = self._launch(suite, entered)
+        found = launches.ratios()
+        sample = self._company.sample(launches.shared, found)
+        all_launches = [launches]
+        if sample:
+            all_launches.append(self._launch(suite.of("alone"), sample))
+            self._compare(found, all_launches[-1].ratios(), sample)
+        for each in all_launches:
+            for function, logs in each.touched().items():
+                self._learn(function, "the default", logs)
+        if self.touched:
+            again = {
+                target: [
+                    candidate for candidate in candidates if (target, candidate) not in self.flaws
+                ]
+                for target, candidates in entered.items()
+                if target.function in self.touched
+            }
+            alone = self._launch(suite.of("apart"), again).ratios()
+            found = {cell: of for cell, of in found.items() if cell.function not in self.touched}
+            found |= alone
+        return found
+
+    def _launch(self, suite: Suite, entries: Entries) -> ColdLaunches:
+        arm = msgspec.structs.replace(self._arm, suite=suite)
+        launches = ColdLaunches(self._store, arm, entries, self._company, self._comparands)
+        launches.run(self._go_on)
+        self.suites += launches.suites
+        self.flaws |= launches.flaws
+        return launches
+
+    def _compare(self, together: _Ratios, alone: _Ratios, sample: Entries) -> None:
+        logs: dict[tuple[str, Candidate], list[float]] = {}
+        for target, candidates in sample.items():
+            for candidate in candidates:
+                left, right = together[target][candidate], alone.get(target, {}).get(candidate)
+                if right:
+                    log = statistics.median(left) - statistics.median(right)
+                    logs.setdefault((target.function, candidate), []).append(log)
+        for (function, candidate), found in logs.items():
+            label = str(candidate.configuration)
+            self._learn(function, label, found)
+
+    def _learn(self, function: str, what: str, logs: Sequence[float]) -> None:
+        if self._company.learn(function, what, logs, self._comparands.error):
+            self.touched.add(function)

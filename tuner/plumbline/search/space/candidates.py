@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.core.forms import is_form
 from plumbline.core.variant_spec import VariantSpec, variant_name
@@ -25,6 +26,10 @@ from plumbline_exporters.bundle import Refusal
 from .candidate import DEFAULT, Candidate
 
 _ONE_NODE = "one_node"  # a restriction, as the probe's catalogue names it
+
+
+# Candidates by cell.
+Entries = Mapping[Target, Sequence[Candidate]]
 
 
 class CandidateSpace:

@@ -8,7 +8,7 @@ import math
 import optuna
 import pytest
 
-from plumbline.search.race.study import ENUMERATE_UP_TO, Study
+from plumbline.search.race.exploring import ENUMERATE_UP_TO, Study
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from tests.tuner.search.test_candidates import candidate_space, ours
 
@@ -114,7 +114,7 @@ def cost(candidate: Candidate) -> float:
 
 
 def test_a_large_space_is_modelled_and_replayed_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("plumbline.search.race.study.ENUMERATE_UP_TO", 3)
+    monkeypatch.setattr("plumbline.search.race.exploring.ENUMERATE_UP_TO", 3)
     chosen = survivors("chain", "pipeline", "binary_tree", "binomial")
     space = everything(candidate_space(), chosen)
 

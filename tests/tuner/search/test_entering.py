@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from plumbline.core.configuration import Configuration
-from plumbline.search.race import ranged
+from plumbline.search.race import entering
 from plumbline.search.space.candidates import Candidate
 from plumbline_db.records import Trial
 
@@ -22,7 +22,7 @@ def trial(value: str, ratio: float | None, state: str = "measured", **more: str)
 
 def value_of(by_size: Mapping[int, Mapping[str, float]]) -> str | None:
     trials = {size: [trial(*one) for one in those.items()] for size, those in by_size.items()}
-    found = ranged.candidate(KNOB, trials)
+    found = entering.candidate_by_ranges(KNOB, trials)
     return None if found is None else found.configuration[KNOB]
 
 
@@ -55,5 +55,5 @@ def test_other_settings_and_what_failed_are_no_algorithms() -> None:
     ours = Trial("reduce_ring", {}, "measured", 0.4, 0.4, 0.4, 4, "")
     wrong = trial("2", None, "wrong")
     here = [trial("1", 0.9), beside, ours, wrong]
-    found = ranged.candidate(KNOB, {64: here, 4096: [*here, trial("5", 0.8)]})
+    found = entering.candidate_by_ranges(KNOB, {64: here, 4096: [*here, trial("5", 0.8)]})
     assert found == Candidate(configuration=Configuration.of({KNOB: "1:0-512,5:513-+"}))
