@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from plumbline.overlap.suite import suite_of
 from plumbline.pages import rooms
 from plumbline.system import chart
-from plumbline.system.kept import Kept
+from plumbline.system.lru import Kept
 from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Header, OverlapLatency

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from plumbline.pages import next_steps, summary, table
 from plumbline.results import putting_in_use
-from plumbline.system.kept import Kept
+from plumbline.system.lru import Kept
 from plumbline_db import campaigns, coverage, verdicts
 from plumbline_db.connection import Database
 from tests.db import build

@@ -30,7 +30,7 @@ from plumbline.overlap.metric import Ratio
 from plumbline.overlap.stored import Measured, Stored
 from plumbline.overlap.suite import OverlapResult
 from plumbline.system import chart
-from plumbline.system.kept import Kept
+from plumbline.system.lru import Kept
 from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError, typed

@@ -29,7 +29,7 @@ from plumbline.pages import (
     winner,
 )
 from plumbline.pages.visit import Visit
-from plumbline.system.kept import Kept
+from plumbline.system.lru import Kept
 from plumbline_db.connection import Database
 from plumbline_exporters.frame import Link, Pages
 

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from plumbline.search.outcome import label
-from plumbline.system.kept import Kept
+from plumbline.system.lru import Kept
 from plumbline.system.words import number_of_bytes
 from plumbline.verify.statistics import stars
 from plumbline_db import campaigns

@@ -15,7 +15,7 @@ import msgspec
 from plumbline.applied import apply, places
 from plumbline.applied.generations import Source
 from plumbline.libraries import Family, ReadsParameterFiles, fits, gate, of_name
-from plumbline.system.kept import Kept
+from plumbline.system.lru import Kept
 from plumbline.system.placement import Placement
 from plumbline_db import command_lines, exports, machines
 from plumbline_db.connection import Database
