@@ -18,7 +18,7 @@ from plumbline.detect.instances import Instance
 from plumbline.detect.kinds import Flag
 from plumbline.detect.patterns import HandPattern, patterns
 from plumbline.detect.recording import Frame, Recording
-from plumbline.detect.savings import Saving, SimulatedSaving
+from plumbline.detect.savings import Saving
 from plumbline.detect.traffic import Traffic
 from plumbline.detect.work import between_ns, work_seconds
 
@@ -57,7 +57,7 @@ class HandMade(msgspec.Struct, frozen=True):
     `instance_seconds`: by instance. `work_seconds`: what all take when nobody is late (work.py), of
     a group on the average; `between_seconds`: what a rank does from one to the next; `patterns`:
     some of them, to be played again; `saving`: what MPI's own collective would save a run, where
-    that is known; `simulated`: the same by a simulator."""
+    that is known."""
 
     category: Category
     function: str
@@ -88,7 +88,6 @@ class HandMade(msgspec.Struct, frozen=True):
     between_seconds: float = 0.0
     patterns: tuple[HandPattern, ...] = ()
     saving: Saving | None = None
-    simulated: SimulatedSaving | None = None
 
 
 def with_instances(detected: Detected) -> list[tuple[HandMade, list[Instance]]]:
