@@ -39,15 +39,6 @@ def says_nothing(connection: socket.socket) -> None:
         pass
 
 
-def mail(port: int, **more: str) -> Notify:
-    return Notify(
-        mail_to=("ada@example.org",),
-        mail_from="plumbline@example.org",
-        smtp=f"127.0.0.1:{port}",
-        **more,  # type: ignore[arg-type]
-    )
-
-
 def webhook(port: int, scheme: str = "http") -> Notify:
     return Notify(webhook=f"{scheme}://127.0.0.1:{port}/hook")
 
@@ -59,9 +50,6 @@ SERVERS: dict[str, tuple[Reply, Callable[[int], Notify]]] = {
     "a body that drips": (drips(HEAD + b"Content-Length: 1000000\r\n\r\n"), webhook),
     "no answer": (says_nothing, webhook),
     "no handshake": (says_nothing, lambda port: webhook(port, "https")),
-    "a greeting that drips": (drips(b"220 "), mail),
-    "no greeting": (says_nothing, mail),
-    "no handshake of the mail server": (says_nothing, lambda port: mail(port, smtp_tls="tls")),
 }
 
 
