@@ -7,10 +7,10 @@ import pytest
 
 from plumbline.detect.columns import rows
 from plumbline.detect.detecting import detect
+from plumbline.detect.findings import work_seconds
 from plumbline.detect.kinds import Flag
 from plumbline.detect.patterns import MOST_SIZES, HandPattern, patterns
 from plumbline.detect.recording import Recording
-from plumbline.detect.work import work_seconds
 from tests.bench.detection import broadcasts, rooted, spmd
 from tests.tuner.detect.program import RankProgram
 
