@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from plumbline.watch import chart
 from plumbline.watch.baseline import learn
+from plumbline.watch.canary import disturbance
 from plumbline.watch.design import LEAST_LEARNING, Design
-from plumbline.watch.launches import disturbance
 
 Logs = NDArray[np.float64]
 Called = NDArray[np.bool_]

@@ -13,7 +13,7 @@ import pytest
 
 from plumbline.daemon import deadline, notify
 from plumbline.daemon.configuration import Notify
-from plumbline.daemon.sd_notify import Notifier
+from plumbline.daemon.service import Notifier
 from plumbline_db import watching
 from plumbline_db.connection import Database
 from tests.tuner.daemon.test_notify import NEWS, served
@@ -84,7 +84,7 @@ def test_a_service_manager_that_reads_nothing_holds_nobody(
 ) -> None:
     name = f"{tmp_path}/notify"
     monkeypatch.setenv("NOTIFY_SOCKET", name)
-    monkeypatch.setattr("plumbline.daemon.sd_notify._SECONDS", 0.01)
+    monkeypatch.setattr("plumbline.daemon.service._NOTIFY_SECONDS", 0.01)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(name)
         notifier = Notifier()

@@ -1,24 +1,33 @@
-"""One canary more: from the states of all cells before it to those after it, and alarms."""
+"""One canary more: from the states of all cells before it to those after it, and alarms.
+
+A busy machine slows each cell by a factor of its own. What all cells share is taken off. How much
+wider the noise of one canary is than that of others shows in the cells that nothing but the machine
+can have changed; a canary with too much of it says nothing of any cell."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.measure.comparison import REFERENCE_CELLS
+from plumbline.measure.comparison import REFERENCE_CELLS, without_shared_factor
+from plumbline.verify.significance.distributions import beta_quantile, student_quantile
 from plumbline.watch import chart
 from plumbline.watch.baseline import Baseline, baselines_of
 from plumbline.watch.design import Design
-from plumbline.watch.launches import disturbance, less_shared, of_launches
+from plumbline.watch.run_length import FREEDOM
 from plumbline.watch.sizing import launches_of, resized
 from plumbline.watch.state import Alarm, CellState, Cusum
 
 Key = TypeVar("Key")
-Vector = NDArray[np.float64]
+_Vector = NDArray[np.float64]
+_LEVEL = 0.75  # a quarter of the references lies beyond
+_CONFIDENCE = 0.95
 
 
 class Watched(msgspec.Struct, Generic[Key], frozen=True):
@@ -53,7 +62,7 @@ def observe(
     steady = [key for key in references if key in canary]
     if len(steady) < REFERENCE_CELLS:
         return Watched(before, {}, {}, None)
-    ratios = less_shared(canary, steady)
+    ratios = _less_shared(canary, steady)
     counts = {key: launches_of(design, before.get(key, CellState())) for key in ratios}
     own = {key: float(of_launches(np.array(logs[: counts[key]]))) for key, logs in ratios.items()}
     known = {key: states[key].known() for key in steady if key in states}
@@ -122,5 +131,44 @@ def _step(
     return after
 
 
-def _sums(sides: Sequence[Cusum]) -> Vector:
+def _sums(sides: Sequence[Cusum]) -> _Vector:
     return np.array([side.sum for side in sides])
+
+
+def _less_shared(
+    canary: Mapping[Key, Sequence[float]], references: Sequence[Key]
+) -> dict[Key, list[float]]:
+    """Log ratios, one a launch, without what the references share in each launch. Cells are in the
+    first launches, as many as each has; references are in all of them."""
+    found: dict[Key, list[float]] = {}
+    for count in {len(logs) for logs in canary.values()}:
+        those = {key: logs for key, logs in canary.items() if len(logs) == count}
+        found |= without_shared_factor(those, [canary[key][:count] for key in references])
+    return found
+
+
+def of_launches(logs: _Vector) -> _Vector:
+    """Log ratios, one a launch along the first axis, which goes: their Hodges-Lehmann centre, the
+    median of the averages of all pairs, each with itself too. One launch of five that is far out
+    moves it little, and of normal noise it keeps all but a twentieth (Hodges and Lehmann, Annals
+    of Mathematical Statistics 34 (1963))."""
+    rows, columns = np.triu_indices(len(logs))
+    return np.asarray(np.median((logs[rows] + logs[columns]) / 2, axis=0))
+
+
+def disturbance(values: _Vector) -> _Vector:
+    """More than 1: wider than CONFIDENCE of quiet canaries. `values`: of the references in their
+    scales, along the last axis, which goes. Fewer than REFERENCE_CELLS do not say (0)."""
+    count = values.shape[-1]
+    if count < REFERENCE_CELLS:
+        return np.zeros(values.shape[:-1])
+    at = math.ceil(_LEVEL * count)
+    distances = np.partition(np.abs(values), at - 1, axis=-1)[..., at - 1]
+    return np.asarray(distances / _usual(at, count))
+
+
+@lru_cache
+def _usual(at: int, count: int) -> float:
+    """What the distance of this order stays below in CONFIDENCE of the canaries."""
+    share = beta_quantile(at, count - at + 1, _CONFIDENCE)
+    return student_quantile(FREEDOM, (1 + share) / 2)
