@@ -49,7 +49,7 @@ PY_FOLDERS = tuner db exporters tests
         test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages \
         screenshot fuzz check docs bench bench-recorder bench-detection bench-company bench-power bench-ranges bench-scale \
         bench-detector bench-refinement bench-slowdowns bench-brute \
-        bench-neighbors bench-search bench-search-machine figures lock install clean distclean
+        bench-neighbors bench-search bench-search-machine dashboards figures lock install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -69,11 +69,18 @@ build: $(STAMPS)/run-packages  ## probes, variants and preload library for the M
 	@$(MAKE) --no-print-directory -j $(CORES) -C probes all
 	@$(MAKE) --no-print-directory -j $(CORES) -C tuner/detection all
 
+DASHBOARDS = build/grafana
+dashboards: $(DASHBOARDS)/done  ## Grafana's dashboards, JSON, into build/grafana
+
+$(DASHBOARDS)/done: exporters/grafana/dashboards.toml exporters/plumbline_exporters/grafana.py $(STAMPS)/python
+	@$(BIN)/python -m plumbline_exporters.grafana exporters/grafana $(@D)
+	@touch $@
+
 probes: build  ## the same: make probes MPICC=… MPI_ID=… (the id: what probes/mpi-id.sh prints)
 
 setup-mpis: $(MPIS:%=build/mpis/%/built)  ## other MPI libraries, from the Python index, with their probes
 
-campaign: setup build  ## the main job on this machine: measure, verify, search, confirm, export
+campaign: setup build dashboards  ## the main job on this machine: measure, verify, search, confirm, export
 	@$(BIN)/plumbline campaign $(ARGS)
 
 test: setup $(STAMPS)/test-packages build setup-mpis build/lmod build/mpi4py/ready  ## all tests but those that want the machine alone, JOBS files at a time (ARGS for pytest)
@@ -230,7 +237,7 @@ lock:  ## requirements/ anew: the newest versions that pyproject.toml allows, wi
 
 # EXTRAS=pages: pages and pictures too, 105 MB.
 EXTRAS ?=
-install: setup build  ## into DESTDIR/PREFIX, with documentation and man pages (EXTRAS=pages: pages and pictures too)
+install: setup build dashboards  ## into DESTDIR/PREFIX, with documentation and man pages (EXTRAS=pages: pages and pictures too)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID) \
 	    $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
 	install build/$(MPI_ID)/probe build/$(MPI_ID)/$(PRELOAD) $(LOOPS) \
@@ -242,6 +249,7 @@ install: setup build  ## into DESTDIR/PREFIX, with documentation and man pages (
 	for file in $$(find exporters/prometheus exporters/grafana -type f); do \
 	    install -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/plumbline/$${file#exporters/} || exit 1; \
 	done
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/plumbline/grafana/dashboards $(DASHBOARDS)/*.json
 	rm -rf $(DESTDIR)$(PREFIX)/lib/plumbline/python build/lib
 	$(BIN)/pip install --quiet --target $(DESTDIR)$(PREFIX)/lib/plumbline/python \
 	    --require-hashes -r requirements/$(or $(EXTRAS),run).txt

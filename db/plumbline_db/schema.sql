@@ -495,11 +495,11 @@ CREATE TABLE retuning (
     detail     TEXT NOT NULL                            -- what there is to say of it, for people
 ) STRICT;
 
--- A mail or a request to a webhook that told of something.
+-- A command or a request to a webhook that told of something.
 CREATE TABLE notice (
     number  INTEGER PRIMARY KEY,                                             -- in the order in which they were made
     time    TEXT NOT NULL,                                                   -- time of day
-    way     TEXT NOT NULL CHECK (way IN ('mail', 'webhook')),                -- how it was told
+    way     TEXT NOT NULL CHECK (way IN ('command', 'webhook')),             -- how it was told
     subject TEXT NOT NULL,                                                   -- its first line
     state   TEXT NOT NULL CHECK (state IN ('sent', 'failed', 'held back')),  -- held back: too many before it
     detail  TEXT NOT NULL                                                    -- why it failed; '': it did not

@@ -39,7 +39,7 @@ _TABLES = (
     *("run_configuration", "block_order", "clock_sync", "clock_model", "clock_error", "pingpong"),
     *("host_load", "overlap", "overlap_latency", "overlap_trace"),
 )
-_NEW = ("run", "cell_time", "measured_case", "launch_median")
+_NEW = ("run", "notice", "cell_time", "measured_case", "launch_median")
 _SUMMARY = """summary.n, summary.least_ns, quartile_1_ns, median_ns, quartile_3_ns,
               percentile_95_ns, greatest_ns"""
 _RUN = """number, id, suite, sequence, failure, reason, failed_case, under_way, argv, environment,
@@ -71,6 +71,7 @@ def convert(connection: apsw.Connection, statements: dict[str, str]) -> None:
         connection.execute(f"DROP VIEW {view}")
     connection.pragma("legacy_alter_table", True)  # others refer to `run`, not to what it was
     connection.execute("ALTER TABLE run RENAME TO old")
+    connection.execute("ALTER TABLE notice RENAME TO old_notice")
     connection.pragma("legacy_alter_table", False)
     for name in _NEW:
         connection.execute(statements[name])
@@ -81,7 +82,11 @@ def convert(connection: apsw.Connection, statements: dict[str, str]) -> None:
         records = records_blob(_Launch(connection, number).records())
         connection.execute("UPDATE run SET records = ? WHERE number = ?", (records, number))
     connection.execute(_CELL_TIMES)
-    for table in (*_TABLES, "old"):
+    connection.execute(
+        """INSERT INTO notice SELECT number, time, iif(way = 'mail', 'command', way), subject,
+                  state, detail FROM old_notice"""
+    )
+    for table in (*_TABLES, "old", "old_notice"):
         connection.execute(f"DROP TABLE {table}")
 
 

@@ -153,10 +153,10 @@ class Retuning(Record, frozen=True):
 
 
 class Notice(Record, frozen=True):
-    """A message that was sent by mail or webhook; `held back`: too many went before it."""
+    """A message that was sent by a command or a webhook; `held back`: too many went before it."""
 
     time: str
-    way: Literal["mail", "webhook"]
+    way: Literal["command", "webhook"]
     subject: str
     state: Literal["sent", "failed", "held back"]
     detail: str = ""

@@ -40,7 +40,7 @@ def days(db: Statements, since: str = "") -> list[WatchDay]:
 
 
 def tell(db: Statements, notice: Notice) -> None:
-    """Store that it was told by mail or webhook."""
+    """Store that something was told by a command or a webhook."""
     with db.transaction():
         columns.put(db, "notice", notice)
 

@@ -1,6 +1,6 @@
-"""Makes Grafana's dashboards, JSON, of a short list of panels (exporters/grafana/dashboards.toml):
+"""Make Grafana's dashboards, JSON, of a short list of panels (exporters/grafana/dashboards.toml):
 
-python -m plumbline_exporters.grafana exporters/grafana
+python -m plumbline_exporters.grafana exporters/grafana build/grafana
 """
 
 from __future__ import annotations
@@ -219,12 +219,14 @@ def _options(kind: str) -> dict[str, Any]:
     return {"showHeader": True}
 
 
-def main(folder: Path) -> None:
-    listed = read(folder)
+def main(source: Path, target: Path) -> None:
+    """Write a file for each dashboard of the list in `source`."""
+    listed = read(source)
+    target.mkdir(parents=True, exist_ok=True)
     for dashboard in listed.dashboard:
-        path = folder / "dashboards" / f"{dashboard.name}.json"
+        path = target / f"{dashboard.name}.json"
         path.write_text(document(dashboard, listed.annotation), "utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -3,14 +3,17 @@ rooms. Reads only."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import socket
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import uvicorn
+from anyio import to_thread
 from prometheus_client import (
     CollectorRegistry,
     GCCollector,
@@ -31,31 +34,72 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from plumbline_db.connection import Database
 from plumbline_db.errors import NotJoinedError, PlumblineError, UsageError
 from plumbline_db.schema import OtherSchemaError
-from plumbline_exporters import frame, listening
-from plumbline_exporters.access import Access, Authenticated
+from plumbline_exporters import frame
 from plumbline_exporters.frame import Pages
 from plumbline_exporters.metrics import MOST_SERIES, DatabaseCollector, text
 from plumbline_exporters.metrics.scrape import Collect
 
 _log = logging.getLogger("plumbline")
+# Far below the 1024 files that a process may have open. Prometheus and a few people need a handful.
+CONNECTIONS = 64
+IDLE_SECONDS = 10
+HEAD_BYTES = 16 * 1024
+# Answers that are made at once; more wait. Each worker keeps a megabyte to the process's end.
+WORKERS = 4
 _HOST = re.compile(r"(?:\*|(?:\*\.)?[A-Za-z0-9:][A-Za-z0-9._:-]*)\Z")
 
 
 class Address(NamedTuple):
-    """Where to listen, and whom to answer. `names`: what clients call this server beside `host` and
-    the names that this machine has for itself; `access`: by a web configuration (None: whoever
-    reaches it)."""
+    """Where to listen, and for which names. `host` that begins with `/` is the path of a Unix
+    socket; `names`: what clients call this server beside `host` and this machine's own names."""
 
     host: str = "127.0.0.1"
     port: int = 9464
     names: Sequence[str] = ()
-    access: Access | None = None
+
+    @property
+    def is_socket(self) -> bool:
+        return self.host.startswith("/")
 
     @property
     def url(self) -> str:
-        scheme = "https" if self.access and self.access.context else "http"
+        if self.is_socket:
+            return f"unix:{self.host}"
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{scheme}://{host}:{self.port}/"
+        return f"http://{host}:{self.port}/"
+
+    def listener(self) -> socket.socket:
+        """Return a socket that listens. Raises PlumblineError where the address is taken."""
+        try:
+            if self.is_socket:
+                return _unix_listener(self.host)
+            family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+            return socket.create_server((self.host, self.port), family=family)
+        except OSError as error:
+            where = self.host if self.is_socket else f"{self.host} port {self.port}"
+            raise PlumblineError(
+                f"cannot listen on {where}: {error.strerror or error}; choose others with "
+                "--host and --port (or serve.listen)"
+            ) from error
+
+
+def _unix_listener(path: str) -> socket.socket:
+    """Return a socket that its owner and its group may connect to. Replace one that nobody listens
+    on."""
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        with socket.socket(socket.AF_UNIX) as client, contextlib.suppress(FileNotFoundError):
+            try:
+                client.connect(path)
+            except ConnectionRefusedError:
+                Path(path).unlink()
+        listener.bind(path)
+        Path(path).chmod(0o660)
+        listener.listen(CONNECTIONS)
+    except OSError:
+        listener.close()
+        raise
+    return listener
 
 
 class Metrics(NamedTuple):
@@ -82,7 +126,6 @@ def app(
     more: Sequence[Pages] = (),
     hosts: Sequence[str] = ("*",),
     told: Metrics = Metrics(),  # noqa: B008 - never changed
-    access: Access | None = None,
 ) -> Starlette:
     """The application over one database, which is opened anew for every request. Answers requests
     for these `hosts`, so that no page of another site reaches it under a name of that site's."""
@@ -130,7 +173,6 @@ def app(
         },
         middleware=[
             Middleware(_OwnNames, hosts),
-            *([] if access is None else [Middleware(Authenticated, access)]),
             Middleware(GZipMiddleware, compresslevel=5),
         ],
     )
@@ -172,6 +214,14 @@ class _OwnNames:
             await PlainTextResponse(text + "\n", status_code=400)(scope, receive, send)
 
 
+class _FewWorkers(uvicorn.Server):
+    """A server with few workers, so that a crowd of requests costs time, not memory."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        to_thread.current_default_thread_limiter().total_tokens = WORKERS
+        await super().startup(sockets)
+
+
 class Server:
     """Listens from construction on. PlumblineError when the address is taken or not ours."""
 
@@ -182,33 +232,51 @@ class Server:
         more: Sequence[Pages] = (),
         told: Metrics = Metrics(),  # noqa: B008 - never changed
     ) -> None:
-        host, port, names, access = address
-        for name in names:
+        for name in address.names:
             if not _HOST.match(name):
                 raise UsageError(
                     f"--allow-host {name!r} (or serve.allow_hosts): a name of this server, or "
                     "*.DOMAIN, or *"
                 )
-        try:
-            family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            self._listener = socket.create_server((host, port), family=family)
-        except OSError as error:
-            raise PlumblineError(
-                f"cannot listen on {host} port {port}: {error.strerror}; choose others with "
-                "--host and --port (or serve.listen)"
-            ) from error
+        self._listener = address.listener()
         self.address = address
-        own = {host, "localhost", "127.0.0.1", "::1", "[::1]", socket.gethostname()}
-        hosts = sorted(own.union(names))
-        config = listening.config(app(db_path, more, hosts, told, access), access)
-        self._server = listening.Server(config)
+        own = {"localhost", "127.0.0.1", "::1", "[::1]", socket.gethostname()}
+        own |= set() if address.is_socket else {address.host}
+        self._server = _FewWorkers(
+            _config(app(db_path, more, sorted(own.union(address.names)), told))
+        )
 
     def run(self) -> None:
         """In the main thread until SIGINT or SIGTERM, in another one as long as the process."""
         with self._listener:
             self._server.run(sockets=[self._listener])
 
-    def renew(self) -> None:
-        """Reads the web configuration anew, where there is one."""
-        if self.address.access is not None:
-            self.address.access.renew()
+
+def _config(app: ASGIApp) -> uvicorn.Config:
+    """Return uvicorn's limits: connections, idle time and the size of a request's head."""
+    return uvicorn.Config(
+        app,
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=CONNECTIONS,
+        limit_concurrency=CONNECTIONS + 1,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=3,
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        log_config=_LOGGING,
+        log_level="warning",
+    )
+
+
+_LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "plumbline: %(levelname)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+}

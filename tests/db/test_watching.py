@@ -130,7 +130,7 @@ def test_searches_of_alarms_come_back(started: Database) -> None:
 
 def test_notices_come_back(started: Database) -> None:
     told = [
-        Notice("2025-03-02T10:00:00Z", "mail", "slower", "sent"),
+        Notice("2025-03-02T10:00:00Z", "command", "slower", "sent"),
         Notice("2025-03-03T10:00:00Z", "webhook", "slower", "failed", "no route"),
     ]
     for notice in told:

@@ -114,4 +114,4 @@ def watch(db: Database, campaign: Campaign, now: datetime.datetime) -> None:
         )  # fmt: skip
         alarms.raised(db, alarm)
         alarms.opened(db, Retuning(campaign.id, text(now), "a change", "{}"))
-    watching.tell(db, Notice(text(now), "mail", "MPI_Allreduce is slower", "sent"))
+    watching.tell(db, Notice(text(now), "command", "MPI_Allreduce is slower", "sent"))

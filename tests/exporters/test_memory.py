@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 import urllib.error
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,8 +12,7 @@ from starlette.testclient import TestClient
 
 from plumbline.pages import rooms
 from plumbline_db.connection import Database
-from plumbline_exporters import listening
-from plumbline_exporters.access import Authenticated
+from plumbline_exporters import web
 from plumbline_exporters.web import app
 from tests.db import build
 from tests.exporters.prometheus import served
@@ -64,27 +62,6 @@ def test_a_crowd_gets_few_workers(path: Path, tmp_path: Path) -> None:
             answers = list(crowd.map(status, [url] * 96))
         except urllib.error.URLError:
             pytest.fail(log.read_text())
-        assert set(answers) <= {200, 503}  # 503: more than listening.CONNECTIONS
+        assert set(answers) <= {200, 503}  # 503: more than web.CONNECTIONS
         assert 200 in answers, log.read_text()
-        assert len(list(Path(f"/proc/{pid}/task").iterdir())) <= alone + listening.WORKERS
-
-
-def test_who_guesses_takes_no_worker(path: Path) -> None:
-    """More guesses wait than there could be workers; who is let in already is answered."""
-    patience = threading.Event()
-
-    class Slow:
-        asks_who, challenge = True, "Basic"
-
-        def admits(self, given: str) -> bool:
-            return given == "right" or (patience.wait(60) and False)
-
-    guarded = Authenticated(app(path), Slow())
-    with TestClient(guarded) as client, ThreadPoolExecutor(48) as crowd:
-        ask = lambda word: client.get("/readyz", headers={"Authorization": word})  # noqa: E731
-        guesses = [crowd.submit(ask, "wrong") for _ in range(48)]
-        try:
-            assert ask("right").status_code == 200
-        finally:
-            patience.set()
-        assert {guess.result().status_code for guess in guesses} == {401}
+        assert len(list(Path(f"/proc/{pid}/task").iterdir())) <= alone + web.WORKERS

@@ -232,10 +232,15 @@ def test_every_annotation_is_a_query(
         assert prometheus.query(name), name
 
 
-def test_dashboards_are_those_of_the_list() -> None:
-    """`python -m plumbline_exporters.grafana exporters/grafana` writes them anew."""
-    files = {path.stem: path.read_text() for path in (GRAFANA / "dashboards").glob("*.json")}
+def test_make_dashboards_writes_all_of_the_list(tmp_path: Path) -> None:
+    target = tmp_path / "grafana" / "done"
+    command = ["make", "-C", str(ROOT), str(target), f"DASHBOARDS={target.parent}"]
+    subprocess.run([*command, "--old-file", ".venv/stamps/python"], check=True)
+    files = {path.stem: path.read_text() for path in target.parent.glob("*.json")}
     assert files == {one.name: grafana.document(one, LISTED.annotation) for one in DASHBOARDS}
+    for dashboard in DASHBOARDS:
+        panels = msgspec.json.decode(files[dashboard.name])["panels"]
+        assert [panel["title"] for panel in panels] == [one.title for one in dashboard.panel]
 
 
 def test_provisioning_names_what_is_there() -> None:
@@ -246,5 +251,4 @@ def test_provisioning_names_what_is_there() -> None:
         assert (RULES / name).exists()  # beside it, in a checkout and where it is installed
     makefile = (ROOT / "Makefile").read_text()
     for path in paths:
-        inside = path.removeprefix("/usr/local/share/plumbline/")
-        assert (ROOT / "exporters" / inside).exists() and inside.split("/")[0] in makefile
+        assert f"$(PREFIX){path.removeprefix('/usr/local')} " in makefile

@@ -15,7 +15,7 @@ from tests.packaging import wheel
 from tests.packaging.wheel import ROOT
 
 CARRIED = ("collectives-alt", "probes", "search-spaces", "tuner/detection")
-OPTIONAL = ("anyio", "bcrypt", "bootstrap", "jinja2", "starlette", "uvicorn", "yaml", "vl_convert")
+OPTIONAL = ("anyio", "bootstrap", "jinja2", "starlette", "uvicorn", "vl_convert")
 
 
 @pytest.fixture(scope="module")

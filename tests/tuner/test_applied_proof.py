@@ -15,7 +15,7 @@ from plumbline.applied import apply
 from plumbline.applied.generations import Source, Store
 from plumbline.applied.places import Place, Where
 from plumbline.campaign import applied_proof
-from plumbline.daemon import applying
+from plumbline.daemon import taking
 from plumbline.daemon.configuration import Applying
 from plumbline.libraries import gate
 from plumbline.settings.toolchain import find_toolchain
@@ -204,16 +204,16 @@ def test_the_daemon_sees_what_the_library_ignores(
     for name in [each for each in os.environ if "_MCA_" in each]:
         monkeypatch.delenv(name)
     toolchain, where = find_toolchain(), Applying(auto=True, scope="user")
-    assert applying.ignored(where, toolchain, database) == []
+    assert taking.ignored(where, toolchain, database) == []
     file = tmp_path / PARAMETERS
     written = file.read_text()
     file.write_text(f"coll = ^tuned\n{written}")
-    (why,) = applying.ignored(where, toolchain, database)
+    (why,) = taking.ignored(where, toolchain, database)
     assert f"coll = ^tuned (take it out of {file}:1)" in why
     file.write_text(written)
     (rules,) = (tmp_path / "data").rglob("ompi-rules.conf")
     rules.unlink()
-    (why,) = applying.ignored(where, toolchain, database)
+    (why,) = taking.ignored(where, toolchain, database)
     assert "are gone or were changed: `plumbline apply` writes them again" in why
 
 

@@ -42,8 +42,8 @@ to = 64
 WATCH = """[canary]
 every = "1h"
 
-[notify]
-smtp_tls = "none"
+[apply]
+scope = "user"
 """
 SPACE = (ROOT / "search-spaces" / "mpich.toml").read_text()
 SETTING = f"line {SPACE[: SPACE.index('[[setting]]')].count(chr(10)) + 2}: "
@@ -77,9 +77,9 @@ CASES: list[Case] = [
         "line 10: suite 'b': operations"
     ]),
     (configuration_file.read, WATCH, "every", "evry", ["line 2: unknown key `evry`; nearest: e"]),
-    (configuration_file.read, WATCH, "notify", "notfiy", ["line 4: unknown key `notfiy`; "]),
-    (configuration_file.read, WATCH, '"none"', '"ssl"', [
-        "line 5: notify.smtp_tls: Invalid enum value 'ssl'; it may be none, "
+    (configuration_file.read, WATCH, "apply", "aplpy", ["line 4: unknown key `aplpy`; "]),
+    (configuration_file.read, WATCH, '"user"', '"usr"', [
+        "line 5: apply.scope: Invalid enum value 'usr'; it may be "
     ]),
     (configuration_file.read, WATCH, '"1h"', '"0s"', ["line 2: canary.every: "]),
     (space_file.load, SPACE, "[[setting]]\n", "[[setting]]\ncolour = 3\n", [

@@ -1,10 +1,10 @@
 /* Where the parts of a scatter, a gather or an exchange lie in the memory of the rank that has them
- * all (detect/places.py). */
+ * all (detect/personal.py). */
 #include "store.h"
 
 #include <stdbool.h>
 
-/* The numbers that detect/places.py has, the worst first. */
+/* The numbers that detect/personal.py has, the worst first. */
 enum { OVERLAPPING, APART, ORDER, REGULAR, ARRAY };
 
 /* A row for each time: `blocks` of `size` − 1 ranks (or fewer), by address, bytes, and place of

@@ -149,7 +149,7 @@ def told(scrape: Scrape) -> Iterator[Metric]:
     )
     since = (scrape.now - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     found = [(notice.way, notice.state) for notice in watching.told(scrape.db, since)]
-    for way in ("mail", "webhook"):
+    for way in ("command", "webhook"):
         for state in ("sent", "failed", "held back"):
             messages.add_metric((way, state), found.count((way, state)))
     yield messages

@@ -17,7 +17,6 @@ COMMANDS = [
     ("results", "--db", "{file}"),
     ("campaign", "{file}"),
     ("watch", "{file}"),
-    ("serve", "--web-config", "{file}", "--db", "{empty}"),
     ("campaign", "--profile", "{file}", "--db", "{none}"),
 ]
 

@@ -49,24 +49,6 @@ def test_check_says_what_would_be_done(database: Path, tmp_path: Path) -> None:
         assert watching.get(db) is None  # it writes nothing
 
 
-def test_check_reads_the_web_configuration_too(database: Path, tmp_path: Path) -> None:
-    file = tmp_path / "watch.toml"
-    file.write_text('[serve]\nlisten = "127.0.0.1:9464"\nweb_config = "web.yml"\n')
-    said = plumbline("watch", "--check", "--db", str(database), str(file))
-    assert said.status == 2 and f"cannot read {tmp_path}/web.yml" in said.err
-    (tmp_path / "web.yml").write_text("bearer_token: x\n")
-    said = plumbline("watch", "--check", "--db", str(database), str(file))
-    assert said.status != 0 and "unknown field" in said.err
-
-
-def test_check_reads_the_password_too(database: Path, tmp_path: Path) -> None:
-    file = tmp_path / "watch.toml"
-    mail = 'smtp_tls = "tls"\nsmtp_user = "ann"\nsmtp_password_file = "gone"'
-    file.write_text(f'campaign = "{build.CAMPAIGN.id}"\n[notify]\n{mail}\n')
-    said = plumbline("watch", "--check", "--db", str(database), str(file))
-    assert said.status == 1 and f"cannot read {tmp_path / 'gone'}" in said.err
-
-
 def test_status_says_how_it_stands(database: Path) -> None:
     said = plumbline("watch", "--status", "--db", str(database))
     assert said.status == 0 and "nothing was ever watched here" in said.out

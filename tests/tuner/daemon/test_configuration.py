@@ -42,11 +42,6 @@ def test_a_campaign_file_is_relative_to_the_configuration(tmp_path: Path) -> Non
     assert read(tmp_path, 'campaign_file = "c.toml"').campaign_file == str(tmp_path / "c.toml")
 
 
-def test_a_web_configuration_too(tmp_path: Path) -> None:
-    found = read(tmp_path, '[serve]\nlisten = "[::1]:9464"\nweb_config = "web.yml"')
-    assert found.serve.web_config == str(tmp_path / "web.yml")
-
-
 def test_lengths_of_time(tmp_path: Path) -> None:
     found = read(tmp_path, '[canary]\nevery = "30min"\n[keep]\nlaunches = "7d"')
     assert found.canary.interval == timedelta(minutes=30)
@@ -71,19 +66,12 @@ def test_lengths_of_time(tmp_path: Path) -> None:
         ("[apply]\nauto = true", "needs a scope"),
         ("[apply]\nscope = 'modules'", "goes with modules = DIR"),
         ("[apply]\nscope = 'all'", "Invalid enum value"),
-        ("[notify]\nmail_to = ['ada']", "'ada' is no mail address"),
-        ("[notify]\nmail_to = ['ada@example.org']", "needs mail_from"),
-        ('[notify]\nmail_from = "a@b\\nBcc: c@d"', "is no mail address"),
+        ("[notify]\ncommand = ['no-such-program']", "'no-such-program' is no program here"),
+        ("[notify]\ncommand = ['true', '$nothing']", "notify.command: $nothing is none of $what"),
         ("[notify]\nwebhook = 'file:///etc/passwd'", "http or https"),
-        ("[notify]\nsmtp = 'localhost'", "no host and port"),
-        ("[notify]\nsmtp_user = 'ann'", "go together"),
-        (
-            "[notify]\nsmtp_user = 'ann'\nsmtp_password_file = 'p'",
-            "needs smtp_tls",
-        ),
         ("[backup]\nkeep = -1", ">= 0"),
         ("[serve]\nlisten = '9464'", "no host and port"),
-        ("[serve]\nweb_config = 'web.yml'", "go with listen"),
+        ("[serve]\nallow_hosts = ['mpi.example']", "goes with listen"),
         ("[serve]\nmax_series = 1", ">= 100"),
         ("campaign = 'a'\ncampaign_file = 'b'", "name one of them"),
         ("[keep]\nlaunches = '500d'", "longer than keep.rows"),

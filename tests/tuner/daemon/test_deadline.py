@@ -13,7 +13,7 @@ import pytest
 
 from plumbline.daemon import deadline, notify
 from plumbline.daemon.configuration import Notify
-from plumbline.daemon.sd_notify import Notifier
+from plumbline.daemon.service import Notifier
 from plumbline_db import watching
 from plumbline_db.connection import Database
 from tests.tuner.daemon.test_notify import NEWS, served
@@ -39,15 +39,6 @@ def says_nothing(connection: socket.socket) -> None:
         pass
 
 
-def mail(port: int, **more: str) -> Notify:
-    return Notify(
-        mail_to=("ada@example.org",),
-        mail_from="plumbline@example.org",
-        smtp=f"127.0.0.1:{port}",
-        **more,  # type: ignore[arg-type]
-    )
-
-
 def webhook(port: int, scheme: str = "http") -> Notify:
     return Notify(webhook=f"{scheme}://127.0.0.1:{port}/hook")
 
@@ -59,9 +50,6 @@ SERVERS: dict[str, tuple[Reply, Callable[[int], Notify]]] = {
     "a body that drips": (drips(HEAD + b"Content-Length: 1000000\r\n\r\n"), webhook),
     "no answer": (says_nothing, webhook),
     "no handshake": (says_nothing, lambda port: webhook(port, "https")),
-    "a greeting that drips": (drips(b"220 "), mail),
-    "no greeting": (says_nothing, mail),
-    "no handshake of the mail server": (says_nothing, lambda port: mail(port, smtp_tls="tls")),
 }
 
 
@@ -96,7 +84,7 @@ def test_a_service_manager_that_reads_nothing_holds_nobody(
 ) -> None:
     name = f"{tmp_path}/notify"
     monkeypatch.setenv("NOTIFY_SOCKET", name)
-    monkeypatch.setattr("plumbline.daemon.sd_notify._SECONDS", 0.01)
+    monkeypatch.setattr("plumbline.daemon.service._NOTIFY_SECONDS", 0.01)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(name)
         notifier = Notifier()

@@ -1,4 +1,4 @@
-"""A change told by mail and webhook: to a server that is there, over TLS, and so often."""
+"""A change told by a command and a webhook, and so often."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import socketserver
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from plumbline.daemon import notify
+from plumbline.daemon import deadline, notify
 from plumbline.daemon.configuration import Notify
 from plumbline.daemon.told import Told
 from plumbline_db import watching
@@ -68,42 +69,35 @@ def test_a_redirect_is_not_followed(db: Database) -> None:
     assert "307" in said
 
 
-def test_a_mail_is_sent(db: Database) -> None:
-    lines: list[str] = []
-
-    class Server(socketserver.StreamRequestHandler):
-        def handle(self) -> None:
-            self.wfile.write(b"220 here\r\n")
-            data = False
-            for raw in self.rfile:
-                line = raw.decode().rstrip("\r\n")
-                lines.append(line)
-                if data:
-                    data = line != "."
-                    if not data:
-                        self.wfile.write(b"250 taken\r\n")
-                elif line.upper() == "DATA":
-                    data = True
-                    self.wfile.write(b"354 go on\r\n")
-                elif line.upper() == "QUIT":
-                    self.wfile.write(b"221 bye\r\n")
-                    return
-                else:
-                    self.wfile.write(b"250 yes\r\n")
-
-    with served(Server) as port:
-        table = Notify(
-            mail_to=("ada@example.org",),
-            mail_from="plumbline@example.org",
-            smtp=f"127.0.0.1:{port}",
-            template="$what at $host: $table",
-        )
-        assert notify.tell(db, table, [NEWS], Clock()) == []
-    text = "\n".join(lines)
-    assert "Subject: [plumbline] c-1: 1 cell slower Bcc: eve@example.org" in text
-    assert "\nBcc:" not in text.partition("\n\n")[0]
-    assert sum(line.upper().startswith("RCPT TO") for line in lines) == 1
+def test_a_command_reads_the_text(db: Database, tmp_path: Path) -> None:
+    """Its arguments are one line each, and no shell sees them."""
+    script = 'printf "%s|" "$@" > "$0"; cat >> "$0"'
+    command = ("sh", "-c", script, str(tmp_path / "mail"), "-s", "$what; `false`", "ann@example")
+    table = Notify(command=command, template="$what at $host: $table")
+    assert notify.tell(db, table, [NEWS], Clock()) == []
+    head, text = (tmp_path / "mail").read_text().split("ann@example|")
+    assert head == "-s|c-1: 1 cell slower Bcc: eve@example.org; `false`|"
     assert "MPI_Bcast at 64 B" in text
+    assert watching.told(db, "")[0].way == "command"
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (("sh", "-c", "echo no route >&2; exit 3"), "sh ended with status 3: no route"),
+        (("/no/such/program",), "FileNotFoundError"),
+        (("sleep", "600"), "sleep ran for 0.5 s and was killed"),
+    ],
+    ids=["fails", "is not there", "never ends"],
+)
+def test_a_command_that_fails(
+    db: Database, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], why: str
+) -> None:
+    monkeypatch.setattr(deadline, "SECONDS", 0.5)
+    (said,) = notify.tell(db, Notify(command=command), [NEWS], Clock())
+    (kept,) = watching.told(db, "")
+    assert why in said or "TimeoutError" in said
+    assert kept.state == "failed" and kept.detail in said
 
 
 def test_nobody_there_is_kept_and_said(db: Database) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from plumbline.applied import targets
 from plumbline.applied.generations import Store
-from plumbline.daemon import applying, in_force
+from plumbline.daemon import in_force, taking
 from plumbline.daemon.step import Step
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watcher import Watcher
@@ -165,7 +165,7 @@ def test_a_disk_that_refuses_what_is_applied_is_asked_again(
 ) -> None:
     watcher = regressed(site)
     until(site, watcher, Step.RECHECK)
-    put, refusals = applying.put_in_force, 0
+    put, refusals = taking.put_in_force, 0
 
     def refused(*words: object) -> object:
         nonlocal refusals
@@ -174,7 +174,7 @@ def test_a_disk_that_refuses_what_is_applied_is_asked_again(
         refusals += 1
         raise PlumblineError("cannot write here") from OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(applying, "put_in_force", refused)
+    monkeypatch.setattr(taking, "put_in_force", refused)
     while not (taken := advance(site, watcher, 1)[0]).told:
         assert "cannot write here" in taken.error
     ((_, row),) = alarms.retunings(site.db)
@@ -211,7 +211,7 @@ def modules(site: Site) -> Iterator[Path]:
 def spoilt(site: Site) -> Watcher:
     """A generation of the campaign's winners as somebody has applied it; when all is learnt, its
     rules file says another algorithm than it was written with."""
-    applying.put_in_force(site.work(), site.campaign)
+    taking.put_in_force(site.work(), site.campaign)
     watcher = learnt(site)
     rules = Path(site.work().in_force.folder) / "ompi-rules.conf"
     text = re.sub(r"^(\d+) 6 (\d+) (\d+)$", r"\1 1 0 0", rules.read_text(), flags=re.MULTILINE)

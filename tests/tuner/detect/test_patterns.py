@@ -1,19 +1,16 @@
-"""Messages as they can be played again, what they take when nobody is late, and the same way on
-more ranks."""
+"""Messages as they can be played again, and what they take when nobody is late."""
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 import pytest
 
 from plumbline.detect.columns import rows
 from plumbline.detect.detecting import detect
+from plumbline.detect.findings import work_seconds
 from plumbline.detect.kinds import Flag
 from plumbline.detect.patterns import MOST_SIZES, HandPattern, patterns
 from plumbline.detect.recording import Recording
-from plumbline.detect.shapes import SHAPES, on, shape_of
-from plumbline.detect.work import work_seconds
 from tests.bench.detection import broadcasts, rooted, spmd
 from tests.tuner.detect.program import RankProgram
 
@@ -100,26 +97,3 @@ def test_waiting_for_a_late_rank_is_no_work() -> None:
         found.append(work_seconds(detected.traffic, detected.instances, messages))
     assert 0 < found[0] < 1e-3
     assert found[1] == pytest.approx(found[0], rel=0.5)
-
-
-@pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("gathers", [False, True])
-def test_ways_that_are_known_on_any_number_of_ranks(name: str, gathers: bool) -> None:
-    (pattern,) = of(spmd.run(4, linear))
-    shape = shape_of(pattern)
-    assert shape is not None and (shape.name, shape.gathers, shape.apart) == (
-        "linear",
-        False,
-        False,
-    )
-    other = on(pattern, msgspec.structs.replace(shape, name=name, gathers=gathers), 13)
-    again = shape_of(other)
-    assert again is not None and (again.name, again.gathers) == (name, gathers)
-    assert sum(steps.count("send:") for steps in other.steps) == 12
-    assert sum(steps.count("recv:") for steps in other.steps) == 12
-
-
-def test_a_way_of_its_own() -> None:
-    (pattern,) = of(spmd.run(4, linear))
-    assert shape_of(msgspec.structs.replace(pattern, root=0)) is None
-    assert shape_of(msgspec.structs.replace(pattern, root=-1)) is None

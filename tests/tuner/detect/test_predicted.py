@@ -14,11 +14,9 @@ from plumbline.detect.findings import HandMade, ordered
 from plumbline.detect.predicted import saving, volume
 from plumbline.detect.savings import (
     Call,
-    LargerRun,
     Saved,
     SavedInRun,
     Saving,
-    SimulatedSaving,
     SizeSaving,
 )
 from tests.bench.detection import broadcasts, rooted, spmd
@@ -173,20 +171,3 @@ def test_words_of_what_shows_in_the_run(bcast: HandMade) -> None:
         lower = msgspec.structs.replace(found, shown=share)
         lines = "\n".join(words.of(msgspec.structs.replace(bcast, saving=lower), 1))
         assert ("40% of what is saved in the calls shows in the run at least" in lines) is told
-
-
-def test_words_of_the_run_on_more_ranks(bcast: HandMade) -> None:
-    runs = (
-        LargerRun(16, 2.0, 1.0),
-        LargerRun(32, None, 3.0, "the way of a ring is not known"),
-        LargerRun(33, None, None, "33 ranks are no multiple"),
-    )
-    simulated = SimulatedSaving("ompi", 1.0, 0.5, 0.5, larger=runs)
-    found = [msgspec.structs.replace(bcast, simulated=simulated)] * 2
-    run = "simulated, the whole run on"
-    assert [line for line in words.lines(found) if line.startswith(run)] == [
-        f"{run} 16 ranks, each as busy as a recorded one: 2 s, with collectives 1 s",
-        f"{run} 32 ranks, each as busy as a recorded one: 3 s with collectives; "
-        "the way of a ring is not known",
-        f"{run} 33 ranks, each as busy as a recorded one: not known: 33 ranks are no multiple",
-    ]

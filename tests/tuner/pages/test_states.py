@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from plumbline.overlap import grid, suite
+from plumbline.overlap import suite
 from plumbline.overlap.settings import OverlapSettings
 from plumbline_db import campaigns, runs, verdicts, winners
 from plumbline_db.connection import Database
@@ -91,7 +91,7 @@ def _overlap(db: Database, benches: int) -> Campaign:
         build.CAMPAIGN, id="overlap", key="overlap", settings=msgspec.json.encode(asked).decode()
     )
     campaigns.put(db, campaign)
-    first = grid.missing(len(SIZES), len(WORK), {})
+    first = suite.missing_cells(len(SIZES), len(WORK), {})
     for bench in asked.benches[:benches]:
         launch = build.run(suite.suite_of(bench).name, campaign=campaign)
         header, *_, footer = build.records(launch, [])

@@ -1,5 +1,5 @@
-"""Puts the winners of a campaign in force: one more generation, then our lines in the files of
-others."""
+"""Put the winners of a campaign in force: one more generation with its files, then our lines in the
+files of others."""
 
 from __future__ import annotations
 
@@ -8,17 +8,35 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.applied import conflicts, targets, texts
-from plumbline.applied.generations import FORMAT, AppliedFile, Generation, Source, Store, sha256
+from plumbline.applied import conflicts, targets
+from plumbline.applied.blocks import block, find, without
+from plumbline.applied.generations import (
+    FORMAT,
+    PRELOAD,
+    AppliedFile,
+    Generation,
+    Source,
+    Store,
+    sha256,
+)
 from plumbline.applied.outcome import AppliedOutcome
-from plumbline.applied.places import Place
-from plumbline.libraries import Family, Installation
+from plumbline.applied.places import Place, Where
+from plumbline.libraries import Family, Installation, gate
 from plumbline.system import paths
 from plumbline_db import regular
 from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.layout import fixed
-from plumbline_db.records import EVERY_FUNCTION, Machine
-from plumbline_exporters import families
+from plumbline_db.records import EVERY_FUNCTION, Library, Machine
+from plumbline_exporters import (
+    csh,
+    environment,
+    families,
+    fish,
+    modulefile,
+    plumbline_sh,
+    quoting,
+    registry,
+)
 from plumbline_exporters.bundle import Bundle, choice
 
 
@@ -56,7 +74,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
     preload = paths.layout().preload(paths.build_id(wish.installation.library))
 
     def made(at: int) -> Bundle:
-        return texts.bundle(
+        return _bundle_of(
             sources, wish.installation.library, wish.machine, store.path(at), unsafe=wish.unsafe
         )
 
@@ -71,7 +89,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
         ):
             chosen = before
     bundle = made(chosen)
-    contents = texts.contents(bundle, preload)
+    contents = _contents_of(bundle, preload)
     wanted = _wanted(place, states, chosen, bundle, wish.instead)
     edits = [
         targets.Edit(state.found, targets.with_set(state, target, place.name))
@@ -120,7 +138,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
         campaigns=[source.campaign.id for source in sources],
         changes=changes,
         files=[str(store.path(chosen) / name) for name in sorted(contents)],
-        left_out=texts.left_out(place.where, bundle),
+        left_out=_left_out_of(place.where, bundle),
         notes=[*place.notes, *notes, *_notes(place, wish, bundle), *_own(place, closed)],
     )
 
@@ -134,18 +152,18 @@ def _wanted(
 ) -> list[AppliedFile]:
     """Raises PlumblineError where a file cannot have it."""
     for where, state in zip(place.where, states, strict=True):
-        if where.form == "parameters" and not texts.wanted(where, bundle):
+        if where.form == "parameters" and not _wanted_parameters(where, bundle):
             raise PlumblineError(
                 f"nothing was applied: all winners are variants of ours, which {where.path} cannot "
                 f"start. Nothing is wrong with them; a program gets them by `{instead}`, all "
                 "programs by --modules DIR"
             )
-        texts.require_free(place, where, state.found.text, bundle)
+        _require_free(place, where, state.found.text, bundle)
     return [
         AppliedFile(
             path=str(where.path),
             kind=where.kind,
-            text=texts.of_target(place, where, chosen, bundle),
+            text=_text_of(place, where, chosen, bundle),
             before=None if state.found.data is None else f"before-{index}-{where.path.name}",
             made=[str(folder) for folder in _missing(state.found.real)],
         )
@@ -199,10 +217,10 @@ def _is(one: Generation, sources: Sequence[Source], number: int) -> bool:
 
 def _says(store: Store, one: Generation, place: Place, bundle: Bundle, preload: Path) -> bool:
     """It would be written the same way today, into the same files of others."""
-    contents = texts.contents(bundle, preload)
+    contents = _contents_of(bundle, preload)
     same = one.files == {name: sha256(data) for name, data in contents.items()}
     lines = [
-        (str(where.path), where.kind, texts.of_target(place, where, one.number, bundle))
+        (str(where.path), where.kind, _text_of(place, where, one.number, bundle))
         for where in place.where
     ]
     there = [(target.path, target.kind, target.text) for target in one.targets]
@@ -230,7 +248,7 @@ def _own(place: Place, closed: Path | None) -> list[str]:
 def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:
     found = []
     for where in place.where:
-        ours = texts.wanted(where, bundle)
+        ours = _wanted_parameters(where, bundle)
         if where.form == "parameters":
             file = families.parameter_file(bundle.library)
             names = {file.prefix + name: value for name, value in ours.items()}
@@ -265,3 +283,134 @@ def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:
         if fixed(campaign)
     ]
     return list(dict.fromkeys(found))
+
+
+def _bundle_of(
+    sources: Sequence[Source], library: Library, machine: Machine, directory: Path, *, unsafe: bool
+) -> Bundle:
+    """All winners of these campaigns; the last one speaks for them, also of the rules that the site
+    has had beneath them."""
+    newest = sources[-1].campaign
+    return Bundle(
+        campaign=newest,
+        machine=machine,
+        library=library,
+        winners=[winner for source in sources for winner in source.winners],
+        created=newest.finished,
+        directory=directory,
+        refusal=gate.of_library(library),
+        preload_library=directory / PRELOAD,
+        unsafe=unsafe,
+        others=[source.campaign for source in sources[:-1]],
+        site_rules=sources[-1].site_rules,
+        started=[line for source in sources for line in source.started],
+    )
+
+
+def _contents_of(made: Bundle, preload: Path) -> dict[str, bytes]:
+    """The files of a generation, by name. Raises PlumblineError where winners cannot be had
+    together, or the preload library is not built."""
+    formats = list(registry.exporters(made.library.family))
+    found = {name: text.encode() for _, name, text in registry.texts(made, formats)}
+    if made.variants:
+        # A copy, so that the next build changes nothing for those who run.
+        try:
+            found[PRELOAD] = preload.read_bytes()
+        except OSError as error:
+            raise PlumblineError(
+                f"winners are variants, which need {preload}, and it cannot be read "
+                f"({error.strerror}): build it for this MPI library (plumbline build, make build)"
+            ) from error
+    return found
+
+
+def _text_of(place: Place, where: Where, number: int, made: Bundle) -> str:
+    """What our part of a file is to be: lines with their marks, or the whole of it."""
+    folder = made.directory
+    about = [
+        quoting.comment(f"{made.library.id}, fingerprint {made.library.fingerprint}"),
+        *(
+            quoting.comment(f"campaign {campaign.named}, {campaign.nprocs} ranks")
+            for campaign in [*made.others, made.campaign]
+        ),
+    ]
+    match where.form:
+        case "parameters":
+            line = families.parameter_file(made.library).line
+            lines = [line(name, value) for name, value in _wanted_parameters(where, made).items()]
+        case "sh":
+            script = quoting.sh(str(folder / plumbline_sh.FILE_NAME))
+            lines = [f"if [ -r {script} ]; then . {script}; fi"]
+        case "csh":
+            script = quoting.csh(str(folder / csh.FILE_NAME))
+            lines = [f"if ( -r {script} ) source {script}"]
+        case "fish":
+            script = quoting.fish(str(folder / fish.FILE_NAME))
+            lines = [f"test -r {script}; and source {script}"]
+        case "modulefile":
+            first, *rest = modulefile.files(made)[modulefile.FILE_NAME].rstrip("\n").split("\n")
+            return f"{first}\n" + block(place.name, number, rest)
+        case "modulefile-lua":
+            text = modulefile.lua_files(made)[modulefile.LUA_FILE_NAME]
+            lines = text.rstrip("\n").split("\n")
+            return block(place.name, number, lines, "--")
+    return block(place.name, number, [*about, *lines])
+
+
+def _wanted_parameters(where: Where, made: Bundle) -> dict[str, str]:
+    """Names and values that a file puts in force, as those who read it call them."""
+    if where.form == "parameters":
+        return families.parameter_file(made.library).parameters(made)
+    return environment.variables(made)
+
+
+def _require_free(place: Place, where: Where, text: str, made: Bundle) -> None:
+    """Raises PlumblineError where the file, or one that is heard before it, contradicts."""
+    ours = _wanted_parameters(where, made)
+    if where.kind == "whole":
+        if text and find(text, place.name) is None:
+            raise PlumblineError(
+                f"{where.path} is there and is not ours: move it away, or use another place"
+            )
+        return
+    # Lines keep their numbers.
+    foreign = "\n".join("" if mine else line for line, mine in _owned(text, place.name))
+    if where.form == "parameters":
+        file = families.parameter_file(made.library)
+        found = [
+            (where.path, conflict)
+            for conflict in conflicts.in_parameters(foreign, ours, file, made.library)
+        ]
+        for path in place.overrides:
+            if path.is_file():
+                text = without(regular.text(path, "replace"), place.name)
+                said = conflicts.in_parameters(text, ours, file, made.library)
+                found += [(path, conflict) for conflict in said]
+    else:
+        found = [(where.path, conflict) for conflict in conflicts.in_shell(foreign, ours)]
+    if found:
+        told = "; ".join(f"{path}: {conflict}" for path, conflict in found)
+        raise PlumblineError(
+            f"{told}. Nothing was changed: remove these lines and apply again, or keep them and "
+            "use --modules DIR, which changes no file of others"
+        )
+
+
+def _owned(text: str, name: str) -> list[tuple[str, bool]]:
+    mine = find(text, name)
+    return [
+        (line, mine is not None and mine.first <= number <= mine.last)
+        for number, line in enumerate(text.split("\n"))
+    ]
+
+
+def _left_out_of(where: Sequence[Where], made: Bundle) -> list[str]:
+    """What files of these forms do not put in force by themselves."""
+    variants = made.variants
+    if not variants or any(place.form == "sh" for place in where):
+        return []
+    functions = ", ".join(sorted({winner.function for winner in variants}))
+    return [
+        f"variants ({functions}) need the preload library: in force for what is started by "
+        f"{made.directory / environment.WRAPPER}"
+    ]

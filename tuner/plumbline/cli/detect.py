@@ -14,11 +14,9 @@ from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
-    from plumbline.detect.analysis import Analysed
     from plumbline.detect.findings import HandMade
     from plumbline.detect.known_costs import Winners
     from plumbline.detect.recording import Recording
-    from plumbline.settings import Settings
     from plumbline.settings.toolchain import Toolchain
 
 
@@ -32,26 +30,13 @@ class Again(NamedTuple):
 @base.command(
     "detect",
     gathers={"again": Again},
-    takes="mpi db json simulate nprocs",
-    several="nprocs",
-    told={
-        "nprocs": {
-            "help": "With --simulate: the run, and one call, on so many ranks, too; with commas "
-            "between.",
-            "unset": "none",
-        },
-        "simulate": {
-            "help": "Replay the run on a simulated machine (SimGrid): ompi, mpich, mvapich2 or "
-            "impi on a usual cluster, or a campaign file with its table `simulate`.",
-            "metavar": "LIBRARY|FILE.toml",
-        },
-    },
+    takes="mpi db json",
 )
 @click.argument("recording", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @options.option(
     "--output",
     type=options.NewFolder(),
-    help="Folder for pictures of who sends to whom, and sketches of replacements.",
+    help="Folder for sketches of replacements.",
 )
 @options.option(
     "--replay",
@@ -64,8 +49,6 @@ def command(
     recording: Path,
     output: Path | None,
     again: Again,
-    simulate: str | None,
-    nprocs: list[int] | None,
 ) -> int:
     """Find collectives that an application makes by hand of sends and receives.
 
@@ -74,25 +57,18 @@ def command(
     what MPI's own collective would save, and what to mind before it takes the place. Also names
     collectives that are called where another one, or none, would do.
 
-    What would be saved is known from campaigns, or measured with --replay. With --simulate the
-    whole recording is replayed on a simulated machine, as it is and with the collectives in place.
-    The database keeps what was found, for the pages of `plumbline serve`.
+    What would be saved is known from campaigns, or measured with --replay. The database keeps what
+    was found, for the pages of `plumbline serve`.
 
     \b
     Example:
       plumbline record --output my-recording -- mpirun -np 4 ./application
       plumbline detect my-recording --replay
-      plumbline detect my-recording --simulate ompi --nprocs 16,64
-      plumbline detect my-recording --simulate faster-network.toml
     """
     from plumbline.detect import analysis, call_sites, findings, hiding, read, words
 
     if again.launches and not again.replay:
         raise UsageError("--launches is of --replay: add it")
-    if simulate is not None and simulate.endswith(".toml") and not Path(simulate).is_file():
-        raise UsageError(f"--simulate: {simulate} is not there")
-    if nprocs and simulate is None:
-        raise UsageError("--nprocs is of --simulate: add it")
     recorded = call_sites.resolved(read.read(recording))
     common.remark(_unfinished(recorded, recording))
     analysed = analysis.analysed(recorded)
@@ -101,8 +77,6 @@ def command(
     if again.replay:
         found, failures = _replayed(program, recorded, found, again.launches)
     found = hiding.lowered(analysed, found)
-    if simulate is not None:
-        found = _simulated(program, analysed, found, simulate, nprocs or [])
     found = findings.ordered(found)
     if output is not None:
         _write(output, found)
@@ -207,50 +181,14 @@ def _winners(
         return known_costs.chosen(db, recording, found, toolchain.space.is_hot)
 
 
-def _simulated(
-    program: Program,
-    analysed: Analysed,
-    found: Sequence[HandMade],
-    library: str,
-    more: Sequence[int],
-) -> list[HandMade]:
-    from plumbline.detect import larger_run, simulated_replay
-    from plumbline.measure import unkept
-    from plumbline.settings import campaign_file, starting
-    from plumbline.settings.toolchain import find_toolchain
-
-    def settings_of(nprocs: int) -> Settings:
-        if library.endswith(".toml"):
-            return campaign_file.load(Path(library), {"nprocs": nprocs})
-        return campaign_file.load(None, {"simulate": library, "nprocs": nprocs})
-
-    settings = settings_of(analysed.detected.traffic.nprocs)
-    if settings.ranks.simulate is None:
-        raise UsageError(f"{library} has no table simulate (docs/simulated.md)")
-    toolchain = find_toolchain(program.mpi, settings=settings)
-    simulated = simulated_replay.of_recording(toolchain, settings, analysed, found)
-    for nprocs in more:
-        larger = settings_of(nprocs)
-        simulated = larger_run.on_more_ranks(toolchain, larger, analysed, simulated)
-        starter = starting.starter(toolchain, larger)
-        with (
-            progress.Bar(in_all=1) as bar,
-            unkept.store_for(toolchain, starter, "detect", bar) as store,
-        ):
-            simulated = simulated_replay.more_ranks(store, simulated, toolchain.space)
-    return simulated
-
-
 def _write(folder: Path, found: Sequence[HandMade]) -> None:
-    """`finding-01.svg`, and `finding-01.c` or `.f90`, in the order in which they are told."""
-    from plumbline.detect import graph, patch
+    """Write `finding-01.c` or `.f90`, numbered in the order in which findings are printed."""
+    from plumbline.detect import patch
 
     folder.mkdir(parents=True, exist_ok=True)
     for number, finding in enumerate(found, 1):
         name = f"finding-{number:02d}"
-        drawn, sketch = graph.graph(finding), patch.sketch(finding)
-        if drawn:
-            common.write(folder / f"{name}.svg", drawn)
+        sketch = patch.sketch(finding)
         if sketch:
             ending = "f90" if patch.is_fortran(finding) else "c"
             common.write(folder / f"{name}.{ending}", sketch)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import signal
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,27 +16,21 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class Address(NamedTuple):
-    """Where clients find the server, and who may ask."""
+    """Where clients find the server, and by which names."""
 
     host: str
     port: int
     names: tuple[str, ...]
-    web_config: Path | None
 
 
 @base.command("serve", gathers={"address": Address}, takes="db")
-@click.option("--host", default="127.0.0.1", help="Address to listen on.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on, or path of a Unix socket.")
 @click.option("--port", default=9464, type=options.Count(1, 65535), help="Port to listen on.")
 @click.option(
     "--allow-host",
     "names",
     multiple=True,
     help="A further name by which clients call this server (their Host header).",
-)
-@click.option(
-    "--web-config",
-    type=FILE,
-    help="TLS, client certificates, passwords and tokens, as Prometheus' exporters have them.",
 )
 @click.option(
     "--textfile",
@@ -62,7 +55,8 @@ def command(
 ) -> None:
     """Answer /metrics and pages for people from the database.
 
-    At most 64 connections are open at a time; more are told when to try again (503).
+    At most 64 connections are open at a time; more are answered 503. For TLS and passwords put a
+    web server in front of it.
 
     \b
     Example:
@@ -76,8 +70,6 @@ def command(
 
     site = ServedSite(program.database, *address, max_series, simulated)
     server = site.server(lambda text: click.echo(f"plumbline: {text}", err=True))
-    if address.web_config is not None:
-        signal.signal(signal.SIGHUP, lambda *_: server.renew())
     with contextlib.suppress(KeyboardInterrupt):
         server.run()
 

@@ -1,5 +1,5 @@
 """The pages and metrics of one database over HTTP: alone (`plumbline serve`) or beside the daemon
-(`plumbline watch`), with the same addresses, names and web configuration."""
+(`plumbline watch`), with the same addresses and names."""
 
 from __future__ import annotations
 
@@ -18,34 +18,30 @@ Say = Callable[[str], None]
 
 
 class ServedSite(NamedTuple):
-    """What is served, and to whom: `names` are further ones by which clients call this server;
-    `web_config` says who may ask (None: whoever reaches it). `simulated`: /metrics has simulated
-    machines too."""
+    """What is served, and where: `host` may be the path of a Unix socket; `names` are further ones
+    by which clients call this server. `simulated`: /metrics has simulated machines too."""
 
     database: Path
     host: str
     port: int
     names: tuple[str, ...] = ()
-    web_config: Path | None = None
     most_series: int = 5000
     simulated: bool = False
 
     def server(self, say: Say) -> web.Server:
-        """It listens already. Raises PlumblineError for the database, the web configuration or the
+        """Return a server that listens already. Raises PlumblineError for the database or the
         address."""
         from plumbline.pages import rooms
         from plumbline_db.connection import Database
         from plumbline_exporters import web
-        from plumbline_exporters.access import Access
 
         Database.open(self.database).close()  # a missing or foreign file is said first
-        access = None if self.web_config is None else Access(self.web_config)
-        address = web.Address(self.host, self.port, self.names, access)
+        address = web.Address(self.host, self.port, self.names)
         told = web.Metrics(collectors(), self.most_series, self.simulated)
         server = web.Server(self.database, address, rooms.every(self.database), told)
         say(f"{address.url} serves {self.database}")
-        if not _is_loopback(self.host) and not (access and access.asks_who):
-            say("whoever reaches it may read it: a web configuration asks who")
+        if not address.is_socket and not _is_loopback(self.host):
+            say("whoever reaches it may read it: put a web server with passwords in front of it")
         return server
 
 
@@ -64,12 +60,11 @@ class Beside:
         self._database = database
         self._say = say
         self._table: Serve | None = None
-        self._server: web.Server | None = None
 
     def begin(self, configuration: Configuration) -> None:
         """Raises PlumblineError where it cannot listen."""
 
-        from plumbline.daemon.texts import host_port
+        from plumbline.daemon.texts import listened
 
         self._table = table = configuration.serve
         if not table.listen:
@@ -77,16 +72,13 @@ class Beside:
         from plumbline_db.connection import Database
 
         Database.open(self._database, write=True).close()  # there from the first start on
-        host, port = host_port("serve.listen", table.listen)
-        file = Path(table.web_config) if table.web_config else None
-        site = ServedSite(self._database, host, port, table.allow_hosts, file, table.max_series)
-        self._server = site.server(self._say)
-        threading.Thread(target=self._server.run, name="web", daemon=True).start()
+        host, port = listened(table.listen)
+        site = ServedSite(self._database, host, port, table.allow_hosts, table.max_series)
+        server = site.server(self._say)
+        threading.Thread(target=server.run, name="web", daemon=True).start()
 
     def renew(self, configuration: Configuration) -> None:
-        """Users, tokens and certificates; what else is changed waits for the next start."""
-        if self._server is not None:
-            self._server.renew()
+        """Report a change of the table: it waits for the next start."""
         if configuration.serve != self._table:
             self._say("[serve] was changed: that holds when plumbline watch is started anew")
 

@@ -12,7 +12,7 @@ import struct
 import tarfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 GZIP = b"\x1f\x8b"
+TAR = b"ustar"
 _MOST_BYTES = 256 * 2**20
 _INDEX, _DATA, _PACKED = b"CUBEX.INDEX", b"CUBEX.DATA", b"ZCUBEX.DATA"
 _KINDS = {"UINT64": "u8", "INT64": "i8", "DOUBLE": "f8", "MINDOUBLE": "f8", "MAXDOUBLE": "f8"}
@@ -59,7 +60,7 @@ def read(data: bytes, metrics: Sequence[str], regions: frozenset[str]) -> CubePr
 
 
 def _read(data: bytes, metrics: Sequence[str], regions: frozenset[str]) -> CubeProfile:
-    with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:", tarinfo=_AnyChecksum) as archive:
         members = {member.name: member for member in archive if member.isreg()}
 
         def content(name: str) -> bytes:
@@ -98,6 +99,17 @@ def _read(data: bytes, metrics: Sequence[str], regions: frozenset[str]) -> CubeP
     creators = [each.get("value", "") for each in root.iter("attr") if each.get("key") == "Creator"]
     sites = [CubeSite(wanted[node], values) for node, values in found.items()]
     return CubeProfile(creators[0] if creators else "", nodes, process, seconds, sites)
+
+
+class _AnyChecksum(tarfile.TarInfo):
+    """A member of an archive, whatever checksum its header has: CubeW 4.8 writes wrong ones."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        if buf[257:262] == TAR:
+            total = sum(buf[:148]) + 8 * ord(" ") + sum(buf[156:])
+            buf = bytes(buf[:148]) + b"%06o\0 " % total + bytes(buf[156:])
+        return super().frombuf(buf, encoding, errors)
 
 
 def _unpacked(data: bytes) -> bytes:

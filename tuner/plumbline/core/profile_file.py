@@ -11,7 +11,6 @@ from plumbline_db import regular, schema
 from plumbline_db.errors import UsageError
 
 MOST_BYTES = 256 * 2**20
-_TAR = b"ustar"
 
 
 def read(path: Path) -> Application:
@@ -20,7 +19,7 @@ def read(path: Path) -> Application:
         with regular.open_file(path) as file:
             first = file.read(4096)
             head = first.lstrip()
-            is_cube = first.startswith(cubex.GZIP) or first[257:262] == _TAR
+            is_cube = first.startswith(cubex.GZIP) or first[257:262] == cubex.TAR
             whole = is_cube or head.startswith(mpip.MARK.encode())
             rest = file.read(MOST_BYTES) if whole else b""
             left = file.read(1)

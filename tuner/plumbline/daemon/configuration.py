@@ -28,11 +28,9 @@ class Serve(Table, frozen=True):
     """Pages and metrics, as `plumbline serve` has them."""
 
     listen: str = ""
-    """Address and port, as in 127.0.0.1:9464; "": none."""
+    """Address and port, as in 127.0.0.1:9464, or the path of a Unix socket; "": none."""
     allow_hosts: tuple[str, ...] = ()
     """Further names by which clients call it."""
-    web_config: str = ""
-    """File of TLS, passwords and tokens (docs/serve.md), relative to this file."""
     max_series: Annotated[int, msgspec.Meta(ge=100, le=10_000_000)] = 5000
     """Of more metrics than this, those of the oldest places are left out."""
 
@@ -117,24 +115,15 @@ class Applying(Table, frozen=True):
 class Notify(Table, frozen=True):
     """Who is told of a change besides Prometheus."""
 
-    mail_to: tuple[str, ...] = ()
-    """Addresses."""
-    mail_from: str = ""
-    """An address."""
-    smtp: str = "localhost:25"
-    """Host and port of the mail server."""
-    smtp_tls: Literal["none", "starttls", "tls"] = "none"
-    """What the connection is kept secret by; tls: from its first byte on (port 465)."""
-    smtp_user: str = ""
-    """Who logs in; "": nobody does."""
-    smtp_password_file: str = ""
-    """A file that only its owner reads, with the password; relative to this file."""
+    command: tuple[str, ...] = ()
+    """A program and its arguments, without a shell; it reads the text from its standard input."""
     webhook: str = ""
     """An http or https address that gets a POST of JSON."""
     most_a_day: Some = 6
     """Messages in 24 hours; those beyond are held back, and counted in the next one."""
     template: str = ""
-    """Of the text: $what, $table, $command, $host, $campaign; "": the usual one."""
+    """Of the text: $what, $table, $command, $host, $campaign; "": the usual one. The arguments of
+    `command` may have the same names."""
 
 
 class Keeping(Table, frozen=True):
@@ -180,10 +169,12 @@ class Configuration(Table, frozen=True):
 
     @property
     def told(self) -> str:
-        """As JSON, without what is nobody else's business: whatever follows the webhook's host."""
+        """JSON without secrets: no path of the webhook, and no arguments of the command."""
         url = urlsplit(self.notify.webhook)
         webhook = f"{url.scheme}://{url.hostname}/…" if url.hostname else ""
-        notify = msgspec.structs.replace(self.notify, webhook=webhook)
+        notify = msgspec.structs.replace(
+            self.notify, webhook=webhook, command=self.notify.command[:1]
+        )
         return msgspec.json.encode(msgspec.structs.replace(self, notify=notify)).decode()
 
     @property

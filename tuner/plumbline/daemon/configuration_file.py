@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from importlib import resources
 from pathlib import Path
+from shutil import which
 from string import Template
 from urllib.parse import urlsplit
 
 import msgspec
 
 from plumbline.daemon.configuration import TEMPLATE_NAMES, Configuration, Notify, Serve
-from plumbline.daemon.texts import host_port
+from plumbline.daemon.texts import listened
 from plumbline.daemon.windows import OpenTimes, Window
 from plumbline.system import toml
 from plumbline_db.errors import UsageError
-
-_ADDRESS = re.compile(r"[^@\s<>,]+@[^@\s<>,]+\Z")
 
 
 def read(path: Path | None) -> Configuration:
@@ -41,14 +39,9 @@ def _beside(folder: Path, found: Configuration) -> Configuration:
     def whole(name: str) -> str:
         return str(folder / name) if name else ""
 
-    serve = msgspec.structs.replace(found.serve, web_config=whole(found.serve.web_config))
-    password = whole(found.notify.smtp_password_file)
-    notify = msgspec.structs.replace(found.notify, smtp_password_file=password)
     backup = msgspec.structs.replace(found.backup, folder=whole(found.backup.folder))
     file = whole(found.campaign_file)
-    return msgspec.structs.replace(
-        found, campaign_file=file, serve=serve, notify=notify, backup=backup
-    )
+    return msgspec.structs.replace(found, campaign_file=file, backup=backup)
 
 
 def example() -> str:
@@ -77,29 +70,23 @@ def _problems(found: Configuration) -> Iterator[str]:
 
 def _of_serve(serve: Serve) -> Iterator[str]:
     if serve.listen:
-        host_port("serve.listen", serve.listen)
-    elif serve.web_config or serve.allow_hosts:
-        yield "serve: web_config and allow_hosts go with listen"
+        listened(serve.listen)
+    elif serve.allow_hosts:
+        yield "serve: allow_hosts goes with listen"
 
 
 def _of_notify(notify: Notify) -> Iterator[str]:
-    for each in (*notify.mail_to, *filter(None, [notify.mail_from])):
-        if not _ADDRESS.match(each):
-            yield f"notify: {each!r} is no mail address"
-    if notify.mail_to and not notify.mail_from:
-        yield "notify: mail_to needs mail_from"
-    host_port("notify.smtp", notify.smtp)
-    if bool(notify.smtp_user) != bool(notify.smtp_password_file):
-        yield "notify: smtp_user and smtp_password_file go together"
-    if notify.smtp_user and notify.smtp_tls == "none":
-        yield "notify: smtp_user needs smtp_tls, so that the password is not sent for all to read"
-    template = Template(notify.template)
-    unknown = sorted(set(template.get_identifiers()) - set(TEMPLATE_NAMES))
-    if unknown or not template.is_valid():
-        yield (
-            f"notify.template: {f'${unknown[0]} is none' if unknown else 'a $ names none'} of "
-            f"{', '.join(f'${name}' for name in TEMPLATE_NAMES)}; a $ itself is $$"
-        )
+    if notify.command and not which(notify.command[0]):
+        yield f"notify.command: {notify.command[0]!r} is no program here"
+    texts = [("template", notify.template), *(("command", word) for word in notify.command)]
+    for key, text in texts:
+        template = Template(text)
+        unknown = sorted(set(template.get_identifiers()) - set(TEMPLATE_NAMES))
+        if unknown or not template.is_valid():
+            yield (
+                f"notify.{key}: {f'${unknown[0]} is none' if unknown else 'a $ names none'} of "
+                f"{', '.join(f'${name}' for name in TEMPLATE_NAMES)}; a $ itself is $$"
+            )
     if notify.webhook:
         parts = urlsplit(notify.webhook)
         if parts.scheme not in ("http", "https") or not parts.hostname:

@@ -1,10 +1,10 @@
-"""A change told by mail or webhook: rate-limited, and kept with what came of it."""
+"""A change told by a command or a webhook: rate-limited, and kept with what came of it."""
 
 from __future__ import annotations
 
 import http.client
-import smtplib
 import socket
+import subprocess
 import urllib.request
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from plumbline.daemon import deadline, mail
+from plumbline.daemon import deadline
 from plumbline.daemon.configuration import TEMPLATE_NAMES, Notify
 from plumbline.daemon.moments import Clock, iso
 from plumbline.daemon.told import Told
@@ -32,7 +32,7 @@ More: $command
 $host, campaign $campaign
 """
 
-Way = Literal["mail", "webhook"]
+Way = Literal["command", "webhook"]
 Sender = Callable[[Notify, str, str, Told], None]
 
 
@@ -65,13 +65,41 @@ class _HttpsHandler(urllib.request.HTTPSHandler):
 
 def text_of(notify: Notify, told: Told, held_back: int = 0) -> str:
     """`held_back`: messages before it that were too many."""
-    values = {"host": socket.gethostname()} | {
-        name: getattr(told, name) for name in TEMPLATE_NAMES if name != "host"
-    }
-    text = Template(notify.template or _USUAL).safe_substitute(values)
+    text = Template(notify.template or _USUAL).safe_substitute(_values(told))
     if held_back:
         text += f"\n{held_back} messages before this one were held back (notify.most_a_day).\n"
     return text
+
+
+def _values(told: Told) -> dict[str, str]:
+    names = [name for name in TEMPLATE_NAMES if name != "host"]
+    return {"host": socket.gethostname()} | {name: getattr(told, name) for name in names}
+
+
+def by_command(notify: Notify, subject: str, text: str, told: Told) -> None:
+    """Give the text to the program's standard input. Raises OSError, and PlumblineError where the
+    program fails or takes too long."""
+    del subject
+    words = [
+        " ".join(Template(word).safe_substitute(_values(told)).split()) for word in notify.command
+    ]
+    try:
+        done = subprocess.run(  # noqa: S603 - a list of arguments, no shell
+            words,
+            input=text,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            timeout=deadline.SECONDS,
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired:
+        raise PlumblineError(f"{words[0]} ran for {deadline.SECONDS:g} s and was killed") from None
+    if done.returncode != 0:
+        raise PlumblineError(
+            f"{words[0]} ended with status {done.returncode}: {done.stderr.strip()}"
+        )
 
 
 def by_webhook(notify: Notify, subject: str, text: str, told: Told) -> None:
@@ -91,7 +119,7 @@ def by_webhook(notify: Notify, subject: str, text: str, told: Told) -> None:
         answer.read(1024)
 
 
-SENDERS: dict[Way, Sender] = {"mail": mail.send, "webhook": by_webhook}
+SENDERS: dict[Way, Sender] = {"command": by_command, "webhook": by_webhook}
 
 
 def tell(db: Database, notify: Notify, news: Sequence[Told], clock: Clock) -> list[str]:
@@ -113,7 +141,7 @@ def tell_unkept(notify: Notify, told: Told) -> list[str]:
 
 
 def ways_of(notify: Notify) -> list[Way]:
-    ways: list[tuple[object, Way]] = [(notify.mail_to, "mail"), (notify.webhook, "webhook")]
+    ways: list[tuple[object, Way]] = [(notify.command, "command"), (notify.webhook, "webhook")]
     return [way for configured, way in ways if configured]
 
 
@@ -138,6 +166,6 @@ def _failure(notify: Notify, told: Told, way: Way, held_back: int = 0) -> str:
         deadline.run(lambda: SENDERS[way](notify, told.what[:200], text, told), deadline.SECONDS)
     except PlumblineError as error:
         return str(error)[:500]
-    except (OSError, smtplib.SMTPException, http.client.HTTPException, ValueError) as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:
         return f"{type(error).__name__}: {error}"[:500]
     return ""

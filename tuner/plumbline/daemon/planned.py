@@ -7,11 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.daemon import configuration_file, mail, notify, watched
+from plumbline.daemon import configuration_file, notify, watched
 from plumbline.daemon.moments import Clock, iso
 from plumbline.daemon.watcher import Watcher
 from plumbline_db.connection import Database
-from plumbline_exporters import web_config
 
 
 class PlannedCampaign(msgspec.Struct, frozen=True):
@@ -26,7 +25,7 @@ class PlannedCampaign(msgspec.Struct, frozen=True):
 
 class Plan(msgspec.Struct, frozen=True):
     """`open_from`: when it may measure next, by windows and blackouts ("": never); `canaries`: so
-    many a day at most; `told_by`: mail, webhook."""
+    many a day at most; `told_by`: command, webhook."""
 
     file: str
     asks_for: list[str]
@@ -43,10 +42,6 @@ class Plan(msgspec.Struct, frozen=True):
 def read(database: Path, file: Path | None, clock: Clock) -> Plan:
     """Raises UsageError for the configuration, PlumblineError where nothing can be watched."""
     found = configuration_file.read(file)
-    if found.notify.smtp_password_file:
-        mail.password(found.notify.smtp_password_file)  # else it is missed when it is needed
-    if found.serve.web_config:
-        web_config.load(Path(found.serve.web_config))
     watcher = Watcher(found, clock)
     with Database.open(database) as db, db.snapshot():
         planned = watcher.plan(db)

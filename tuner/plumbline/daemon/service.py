@@ -1,25 +1,30 @@
 """The daemon as a process: it takes steps, waits between them, hears signals, and says in the
-database how it stands. What it says to a log is given to `say`: only the command line prints."""
+database how it stands. What it says to a log is given to `say`: only the command line prints.
+
+systemd is told by a datagram to the socket that NOTIFY_SOCKET names (sd_notify(3)). The database is
+copied on each day of UTC. A damaged database is neither copied nor written to, and the good copies
+stay."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import socket
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
 from plumbline.daemon import configuration_file, notify, told
-from plumbline.daemon.backups import Backups, Made
-from plumbline.daemon.configuration import Configuration
+from plumbline.daemon.configuration import Backup, Configuration
 from plumbline.daemon.moments import Clock, iso, utc_now
-from plumbline.daemon.sd_notify import Notifier, Watchdog
 from plumbline.daemon.signals import Signals
 from plumbline.daemon.step import Step
 from plumbline.daemon.taking import Advance
@@ -27,7 +32,8 @@ from plumbline.daemon.watched import Finder
 from plumbline.daemon.watched import find as find_installed
 from plumbline.daemon.watcher import Watcher
 from plumbline.system import ending
-from plumbline_db import lock, watching
+from plumbline.system.words import counted
+from plumbline_db import connection, lock, watching, way_back
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, TryLaterError, UsageError, of_machine
 from plumbline_db.watch_records import Watch, WatchDay
@@ -41,6 +47,16 @@ _LIVES_SECONDS = 1800.0
 _MOST_STEPS = 8
 
 Say = Callable[[str], None]
+_NOTIFY_SECONDS = 1.0  # for whoever reads the socket to make room
+# After a failure; also how long a database is not looked at again that is damaged.
+REST = timedelta(hours=1)
+
+
+class MadeBackup(msgspec.Struct, frozen=True):
+    """`said` is for a log; `error`: why there is none ("": there is one, or none is due)."""
+
+    said: list[str] = []
+    error: str = ""
 
 
 class Beside(Protocol):
@@ -144,7 +160,7 @@ class Service:
         self._notifier.status(self._status(done))
         return done
 
-    def _advanced(self, db: Database, copied: Made) -> Advance:
+    def _advanced(self, db: Database, copied: MadeBackup) -> Advance:
         """A backup that cannot be made is told, and stops nothing."""
         done = self._watcher.advance(db)
         said, news = [*copied.said, *done.said], [*done.told]
@@ -276,3 +292,142 @@ def _writing(path: Path) -> Iterator[Database]:
         with ending.held():
             db = stack.enter_context(Database.open(path, write=True))
         yield db
+
+
+class Notifier:
+    """Takes its socket out of the environment, so that what is started cannot speak for it."""
+
+    def __init__(self) -> None:
+        self._address = os.environ.pop("NOTIFY_SOCKET", "")
+        os.environ.pop("WATCHDOG_PID", None)
+        usec = os.environ.pop("WATCHDOG_USEC", "")
+        self.watchdog_seconds = int(usec) / 1e6 if usec.isdecimal() else 0.0
+
+    def tell(self, *lines: str) -> None:
+        """`READY=1`, `STATUS=…`. Who does not listen is no error."""
+        if not self._address:
+            return
+        address = self._address
+        if address.startswith("@"):  # an abstract socket
+            address = "\0" + address[1:]
+        text = "\n".join(line.replace("\n", " ") for line in lines)
+        with (
+            contextlib.suppress(OSError),
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out,
+        ):
+            out.settimeout(_NOTIFY_SECONDS)
+            out.connect(address)
+            out.sendall(text.encode())
+
+    def ready(self, status: str) -> None:
+        self.tell("READY=1", f"STATUS={status}")
+
+    def reloading(self) -> None:
+        self.tell("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+
+    def stopping(self) -> None:
+        self.tell("STOPPING=1")
+
+    def status(self, text: str) -> None:
+        self.tell(f"STATUS={text}")
+
+
+class Watchdog:
+    """Tells systemd that the daemon lives, as long as its steps go on: a thread asks `lives` twice
+    in each period. Launches may take long; that nobody comes back from one is what is found."""
+
+    def __init__(self, notifier: Notifier, lives: Callable[[], bool]) -> None:
+        self._notifier = notifier
+        self._lives = lives
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Watchdog:
+        if self._notifier.watchdog_seconds > 0:
+            self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._notifier.watchdog_seconds / 3):
+            if self._lives():
+                self._notifier.tell("WATCHDOG=1")
+
+
+class Backups:
+    """Of one database; the files themselves say which days have one."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._rests_until: datetime | None = None
+        self._damage: DamagedError | None = None
+
+    @property
+    def damaged(self) -> bool:
+        """As it was found last."""
+        return self._damage is not None
+
+    def once_a_day(self, table: Backup, now: datetime) -> MadeBackup:
+        """Raises DamagedError, at each call until an hour has passed and it is looked again."""
+        if self._rests_until is not None and now < self._rests_until <= now + REST:
+            if self._damage is not None:
+                raise self._damage
+            return MadeBackup()
+        self._rests_until = self._damage = None
+        folder = _folder_of(self._database, table)
+        target = folder / _name(self._database, iso(now)[:10])
+        if not table.keep or target.exists():
+            return MadeBackup()
+        try:
+            _make(folder)
+            connection.backup(self._database, target)
+        except DamagedError as error:
+            self._rests_until, self._damage = now + REST, error
+            raise
+        except PlumblineError as error:
+            self._rests_until = now + REST
+            return MadeBackup(error=f"no backup of today: {error}")
+        return MadeBackup([f"backup: {target}", *_remove_old(self._database, table, target)])
+
+
+def _folder_of(database: Path, table: Backup) -> Path:
+    return Path(table.folder) if table.folder else way_back.daily(database)
+
+
+def all_backups(database: Path, table: Backup) -> list[Path]:
+    """The oldest first."""
+    folder = _folder_of(database, table)
+    days = re.compile(re.escape(_name(database, "")[:-3]) + r"\d{4}-\d\d-\d\d\.db")
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if days.fullmatch(path.name))
+
+
+def _name(database: Path, day: str) -> str:
+    return f"{database.name.removesuffix('.db')}-{day}.db"
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise PlumblineError(
+            f"cannot create {folder}: {error.strerror}; name another one in backup.folder"
+        ) from error
+
+
+def _remove_old(database: Path, table: Backup, made: Path) -> list[str]:
+    """Never the one that was made now, whatever the days of others say."""
+    others = [path for path in all_backups(database, table) if path != made]
+    old = others[: max(0, len(others) - table.keep + 1)]
+    try:
+        for path in old:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        return [f"an old backup stays: {error}"]
+    return [f"removed {counted(len(old), 'older backup')}"] if old else []

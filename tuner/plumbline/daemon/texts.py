@@ -1,4 +1,4 @@
-"""Texts of the configuration that stand for something else: lengths of time, hosts with a port."""
+"""Texts of the configuration that stand for something else: lengths of time, addresses."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ _PORT = re.compile(r"[0-9]{1,5}\Z")
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 
 
-def host_port(key: str, text: str) -> tuple[str, int]:
-    """Raises UsageError for what is no HOST:PORT."""
+def listened(text: str) -> tuple[str, int]:
+    """Return host and port of `serve.listen`; the path of a Unix socket is the host. Raises
+    UsageError."""
+    if text.startswith("/"):
+        return text, 0
     host, _, port = text.rpartition(":")
     if not host or not _PORT.match(port) or not 1 <= int(port) <= 65535:
-        raise UsageError(f"{key}: {text!r} is no host and port, as in localhost:25")
+        raise UsageError(
+            f"serve.listen: {text!r} is no host and port, as in 127.0.0.1:9464, and no path"
+        )
     return host.strip("[]"), int(port)
 
 

@@ -1,22 +1,30 @@
 """What is known of the campaigns that are watched, and the next step of them: step.py says which,
-taking.py takes it. One at a time; all of it is in the database afterwards."""
+taking.py takes it. One at a time; all of it is in the database afterwards.
+
+Windows, budget and the load of the host say whether the daemon may measure now; `why_not` is pure.
+Once a day old rows are removed by their age. A clock that has jumped makes everything old: then the
+removal waits a day for somebody to put the clock right."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from plumbline.daemon import in_force, looking, neighbour, removal, schedule, step, taking, told
+from plumbline.daemon import in_force, looking, schedule, step, taking, told
 from plumbline.daemon import watched as watched_campaigns
-from plumbline.daemon.configuration import Configuration
+from plumbline.daemon.configuration import Configuration, Keeping, Neighbour
 from plumbline.daemon.moments import Clock, iso, moment_of
 from plumbline.daemon.step import Next, Situation, Step
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watched import Finder, Here, WatchedTask
 from plumbline.daemon.work import Paused, StepProgress, Work
-from plumbline_db import alarms, watching
+from plumbline.settings import Settings
+from plumbline.system.machine import processing_units
+from plumbline.system.words import counted
+from plumbline_db import alarms, pruning, watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, of_machine
 from plumbline_db.records import Campaign
@@ -28,6 +36,19 @@ LOOK_EVERY = timedelta(minutes=10)
 REST, LONGEST_REST = timedelta(minutes=1), timedelta(hours=1)
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _ERROR = "an error; it is tried again"
+_AT_ONCE = 200  # canaries; the rest in the next steps
+# Since the last canary, or the last call; then so long is waited.
+_JUMP, _WAIT = timedelta(days=7), timedelta(days=1)
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """`closed`: why windows forbid it; `load` a processing unit (None: ranks run elsewhere);
+    node-seconds of today and of the last seven days, this one too."""
+
+    closed: str
+    load: float | None
+    today_seconds: float
+    week_seconds: float
 
 
 class Watcher:
@@ -47,7 +68,7 @@ class Watcher:
         self._alive = alive
         self._looked: dict[str, datetime] = {}
         self._resting: dict[str, tuple[datetime, timedelta]] = {}
-        self._removal = removal.Removal()
+        self._removal = _Removal()
 
     def advance(self, db: Database) -> Advance:
         """The first step that a campaign has; else Step.WAIT, with the reason. Raises
@@ -179,10 +200,10 @@ class Watcher:
         """Why nothing is to be measured now; the load of what is `under_way` is no reason."""
         now = self._clock()
         days = watching.days(db, iso(now - timedelta(days=7))[:10])
-        seen = neighbour.look(self.configuration, asked.settings, days, now)
+        seen = look(self.configuration, asked.settings, days, now)
         if under_way:
             seen = msgspec.structs.replace(seen, load=None)
-        return neighbour.why_not(self.configuration.neighbour, seen)
+        return why_not(self.configuration.neighbour, seen)
 
     def _rest(self, asked: WatchedTask) -> timedelta:
         """After the last error."""
@@ -197,3 +218,78 @@ class Watcher:
         watching.add(db, WatchDay(iso(now)[:10], errors=1))
         text = f"{asked.name}: {following.step.value}: {error}"
         return Advance(Step.WAIT, asked.name, _ERROR, now + rest, text, said=[text])
+
+
+class _Removal:
+    """Knows on which day it was done last."""
+
+    def __init__(self) -> None:
+        self._day = ""
+        self._asked: datetime | None = None
+        self._jumped: datetime | None = None
+
+    def once_a_day(self, db: Database, keeping: Keeping, now: datetime) -> list[str]:
+        """Says what is gone."""
+        today = iso(now)[:10]
+        if today == self._day:
+            return []
+        before = self._asked or _last_canary(db) or now
+        self._asked = now
+        if now - before > _JUMP:
+            self._jumped = now
+            return [
+                f"the clock is {(now - before).days} days after what was known last: nothing is "
+                "removed by age for a day"
+            ]
+        if self._jumped is not None and self._jumped <= now < self._jumped + _WAIT:
+            return []
+        launches, rows = keeping.ages
+        gone = pruning.launches(db, iso(now - launches), _AT_ONCE)
+        if gone.canaries < _AT_ONCE:
+            self._day = today
+        old = pruning.rows(db, iso(now - rows))
+        said = []
+        if gone.canaries:
+            day = WatchDay(today, pruned_canaries=gone.canaries, pruned_launches=gone.launches)
+            watching.add(db, day)
+            said.append(
+                f"removed by age: {counted(gone.launches, 'launch')} of "
+                f"{gone.canaries} canaries that were begun from {gone.first} to {gone.last}"
+            )
+        if old:
+            said.append(f"removed by age: {counted(old, 'row')} of older things")
+        return said
+
+
+def _last_canary(db: Database) -> datetime | None:
+    return next((moment_of(canary.started) for _, canary in watching.canaries(db, last=1)), None)
+
+
+def why_not(limits: Neighbour, seen: Seen) -> str:
+    """Return why nothing is measured now, for people; "": it may be."""
+    if seen.closed:
+        return seen.closed
+    for spent, limit, when in (
+        (seen.today_seconds, limits.node_seconds_a_day, "today"),
+        (seen.week_seconds, limits.node_seconds_a_week, "in the last seven days"),
+    ):
+        if spent >= limit:
+            return f"{spent:.0f} node-seconds were used {when}, of {limit:.0f}"
+    if seen.load is not None and seen.load > limits.load:
+        return f"the load is {seen.load:.2f} a processing unit, and {limits.load:.2f} the most"
+    return ""
+
+
+def look(
+    configuration: Configuration, settings: Settings, days: Sequence[WatchDay], now: datetime
+) -> Seen:
+    """Return what there is to judge."""
+    here = settings.ranks.place is None
+    today = now.date().isoformat()
+    since = (now - timedelta(days=6)).date().isoformat()
+    return Seen(
+        closed=configuration.schedule.times.closed(now),
+        load=os.getloadavg()[0] / processing_units() if here else None,
+        today_seconds=sum(day.node_seconds for day in days if day.day == today),
+        week_seconds=sum(day.node_seconds for day in days if since <= day.day <= today),
+    )

@@ -1,20 +1,65 @@
-"""All that is said of a recording."""
+"""All that is said of a recording: collectives made by hand; exchanges with the same few ranks
+again and again, for which MPI has neighbourhood collectives; and mistaken uses of real ones."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import msgspec
+import numpy as np
 
 from plumbline.detect import core
+from plumbline.detect.calls import Calls, collective_calls
+from plumbline.detect.columns import (
+    Indices,
+    Mask,
+    classes,
+    counted,
+    distinct,
+    first_of_each,
+    numbered,
+)
 from plumbline.detect.detecting import Detected, detect
-from plumbline.detect.findings import HandMade, place_of, with_instances
+from plumbline.detect.findings import (
+    HandMade,
+    Site,
+    described_messages,
+    name_of,
+    place_of,
+    with_instances,
+)
+from plumbline.detect.groups import components, described
 from plumbline.detect.instances import Instance
-from plumbline.detect.neighbours import neighbourhoods
+from plumbline.detect.kinds import Kind
+from plumbline.detect.personal import is_uneven
 from plumbline.detect.recording import Recording
-from plumbline.detect.uses import uses
+from plumbline.detect.traffic import Traffic
+
+# Rounds after which an exchange is a habit.
+_ROUNDS = 3
+# After these everybody has heard of everybody else.
+_SYNCHRONISE = {
+    "MPI_Allreduce",
+    "MPI_Allgather",
+    "MPI_Allgatherv",
+    "MPI_Alltoall",
+    "MPI_Alltoallv",
+    "MPI_Alltoallw",
+    "MPI_Barrier",
+    "MPI_Reduce_scatter",
+    "MPI_Reduce_scatter_block",
+}
+# An exchange is sparse where at most this share of its blocks has bytes.
+_SPARSE = 0.5
+_LEAST_RANKS = 4
+# So many broadcasts behind each other could be one.
+_IN_A_ROW = 4
+# So often an output must be lost, on all ranks but one, before it was there for so short a time
+# that nobody can have read it: ns, and ns a byte.
+_TIMES, _NOT_READ_NS, _NOT_READ_NS_A_BYTE = 10, 400, 0.02
 
 
 class Analysed(msgspec.Struct, frozen=True, eq=False):
@@ -48,10 +93,244 @@ def _uncollected() -> Iterator[None]:
 def _analysed(recording: Recording) -> Analysed:
     detected = detect(recording)
     found = with_instances(detected)
-    found += [(finding, []) for finding in (*uses(recording), *neighbourhoods(detected))]
+    found += [(finding, []) for finding in (*uses(recording), *_neighbourhoods(detected))]
     found.sort(key=lambda pair: place_of(pair[0]))
     return Analysed(detected, [pair[0] for pair in found], [pair[1] for pair in found])
 
 
 def analysis(recording: Recording) -> list[HandMade]:
     return analysed(recording).found
+
+
+def _neighbourhoods(detected: Detected) -> list[HandMade]:
+    """Of messages that belong to no collective, by communicator: each edge of the graph is used
+    equally often, in both directions, and nobody is the centre of it."""
+    traffic = detected.traffic
+    messages = np.array(detected.unclaimed, np.int64)
+    messages = messages[traffic.bytes[messages] > 0]
+    rows = classes(traffic.comm[messages], traffic.functions[messages])
+    found = (_neighbourhood(traffic, messages[rows[row]]) for row in range(len(rows)))
+    return [each for each in found if each is not None]
+
+
+def _neighbourhood(traffic: Traffic, messages: Indices) -> HandMade | None:
+    comm = int(traffic.comm[messages[0]])
+    pairs, counts = counted(traffic.pairs(messages), traffic.nprocs**2)
+    named = [divmod(pair, traffic.nprocs) for pair in pairs.tolist()]
+    edges = {
+        pair: count
+        for pair, count in zip(named, counts.tolist(), strict=True)
+        if pair[0] != pair[1]
+    }
+    if not edges or components(edges) != [tuple(sorted({r for pair in edges for r in pair}))]:
+        return None
+    degrees = Counter(source for source, _ in edges)
+    ranks = traffic.recording.communicators[comm].size
+    times = Counter(edges.values()).most_common(1)[0][0]
+    symmetric = all((target, source) in edges for source, target in edges)
+    even = all(count % min(edges.values()) == 0 for count in edges.values())
+    sparse = max(degrees.values()) < max(3, ranks - 1) and len(edges) < ranks * (ranks - 1)
+    uneven = bool(is_uneven(np.bincount(traffic.pairs(messages), traffic.bytes[messages])[pairs]))
+    several = sum(degrees.values()) >= 1.3 * len(degrees)
+    if not (
+        symmetric and even and (sparse or uneven) and several and min(edges.values()) >= _ROUNDS
+    ):
+        return None
+    if len(degrees) < ranks:
+        return None
+    alike = _same_to_all(traffic, messages)
+    name = "MPI_Neighbor_allgather" if alike else "MPI_Neighbor_alltoall"
+    sizes = traffic.bytes[messages]
+    return described_messages(
+        traffic,
+        messages,
+        name + ("v" if (sizes != sizes[0]).any() else ""),
+        instances=times,
+        remarks=(
+            f"each rank has {_range(degrees.values())} neighbours, always the same: "
+            "MPI_Dist_graph_create_adjacent, once",
+        ),
+    )
+
+
+def _range(degrees: Iterable[int]) -> str:
+    values = sorted(degrees)
+    return str(values[0]) if values[0] == values[-1] else f"{values[0]} to {values[-1]}"
+
+
+def _same_to_all(traffic: Traffic, messages: Indices) -> bool:
+    """Whether each rank sends each content to all of its neighbours."""
+    sources, targets = traffic.source[messages], traffic.target[messages]
+    told = numbered(sources, traffic.content[messages])
+    heads = first_of_each(numbered(told, targets))  # a message for each content and neighbour
+    reached = np.bincount(told[heads])
+    pairs = distinct(traffic.pairs(messages), traffic.nprocs**2)
+    degrees = np.bincount(pairs // traffic.nprocs, minlength=traffic.nprocs)
+    return bool((reached[told] == degrees[sources]).all())
+
+
+def uses(recording: Recording) -> list[HandMade]:
+    """All mistakes, each once a call site."""
+    calls = collective_calls(recording)
+    if not len(calls.times):
+        return []
+    return [*_sparse(calls), *_barriers(calls), *_rows(calls), *_one_reader(calls)]
+
+
+def _by_site(calls: Calls, times: Indices, more: Indices | None = None) -> Iterator[Indices]:
+    """Times of each call site, and of what else they have to have in common."""
+    sites = calls.site[calls.first[times]]
+    rows = classes(sites, np.zeros_like(sites) if more is None else more)
+    for row in range(len(rows)):
+        yield times[rows[row]]
+
+
+def _sparse(calls: Calls) -> Iterator[HandMade]:
+    sizes = calls.times.lengths
+    times = np.flatnonzero(calls.named("MPI_Alltoallv", "MPI_Alltoallw") & (sizes >= _LEAST_RANKS))
+    blocks = np.maximum(calls.recording.columns["blocks"][calls.input], 0)
+    for own in _by_site(calls, times):
+        members = calls.times.picked(own)
+        full = np.add.reduceat(blocks[members.at], members.first[:-1])
+        share = float(np.mean(full / members.lengths**2))
+        if share <= _SPARSE:
+            text = (
+                f"{1 - share:.0%} of its blocks are empty: a neighbourhood collective, or "
+                "messages between those that have something to say"
+            )
+            yield _finding(calls, own, "MPI_Neighbor_alltoallv", text)
+
+
+def _barriers(calls: Calls) -> Iterator[HandMade]:
+    times = np.flatnonzero(calls.named("MPI_Barrier"))
+    following, functions = calls.next, calls.recording.functions
+    there = following >= 0
+    function = np.where(there, calls.function[following], -1)
+    comm = np.where(there, calls.comm[following], -1)
+    name, same = calls.alike(times, function)
+    on, same_comm = calls.alike(times, comm)
+    nbytes = calls.recording.columns["bytes"][calls.input]
+    has_data = calls.times.picked(times).with_any(there & (nbytes[following] > 0))
+    waits = np.array([each in _SYNCHRONISE for each in functions])[name]
+    is_barrier = np.array([each == "MPI_Barrier" for each in functions])[name]
+    good = same & same_comm & (name >= 0) & (on == calls.comm[calls.first[times]])
+    good &= waits & (is_barrier | has_data)
+    for own in _by_site(calls, times[good], name[good]):
+        behind = functions[int(function[calls.first[own[0]]])]
+        text = (
+            f"{behind} is the next thing on every rank, and nobody leaves it before all have come"
+        )
+        yield _finding(calls, own, "none", text)
+
+
+def _rows(calls: Calls) -> Iterator[HandMade]:
+    """Broadcasts of one root from one call site, with nothing between them on any rank, and on the
+    root hardly any time."""
+    times = np.flatnonzero(calls.named("MPI_Bcast"))
+    next_time = np.where(calls.next >= 0, calls.time_of[calls.next], -1)
+    behind, same = calls.alike(times, next_time)
+    good = same & (behind >= 0)
+    first, other = calls.first[times], calls.first[np.maximum(behind, 0)]
+    for column in (calls.comm, calls.function, calls.root, calls.site):
+        good &= column[first] == column[other]
+    following = dict(zip(times[good].tolist(), behind[good].tolist(), strict=True))
+    joined: list[int] = []
+    done: set[int] = set()
+    for time in times.tolist():
+        if time in done:
+            continue
+        row = [time]
+        while row[-1] in following:
+            row.append(following[row[-1]])
+        done.update(row)
+        if len(row) >= _IN_A_ROW and _idle_root(calls, row):
+            joined += row
+    for own in _by_site(calls, np.array(joined, np.int64)):
+        text = (
+            "broadcasts of one root follow each other with nothing between them: send all at once"
+        )
+        yield _finding(calls, own, "MPI_Bcast", text)
+
+
+def _idle_root(calls: Calls, row: list[int]) -> bool:
+    members = calls.times.picked(np.array(row)).at
+    of_root = members[calls.rank[members] == calls.root[members]]
+    if len(of_root) < len(row):
+        return False
+    within = calls.spent_ns(of_root)
+    between = int(calls.end_ns[of_root[-1]] - calls.begin_ns[of_root[0]]) - within
+    return between <= within
+
+
+def _one_reader(calls: Calls) -> Iterator[HandMade]:
+    """Allreduces whose result all ranks but one write over at once, the same one each time."""
+    times = np.flatnonzero(calls.named("MPI_Allreduce"))
+    # The last thing that a rank did: nobody knows.
+    times = times[~calls.times.picked(times).with_any(calls.behind < 0)]
+    kept = ~_written_over(calls)
+    for own in _by_site(calls, times):
+        members = calls.times.picked(own)
+        readers = np.unique(calls.rank[members.at[kept[members.at]]])
+        if len(own) >= _TIMES and len(readers) == 1 and members.with_any(kept).all():
+            text = (
+                f"only rank {readers[0]} can have read the result: the others write over it at once"
+            )
+            yield _finding(calls, own, "MPI_Reduce", text)
+
+
+def _written_over(calls: Calls) -> Mask:
+    """By call, where something comes behind it."""
+    columns, output = calls.recording.columns, calls.output
+    nbytes, start = columns["bytes"][output], columns["address"][output]
+    end = start + columns["extent"][output]
+    begin = columns["post_ns"][calls.behind]
+    soon = begin - calls.end_ns <= _NOT_READ_NS + _NOT_READ_NS_A_BYTE * nbytes
+    over = np.zeros(len(output), bool)
+    for later in (0, 1):
+        at = np.minimum(calls.behind + later, len(columns["kind"]) - 1)
+        here, kind = columns["address"][at], columns["kind"][at]
+        writes = (kind == Kind.OUTPUT) | (kind == Kind.RECEIVE)
+        writes &= columns["rank"][at] == calls.rank
+        over |= writes & (here <= start) & (end <= here + columns["extent"][at])
+    return np.asarray(over & soon & (nbytes > 0) & (calls.behind >= 0))
+
+
+def _finding(calls: Calls, times: Indices, better: str, text: str) -> HandMade:
+    recording, members = calls.recording, calls.times.picked(times)
+    first = int(members.at[0])
+    comm = int(calls.comm[first])
+    known = recording.communicators[comm]
+    sizes = np.sort(recording.columns["bytes"][calls.input[members.at]]).tolist()
+    firsts = members.first[:-1]
+    ends = np.maximum.reduceat(calls.end_ns[members.at], firsts)
+    begins = np.minimum.reduceat(calls.begin_ns[members.at], firsts)
+    last_to_come = np.maximum.reduceat(calls.begin_ns[members.at], firsts)
+    site = int(calls.site[first])
+    ranks = tuple(sorted(known.ranks))
+    return HandMade(
+        category="use",
+        function=recording.functions[int(calls.function[first])],
+        communicator=name_of(recording, comm),
+        nprocs=recording.nprocs,
+        groups=(described(ranks),),
+        group_size=known.size,
+        instances=len(times),
+        bytes=sizes[len(sizes) // 2],
+        bytes_least=sizes[0],
+        bytes_most=sizes[-1],
+        seconds=int((ends - begins).sum()) / 1e9,
+        call_seconds=calls.spent_ns(members.at) / 1e9 / known.size,
+        work_seconds=int(np.maximum(ends - last_to_come, 0).sum()) / 1e9,
+        messages=0,
+        evidence="proved",
+        sites=(
+            Site(
+                "call",
+                str(recording.call_sites[site]) if site >= 0 else "?",
+                (),
+                ranks,
+                len(times),
+            ),
+        ),
+        remarks=(text, *(() if better == "none" else (f"better: {better}",))),
+    )

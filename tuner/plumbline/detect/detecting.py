@@ -1,25 +1,39 @@
-"""From a recording to all instances of collectives that were made by hand in it."""
+"""From a recording to all instances of collectives that were made by hand in it.
+
+A broadcast may reach a part of a communicator: the rows and columns of a grid, and groups that come
+again; a few ranks that once had the same content are no group. In reductions contents of one size
+are combined on their way, and everybody's contribution must come in once. A rank's own operand is
+mostly never sent: then the operator is assumed, not proved. In a reduce-scatter on a ring each
+block goes once around, and every rank adds its term to it."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 import msgspec
 import numpy as np
 
-from plumbline.detect import core
+from plumbline.detect import core, operators
+from plumbline.detect.assumed import ENOUGH, assumed
 from plumbline.detect.atoms import Atoms, atoms
 from plumbline.detect.barriers import SIGNAL, barriers
 from plumbline.detect.bruck import alltoalls
-from plumbline.detect.columns import Indices, Mask
+from plumbline.detect.classes import WAYS, Search, Shared, classes_of, in_classes
+from plumbline.detect.columns import Indices, Mask, Rows
+from plumbline.detect.combined import Combined
 from plumbline.detect.composites import composed
 from plumbline.detect.doubts import believed
-from plumbline.detect.instances import Instance, messages_of
+from plumbline.detect.groups import partition
+from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order, messages_of
+from plumbline.detect.kinds import Element
+from plumbline.detect.knowledge import MessageClass
+from plumbline.detect.mutual import halving, mutual
 from plumbline.detect.personal import EXPLAINED, deliveries, personal
 from plumbline.detect.provenance import Provenance, provenance
 from plumbline.detect.recording import Recording
-from plumbline.detect.reductions import reductions
+from plumbline.detect.rooted import rooted
 from plumbline.detect.spread import (
     Spreads,
     allgathers,
@@ -28,8 +42,19 @@ from plumbline.detect.spread import (
     passing,
     spreads,
 )
-from plumbline.detect.subgroups import nearly, of_groups
 from plumbline.detect.traffic import Traffic, traffic
+
+_IS_NUMERIC = np.array([element in operators.NUMERIC for element in Element])
+
+_WAYS = (
+    *(Shared.KIND | Shared.SITE, Shared.KIND | Shared.TAG, Shared.KIND),
+    *(Shared.SITE, Shared.TAG),
+)
+# Of a group that is no row or column.
+_OFTEN = 3
+_LARGE = 4
+# Of an incomplete broadcast so many of the communicator's ranks must have been reached.
+_LEAST_COVERAGE = 0.75
 
 
 class Detected(msgspec.Struct, frozen=True, eq=False):
@@ -45,7 +70,7 @@ def detect(recording: Recording) -> Detected:
     state = _Detecting(traffic(recording))
     state.add(barriers(state.traffic, state.unclaimed()))
     # The larger one of two values is handed on as it is: that is no broadcast by who had it.
-    state.add(reductions(state.traffic, state.unclaimed(), surely=True))
+    state.add(_reductions(state.traffic, state.unclaimed(), surely=True))
     found = provenance(state.traffic, state.claimed)
     cut = atoms(state.traffic, found)
     news = np.flatnonzero(found.items.common[cut.item] == 0)
@@ -59,9 +84,9 @@ def detect(recording: Recording) -> Detected:
     state.add(instance for instance in direct if not instance.missing)
     left = left.picked(state.not_wholly_claimed(left))
     state.add(_broadcasts(state, found, left, partial))
-    grouped, others = of_groups(state.traffic, cut, state.free(cut, partial))
+    grouped, others = _of_groups(state.traffic, cut, state.free(cut, partial))
     state.add(_broadcasts(state, found, _gathered(state, found, cut, grouped), others))
-    state.add(reductions(state.traffic, state.unclaimed()))
+    state.add(_reductions(state.traffic, state.unclaimed()))
     state.add(alltoalls(state.traffic, state.unclaimed()))
     state.settle(believed(state.traffic, composed(state.traffic, state.found)))
     state.add(_incomplete(state, direct, cut, others))
@@ -214,7 +239,7 @@ def _incomplete(
         for instance in direct
         if instance.missing and not state.claimed[list(instance.messages)].any()
     ]
-    for atom, missing in nearly(state.traffic, cut, state.free(cut, others)):
+    for atom, missing in _nearly(state.traffic, cut, state.free(cut, others)):
         if state.traffic.crossed[cut.messages[atom]].mean() > 0.5:
             continue
         instances.append(
@@ -245,3 +270,139 @@ def _believed(traffic: Traffic, incomplete: Iterable[Instance]) -> Iterator[Inst
         ranks = traffic.recording.communicators[comm].size
         if 2 * len(roots) <= ranks and len(messages) >= EXPLAINED * there:
             yield from instances
+
+
+def _reductions(traffic: Traffic, messages: Indices, *, surely: bool = False) -> list[Instance]:
+    """Reductions to a root, to all, and along a chain. `surely`: only those of which contents
+    prove the operator, or speak for it where it hands on values as they are."""
+    numbers = messages[(traffic.bytes[messages] > 0) & _IS_NUMERIC[traffic.element[messages]]]
+    search = Search.SURE_REDUCTIONS if surely else Search.REDUCTIONS
+    return in_classes(traffic, numbers, _WAYS, search, partial(_of_group, traffic, surely))
+
+
+def _of_group(
+    traffic: Traffic, surely: bool, comm: int, group: tuple[int, ...], messages: Indices
+) -> list[Instance]:
+    which = MessageClass(traffic, comm, group, messages)
+    kinds = traffic.kind[messages]
+    if (kinds == kinds[0]).all():
+        return _surely(which) if surely else rooted(which) or mutual(which) or _rings(which)
+    return halving(which)
+
+
+def _surely(which: MessageClass) -> list[Instance]:
+    new = rooted(which, surely=True)
+    if not new:
+        new = [instance for instance in mutual(which) if instance.operation]
+    return [instance for instance in new if instance.evidence != "weak"]
+
+
+def _rings(which: MessageClass) -> list[Instance]:
+    """Of messages of one size: each rank sends to one other, which is a ring, and once less than
+    there are ranks. Weak, where contents do not say that terms were added."""
+    traffic, group, messages = which.traffic, which.group, which.messages
+    steps, size = len(group) - 1, len(group)
+    if size < SMALLEST_GROUP or len(messages) % (size * steps):
+        return []
+    following = _following(which)
+    if following is None:
+        return []
+    place = np.zeros(traffic.nprocs, np.int64)
+    place[list(group)] = np.arange(size)
+    order = np.argsort(place[traffic.source[messages]], kind="stable")
+    # By rank's place, time and step.
+    turns: Indices = messages[order].reshape(size, -1, steps)
+    senders = traffic.source[turns]
+    if (senders != np.array(group)[:, None, None]).any():
+        return []
+    operands, made = turns[:, :, :-1].ravel(), turns[following][:, :, 1:].ravel()
+    combined = Combined(made, Rows(np.arange(len(made) + 1), operands))
+    operation = assumed(traffic, turns[:, :, 0].ravel(), combined)
+    if operation is None or (traffic.received[operands] >= traffic.sent[made]).any():
+        return []
+    return [
+        Instance(
+            "reduce_scatter",
+            which.comm,
+            group,
+            in_order(turns[:, time].ravel().tolist()),
+            int(traffic.bytes[messages[0]]),
+            operation=operation.name,
+            evidence="assumed" if operation.bits >= ENOUGH else "weak",
+        )
+        for time in range(turns.shape[1])
+    ]
+
+
+def _following(which: MessageClass) -> Indices | None:
+    """By place in the group: the place of the one rank that it sends to; None: they are no ring."""
+    traffic, group, messages = which.traffic, which.group, which.messages
+    target = np.full(traffic.nprocs, -1, np.int64)
+    target[traffic.source[messages]] = traffic.target[messages]
+    if (target[traffic.source[messages]] != traffic.target[messages]).any():
+        return None
+    place = {rank: at for at, rank in enumerate(group)}
+    following = [place.get(int(target[rank]), -1) for rank in group]
+    if min(following) < 0 or len(set(following)) < len(group) or not _is_one_round(following):
+        return None
+    return np.array(following, np.int64)
+
+
+def _is_one_round(following: list[int]) -> bool:
+    """Whether a permutation passes all before it comes back to the first."""
+    at, length = following[0], 1
+    while at:
+        at, length = following[at], length + 1
+    return length == len(following)
+
+
+def _of_groups(traffic: Traffic, atoms: Atoms, which: Indices) -> tuple[Indices, Indices]:
+    """Atoms that reached a group of their communicator, and the others."""
+    found: list[Indices] = []
+    left = which[_reached(atoms, which) >= SMALLEST_GROUP]
+    for shared in WAYS:
+        rows = classes_of(traffic, atoms.first_message[left], shared)
+        rest: list[Indices] = []
+        for row in range(len(rows)):
+            members = left[rows[row]]
+            comm = int(traffic.comm[atoms.first_message[members[0]]])
+            ranks = traffic.recording.communicators[comm].ranks
+            (found if _is_class(atoms, members, ranks) else rest).append(members)
+        left = _joined(rest)
+    return _joined(found), left
+
+
+def _joined(listed: list[Indices]) -> Indices:
+    return np.concatenate(listed) if listed else np.zeros(0, np.int64)
+
+
+def _reached(atoms: Atoms, which: Indices) -> Indices:
+    """By atom: how many ranks have it."""
+    return atoms.sizes[atoms.group[which]]
+
+
+def _is_class(atoms: Atoms, members: Indices, ranks: Sequence[int]) -> bool:
+    """Whether the groups of a class are a partition, or apart from each other and used often."""
+    numbers, times = np.unique(atoms.group[members], return_counts=True)
+    groups = [atoms.members[number] for number in numbers.tolist()]
+    if partition(groups, ranks):
+        return True
+    listed = [rank for group in groups for rank in group]
+    apart = len(listed) == len(set(listed))
+    return apart and all(
+        len(group) >= _LARGE and count >= _OFTEN and len(group) <= len(ranks) / 2
+        for group, count in zip(groups, times.tolist(), strict=True)
+    )
+
+
+def _nearly(traffic: Traffic, atoms: Atoms, which: Indices) -> list[tuple[int, tuple[int, ...]]]:
+    """Atoms that reached nearly all ranks of their communicator, and those that they missed."""
+    comms = traffic.comm[atoms.first_message[which]]
+    sizes = np.array([comm.size for comm in traffic.recording.communicators], np.int64)
+    reached = _reached(atoms, which)
+    some = (reached > SMALLEST_GROUP) & (reached >= _LEAST_COVERAGE * sizes[comms])
+    found = []
+    for atom, comm in zip(which[some].tolist(), comms[some].tolist(), strict=True):
+        ranks = set(traffic.recording.communicators[comm].ranks)
+        found.append((atom, tuple(sorted(ranks - set(atoms.members[int(atoms.group[atom])])))))
+    return found

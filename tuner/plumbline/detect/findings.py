@@ -1,5 +1,6 @@
 """What is told of a recording: instances of one collective from the same call sites, as one finding
-each, the longest first."""
+each, the longest first. Its work is what instances take when nobody is late: MPI's own collective
+waits for a late rank as well, so only what goes on after the last rank has come can be saved."""
 
 from __future__ import annotations
 
@@ -11,21 +12,30 @@ import msgspec
 import numpy as np
 
 from plumbline.detect import operators
-from plumbline.detect.columns import Indices, Rows, classes, distinct, first_of_each, numbered, rows
+from plumbline.detect.columns import (
+    Indices,
+    Rows,
+    classes,
+    distinct,
+    first_of_each,
+    numbered,
+    rows,
+    starts,
+)
 from plumbline.detect.detecting import Detected
 from plumbline.detect.groups import components, described, split
 from plumbline.detect.instances import Instance
 from plumbline.detect.kinds import Flag
 from plumbline.detect.patterns import HandPattern, patterns
 from plumbline.detect.recording import Frame, Recording
-from plumbline.detect.savings import Saving, SimulatedSaving
+from plumbline.detect.savings import Saving
 from plumbline.detect.traffic import Traffic
-from plumbline.detect.work import between_ns, work_seconds
 
 Category = Literal["collective", "incomplete", "neighbourhood", "use"]
 
 _CATEGORIES = ("collective", "use", "neighbourhood", "incomplete")
 MOST_EDGES = 4096
+_NEAR = 32  # instances on each side of the middle one
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -54,10 +64,10 @@ class HandMade(msgspec.Struct, frozen=True):
     `bytes`: as MPI counts them for `function`, the middle of all instances; `instances`: their
     times. `seconds`: of each from the first post to the last completion, added up;
     `call_seconds`: those that a rank spent in these calls, on the average. `instance_bytes`,
-    `instance_seconds`: by instance. `work_seconds`: what all take when nobody is late (work.py), of
+    `instance_seconds`: by instance. `work_seconds`: what all take when nobody is late, of
     a group on the average; `between_seconds`: what a rank does from one to the next; `patterns`:
     some of them, to be played again; `saving`: what MPI's own collective would save a run, where
-    that is known; `simulated`: the same by a simulator."""
+    that is known."""
 
     category: Category
     function: str
@@ -88,7 +98,6 @@ class HandMade(msgspec.Struct, frozen=True):
     between_seconds: float = 0.0
     patterns: tuple[HandPattern, ...] = ()
     saving: Saving | None = None
-    simulated: SimulatedSaving | None = None
 
 
 def with_instances(detected: Detected) -> list[tuple[HandMade, list[Instance]]]:
@@ -185,7 +194,7 @@ def _finding(
         instance_bytes=tuple(each.bytes for each in folded),
         instance_seconds=seconds,
         work_seconds=work_seconds(traffic, folded, rows_of),
-        between_seconds=between_ns(traffic, folded) / 1e9,
+        between_seconds=_between_ns(traffic, folded) / 1e9,
         patterns=patterns(traffic, folded),
     )
 
@@ -310,3 +319,62 @@ def _remarks(traffic: Traffic, folded: Sequence[Instance], rows_of: Rows) -> tup
     if len({each.roots for each in folded if each.roots}) > 1:
         found.append("the root changes")
     return tuple(found)
+
+
+def work_seconds(traffic: Traffic, instances: Sequence[Instance], messages: Rows) -> float:
+    """Seconds in which ranks are in calls of the instances and all have come to them, of a group on
+    the average. Times that two instances of a group share count once. `messages`: by instance."""
+    number = np.tile(messages.owners, 2)
+    indices = np.concatenate([traffic.send_event[messages.at], traffic.receive_event[messages.at]])
+    fields = traffic.recording.columns
+    rank = np.concatenate([traffic.source[messages.at], traffic.target[messages.at]])
+    come = _last_to_come(number, rank, fields["post_ns"][indices])
+    begin = np.maximum(fields["start_ns"][indices], come[number])
+    end = fields["end_ns"][indices]
+    place = {group: at for at, group in enumerate(sorted({each.group for each in instances}))}
+    group = np.array([place[each.group] for each in instances], np.int64)[number]
+    # Groups behind each other: no time of one is within the times of another.
+    first = min(int(begin.min()), int(end.min()))
+    apart = group * (max(int(begin.max()), int(end.max())) - first + 1)
+    return _covered(begin - first + apart, end - first + apart) / len(place) / 1e9
+
+
+def _last_to_come(number: Indices, rank: Indices, post_ns: Indices) -> Indices:
+    """By instance: when the last of its ranks had begun its first call."""
+    calls = classes(number, rank)
+    firsts = np.minimum.reduceat(post_ns[calls.at], calls.first[:-1])
+    owner = number[calls.at[calls.first[:-1]]]
+    order = np.argsort(owner, kind="stable")
+    begins = starts(np.bincount(owner))[:-1]
+    return np.maximum.reduceat(firsts[order], begins)
+
+
+def _covered(begin: Indices, end: Indices) -> int:
+    """The length of the union of intervals; empty ones have their end before their begin."""
+    order = np.argsort(begin, kind="stable")
+    begin, end = begin[order], end[order]
+    reached = np.maximum.accumulate(end)
+    reached[1:] = reached[:-1]
+    reached[:1] = np.iinfo(np.int64).min
+    return int(np.maximum(end - np.maximum(begin, reached), 0).sum())
+
+
+def _between_ns(traffic: Traffic, instances: Sequence[Instance]) -> int:
+    """What a rank does from one instance of its group to the next: the middle of some from the
+    middle of the run; 0 where they overlap."""
+    half = len(instances) // 2
+    group = instances[half].group
+    near = [each for each in instances[max(0, half - _NEAR) : half + _NEAR] if each.group == group]
+    messages = rows(each.messages for each in near)
+    number = np.tile(messages.owners, 2)
+    indices = np.concatenate([traffic.send_event[messages.at], traffic.receive_event[messages.at]])
+    columns = traffic.recording.columns
+    first = np.full((traffic.nprocs, len(near)), np.iinfo(np.int64).max)
+    last = np.full((traffic.nprocs, len(near)), np.iinfo(np.int64).min)
+    place = columns["rank"][indices], number
+    np.minimum.at(first, place, columns["post_ns"][indices])
+    np.maximum.at(last, place, columns["end_ns"][indices])
+    there = first < np.iinfo(np.int64).max
+    both = there[:, 1:] & there[:, :-1]
+    gaps = first[:, 1:][both] - last[:, :-1][both]
+    return max(0, int(np.median(gaps))) if len(gaps) else 0

@@ -1,5 +1,5 @@
-"""Recordings on the pages of `plumbline serve`: what was found in each, with who sends to whom and
-what would take its place."""
+"""Recordings on the pages of `plumbline serve`: what was found in each, and what would take its
+place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from plumbline.detect import graph, kept, patch, words
+from plumbline.detect import kept, patch, words
 from plumbline.detect.findings import HandMade
 from plumbline_db import detections
 from plumbline_db.connection import Database
@@ -28,12 +28,11 @@ _shown.globals["name"] = lambda path: PurePath(path).name or path
 
 
 class ShownFinding(msgspec.Struct, frozen=True):
-    """`title`, then `lines`; `picture`: SVG; `sketch` in the `language` of the application."""
+    """`title`, then `lines`; `sketch` in the `language` of the application."""
 
     number: int
     title: str
     lines: list[str]
-    picture: str
     sketch: str
 
 
@@ -124,6 +123,5 @@ def _shown_finding(finding: HandMade, number: int) -> ShownFinding:
         number,
         title,
         [line.strip() for line in lines],
-        graph.graph(finding),
         patch.sketch(finding),
     )

@@ -3,6 +3,7 @@ had what together, and when, is told by addresses: a root owns all parts at once
 
 from __future__ import annotations
 
+import enum
 import functools
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,7 +19,6 @@ from plumbline.detect.classes import WAYS, classes_of
 from plumbline.detect.columns import Indices, Mask, Rows, classes
 from plumbline.detect.groups import components, partition
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order, messages_of
-from plumbline.detect.places import Arrangement, layouts
 from plumbline.detect.provenance import Provenance
 from plumbline.detect.traffic import Traffic
 
@@ -32,6 +32,16 @@ LARGE = 5
 LEAST_COVERAGE = 0.75
 
 Pairs = dict[tuple[int, int], Indices]  # deliveries by origin and keeper, in order
+
+
+class _Arrangement(enum.IntEnum):
+    """The worst one first."""
+
+    OVERLAPPING = 0  # they were never there together
+    APART = 1  # anywhere
+    ORDER = 2  # side by side, but of unequal sizes or in another order
+    REGULAR = 3  # equal blocks at equal distances, by ranks, at a larger stride (columns)
+    ARRAY = 4  # the same, with room for the own one and nothing else
 
 
 class Deliveries(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -157,14 +167,14 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
         sizes = which.all.bytes[blocks]
         # Equal ones that do not lie by ranks are those of neighbours, in an order of their own.
         even = sizes.min(axis=1) == sizes.max(axis=1)
-        least = np.where(even, Arrangement.REGULAR, Arrangement.ORDER)
+        least = np.where(even, _Arrangement.REGULAR, _Arrangement.ORDER)
         placed = np.maximum(leaving, coming) >= least
         first = which.all.first[blocks]
         in_turn = even & _are_in_turn(which.traffic.sent[first], len(group))
         in_turn &= len(np.unique(which.traffic.send_site[first])) == 1
         in_turn &= len(group) >= LARGE or (len(group) == LARGE - 1 and _is_all(which, group))
         for time in np.flatnonzero(placed | in_turn).tolist():
-            kinds = (Arrangement(leaving[time]), Arrangement(coming[time]))
+            kinds = (_Arrangement(leaving[time]), _Arrangement(coming[time]))
             yield _exchange(which, group, blocks[time], kinds)
 
 
@@ -215,7 +225,7 @@ def _sides(every: Deliveries, blocks: Indices, group: tuple[int, ...]) -> tuple[
         order = np.lexsort((other, own))
         mine = blocks[:, order].reshape(times * size, size - 1)
         places = np.broadcast_to(other[order].reshape(size, size - 1), (times, size, size - 1))
-        kinds = layouts(
+        kinds = _layouts(
             address[mine],
             every.bytes[mine],
             places,
@@ -228,12 +238,12 @@ def _sides(every: Deliveries, blocks: Indices, group: tuple[int, ...]) -> tuple[
 
 
 def _exchange(
-    which: _Class, group: tuple[int, ...], blocks: Indices, kinds: tuple[Arrangement, Arrangement]
+    which: _Class, group: tuple[int, ...], blocks: Indices, kinds: tuple[_Arrangement, _Arrangement]
 ) -> Instance:
     sizes = which.all.bytes[blocks]
     irregular = bool((sizes != sizes[0]).any())
     numeric = int(which.traffic.element[which.all.first[blocks[0]]]) not in (0, 14, 15)
-    summed = kinds == (Arrangement.ARRAY, Arrangement.OVERLAPPING) and numeric
+    summed = kinds == (_Arrangement.ARRAY, _Arrangement.OVERLAPPING) and numeric
     return Instance(
         "reduce_scatter" if summed else "alltoall",
         which.comm,
@@ -241,15 +251,15 @@ def _exchange(
         in_order(which.all.messages.picked(blocks).at.tolist()),
         int(sizes.sum() if irregular else sizes[0]),
         irregular=irregular,
-        evidence="assumed" if summed or max(kinds) < Arrangement.ORDER else "proved",
+        evidence="assumed" if summed or max(kinds) < _Arrangement.ORDER else "proved",
         remarks=_of_places(kinds, summed),
     )
 
 
-def _of_places(kinds: tuple[Arrangement, Arrangement], summed: bool) -> tuple[str, ...]:
+def _of_places(kinds: tuple[_Arrangement, _Arrangement], summed: bool) -> tuple[str, ...]:
     if summed:
         return ("blocks are received into one place: summed, presumably",)
-    if max(kinds) < Arrangement.ORDER:
+    if max(kinds) < _Arrangement.ORDER:
         return ("blocks have no array of their own: each rank sends to all others in turn",)
     return ()
 
@@ -291,9 +301,9 @@ def _rooted(
         place = [group.index(rank) for rank in others]
         kinds = _root_side(name, which.all, blocks, place, group.index(root), len(group))
         for time in range(len(blocks)):
-            kind = Arrangement(kinds[time])
+            kind = _Arrangement(kinds[time])
             few = bool(missing) or len(group) < 4
-            if kind == Arrangement.OVERLAPPING or (kind == Arrangement.APART and few):
+            if kind == _Arrangement.OVERLAPPING or (kind == _Arrangement.APART and few):
                 continue
             absent = () if rows else missing
             yield _rooted_instance(name, which, (group, root), blocks[time], kind, absent)
@@ -306,7 +316,7 @@ def _root_side(
     address = every.from_address if name == "scatter" else every.to_address
     gaps = every.from_gaps if name == "scatter" else every.to_gaps
     times = len(blocks)
-    return layouts(
+    return _layouts(
         address[blocks],
         every.bytes[blocks],
         np.broadcast_to(np.array(place), blocks.shape),
@@ -321,12 +331,12 @@ def _rooted_instance(
     which: _Class,
     where: tuple[tuple[int, ...], int],
     blocks: Indices,
-    kind: Arrangement,
+    kind: _Arrangement,
     missing: tuple[int, ...],
 ) -> Instance:
     group, root = where
     sizes = which.all.bytes[blocks]
-    irregular = bool((sizes != sizes[0]).any()) or kind == Arrangement.ORDER
+    irregular = bool((sizes != sizes[0]).any()) or kind == _Arrangement.ORDER
     remarks = ("the root has its blocks in places of their own, not in one array",)
     return Instance(
         name,
@@ -337,5 +347,17 @@ def _rooted_instance(
         (root,),
         irregular=irregular,
         missing=missing,
-        remarks=remarks if kind == Arrangement.APART else (),
+        remarks=remarks if kind == _Arrangement.APART else (),
     )
+
+
+def _layouts(
+    address: Indices, nbytes: Indices, place: Indices, own: Indices, gaps: Indices, size: int
+) -> Indices:
+    """An Arrangement a row. Shape (rows, blocks): address and bytes of each block, and the place in
+    the group of the rank that it is for or from; `own`, by row: the place of the rank that has
+    them; `gaps`: 0, or bytes of an element of blocks with gaps, in which others may lie; `size`: of
+    the group."""
+    count, blocks = address.shape
+    given = [np.ravel(each) for each in (address, nbytes, place)]
+    return core.call("pl_layouts", count, blocks, size, *given, own, gaps)[0]

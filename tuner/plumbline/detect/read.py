@@ -1,19 +1,23 @@
 """From the files of all ranks to one recording: numbers that each rank gave for itself become
-common ones, clocks become one, messages are matched."""
+common ones, clocks become one, messages are matched.
+
+The clock of all is rank 0's. Ranks that share a kernel share a clock: the one of them whose round
+trip to rank 0 was the shortest compares it, at the beginning and at the end; between the two the
+difference changes evenly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
 from plumbline.detect import core, matching, record_file
-from plumbline.detect.clocks import Clock, clocks
-from plumbline.detect.columns import rows, starts
-from plumbline.detect.record_file import SUFFIX, Members, RankFile
+from plumbline.detect.columns import Indices, rows, starts
+from plumbline.detect.record_file import SUFFIX, Members, Offset, RankFile
 from plumbline.detect.recording import (
     EVENT,
     CallSite,
@@ -30,6 +34,28 @@ from plumbline_db.errors import PlumblineError, command_name
 ABOUT = "recording.json"
 _MPI = ("libmpi", "libpmpi", "libopen-", "libmpich")
 _START = ("libc.so", "libc-", "ld-linux", "ld-")
+
+
+class _Clock(msgspec.Struct, frozen=True):
+    """Differences of a host's clock to rank 0's, of which none, one or two are known."""
+
+    offsets: tuple[Offset, ...]
+
+    @property
+    def error_ns(self) -> int:
+        """Half of the longer round trip: messages may have taken all of it one way."""
+        return max((offset.round_trip_ns // 2 for offset in self.offsets), default=0)
+
+    def on_rank_0(self, times: Indices) -> Indices:
+        if not self.offsets:
+            return times
+        first, last = self.offsets[0], self.offsets[-1]
+        elapsed = last.at_ns - first.at_ns
+        if elapsed <= 0:
+            return times + first.offset_ns
+        drift = (last.offset_ns - first.offset_ns) / elapsed
+        drifted = np.rint((times - first.at_ns) * drift).astype(np.int64)
+        return np.asarray(times + first.offset_ns + drifted)
 
 
 class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,7 +77,7 @@ def read(folder: Path) -> Recording:
         raise PlumblineError(f"{folder}: no recording: make one with `{command_name()} record`")
     _require_all(folder, files)
     common = _Common()
-    times = clocks(files)
+    times = _clocks(files)
     zero = min(
         int(clock.on_rank_0(np.array([file.begin_ns]))[0])
         for file, clock in zip(files, times, strict=True)
@@ -178,14 +204,14 @@ def _targets(members: Members) -> list[int]:
     return [*targets, *[-1] * (len(members.ranks) - len(targets))]
 
 
-def _fill(events: Events, file: RankFile, numbers: _Numbers, clock: Clock, zero: int) -> None:
+def _fill(events: Events, file: RankFile, numbers: _Numbers, clock: _Clock, zero: int) -> None:
     core.call("pl_events", numbers.passed(file, 0 if clock.offsets else zero, events))
     if clock.offsets:
         for name in ("post_ns", "start_ns", "end_ns"):
             events[name] = clock.on_rank_0(events[name]) - zero
 
 
-def _rank(file: RankFile, clock: Clock, zero: int) -> RecordedRank:
+def _rank(file: RankFile, clock: _Clock, zero: int) -> RecordedRank:
     begin, end = (clock.on_rank_0(np.array([file.begin_ns, file.end_ns])) - zero).tolist()
     return RecordedRank(
         rank=file.rank,
@@ -197,3 +223,18 @@ def _rank(file: RankFile, clock: Clock, zero: int) -> RecordedRank:
         error_ns=clock.error_ns,
         cpus=file.cpus,
     )
+
+
+def _clocks(files: Sequence[RankFile]) -> list[_Clock]:
+    """One a file. Where rank 0's own file is missing times stay as they are."""
+    reference = next((file.boot for file in files if file.rank == 0), "")
+    known: dict[str, _Clock] = {reference: _Clock(())}
+    for boot in {file.boot for file in files} - {reference}:
+        same = [file for file in files if file.boot == boot]
+        chosen: list[Offset] = []
+        for at in (0, 1):
+            candidates = [file.offsets[at] for file in same if len(file.offsets) > at]
+            if candidates:
+                chosen.append(min(candidates, key=attrgetter("round_trip_ns")))
+        known[boot] = _Clock(tuple(chosen))
+    return [known[file.boot] for file in files]

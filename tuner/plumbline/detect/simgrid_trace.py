@@ -3,7 +3,7 @@ computation in flop. Ranks send as they have sent; waiting is the simulator's.""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -44,49 +44,23 @@ class Written(msgspec.Struct, frozen=True):
     left_out: dict[str, int]
 
 
-class Instead(msgspec.Struct, frozen=True):
-    """What stands in place of events: which one of all (`number`), and the action of a collective,
-    or by rank what each does in its place."""
-
-    number: int
-    action: str
-    by_rank: tuple[tuple[str, ...], ...] = ()
-
-    def of(self, rank: int) -> tuple[str, ...]:
-        return self.by_rank[rank] if self.by_rank else (self.action,)
-
-
 class _Rank(msgspec.Struct):
-    """What is needed to write a rank's actions. `rank` was recorded, and is written as `name`."""
+    """What is needed to write a rank's actions."""
 
     recording: Recording
-    name: int
+    rank: int
     tags: Indices
-    instead: Mapping[int, Instead]
     left_out: dict[str, int]
-    done: set[int] = set()
-
-    @property
-    def rank(self) -> int:
-        return self.name % self.recording.nprocs
 
 
-def write(
-    recording: Recording,
-    folder: Path,
-    flops: float = FLOPS,
-    instead: Mapping[int, Instead] = {},
-    nprocs: int = 0,
-) -> Written:
-    """Files `rank-N.trace` and the list of them, `simgrid.txt`, in `folder`. `flops`: of a second
-    of what a rank does between its calls; `instead`, by event: a rank calls a collective where it
-    would have sent, or have received, the first of that one's messages. `nprocs`: more ranks than
-    were recorded, which do what those do, in turn; none of their messages may be left then."""
+def write(recording: Recording, folder: Path, flops: float = FLOPS) -> Written:
+    """Write files `rank-N.trace` and the list of them, `simgrid.txt`, to `folder`. `flops`: how
+    many a rank computes in a second between its calls."""
     folder.mkdir(parents=True, exist_ok=True)
     tags, left_out, count = _numbers(recording), dict[str, int](), 0
     names = []
-    for rank in range(nprocs or recording.nprocs):
-        lines = list(_lines(_Rank(recording, rank, tags, instead, left_out), flops))
+    for rank in range(recording.nprocs):
+        lines = list(_lines(_Rank(recording, rank, tags, left_out), flops))
         count += len(lines)
         names.append(f"rank-{rank}.trace")
         with scratch.replacing(folder / names[-1]) as path:
@@ -110,11 +84,11 @@ def _numbers(recording: Recording) -> Indices:
 
 
 def _lines(own: _Rank, flops: float) -> Iterator[str]:
-    recording, rank = own.recording, own.name
-    recorded = recording.ranks[own.rank]
+    recording, rank = own.recording, own.rank
+    recorded = recording.ranks[rank]
     yield f"{rank} init"
     last = recorded.begin_ns
-    for step in steps(recording, own.rank):
+    for step in steps(recording, rank):
         if step.start_ns > last:
             yield f"{rank} compute {(step.start_ns - last) * 1e-9 * flops:.0f}"
         last = max(last, step.end_ns)
@@ -125,15 +99,12 @@ def _lines(own: _Rank, flops: float) -> Iterator[str]:
 
 
 def _actions(own: _Rank, step: TraceCall) -> Iterator[str]:
-    recording, rank, tags = own.recording, own.name, own.tags
+    recording, rank, tags = own.recording, own.rank, own.tags
     events = recording.events
     both = len(step.begun) == 2
     for index in step.begun:
         event = events[index]
-        if index in own.instead:
-            if event["kind"] == Kind.SEND or index in step.completed:
-                yield from _once(own, index)
-        elif event["kind"] == Kind.INPUT:
+        if event["kind"] == Kind.INPUT:
             yield from _collective(own, index)
         elif event["kind"] != Kind.OUTPUT and tags[index] >= 0:
             apart = both or event["flags"] & Flag.NONBLOCKING
@@ -143,20 +114,11 @@ def _actions(own: _Rank, step: TraceCall) -> Iterator[str]:
     for index in step.completed:
         event = events[index]
         message = event["kind"] in (Kind.SEND, Kind.RECEIVE) and tags[index] >= 0
-        if index in own.instead:
-            yield from _once(own, index)
-        elif message and (both or not step.begun):
+        if message and (both or not step.begun):
             source, target = rank, int(event["peer"])
             if event["kind"] == Kind.RECEIVE:
                 source, target = target, source
             yield f"{rank} wait {source} {target} {tags[index]}"
-
-
-def _once(own: _Rank, index: int) -> Iterator[str]:
-    collective = own.instead[index]
-    if collective.number not in own.done:
-        own.done.add(collective.number)
-        yield from (f"{own.name} {action}" for action in collective.of(own.name))
 
 
 def _collective(own: _Rank, index: int) -> Iterator[str]:
@@ -171,7 +133,7 @@ def _collective(own: _Rank, index: int) -> Iterator[str]:
     sizes = {"given": given, "got": got, "part_given": part_given, "part_got": part_got}
     # The root alone has all blocks.
     sizes |= {"gathered": part_got or given, "scattered": part_given or got}
-    yield f"{own.name} {action.format(root=max(int(event['peer']), 0), **sizes)}"
+    yield f"{own.rank} {action.format(root=max(int(event['peer']), 0), **sizes)}"
 
 
 def _output_bytes(recording: Recording, index: int) -> int:

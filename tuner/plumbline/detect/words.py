@@ -22,23 +22,7 @@ def lines(found: Sequence[HandMade]) -> list[str]:
         listed += ([""] if listed else []) + [f"{head}:"]
         for number, finding in enumerate(members, 1):
             listed += of(finding, number)
-    return [*listed, *_larger(found)] or ["no collective is made by hand"]
-
-
-def _larger(found: Sequence[HandMade]) -> list[str]:
-    """The run on more ranks: all findings say the same."""
-    runs = next((each.simulated.larger for each in found if each.simulated is not None), ())
-    told = [""] if runs else []
-    for run in runs:
-        head = f"simulated, the whole run on {run.nprocs} ranks, each as busy as a recorded one"
-        if run.seconds is None:
-            told.append(f"{head}: not known: {run.why}")
-        elif run.by_hand_seconds is None:
-            told.append(f"{head}: {seconds(run.seconds)} with collectives; {run.why}")
-        else:
-            own = seconds(run.seconds)
-            told.append(f"{head}: {seconds(run.by_hand_seconds)}, with collectives {own}")
-    return told
+    return listed or ["no collective is made by hand"]
 
 
 def by_category(found: Sequence[HandMade]) -> list[tuple[str, list[HandMade]]]:
@@ -55,7 +39,7 @@ def of(finding: HandMade, number: int) -> list[str]:
     head = f"{number}. {what(finding)}: {_times(finding.instances)}, {seconds(finding.seconds)}"
     told = [head]
     told += [f"   {site.role} at {site.place}{_callers(site)}" for site in finding.sites]
-    told += [f"   {line}" for line in (*_saving(finding), *_simulated(finding))]
+    told += [f"   {line}" for line in _saving(finding)]
     if finding.split:
         told.append(f"   a communicator of its own: {finding.split}")
     told += [f"   {remark}" for remark in finding.remarks]
@@ -82,22 +66,6 @@ def _saving(finding: HandMade) -> list[str]:
     if saving.share < 1:
         told.append(f"of {1 - saving.share:.0%} of its times nothing is known")
     return told
-
-
-def _simulated(finding: HandMade) -> list[str]:
-    simulated = finding.simulated
-    if simulated is None:
-        return []
-    run = f"simulated ({simulated.library}): the run takes {seconds(simulated.recorded_seconds)}"
-    if simulated.seconds is None:
-        told = [f"{run}; with this collective it is not known: {simulated.why}"]
-    else:
-        told = [f"{run}, with this collective {seconds(simulated.seconds)}"]
-    return told + [
-        f"simulated, {each.nprocs} ranks, {each.bytes} bytes: {each.shape} "
-        f"{seconds(each.by_hand_seconds)}, {finding.function} {seconds(each.default_seconds)}"
-        for each in simulated.more_ranks
-    ]
 
 
 def _saved(saved: Saved, by: str) -> str:

@@ -20,14 +20,15 @@ from plumbline.core.cell import Side
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import OverlapCell, Plan
+from plumbline.libraries.space import Setting
 from plumbline.measure import factors, tables
 from plumbline.measure.comparison import ArmComparison, claim_of
 from plumbline.measure.experiment import Arm, NextLook, looks, take_turns
 from plumbline.measure.launches import LaunchStore
-from plumbline.overlap import candidates, delivered, sides
+from plumbline.overlap import benches, delivered, sides
 from plumbline.overlap.sides import OverlapGrid
 from plumbline.search.outcome import label
-from plumbline.search.process import Settable
+from plumbline.search.process import Settable, values_of
 from plumbline.search.settings_race import SettingsRace
 from plumbline.settings import Settings, identity, stored
 from plumbline.settings.toolchain import Toolchain
@@ -36,6 +37,7 @@ from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline_db import campaigns, overlaps, runs, verdicts, winners
 from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign, Medians, Suite, Verdict, Winner
 
 _PILOT = 2  # launches
@@ -69,7 +71,7 @@ def tried(
 ) -> tuple[list[Configuration], list[str]]:
     """The values of a search, and the knobs that need a core that is not there. Raises UsageError
     for settings that cannot be tried."""
-    return candidates.values(
+    return candidate_values(
         Settable.of(toolchain, settings),
         asked.benches,
         nodes=settings.ranks.node_count,
@@ -367,3 +369,54 @@ def named(verdict: Verdict) -> str:
 
 def _side(one: Medians) -> Side:
     return Side(one.case.function, one.case.variant, one.case.bytes)
+
+
+def candidate_values(
+    settable: Settable,
+    names: Sequence[str],
+    *,
+    nodes: int,
+    named: Collection[str] | None = None,
+) -> tuple[list[Configuration], list[str]]:
+    """Return what is tried for the benchmarks `names`: settings that the installed library has, and
+    reads as it is, or those that are `named`. Then the knobs that are left out because no core is
+    free. Raises UsageError for a name that no setting has, or whose setting needs a spare core, or
+    that is fixed already."""
+    space, installed, fixed = settable.space, settable.installed, settable.fixed
+    unknown = sorted(set(named or ()) - {setting.knob for setting in space.setting})
+    if unknown:
+        raise UsageError(
+            f"settings: {', '.join(unknown)}: not in the search space; those for overlap are "
+            f"{', '.join(setting.knob for setting in space.setting if setting.overlap)}"
+        )
+    missing = sorted(set(named or ()) - installed.keys())
+    if missing:
+        raise UsageError(f"settings: the installed library has no {', '.join(missing)}")
+    taken = sorted(set(named or ()) & set(fixed))
+    if taken:
+        raise UsageError(f"settings: {', '.join(taken)}: in force in every launch by `environment`")
+    settable.require_core(named or ())
+    found: dict[Configuration, None] = {}
+    left_out = []
+    for setting in space.setting:
+        if (
+            setting.knob not in installed
+            or setting.knob in fixed
+            or not _wanted(setting, names, nodes, named)
+        ):
+            continue
+        if named is None and not settable.is_read(setting):
+            continue
+        if setting.needs_spare_core and not settable.spare_cores:
+            left_out.append(setting.knob)
+            continue
+        found |= dict.fromkeys(values_of(installed, setting))
+    return list(found), left_out
+
+
+def _wanted(one: Setting, names: Sequence[str], nodes: int, named: Collection[str] | None) -> bool:
+    if named is not None:
+        return one.knob in named
+    collective = any(benches.of(name).function for name in names)
+    fits = one.overlap == "messages" or (one.overlap == "collectives" and collective)
+    return fits and (nodes > 1 or not one.between_nodes)

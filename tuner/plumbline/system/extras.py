@@ -7,11 +7,9 @@ from importlib.util import find_spec
 # The smallest extra that brings a module.
 EXTRAS = {
     "anyio": "pages",
-    "bcrypt": "pages",
     "jinja2": "pages",
     "starlette": "pages",
     "uvicorn": "pages",
-    "yaml": "pages",
     "vl_convert": "pictures",
 }
 

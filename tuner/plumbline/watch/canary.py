@@ -1,8 +1,8 @@
 """One canary more: from the states of all cells before it to those after it, and alarms.
 
-A busy machine slows each cell by a factor of its own: what all share is taken off, what differs is
-seen by the cells that nothing but the machine can have changed, and such a canary says nothing of
-any cell."""
+A busy machine slows each cell by a factor of its own. What all cells share is taken off. How much
+wider the noise of one canary is than that of others shows in the cells that nothing but the machine
+can have changed; a canary with too much of it says nothing of any cell."""
 
 from __future__ import annotations
 
@@ -25,11 +25,9 @@ from plumbline.watch.sizing import launches_of, resized
 from plumbline.watch.state import Alarm, CellState, Cusum
 
 Key = TypeVar("Key")
-Vector = NDArray[np.float64]
+_Vector = NDArray[np.float64]
 _LEVEL = 0.75  # a quarter of the references lies beyond
 _CONFIDENCE = 0.95
-
-_Vector = NDArray[np.float64]
 
 
 class Watched(msgspec.Struct, Generic[Key], frozen=True):
@@ -133,7 +131,7 @@ def _step(
     return after
 
 
-def _sums(sides: Sequence[Cusum]) -> Vector:
+def _sums(sides: Sequence[Cusum]) -> _Vector:
     return np.array([side.sum for side in sides])
 
 

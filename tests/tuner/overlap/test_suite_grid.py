@@ -9,9 +9,9 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plumbline.overlap import grid
-from plumbline.overlap.grid import Index
+from plumbline.overlap import suite
 from plumbline.overlap.metric import Ratio
+from plumbline.overlap.suite import Index
 
 COLUMNS, ROWS = 33, 23  # as by default
 Plane = Callable[[int, int], Ratio | None]
@@ -28,7 +28,7 @@ def measured(
     """Every stage until nothing is missing; how many there were."""
     seen: dict[Index, list[Ratio | None]] = {}
     stages = 0
-    while missing := grid.missing(columns, rows, seen):
+    while missing := suite.missing_cells(columns, rows, seen):
         assert not set(missing) & set(seen)
         seen |= {cell: [plane(*cell)] for cell in missing}
         stages += 1
@@ -39,8 +39,8 @@ def whole(plane: Plane, columns: int = COLUMNS, rows: int = ROWS) -> int:
     """That every cell is known once, in so many stages as the suite has, and how many of them were
     measured; what is inferred may be wrong by the 0.1 that no colour shows."""
     seen, stages = measured(plane, columns, rows)
-    assert stages <= grid.STAGES
-    found = grid.inferred(columns, rows, seen)
+    assert stages <= suite.STAGES
+    found = suite.inferred_cells(columns, rows, seen)
     assert not set(found) & set(seen) and len(found) + len(seen) == columns * rows
     for cell, (one,) in found.items():
         true = plane(*cell)
@@ -121,12 +121,12 @@ def test_intervals_that_meet_agree_unless_a_colour_shows() -> None:
 
 
 def test_every_rank_must_agree() -> None:
-    missing = grid.missing(5, 5, {})
+    missing = suite.missing_cells(5, 5, {})
     seen = {cell: [told(0.0), told(float(cell[0] > 2))] for cell in missing}
-    assert grid.missing(5, 5, seen)
+    assert suite.missing_cells(5, 5, seen)
     seen = {cell: [told(0.0), told(1.0)] for cell in missing}
-    assert not grid.missing(5, 5, seen)
-    found = grid.inferred(5, 5, seen)
+    assert not suite.missing_cells(5, 5, seen)
+    found = suite.inferred_cells(5, 5, seen)
     assert [one and one.value for one in found[1, 1]] == [0.0, 1.0]
 
 
@@ -142,7 +142,7 @@ def test_what_is_inferred_lies_between_its_corners() -> None:
         return Ratio(1e-6 * 2**x, 1e-3 * 2**y, 0.0, 0.02 * x, 0.02 * x - 0.1, 0.02 * x + 0.1, False)
 
     seen, _ = measured(plane, 5, 5)
-    (one,) = grid.inferred(5, 5, seen)[1, 3]
+    (one,) = suite.inferred_cells(5, 5, seen)[1, 3]
     assert one is not None and math.isclose(one.communication, 2e-6)
     assert math.isclose(one.computation, 8e-3) and math.isclose(one.value, 0.02)
     assert math.isclose(one.both, 8e-3 + 0.02 * 2e-6)

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from plumbline.daemon import neighbour
+from plumbline.daemon import watcher
 from plumbline.daemon.configuration import Configuration, Neighbour, Schedule
-from plumbline.daemon.neighbour import Seen
+from plumbline.daemon.watcher import Seen
 from plumbline.settings import campaign_file
 from plumbline.system.toml import Document
 from plumbline_db.watch_records import WatchDay
@@ -29,7 +29,7 @@ NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
     ],
 )
 def test_why_not(limits: Neighbour, changes: dict[str, object], said: str) -> None:
-    found = neighbour.why_not(limits, msgspec.structs.replace(QUIET, **changes))
+    found = watcher.why_not(limits, msgspec.structs.replace(QUIET, **changes))
     assert (said in found) if said else found == ""
 
 
@@ -37,7 +37,7 @@ def test_days_and_windows_are_counted() -> None:
     settings = campaign_file.of(Document("test"), {"nprocs": 4}, {})
     days = [WatchDay("2026-11-17", 1.0), WatchDay("2026-11-18", 2.0), WatchDay("2026-11-24", 4.0)]
     configuration = Configuration(schedule=Schedule(windows=("22:00-06:00",)))
-    seen = neighbour.look(configuration, settings, days, NOW)
+    seen = watcher.look(configuration, settings, days, NOW)
     assert (seen.today_seconds, seen.week_seconds) == (4.0, 6.0)
     assert "no window is open" in seen.closed
     assert seen.load is not None and seen.load >= 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.daemon.sd_notify import Notifier, Watchdog
+from plumbline.daemon.service import Notifier, Watchdog
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.core.configuration import Configuration
 from plumbline.libraries import space_file
-from plumbline.overlap import candidates
+from plumbline.overlap import tune
 from plumbline.search.process import Settable
 from plumbline_db.errors import UsageError
 from tests.tuner.simulated import ROOT, SPACE, installed_knobs
@@ -21,7 +21,7 @@ THREAD = "btl_tcp_progress_thread"
 def values(*benches: str, **more: Any) -> tuple[dict[str, list[str]], list[str]]:
     here = {name: more.pop(name) for name in ("fixed", "spare_cores") if name in more}
     settable, nodes = Settable(SPACE, installed_knobs(), **here), more.pop("nodes", 1)
-    found, left_out = candidates.values(settable, benches or ("sender",), nodes=nodes, **more)
+    found, left_out = tune.candidate_values(settable, benches or ("sender",), nodes=nodes, **more)
     return by_knob(found), left_out
 
 
@@ -44,7 +44,7 @@ def test_what_is_marked_is_tried_where_it_is_of_use() -> None:
 
 
 def test_a_value_brings_what_it_needs() -> None:
-    found, _ = candidates.values(Settable(SPACE, installed_knobs()), ["sender"], nodes=1)
+    found, _ = tune.candidate_values(Settable(SPACE, installed_knobs()), ["sender"], nodes=1)
     long = next(one for one in found if one.get("btl_vader_eager_limit") == "65536")
     assert long["btl_vader_max_send_size"] == "65536"
     ucx = next(one for one in found if one.get("pml") == "ucx" and len(one.values) == 3)
@@ -55,7 +55,7 @@ def test_the_value_that_a_site_has_set_is_not_tried_again() -> None:
     installed = installed_knobs()
     name = "btl_vader_single_copy_mechanism"
     installed[name] = msgspec.structs.replace(installed[name], value="none", source="file")
-    found, _ = candidates.values(Settable(SPACE, installed), ["sender"], nodes=1)
+    found, _ = tune.candidate_values(Settable(SPACE, installed), ["sender"], nodes=1)
     assert by_knob(found)[name] == ["cma"]
 
 
@@ -85,7 +85,7 @@ def test_what_the_library_lacks_is_refused() -> None:
     installed = installed_knobs()
     del installed["pml"]
     with pytest.raises(UsageError, match="the installed library has no pml"):
-        candidates.values(Settable(SPACE, installed), ["sender"], nodes=1, named=["pml"])
+        tune.candidate_values(Settable(SPACE, installed), ["sender"], nodes=1, named=["pml"])
 
 
 def test_every_library_has_something_to_try() -> None:

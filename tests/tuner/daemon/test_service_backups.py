@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.daemon import backups, notify, status
-from plumbline.daemon.backups import REST, Backups
+from plumbline.daemon import notify, status
 from plumbline.daemon.configuration import Backup
-from plumbline.daemon.service import Service
+from plumbline.daemon.service import REST, Backups, MadeBackup, Service, all_backups
 from plumbline_db import connection, way_back
 from plumbline_db.connection import Database
 from plumbline_db.way_back import DamagedError
@@ -28,7 +27,7 @@ def database(tmp_path: Path) -> Path:
 
 
 def names(database: Path, table: Backup) -> list[str]:
-    return [path.name for path in backups.all_of(database, table)]
+    return [path.name for path in all_backups(database, table)]
 
 
 def test_so_many_days_stay(database: Path, tmp_path: Path) -> None:
@@ -61,7 +60,7 @@ def test_others_files_stay(database: Path, tmp_path: Path) -> None:
 
 
 def test_none_is_made_where_none_is_asked_for(database: Path, tmp_path: Path) -> None:
-    assert Backups(database).once_a_day(Backup(keep=0), Clock()()) == backups.Made()
+    assert Backups(database).once_a_day(Backup(keep=0), Clock()()) == MadeBackup()
     assert list(tmp_path.glob("*.backups")) == []
 
 
@@ -70,7 +69,7 @@ def test_what_cannot_be_made_is_said_and_tried_again(database: Path, tmp_path: P
     taken.write_text("no folder")
     table, clock, made = Backup(folder=str(taken)), Clock(), Backups(database)
     assert "backup.folder" in made.once_a_day(table, clock()).error
-    assert made.once_a_day(table, clock()) == backups.Made()  # it rests
+    assert made.once_a_day(table, clock()) == MadeBackup()  # it rests
     taken.unlink()
     clock.now += REST + timedelta(seconds=1)
     assert made.once_a_day(table, clock()).said
@@ -100,7 +99,7 @@ def test_damage_is_told_and_nothing_is_written_to_it(
     clock, file = Clock(), tmp_path / "watch.toml"
     file.write_text('[notify]\nwebhook = "http://127.0.0.1:1/"\n[neighbour]\nload = 1000.0\n')
     Backups(database).once_a_day(Backup(), clock())
-    (good,) = backups.all_of(database, Backup())
+    (good,) = all_backups(database, Backup())
     clock.sleep(days=1)
     damaged = corrupt(database.read_bytes(), "garbage", 3)
     database.write_bytes(damaged)
@@ -110,7 +109,7 @@ def test_damage_is_told_and_nothing_is_written_to_it(
         service._step()
         clock.sleep(minutes=1)
     assert database.read_bytes() == damaged
-    assert connection.check(good) == [] and backups.all_of(database, Backup()) == [good]
+    assert connection.check(good) == [] and all_backups(database, Backup()) == [good]
     assert len(said) == len(told) == 1, (said, told)
     assert "is damaged" in said[0] and str(good) in said[0] and str(good) in told[0]
     with pytest.raises(DamagedError):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from plumbline.detect.analysis import uses
 from plumbline.detect.findings import HandMade
 from plumbline.detect.kinds import Operation
-from plumbline.detect.uses import uses
 from tests.tuner.detect.program import RankProgram
 
 DATA = np.arange(8.0)
