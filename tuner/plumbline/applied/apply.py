@@ -211,12 +211,13 @@ def _together(wish: Wish, known: Generation | None) -> tuple[list[Source], list[
 
 
 def _is(one: Generation, sources: Sequence[Source], number: int) -> bool:
-    """That generation is in force, or was about to be when something came between."""
+    """Return whether that generation is in force, or was about to be when something came
+    between."""
     return one.sources == list(sources) and number in (one.number, one.previous)
 
 
 def _says(store: Store, one: Generation, place: Place, bundle: Bundle, preload: Path) -> bool:
-    """It would be written the same way today, into the same files of others."""
+    """Return whether it would be written the same way today, into the same files of others."""
     contents = _contents_of(bundle, preload)
     same = one.files == {name: sha256(data) for name, data in contents.items()}
     lines = [
@@ -325,7 +326,7 @@ def _contents_of(made: Bundle, preload: Path) -> dict[str, bytes]:
 
 
 def _text_of(place: Place, where: Where, number: int, made: Bundle) -> str:
-    """What our part of a file is to be: lines with their marks, or the whole of it."""
+    """Return what our part of a file is to be: lines with their marks, or the whole of it."""
     folder = made.directory
     about = [
         quoting.comment(f"{made.library.id}, fingerprint {made.library.fingerprint}"),
@@ -405,7 +406,7 @@ def _owned(text: str, name: str) -> list[tuple[str, bool]]:
 
 
 def _left_out_of(where: Sequence[Where], made: Bundle) -> list[str]:
-    """What files of these forms do not put in force by themselves."""
+    """Return what files of these forms do not put in force by themselves."""
     variants = made.variants
     if not variants or any(place.form == "sh" for place in where):
         return []

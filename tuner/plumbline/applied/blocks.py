@@ -70,5 +70,6 @@ def without(text: str, name: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """With their ends. Only a line break ends one: what else Unicode knows stays inside."""
+    """Return the lines with their ends. Only a line break ends one: what else Unicode knows stays
+    inside."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)

@@ -1,4 +1,4 @@
-"""What others have set already, and what of it contradicts us.
+"""Settings that others have made already, and what of them contradicts us.
 
 Where both want a value of one thing, nobody can say who is meant to win, so that is refused; what
 merely changes who is heard is told."""

@@ -71,7 +71,7 @@ def writable(found: FileAsItIs) -> None:
 
 
 def _require_owner(found: FileAsItIs) -> None:
-    """What is replaced belongs to who replaces it, unless he may give it back."""
+    """Require that what is replaced belongs to who replaces it, unless he may give it back."""
     kept = os.stat(found.real)
     mine = kept.st_uid == os.geteuid() and kept.st_gid in (os.getegid(), *os.getgroups())
     if os.geteuid() != 0 and not mine:
@@ -141,7 +141,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def diff(path: Path, before: bytes | None, after: bytes | None) -> str:
-    """As `diff -u` would say it; empty when nothing changes."""
+    """Return the difference as `diff -u` would say it; empty when nothing changes."""
     left, right = (text_of(content or b"").splitlines(keepends=True) for content in (before, after))
     old = "/dev/null" if before is None else str(path)
     new = "/dev/null" if after is None else str(path)

@@ -88,7 +88,7 @@ class Store:
         return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdecimal())
 
     def generations(self, scope: str) -> list[Generation]:
-        """Those of one scope. Two may have their generations in one folder (--store)."""
+        """Return those of one scope. Two may have their generations in one folder (--store)."""
         known = [one for number in self.numbers() if (one := self.read(number)) is not None]
         return [generation for generation in known if generation.scope in ("", scope)]
 
@@ -106,7 +106,7 @@ class Store:
             raise PlumblineError(f"{path} cannot be read: {error}") from error
 
     def intact(self, one: Generation) -> bool:
-        """Its files are what they were written as."""
+        """Return whether its files are what they were written as."""
         folder = self.path(one.number)
         try:
             return all(
@@ -133,7 +133,8 @@ class Store:
             raise PlumblineError(f"cannot write in {self.folder}: {error.strerror}") from error
 
     def _mode(self, mode: int) -> int:
-        """What all may read stays so, whatever the umask of an administrator is."""
+        """Return the mode of a file: what all may read stays so, whatever the umask of an
+        administrator is."""
         if self.shared:
             return mode
         mask = os.umask(0o077)
@@ -141,7 +142,7 @@ class Store:
         return mode & ~mask
 
     def is_rolled_back(self, scope: str) -> bool:
-        """Whether nothing is in force because `rollback` took everything out."""
+        """Return whether nothing is in force because `rollback` took everything out."""
         return self._mark(scope).exists()
 
     def mark_rolled_back(self, scope: str, rolled_back: bool) -> None:

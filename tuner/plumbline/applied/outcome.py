@@ -1,4 +1,5 @@
-"""What `plumbline apply` and `plumbline rollback` did, or would do (docs/apply.md)."""
+"""Outcomes of `plumbline apply` and `plumbline rollback`: what they did, or would do
+(docs/apply.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files `plumbline apply` writes for a library: of a user, a site, or a tree of modules."""
+"""Files that `plumbline apply` writes for a library: of a user, a site, or a tree of modules."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def data_folder(environment: Mapping[str, str]) -> Path:
 
 
 def root_of(scope: Scope, modules: Path | None, store: Path | None) -> Path | None:
-    """Where generations are; None where the library has to be asked (of a site)."""
+    """Return where generations are; None where the library has to be asked (of a site)."""
     if store is not None:
         return store.absolute()
     if scope == "user":
@@ -121,7 +121,7 @@ def place(
 
 
 def _login_file(environment: Mapping[str, str]) -> tuple[Path, Form]:
-    """What the user's login shell reads."""
+    """Return what the user's login shell reads."""
     home = Path.home()
     shell = environment.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell
     match Path(shell).name:
@@ -162,7 +162,8 @@ def login_environment(environment: Mapping[str, str], *, of_site: bool) -> dict[
 
 
 def site_root(mpi_prefix: Path | None, name: str | None) -> Path:
-    """Where generations of a site are: beside the file that the library reads, else in SITE."""
+    """Return where generations of a site are: beside the file that the library reads, else in
+    SITE."""
     if name is not None and not isinstance(libraries.families().get(name), ReadsParameterFiles):
         return SITE
     try:

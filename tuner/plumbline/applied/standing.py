@@ -1,4 +1,4 @@
-"""Which generations are in force here, and whether they still fit the libraries they were made
+"""Generations that are in force here, and whether they still fit the libraries they were made
 for."""
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class AppliedState(msgspec.Struct, frozen=True):
 
 
 def standing(mpi_prefix: Path | None) -> list[AppliedState]:
-    """Those of this user and of the site. Raises PlumblineError where our marks are damaged."""
+    """Return those of this user and of the site. Raises PlumblineError where our marks are
+    damaged."""
     found = []
     for scope, store in stores(roots(mpi_prefix)):
         one = targets.applied(store, targets.states(store, scope))
@@ -36,7 +37,7 @@ def standing(mpi_prefix: Path | None) -> list[AppliedState]:
 
 
 def roots(mpi_prefix: Path | None) -> list[tuple[Scope, Path]]:
-    """Where generations of this user and of the site are. Takes the library's own tools."""
+    """Return where generations of this user and of the site are. Takes the library's own tools."""
     found: list[tuple[Scope, Path]] = [("site", places.site_root(mpi_prefix, None))]
     if (user := places.root_of("user", None, None)) is not None:
         found.insert(0, ("user", user))

@@ -53,8 +53,8 @@ def state(path: Path, name: str) -> TargetState:
 
 
 def states(store: Store, scope: str) -> list[TargetState]:
-    """Of all files that a generation of this scope was written into. Raises PlumblineError where
-    our marks are damaged."""
+    """Return those of all files that a generation of this scope was written into. Raises
+    PlumblineError where our marks are damaged."""
     every = [target for one in store.generations(scope) for target in one.targets]
     return [state(Path(path), store.name) for path in dict.fromkeys(each.path for each in every)]
 
@@ -139,14 +139,14 @@ def _chain(store: Store, number: int) -> list[Generation]:
 
 
 def target_of(one: Generation | None, path: Path) -> AppliedFile | None:
-    """What a generation has written there."""
+    """Return what a generation has written there."""
     targets = one.targets if one else []
     return next((target for target in targets if target.path == str(path)), None)
 
 
 def changes(edits: Sequence[Edit]) -> list[Change]:
-    """Of the files that do not stay as they are. Raises PlumblineError where one of them cannot be
-    written."""
+    """Return those of the files that do not stay as they are. Raises PlumblineError where one of
+    them cannot be written."""
     found = []
     for edit in edits:
         if (change := edit.change) is not None:

@@ -72,9 +72,9 @@ class Accepted(msgspec.Struct, frozen=True):
 
 
 class Acceptance:
-    """Of the winners of one campaign. `placement`: where the ranks are (None: as in all launches);
-    `environment`: what lets knobs be switched inside a launch; `in_force` puts winners in force for
-    launches of a name."""
+    """The acceptance of the winners of one campaign. `placement`: where the ranks are (None: as in
+    all launches); `environment`: what lets knobs be switched inside a launch; `in_force` puts
+    winners in force for launches of a name."""
 
     def __init__(
         self,
@@ -159,25 +159,25 @@ class Acceptance:
         ]
 
     def shows_gain(self, winner: Winner) -> bool:
-        """Whether it was accepted, and is faster than the default over its sizes in the campaign's
-        own use, beyond doubt."""
+        """Return whether it was accepted, and is faster than the default over its sizes in the
+        campaign's own use, beyond doubt."""
         own = winner.tried[0] if winner.tried else None
         return own is not None and own.speedup_low > 1 and self.fits(winner)
 
     def fits(self, winner: Winner) -> bool:
-        """Whether it can be put in force beside the library as it is."""
+        """Return whether it can be put in force beside the library as it is."""
         return winner.function != EVERY_FUNCTION and not self._candidate_space.is_cold(
             winner.function, Candidate.of_winner(winner)
         )
 
 
 def _is_known(winner: Winner, known: Winner) -> bool:
-    """Whether it, or more, was accepted."""
+    """Return whether it, or more, was accepted."""
     return is_part(winner, known) and set(conditions(known)) <= set(conditions(winner))
 
 
 def _calls_any(winner: Winner, others: Sequence[Winner]) -> bool:
-    """Whether a variant of ours makes calls that some of the `others` are about."""
+    """Return whether a variant of ours makes calls that some of the `others` are about."""
     if winner.variant == LIBRARY or not others:
         return False
     about = {other.function for other in others}
@@ -186,7 +186,7 @@ def _calls_any(winner: Winner, others: Sequence[Winner]) -> bool:
 
 
 def _first(winners: Sequence[Winner]) -> list[Winner]:
-    """Those of the functions that wait for no others, or for each other alone."""
+    """Return those of the functions that wait for no others, or for each other alone."""
     waits: dict[str, set[str]] = {winner.function: set() for winner in winners}
     for winner in winners:
         waits[winner.function] |= {
@@ -199,8 +199,8 @@ def _first(winners: Sequence[Winner]) -> list[Winner]:
 
 
 class AcceptanceLaunches:
-    """Those of one turn. `logs`: log ratios by trial and launch; `reasons`: why a trial has none,
-    or why these do not count. `placement`: where the ranks are (None: as in all launches).
+    """The launches of one turn. `logs`: log ratios by trial and launch; `reasons`: why a trial has
+    none, or why these do not count. `placement`: where the ranks are (None: as in all launches).
 
     A trial holds by itself, or by what all trials of its winner say of it (verify/curve.py)."""
 

@@ -1,5 +1,5 @@
-"""At which sizes a winner is tried before it is exported, and which of them it keeps: those at
-which it is known not to be slower in any circumstance. A rule that can be for one class of
+"""The sizes at which a winner is tried before it is exported, and those of them that it keeps:
+those at which it is known not to be slower in any circumstance. A rule that can be for one class of
 datatypes, or for equal counts, is for these where it holds for these alone. Beyond its range it
 takes the neighbouring sizes at which it is clearly faster in all of them. Pure."""
 
@@ -54,7 +54,7 @@ class Trial(msgspec.Struct, frozen=True):
         return self.winner, self.target, self.condition
 
     def is_among(self, lost: Collection[Part]) -> bool:
-        """Whether it need not be asked: what is lost without any condition is lost."""
+        """Return whether it need not be asked: what is lost without any condition is lost."""
         return self.part in lost or (*self.size, "") in lost
 
     def sides(self) -> tuple[PlanCase, PlanCase]:
@@ -71,8 +71,8 @@ Rows = Sequence[CellDecision[Trial]]
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """Of one winner: the pieces that may be exported; those that may not, with the reason; those of
-    the first whose rules have a condition, with the reason."""
+    """The decision about one winner: the pieces that may be exported; those that may not, with the
+    reason; those of the first whose rules have a condition, with the reason."""
 
     winners: list[Winner]
     refused: list[tuple[Winner, str]]
@@ -88,8 +88,8 @@ def trials(
     crowded: bool,
     reserves: Sequence[Winner] = (),
 ) -> list[Trial]:
-    """Of the `fresh` ones among the `winners`, and of the `reserves` for these, which are numbered
-    after them; `measured` are the measured sizes by function."""
+    """Return the trials of the `fresh` ones among the `winners`, and of the `reserves` for these,
+    which are numbered after them; `measured` are the measured sizes by function."""
     return [
         Trial(
             *(number, beyond, Target(winner.function, size), Candidate.of_winner(winner), where),
@@ -119,7 +119,8 @@ def kept(
     measured: Mapping[str, Sequence[int]],
     binding: str,
 ) -> list[Kept]:
-    """Of each of the `fresh` ones, by the `rows` of their trials; `binding`: how ranks were put."""
+    """Return what is kept of each of the `fresh` ones, by the `rows` of their trials; `binding`:
+    how ranks were put."""
     return [
         _kept(
             winner,
@@ -158,8 +159,8 @@ def _beyond(winner: Winner, measured: Sequence[int], winners: Sequence[Winner]) 
 
 
 def _shared_out(rows: Rows, winners: int) -> list[set[int]]:
-    """Of each winner the sizes beyond its range at which it is clearly faster everywhere; where
-    several are, the fastest has it."""
+    """Return for each winner the sizes beyond its range at which it is clearly faster everywhere;
+    where several are, the fastest has it."""
     cells: dict[tuple[int, Target], list[CellDecision[Trial]]] = {}
     for row in rows:
         trial = row.key
@@ -185,7 +186,8 @@ def _kept(
     settings: Settings,
     binding: str,
 ) -> Kept:
-    """It may take the sizes `beyond` its range where the piece beside them needs no condition."""
+    """Return what is kept of a winner. It may take the sizes `beyond` its range where the piece
+    beside them needs no condition."""
     by_size: dict[int, list[CellDecision[Trial]]] = {}
     for row in rows:
         by_size.setdefault(row.key.target.bytes, []).append(row)
@@ -320,8 +322,8 @@ def _runs_of(
 
 
 def _extended(end: int, edge: int, outwards: Sequence[int], taken: Collection[int]) -> int:
-    """How far a piece that ends at `end` goes on, if that is an `edge` of the range: over sizes
-    that follow each other `outwards`."""
+    """Return how far a piece that ends at `end` goes on, if that is an `edge` of the range: over
+    sizes that follow each other `outwards`."""
     if end != edge:
         return end
     for size in outwards:
@@ -332,7 +334,7 @@ def _extended(end: int, edge: int, outwards: Sequence[int], taken: Collection[in
 
 
 def _tried(rows: Rows, settings: Settings, binding: str) -> list[Tried]:
-    """What was measured, by circumstance."""
+    """Return what was measured, by circumstance."""
     found: dict[Circumstance, list[CurveEstimate]] = {}
     for row in rows:
         if row.estimate is not None:

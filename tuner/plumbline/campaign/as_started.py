@@ -27,7 +27,8 @@ NO_PROOF = "--no-proof starts the program without one"
 
 
 class PlacedRanks(msgspec.Struct, frozen=True):
-    """Where ranks are: `nodes`, and `ppn` of them on a node at most; None: nobody has looked."""
+    """The places of ranks: `nodes`, and `ppn` of them on a node at most; None: nobody has
+    looked."""
 
     nprocs: int
     nodes: int | None = None
@@ -39,7 +40,7 @@ class PlacedRanks(msgspec.Struct, frozen=True):
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """What is known before the application starts. `layout`: of its ranks, None where nobody knows
+    """The knowledge before the application starts. `layout`: of its ranks, None where nobody knows
     it; `statements`: how it is known that winners are in force; `silent`: of those that would
     apply, the ones that are not."""
 
@@ -51,8 +52,9 @@ class Shown(msgspec.Struct, frozen=True):
 def applies(
     files: Files, environment: Mapping[str, str], winner: Winner, layout: PlacedRanks | None
 ) -> bool:
-    """Whether it decides calls on MPI_COMM_WORLD of ranks that are so placed. Variables hold for
-    all ranks; a rules file goes by their number alone; a profile by nodes and ranks a node too."""
+    """Return whether it decides calls on MPI_COMM_WORLD of ranks that are so placed. Variables hold
+    for all ranks; a rules file goes by their number alone; a profile by nodes and ranks a node
+    too."""
     if layout is None or winner.function == EVERY_FUNCTION:
         return True
     knobs = winner.configuration
@@ -66,13 +68,13 @@ def applies(
 
 
 def unproven(start: Start) -> Shown:
-    """What a command says of its ranks."""
+    """Return what a command says of its ranks."""
     return Shown(None if start.ranks is None else PlacedRanks(start.ranks))
 
 
 def proven(files: Files, environment: Mapping[str, str]) -> list[str]:
-    """How it is known that winners are in force for ranks that are started as the campaign started
-    them. Raises PlumblineError when one is not."""
+    """Return how it is known that winners are in force for ranks that are started as the campaign
+    started them. Raises PlumblineError when one is not."""
     ranks = starting.starter(files.toolchain, files.settings)
     evidence = _prove(ranks, files, environment, files.winners)
     if evidence.problems:
@@ -123,7 +125,7 @@ def _not_in_force(evidence: proof.Proof) -> PlumblineError:
 
 
 def applying(files: Files, environment: Mapping[str, str], seen: Shown) -> str:
-    """How many of the winners an application meets in MPI_COMM_WORLD."""
+    """Return how many of the winners an application meets in MPI_COMM_WORLD."""
     numbers = sorted({winner.nprocs for winner in files.winners})
     theirs = "communicators of " + " or ".join(map(str, numbers)) + " ranks"
     every = counted(len(files.winners), "winner")
@@ -145,7 +147,7 @@ def applying(files: Files, environment: Mapping[str, str], seen: Shown) -> str:
 
 
 def _layouts(files: Files, met: list[Winner]) -> str:
-    """Of the winners that do not apply."""
+    """Return the layouts of the winners that do not apply."""
     others = {
         f"{winner.nprocs} ranks, {winner.ppn} a node"
         for winner in files.winners
@@ -155,7 +157,7 @@ def _layouts(files: Files, met: list[Winner]) -> str:
 
 
 def _placed(files: Files, layout: PlacedRanks | None) -> str:
-    """That winners hold there by the number of ranks alone: they were measured elsewhere."""
+    """Say that winners hold there by the number of ranks alone: they were measured elsewhere."""
     measured = {winner.ppn for winner in files.winners if winner.function != EVERY_FUNCTION}
     if layout is None or layout.ppn is None or not measured or layout.ppn in measured:
         return ""
@@ -172,8 +174,8 @@ def _why(start: Start) -> str:
 def _layout(
     ranks: Starter, files: Files, environment: Mapping[str, str], start: Start
 ) -> PlacedRanks:
-    """Where the command puts ranks: a launch that measures nothing says it. Raises PlumblineError
-    where it starts no ranks of this library, or not as many as it says."""
+    """Return where the command puts ranks: a launch that measures nothing says it. Raises
+    PlumblineError where it starts no ranks of this library, or not as many as it says."""
     command = shlex.join(start.launcher)
     library = files.toolchain.installation.library.id
     # A root that is there on any number of ranks.
@@ -196,7 +198,8 @@ def _layout(
 
 
 def _first_words(text: str) -> str:
-    """What a launcher says first tells what is wrong; advice follows. Frames are left out."""
+    """Return what a launcher says first tells what is wrong; advice follows. Frames are left
+    out."""
     lines = [line.strip() for line in text.splitlines()]
     return " ".join(line for line in lines if line.strip("-*= "))[:400].strip()
 
@@ -206,7 +209,7 @@ def _short(files: Files, *cases: PlanCase) -> Plan:
 
 
 def _beyond(ranks: Starter, environment: Mapping[str, str]) -> dict[str, str]:
-    """What an application's environment has beyond that of a launch."""
+    """Return what an application's environment has beyond that of a launch."""
     clean = ranks.clean_environment()
     return {
         name: value
@@ -245,7 +248,7 @@ def _prove(
 
 
 def _silent(files: Files, winners: list[Winner], evidence: proof.Proof) -> list[Winner]:
-    """Those whose cells no file decides."""
+    """Return those whose cells no file decides."""
     sizes = tables.sizes_of(files.toolchain.guidelines, files.settings)
     return [
         winner

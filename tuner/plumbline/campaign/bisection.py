@@ -1,5 +1,6 @@
-"""Which rule of the exported files makes a call slower, or keeps it from a right result, that no
-rule is about. Half of the rules are in force in a launch, then half of those that do it."""
+"""A look for the rule of the exported files that makes a call slower, or keeps it from a right
+result, that no rule is about. Half of the rules are in force in a launch, then half of those that
+do it."""
 
 from __future__ import annotations
 

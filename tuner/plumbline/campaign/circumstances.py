@@ -1,6 +1,6 @@
-"""Where a user stands: in which way of use a call is made, of what its data are, and how they are
-shared among the ranks. A winner has to hold in all of these, whatever the campaign itself is about.
-Pure."""
+"""The circumstances of a user: in which way of use a call is made, of what its data are, and how
+they are shared among the ranks. A winner has to hold in all of these, whatever the campaign itself
+is about. Pure."""
 
 from __future__ import annotations
 
@@ -92,6 +92,6 @@ def kinds(function: str, own: Data) -> list[Data]:
 
 
 def _elements(case: PlanCase, nprocs: int, type: str) -> bool:
-    """Whether the volume has an element of the type for each part of the message."""
+    """Return whether the volume has an element of the type for each part of the message."""
     blocks = case.function in IN_BLOCKS
     return case.bytes >= TYPE_BYTES[type] * (nprocs if blocks else 1)

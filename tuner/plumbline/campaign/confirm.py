@@ -268,8 +268,9 @@ class _ConfirmPairs:
         return harm
 
     def _seen_again(self, part: str, cells: Collection[Target]) -> dict[Target, Comparison]:
-        """What is slower again in fresh pairs of launches. Cells of one launch share its luck, so
-        one pass finds whole groups by chance; chance does not find the same group twice."""
+        """Return what is slower again in fresh pairs of launches. Cells of one launch share its
+        luck, so one pass finds whole groups by chance; chance does not find the same group
+        twice."""
         what = f"perhaps slower: {counted(len(cells), 'cell')}"
         again = self._anew(part, what, self._cases_of(cells))
         measured = {cell: again.ratios[cell] for cell in cells if cell in again.ratios}
@@ -325,11 +326,11 @@ def speed(
 
 
 class ColdEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides on the `winners`. `speeds`: of each of them, tuned over default; `slower`: the
-    cells that are slower than before; `lost`: cells that give no (or a wrong) result with the files
-    in force, and did without; `built_on`: which functions a library may build a function on;
-    `confirmed`: winners of an earlier turn, whose gains stay; `faster`: winners that acceptance has
-    seen to be significantly faster. Few cold launches need not show either again."""
+    """The evidence that decides on the `winners`. `speeds`: of each of them, tuned over default;
+    `slower`: the cells that are slower than before; `lost`: cells that give no (or a wrong) result
+    with the files in force, and did without; `built_on`: which functions a library may build a
+    function on; `confirmed`: winners of an earlier turn, whose gains stay; `faster`: winners that
+    acceptance has seen to be significantly faster. Few cold launches need not show either again."""
 
     winners: Sequence[Winner]
     speeds: Sequence[Comparison | None]

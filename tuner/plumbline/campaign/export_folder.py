@@ -1,5 +1,5 @@
-"""Where a campaign's files go when nobody names a folder: beside its database, in a folder that no
-other database writes to. A note in it says whose it is."""
+"""The folder that a campaign's files go to when nobody names one: beside its database, in a folder
+that no other database writes to. A note in it says whose it is."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def release(folder: Path) -> None:
 
 
 def _is_ours(folder: Path, note: str, *, known: bool) -> bool:
-    """Whether the folder is this campaign's; it is made so where it is nobody's."""
+    """Return whether the folder is this campaign's; it is made so where it is nobody's."""
     folder.mkdir(parents=True, exist_ok=True)
     mark = folder / NOTE
     if not mark.exists():

@@ -74,7 +74,7 @@ class Files:
             self.write(winners)
 
     def environment(self) -> dict[str, str]:
-        """What sourcing the files adds to a clean environment."""
+        """Return what sourcing the files adds to a clean environment."""
         script = self._folder.absolute() / plumbline_sh.FILE_NAME
         return proof.environment_of(script, self._store.starter.clean_environment())
 
@@ -94,9 +94,9 @@ class Files:
         return environment
 
     def together(self, winners: Sequence[Winner]) -> tuple[list[Winner], list[tuple[Winner, str]]]:
-        """Those that files can hold together, and the others: where two want different values of
-        what has one, the one that saves more time stays. The others have the reason. What keeps
-        files without a winner from being written is an error."""
+        """Return those that files can hold together, and the others: where two want different
+        values of what has one, the one that saves more time stays. The others have the reason. What
+        keeps files without a winner from being written is an error."""
         with contextlib.suppress(PlumblineError):
             texts(self._bundle(winners), self._formats)
             return list(winners), []
@@ -119,7 +119,7 @@ class Files:
         return [winner for winner in winners if winner in kept], refused
 
     def _obstacle(self, winner: Winner) -> PlumblineError | None:
-        """Why files cannot hold it, be it the only one."""
+        """Return why files cannot hold it, be it the only one."""
         try:
             texts(self._bundle([winner]), self._formats)
         except PlumblineError as error:

@@ -1,4 +1,5 @@
-"""How far a campaign is and how long it will probably take, learnt from what it measures. Pure."""
+"""A forecast of how far a campaign is and how long it will probably take, learnt from what it
+measures. Pure."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class Forecast:
 
     @property
     def share(self) -> float:
-        """Which part of all is done, from 0 to 1; it never falls."""
+        """Return which part of all is done, from 0 to 1; it never falls."""
         if (left := self.left) is not None:
             spent = sum(self._spent)
             self._share = max(self._share, spent / (spent + left))

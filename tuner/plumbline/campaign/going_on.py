@@ -25,8 +25,8 @@ _GIVEN_UP = re.compile(r"its simulation takes more than ([\d.e+]+) s of a proces
 
 
 class GoingOn(msgspec.Struct, frozen=True):
-    """How the campaign goes on: `settings`, and the `earlier` ones, where launches were decided
-    upon by another budget."""
+    """The way in which the campaign goes on: `settings`, and the `earlier` ones, where launches
+    were decided upon by another budget."""
 
     campaign: Campaign
     settings: Settings

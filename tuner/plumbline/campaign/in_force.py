@@ -115,7 +115,7 @@ def for_program(in_force: Mapping[str, str], binary: Path) -> dict[str, str]:
 
 
 def elsewhere(found: Files, application: Sequence[str]) -> str:
-    """That the application's ranks may be bound otherwise than those that winners were measured
+    """Say that the application's ranks may be bound otherwise than those that winners were measured
     with: no way of theirs has the words about binding that its command line has. Else empty."""
     given = _about_binding(application)
     if not found.placed or any(_about_binding(way.split()) == given for way in found.placed):

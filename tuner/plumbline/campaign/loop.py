@@ -314,7 +314,8 @@ class Loop:
         return left
 
     def _part(self) -> None:
-        """From here on launches are others than those that the earlier budget has led to."""
+        """Note that from here on launches are others than those that the earlier budget has led
+        to."""
         self._store.part()
         self._keep_settings()
 

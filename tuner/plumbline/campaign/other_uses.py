@@ -40,9 +40,9 @@ class Elsewhere(msgspec.Struct, frozen=True):
 
 
 class OtherUses:
-    """Of the tables of one campaign. `crowded`: more ranks than cores; `whole`: all cells in a loop
-    of calls, not only those that are violated; `only`: what was violated in loops before;
-    `winners`: those that are in force."""
+    """Other uses in the tables of one campaign. `crowded`: more ranks than cores; `whole`: all
+    cells in a loop of calls, not only those that are violated; `only`: what was violated in loops
+    before; `winners`: those that are in force."""
 
     def __init__(
         self,

@@ -113,9 +113,9 @@ class Pairs(ArmComparison[Target]):
 
 
 class ConfirmContext(msgspec.Struct, frozen=True):
-    """What all confirmations of a campaign share. `in_force` puts some winners in force for the
-    launches of a suite; no exported file changes the `reference_cases`; launches are added as long
-    as it `has_time`."""
+    """The parts that all confirmations of a campaign share. `in_force` puts some winners in force
+    for the launches of a suite; no exported file changes the `reference_cases`; launches are added
+    as long as it `has_time`."""
 
     store: LaunchStore
     settings: Settings

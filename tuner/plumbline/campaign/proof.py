@@ -56,7 +56,7 @@ TryOut = Callable[[str, int, Plan, Mapping[str, str]], Outcomes | Failed]
 
 
 class Unproven(NamedTuple):
-    """Of what nothing can be seen: `function`, where it is one, and a sentence."""
+    """A thing of which nothing can be seen: `function`, where it is one, and a sentence."""
 
     function: str
     text: str
@@ -75,13 +75,13 @@ class Proof(msgspec.Struct, frozen=True):
 
     @property
     def told(self) -> list[str]:
-        """What is known and what cannot be, as sentences."""
+        """Return what is known and what cannot be, as sentences."""
         return self.statements + [unproven.text for unproven in self.unproven]
 
 
 def environment_of(script: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """What sourcing an exported sh file adds to `environment`: sh does it, as for a user. Whether
-    the library is the one that the file was made for, the caller has found out."""
+    """Return what sourcing an exported sh file adds to `environment`: sh does it, as for a user.
+    Whether the library is the one that the file was made for, the caller has found out."""
     command = ["/bin/sh", "-c", '. "$1" && exec env -0', "sh", str(script)]
     checked = dict(environment) | {CHECKED: "1"}
     done = process.run(command, timeout_seconds=20, environment=checked)
@@ -168,8 +168,8 @@ def started_with(
     winner: Winner,
     sizes: Mapping[str, Sequence[int]],
 ) -> str:
-    """Why a winner for the whole process is not in force, by what the library says of its variables
-    (MPI_T) in a short launch; empty: it is."""
+    """Return why a winner for the whole process is not in force, by what the library says of its
+    variables (MPI_T) in a short launch; empty: it is."""
     function, measured = next(iter(sizes.items()))
     case = PlanCase(function, measured[0], configuration=Configuration.of(winner.configuration))
     short = msgspec.structs.replace(plan.once(), cases=(case,), knobs="start")
@@ -240,7 +240,7 @@ class _Controls:
         self._cells.setdefault(self._key(canary), {}).update(dict.fromkeys(cells))
 
     def working(self, canary: Canary, cells: Sequence[PlanCase]) -> tuple[PlanCase, ...]:
-        """Those of `cells` that work without the error; the others are missed."""
+        """Return those of `cells` that work without the error; the others are missed."""
         key = self._key(canary)
         if key not in self._work:
             name = f"control-{len(self._work)}"
@@ -322,8 +322,8 @@ def _check(
 
 
 def _attempts(try_out: TryOut, name: str, plan: Plan, canary: Canary) -> Outcomes | str:
-    """What comes of the cells under a canary; a sentence when no launch tells. A launch that fails
-    by the error of a canary has failed in every cell."""
+    """Return what comes of the cells under a canary; a sentence when no launch tells. A launch that
+    fails by the error of a canary has failed in every cell."""
     seen: Counter[str] = Counter()
     fresh = 0
     reason = ""

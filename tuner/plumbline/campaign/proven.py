@@ -1,4 +1,4 @@
-"""Which winners of a campaign are proven to be in force (proof.py), before each confirmation. Its
+"""Winners of a campaign that are proven to be in force (proof.py), before each confirmation. Its
 launches are kept like any other, what they show is kept as events."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a campaign does next: its steps, the one function that leads from one to the next, and the
+"""The states of a campaign: its steps, the one function that leads from one to the next, and the
 loop that takes them.
 
 Why this comes to an end: docs/design/search.md."""
@@ -44,10 +44,10 @@ def phase(step: Step, before: int) -> int:
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """Where a campaign stands after a step. `winners`: it has some (after the first step: of an
-    earlier campaign). `changed`: the table was
-    measured with other ones. `opened`: the last search opened cells. `may_search`: rounds are left.
-    `may_set`: settings of the process are to be tried yet, `sets_first`: before any search."""
+    """The standing of a campaign after a step. `winners`: it has some (after the first step: of an
+    earlier campaign). `changed`: the table was measured with other ones. `opened`: the last search
+    opened cells. `may_search`: rounds are left. `may_set`: settings of the process are to be tried
+    yet, `sets_first`: before any search."""
 
     winners: bool
     changed: bool

@@ -36,8 +36,8 @@ _FEWEST = 100
 
 
 class Trials:
-    """Of the winners of one campaign; what went well is not tried again. `sizes` are the measured
-    sizes by function."""
+    """The trials of the winners of one campaign; what went well is not tried again. `sizes` are the
+    measured sizes by function."""
 
     def __init__(
         self,
@@ -53,8 +53,8 @@ class Trials:
     def wrong(
         self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
     ) -> list[tuple[Winner, str]]:
-        """Those of `winners` with a wrong result where `environment` puts them in force, and what
-        it was."""
+        """Return those of `winners` with a wrong result where `environment` puts them in force, and
+        what it was."""
         fresh = [
             winner for winner in winners if not any(is_part(winner, known) for known in self._right)
         ]
@@ -131,7 +131,7 @@ def trials(
 
 
 def _is_around_another(winner: Winner, wrong: Sequence[tuple[Winner, str]]) -> bool:
-    """Whether its calls were those of a narrower rule too, which is wrong."""
+    """Return whether its calls were those of a narrower rule too, which is wrong."""
     return any(
         other is not winner
         and winner.function in (other.function, EVERY_FUNCTION)

@@ -56,7 +56,7 @@ FIRST = 4  # pairs of launches after which what does not even seem slower is mea
 
 
 class Vetted(msgspec.Struct, frozen=True):
-    """What a turn has led to: the `winners` that are kept, with what takes the place of others; the
+    """The outcome of a turn: the `winners` that are kept, with what takes the place of others; the
     `table`. `changed`: some were dropped, so that what is exported is not yet what was measured,
     and the table has one look. `stage`: of the table; `ridden`: the suite that has its cells in
     other uses."""
@@ -69,9 +69,9 @@ class Vetted(msgspec.Struct, frozen=True):
 
 
 class Vetting:
-    """Of one campaign. `seconds`: the second choices; `replaced`: the winners that are left, with
-    what takes the place of those that are lost; `has_time`: whether launches may be added for what
-    is not clear. `environment`: what lets knobs be switched inside a launch."""
+    """The vetting of one campaign. `seconds`: the second choices; `replaced`: the winners that are
+    left, with what takes the place of those that are lost; `has_time`: whether launches may be
+    added for what is not clear. `environment`: what lets knobs be switched inside a launch."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class Vetting:
         current: Sequence[Verdict],
         uses: OtherUses,
     ) -> Vetted:
-        """With the exported files in force, in launches of their own."""
+        """Confirm with the exported files in force, in launches of their own."""
         store, stage = self._store, f"round-{number}"
         environment = self._files.put_in_force(winners)
         store.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
@@ -185,7 +185,8 @@ class Vetting:
         environment: Mapping[str, str],
         uses: OtherUses,
     ) -> tables.ViolationTable:
-        """With what the last one knows of cells that no winner reaches which has changed since."""
+        """Return the new table, with what the last one knows of cells that no winner reaches which
+        has changed since."""
         last = self._confirmed
         changed = changed_between(last.in_force, winners) if last else None
         built_on = functions_built_on(self._guidelines)
@@ -198,7 +199,8 @@ class Vetting:
         )
 
     def _accepted(self, winners: Sequence[Winner]) -> list[Winner]:
-        """Those that hold wherever a user stands, and second choices that do for the others."""
+        """Return those that hold wherever a user stands, and second choices that do for the
+        others."""
         if not self._real:
             return list(winners)
         done = self._acceptance.judge(winners, self._seconds.reserves)
@@ -212,7 +214,7 @@ class Vetting:
         return done.winners
 
     def _held_together(self, suite: Suite, winners: Sequence[Winner]) -> list[Winner]:
-        """Those that files can hold together, and second choices for the others."""
+        """Return those that files can hold together, and second choices for the others."""
         held, refused = self._files.together(winners)
         while refused:
             left = self._replaced(held, self._tell_dropped(suite, refused))
@@ -222,14 +224,15 @@ class Vetting:
     def _wrong(
         self, number: int, winners: Sequence[Winner], environment: Mapping[str, str]
     ) -> list[Winner]:
-        """Those that give wrong results somewhere in their ranges."""
+        """Return those that give wrong results somewhere in their ranges."""
         found = self._trials.wrong(number, winners, environment) if self._real else []
         return self._tell_dropped(Suite("trial", number), found)
 
     def _harmful(
         self, number: int, winners: Sequence[Winner], environment: Mapping[str, str]
     ) -> list[Winner]:
-        """Of the winners that hold for whole launches those that are slower where a user stands."""
+        """Return those of the winners that hold for whole launches which are slower where a user
+        stands."""
         if not self._real:
             return []
         suite = Suite("accept", number, "cold")
@@ -262,14 +265,15 @@ class Vetting:
 
 
 def tell(store: LaunchStore, kind: str, suite: str, winner: Winner, why: str) -> None:
-    """What has become of a winner."""
+    """Tell what has become of a winner."""
     what = outcome.label(winner.variant, winner.configuration)
     text = f"{winner.function} {sizes(winner, ' B')} {what}{only(winner)}: {why}"
     store.tell(kind, text, suite, winner.function)
 
 
 class AcceptanceInTurn:
-    """Of the winners of one campaign; `sizes` are the measured ones by function."""
+    """The acceptance, in turn, of the winners of one campaign; `sizes` are the measured ones by
+    function."""
 
     def __init__(
         self,

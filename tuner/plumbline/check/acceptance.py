@@ -177,7 +177,7 @@ def _judged(
 
 
 def _of(offered: Sequence[ProgramCell], slow: Sequence[Reading]) -> list[ProgramCell]:
-    """What is offered of them. A program may say more of a cell than it was asked."""
+    """Return what is offered of them. A program may say more of a cell than it was asked."""
     known = {reading.cell for reading in slow} | {
         ProgramCell(reading.cell.function, reading.cell.bytes) for reading in slow
     }
@@ -185,7 +185,7 @@ def _of(offered: Sequence[ProgramCell], slow: Sequence[Reading]) -> list[Program
 
 
 def _wide(cells: Sequence[CellSeen]) -> list[str]:
-    """Where most cells are too uncertain to say anything of use."""
+    """Return where most cells are too uncertain to say anything of use."""
     widths = [cell.seen.high / cell.seen.low for cell in cells if cell.seen.low and cell.seen.high]
     if not widths or (width := numbers.median(widths)) < WIDE:
         return []
@@ -230,8 +230,8 @@ class _Refused(PlumblineError):
 
 
 def placement_of(settings: Settings, processing_units: int | None, bind: str = "") -> Placement:
-    """Where the ranks are: where the campaign had them bound if it was asked to bind them, else
-    where a plain mpirun of the user puts them; `bind` asks for something else."""
+    """Return where the ranks are: where the campaign had them bound if it was asked to bind them,
+    else where a plain mpirun of the user puts them; `bind` asks for something else."""
     asked = settings.ranks.placement(processing_units)
     if bind:
         return msgspec.structs.replace(asked, bind=bind)

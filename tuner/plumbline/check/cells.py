@@ -1,4 +1,4 @@
-"""Which cells an acceptance test measures: inside the ranges of winners, on and off the sizes that
+"""Cells that an acceptance test measures: inside the ranges of winners, on and off the sizes that
 the campaign measured. Pure."""
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ProgramCell(msgspec.Struct, frozen=True, order=True):
 
 
 def place_of(winners: Sequence[Winner], cell: ProgramCell) -> int | None:
-    """Which of the winners answers calls of the cell."""
+    """Return which of the winners answers calls of the cell."""
     found = deciding(winners, Target(cell.function, cell.bytes))
     return (
         None if found is None or not is_for(found, cell.type, cell.counts) else winners.index(found)

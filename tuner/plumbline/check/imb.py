@@ -31,7 +31,7 @@ class Imb:
         self._iterations = iterations
 
     def offers(self, wanted: Wanted) -> list[ProgramCell]:
-        """Of Reduce_scatter both meanings of a size: which it is, the output says."""
+        """Return of Reduce_scatter both meanings of a size: which it is, the output says."""
         found = [
             ProgramCell(function, volume(function, size, self._nprocs, totals=totals))
             for function in FUNCTIONS
@@ -59,7 +59,7 @@ class Imb:
         return printed(imb.Imb(), stdout, self._nprocs, COLUMN, "max")
 
     def _sizes(self, cell: ProgramCell) -> Iterator[int]:
-        """Those that come to the cell, by any of its meanings."""
+        """Return those that come to the cell, by any of its meanings."""
         for totals in (frozenset[str](), OLD_TOTALS):
             for size in (1 << power for power in range(40)):
                 if volume(cell.function, size, self._nprocs, totals=totals) == cell.bytes:

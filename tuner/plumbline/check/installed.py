@@ -1,4 +1,4 @@
-"""Which of the common benchmark programs are there."""
+"""Common benchmark programs that are there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NONE = Path("none")  # in place of a folder or a program: without them
 def programs(
     found: Files, osu_folder: Path | None, imb_program: Path | None, iterations: int
 ) -> list[Program]:
-    """Those that are named, or else found. Raises UsageError where what is named is none."""
+    """Return those that are named, or else found. Raises UsageError where what is named is none."""
     nprocs = found.settings.ranks.nprocs
     made: list[Program] = []
     if osu_folder != NONE:

@@ -1,4 +1,4 @@
-"""What times with and without the exported files mean for the winners. Pure.
+"""The meaning of times with and without the exported files for the winners. Pure.
 
 The launch is the replicate: each pair of launches gives one log ratio of each cell in each loop.
 Who looks slower is measured again in fresh launches, and who is slower there a third time, in
@@ -102,9 +102,9 @@ def log_ratios(times: Times, winners: Sequence[Winner]) -> Logs:
 
 
 def suspects(stages: Sequence[Logs], winners: Sequence[Winner]) -> list[Reading]:
-    """What must be measured again after so many stages: cells that look slower, their interval
-    wholly above 1, uncorrected (after the first), or that are slower (after others); and all cells
-    of a winner whose mean does or is."""
+    """Return what must be measured again after so many stages: cells that look slower, their
+    interval wholly above 1, uncorrected (after the first), or that are slower (after others); and
+    all cells of a winner whose mean does or is."""
     first, later = _decided(stages)
     if len(stages) > 1:
         slow = {key for key, found in later.items() if found.word == "slower"}

@@ -80,8 +80,8 @@ class Osu(Program):
 
 
 def find(folder: Path | None) -> dict[str, Path]:
-    """Its programs, by function: those below `folder`, or on PATH. Raises UsageError where the
-    folder has none."""
+    """Return its programs, by function: those below `folder`, or on PATH. Raises UsageError where
+    the folder has none."""
     found: dict[str, Path] = {}
     for function in FUNCTIONS:
         name = program_of(function)

@@ -1,4 +1,4 @@
-"""What a benchmark program has to offer here, which sizes of winners it measures, and what it hands
+"""The offer of a benchmark program here, which sizes of winners it measures, and what it hands
 back."""
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Seconds = Mapping[Reading, float]
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check asks of the programs: the winners to be seen, all cells of theirs, the ranks,
-    and the largest size that the campaign has measured of each function."""
+    """The wishes of a check: the winners to be seen, all cells of theirs, the ranks, and the
+    largest size that the campaign has measured of each function."""
 
     winners: list[Winner]
     cells: list[ProgramCell]
@@ -50,7 +50,7 @@ class Program(Protocol):
     loops: Sequence[str]
 
     def offers(self, wanted: Wanted) -> list[ProgramCell]:
-        """What it will measure of that; types and operators may be its own."""
+        """Return what it will measure of that; types and operators may be its own."""
         ...
 
     def launches(

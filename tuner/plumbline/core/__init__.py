@@ -1,1 +1,2 @@
-"""What the rest of the product speaks of: values that know nothing of files, processes or MPI."""
+"""Values that the rest of the product speaks of: values that know nothing of files, processes or
+MPI."""

@@ -124,7 +124,7 @@ class Application(
         return sorted(heaviest(work)[:_MOST_SIZES])
 
     def functions(self, nprocs: int, nodes: int) -> list[str]:
-        """Those that are called there with some volume, in order."""
+        """Return those that are called there with some volume, in order."""
         return sorted({calls.function for calls in self.on(nprocs, nodes) if calls.bytes})
 
 
@@ -215,7 +215,8 @@ def worth(targets: Iterable[Cell], weights: Mapping[tuple[str, int], float] | No
 
 
 def heaviest(work: Mapping[Key, float]) -> list[Key]:
-    """Those that make up most of the whole, the heaviest first; of equals in their own order."""
+    """Return those that make up most of the whole, the heaviest first; of equals in their own
+    order."""
     whole = sum(work.values())
     found: list[Key] = []
     so_far = 0.0

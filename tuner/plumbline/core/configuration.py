@@ -35,7 +35,7 @@ class Configuration(msgspec.Struct, frozen=True, order=True, cache_hash=True):
         return self.as_dict().get(knob, "")
 
     def with_(self, values: dict[str, str]) -> Configuration:
-        """These values over its own."""
+        """Return it with these values over its own."""
         return Configuration.of(self.as_dict() | values)
 
     def __str__(self) -> str:

@@ -50,7 +50,8 @@ class CubeProfile(NamedTuple):
 
 
 def read(data: bytes, metrics: Sequence[str], regions: frozenset[str]) -> CubeProfile:
-    """What these metrics say of these regions. Raises UsageError where the file is no profile."""
+    """Return what these metrics say of these regions. Raises UsageError where the file is no
+    profile."""
     try:
         return _read(_unpacked(data), metrics, regions)
     except (tarfile.TarError, ElementTree.ParseError, zlib.error, struct.error) as error:
@@ -113,7 +114,7 @@ class _AnyChecksum(tarfile.TarInfo):
 
 
 def _unpacked(data: bytes) -> bytes:
-    """Without gzip, where it is used."""
+    """Return the data without gzip, where it is used."""
     if not data.startswith(GZIP):
         return data
     unpacking = zlib.decompressobj(16 + zlib.MAX_WBITS)
@@ -159,7 +160,7 @@ def _processes(root: Element) -> tuple[list[str], list[int | None]]:
 
 
 def _rows(index: bytes, data: bytes, kind: str, columns: int) -> dict[int, Values]:
-    """By the number of the row."""
+    """Return them by the number of the row."""
     import numpy as np
 
     at = len(_INDEX)

@@ -24,7 +24,7 @@ class ExplainedGuideline(msgspec.Struct, frozen=True):
 
 
 def of(guidelines: Guidelines) -> list[ExplainedGuideline]:
-    """In the order of the file."""
+    """Return them in the order of the file."""
     return [_explained(entry) for entry in guidelines.entries()]
 
 

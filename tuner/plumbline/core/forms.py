@@ -32,7 +32,7 @@ def is_form(function: str) -> bool:
 
 
 def with_forms(functions: Iterable[str]) -> frozenset[str]:
-    """These functions and their forms."""
+    """Return these functions and their forms."""
     found: set[str] = set()
     for function in functions:
         name = function.removeprefix("MPI_")

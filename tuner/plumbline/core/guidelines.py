@@ -71,7 +71,7 @@ class RankMonotony(GuidelineEntry, frozen=True):
     default: bool = True
 
     def ranks(self, nprocs: int) -> int:
-        """Of the left side; 0 where there are too few for two."""
+        """Return those of the left side; 0 where there are too few for two."""
         return nprocs // self.divisor if nprocs // self.divisor >= 2 else 0
 
 
@@ -114,7 +114,7 @@ class Guidelines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return list(dict.fromkeys(pattern.lhs for pattern in self.patterns))
 
     def names(self) -> dict[str, str]:
-        """By id."""
+        """Return them by id."""
         return {entry.id: entry.name for entry in self.entries()}
 
     def name_of(self, guideline: str) -> str:
@@ -131,13 +131,13 @@ class Guidelines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ]
 
     def known_to(self, functions: Collection[str]) -> Guidelines:
-        """Without those of forms that a library lacks."""
+        """Return the guidelines without those of forms that a library lacks."""
         kept = [each for each in self.patterns if each.lhs in functions or not is_form(each.lhs)]
         return msgspec.structs.replace(self, patterns=kept)
 
     def selected(self, ids: Collection[str], functions: Collection[str] = ()) -> Guidelines:
-        """Those with these ids; by default (no ids) those that are verified by default, and those
-        of forms that are among the `functions`. Monotony and split-robustness belong to every
+        """Return those with these ids; by default (no ids) those that are verified by default, and
+        those of forms that are among the `functions`. Monotony and split-robustness belong to every
         function that is measured."""
 
         def wanted(entry: Pattern | RankMonotony) -> bool:
@@ -157,7 +157,7 @@ class Guidelines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def prefix_of(function: str) -> str:
-    """How the names of its variants begin: `reduce_scatter_` for MPI_Reduce_scatter."""
+    """Return how the names of its variants begin: `reduce_scatter_` for MPI_Reduce_scatter."""
     return function.removeprefix("MPI_").lower() + "_"
 
 
@@ -226,7 +226,7 @@ def check_against(guidelines: Guidelines, variants: Collection[str]) -> None:
 
 
 def _place(document: Document, entry: str) -> Place:
-    """Where the last entry stands that a problem is about."""
+    """Return where the last entry stands that a problem is about."""
     found: Place = ()
     for key, value in document.values.items():
         tables = value if isinstance(value, list) else [value]

@@ -27,8 +27,8 @@ _MOST = 1e15
 
 
 class _Site(msgspec.Struct):
-    """Of one call site, by rank: calls, milliseconds in all, milliseconds of the fastest call; and
-    the bytes that a call sent."""
+    """The numbers of one call site, by rank: calls, milliseconds in all, milliseconds of the
+    fastest call; and the bytes that a call sent."""
 
     calls: dict[int, float] = {}
     total: dict[int, float] = {}

@@ -72,9 +72,9 @@ COUNT_SHAPES = (EQUAL_COUNTS, "linear", "last", "half")
 
 
 class Data(msgspec.Struct, frozen=True):
-    """What is sent: MPI names of datatype and reduction operator, the root, and the count shape,
-    which changes nothing where all ranks have the same count. An empty name means the usual one of
-    a function (`of`)."""
+    """The data that are sent: MPI names of datatype and reduction operator, the root, and the count
+    shape, which changes nothing where all ranks have the same count. An empty name means the usual
+    one of a function (`of`)."""
 
     type: str = ""
     op: str = ""
@@ -123,9 +123,9 @@ class PlanCase(msgspec.Struct, frozen=True):
 
 
 class StoppingRule(msgspec.Struct, frozen=True):
-    """How many samples a case takes, in place of blocks and reps: `least`, then `step` more at a
-    time until every criterion is below its threshold, at most `most`. `criteria` as the plan has
-    it ("rse:0.025,cov_mean:0.01/20"); the defaults are those of seed 000, figure 1."""
+    """The rule for how many samples a case takes, in place of blocks and reps: `least`, then `step`
+    more at a time until every criterion is below its threshold, at most `most`. `criteria` as the
+    plan has it ("rse:0.025,cov_mean:0.01/20"); the defaults are those of seed 000, figure 1."""
 
     criteria: str = "rse:0.025,cov_mean:0.01/20"
     least: int = 20
@@ -253,7 +253,7 @@ class Plan(msgspec.Struct, frozen=True):
         return self.calls_of_a_block(case) if self._streams(case) else 1
 
     def calls_of_a_block(self, case: PlanCase) -> int:
-        """Where blocks and not a stopping rule say how many there are."""
+        """Return how many there are, where blocks and not a stopping rule say it."""
         if case.reps or not self._streams(case):
             return case.reps or self.reps
         return STREAM_CALLS if case.bytes <= _STREAM_BYTES else STREAM_CALLS // 3

@@ -51,8 +51,8 @@ class Hosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
-    """What mpirun is told of several hosts. `agent` is one program, by name or path. `variables`
-    are names of variables that the ranks on all hosts must have."""
+    """The words that mpirun is told of several hosts. `agent` is one program, by name or path.
+    `variables` are names of variables that the ranks on all hosts must have."""
 
     names: list[str]
     agent: str

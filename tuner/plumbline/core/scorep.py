@@ -83,8 +83,8 @@ def _possible(of: Values, visits: Values) -> Values:
 
 
 def _times(function: str, nprocs: int) -> float:
-    """How many times the volume of a call Score-P counts over all ranks: it takes each call for
-    messages between all pairs that have to do with each other, a rank with itself too."""
+    """Return how many times the volume of a call Score-P counts over all ranks: it takes each call
+    for messages between all pairs that have to do with each other, a rank with itself too."""
     if function.removesuffix("v") in ("MPI_Gather", "MPI_Scatter"):
         return 1
     if function == "MPI_Allreduce":

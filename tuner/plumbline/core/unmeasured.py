@@ -24,8 +24,8 @@ def names(table: type[msgspec.Struct]) -> set[str]:
 
 
 def identifying(table: msgspec.Struct) -> dict[str, Any]:
-    """What a table says, and the tables in it, but for these keys and for those at their defaults:
-    a new key leaves the campaigns that do not name it what they are."""
+    """Return what a table says, and the tables in it, but for these keys and for those at their
+    defaults: a new key leaves the campaigns that do not name it what they are."""
     marked = names(type(table))
     found = {}
     for field in msgspec.structs.fields(table):

@@ -25,5 +25,5 @@ class VariantSpec(msgspec.Struct, frozen=True):
 
 
 def variant_name(text: str) -> str:
-    """Without parameters."""
+    """Return the name without parameters."""
     return text.partition(":")[0]

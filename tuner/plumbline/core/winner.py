@@ -46,7 +46,7 @@ _TOLD_APART_BYTES = 32
 
 
 def holds(winner: Winner, target: Target) -> bool:
-    """Whether the cell `target` is one that `winner` is for."""
+    """Return whether the cell `target` is one that `winner` is for."""
     function = winner.function in (target.function, EVERY_FUNCTION)
     return function and winner.bytes_from <= target.bytes <= winner.bytes_to
 
@@ -61,24 +61,24 @@ def deciding(winners: Sequence[Winner], target: Target) -> Winner | None:
 
 
 def chosen_configuration(winner: Winner) -> tuple[str, str, Configuration]:
-    """What is chosen, for whatever sizes."""
+    """Return what is chosen, for whatever sizes."""
     return winner.function, winner.variant, Configuration.of(winner.configuration)
 
 
 def is_part(winner: Winner, whole: Winner) -> bool:
-    """Whether `winner` is `whole`, or a part of its sizes."""
+    """Return whether `winner` is `whole`, or a part of its sizes."""
     inside = whole.bytes_from <= winner.bytes_from and winner.bytes_to <= whole.bytes_to
     return inside and chosen_configuration(winner) == chosen_configuration(whole)
 
 
 def exported_alike(earlier: Sequence[Winner], winners: Sequence[Winner]) -> bool:
-    """Whether the same files come of them."""
+    """Return whether the same files come of them."""
     return changed_between(earlier, winners) == []
 
 
 def changed_between(earlier: Sequence[Winner], winners: Sequence[Winner]) -> list[Winner] | None:
-    """Those that are in force in one of two turns alone; None: every call is another one, as one is
-    about all of them, or as the preload library stands before all in one turn alone."""
+    """Return those that are in force in one of two turns alone; None: every call is another one, as
+    one is about all of them, or as the preload library stands before all in one turn alone."""
     found = [
         winner
         for those, others in ((winners, earlier), (earlier, winners))
@@ -92,14 +92,14 @@ def changed_between(earlier: Sequence[Winner], winners: Sequence[Winner]) -> lis
 
 
 def _holds_as(winner: Winner, other: Winner) -> bool:
-    """Whether they are exported alike."""
+    """Return whether they are exported alike."""
     same = {"function", "bytes_from", "bytes_to", "variant", "configuration"}
     alike = all(getattr(winner, name) == getattr(other, name) for name in same)
     return alike and conditions(winner) == conditions(other)
 
 
 def functions_built_on(guidelines: Guidelines) -> BuiltOn:
-    """By function those that a library may build it on, as guidelines have it."""
+    """Return by function those that a library may build it on, as guidelines have it."""
     return {
         pattern.lhs: {
             used
@@ -112,15 +112,15 @@ def functions_built_on(guidelines: Guidelines) -> BuiltOn:
 
 
 def reaching(winners: Sequence[Winner], cell: Target, built_on: BuiltOn) -> list[Winner]:
-    """Those that can change what happens in a cell."""
+    """Return those that can change what happens in a cell."""
     return [winner for winner in winners if reaches(winner, cell, built_on)]
 
 
 def reaches(winner: Winner, cell: Target, built_on: BuiltOn) -> bool:
-    """Whether a winner can change what happens in a cell: its own, or, for a knob, another size of
-    its function (a variable that is set may turn off what the library does without it) or a cell of
-    a function that the library may build on the tuned one. A variant of ours reaches no other by
-    itself (`cell_changes` knows mock-ups that call what it stands in for)."""
+    """Return whether a winner can change what happens in a cell: its own, or, for a knob, another
+    size of its function (a variable that is set may turn off what the library does without it) or a
+    cell of a function that the library may build on the tuned one. A variant of ours reaches no
+    other by itself (`cell_changes` knows mock-ups that call what it stands in for)."""
     if holds(winner, cell):
         return True
     if winner.variant != "default":
@@ -266,7 +266,7 @@ def piece(winner: Winner, first: int, last: int) -> Winner:
 
 
 def without_sizes(winner: Winner, first: int, last: int) -> list[Winner]:
-    """What is left of a winner beside these bytes."""
+    """Return what is left of a winner beside these bytes."""
     parts = []
     if winner.bytes_from < first:
         end = min(winner.bytes_to, first - 1)
@@ -331,7 +331,8 @@ def beside_others(
 
 
 def of_measured_sizes(winners: Iterable[Winner], sizes: Sizes) -> list[Winner]:
-    """Without what is left of no measured size: no cell of the table would prove or confirm it."""
+    """Return the winners without what is left of no measured size: no cell of the table would prove
+    or confirm it."""
     return [
         winner
         for winner in winners
@@ -401,7 +402,7 @@ def _mean(left: float, first: int, right: float, second: int) -> float:
 
 
 def _pooled(tried: Iterable[Tried]) -> list[Tried]:
-    """Those for the same use, type, operator, binding and counts as one."""
+    """Return those for the same use, type, operator, binding and counts as one."""
     pooled: dict[tuple[str, ...], Tried] = {}
     for one in tried:
         key = (one.use, one.type, one.op, one.binding, one.counts)

@@ -115,7 +115,8 @@ def parts(canary: Canary, choice: Chosen, launches: Mapping[Cell, int]) -> Itera
 
 
 def launched(work: Work, canary: Canary, choice: Chosen, launches: Mapping[Cell, int]) -> Measured:
-    """Those that are stored are taken from there. Raises PlumblineError where they fail."""
+    """Return the launches; those that are stored are taken from there. Raises PlumblineError where
+    they fail."""
     measured: dict[Suite, Measured] = {}
     for part in parts(canary, choice, launches):
         plan = work.plan([cell.case() for cell in part.cells])
@@ -132,7 +133,7 @@ def launched(work: Work, canary: Canary, choice: Chosen, launches: Mapping[Cell,
 
 
 def spent(work: Work, canary: Canary, choice: Chosen, launches: Mapping[Cell, int]) -> Measured:
-    """What there is of them, where they have failed."""
+    """Return what there is of them, where they have failed."""
     found = [work.measured(part.suite) for part in parts(canary, choice, launches)]
     return together(found)
 
@@ -295,8 +296,8 @@ def _keep(
 
 
 def end_learning(work: Work) -> None:
-    """What users have is another one from now on. Cells that are known by now are watched by what
-    they were before; the others learn anew."""
+    """End learning: what users have is another one from now on. Cells that are known by now are
+    watched by what they were before; the others learn anew."""
     stored = [
         cell for cell in watching.cells(work.db, work.campaign.id) if cell.role != "reference"
     ]

@@ -90,7 +90,7 @@ def choose(
 
 
 def _of_winners(winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]) -> Iterator[Cell]:
-    """Those that gain most first."""
+    """Return those that gain most first."""
     held = [
         (winner.speedup, Cell(function, "default", size))
         for function, its_sizes in sizes.items()
@@ -102,7 +102,7 @@ def _of_winners(winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]) -
 
 
 def _violated(table: Sequence[Verdict]) -> Iterator[Cell]:
-    """Those that are farthest from their guideline first."""
+    """Return those that are farthest from their guideline first."""
     found = [one for one in table if one.verdict == "violated" and one.replaceable and one.ratio]
     for one in sorted(found, key=lambda one: -(one.ratio or 0.0)):
         yield Cell(one.function, "default", one.bytes)

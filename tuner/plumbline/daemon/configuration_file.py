@@ -50,7 +50,8 @@ def example() -> str:
 
 
 def _problems(found: Configuration) -> Iterator[str]:
-    """What cannot be, though each value may stand there. Parsers of texts raise UsageError."""
+    """Return what cannot be, though each value may stand there. Parsers of texts raise
+    UsageError."""
     if found.campaign_file and found.campaign:
         yield "campaign_file and campaign: name one of them"
     if found.canary.interval < timedelta(seconds=1):

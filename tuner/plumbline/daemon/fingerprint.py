@@ -55,7 +55,7 @@ def facts(
 
 
 def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[FingerprintChange]:
-    """In the order of the facts; what was not known before is none."""
+    """Return them in the order of the facts; what was not known before is none."""
     return [
         FingerprintChange(name, before[name], value)
         for name, value in now.items()
@@ -64,8 +64,8 @@ def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[Fingerpri
 
 
 def _site(knobs: Mapping[str, Knob], site: SiteRules | None, in_force: InForce) -> str:
-    """What parameter files set beside what we have put there, and the rules file, unless that is
-    ours: files in force are told of apart."""
+    """Return what parameter files set beside what we have put there, and the rules file, unless
+    that is ours: files in force are told of apart."""
     found = [
         f"{name} = {knob.value}"
         for name, knob in sorted(knobs.items())

@@ -39,7 +39,7 @@ class InForce(msgspec.Struct, frozen=True):
     sources: list[Source] = []
 
     def source(self, campaign: Campaign) -> Source | None:
-        """What a generation has for the ranks of a campaign."""
+        """Return what a generation has for the ranks of a campaign."""
         layout = campaign.nprocs, campaign.nodes, campaign.ppn
         return next((one for one in self.sources if one.layout == layout), None)
 
@@ -103,7 +103,7 @@ def _of_generation(store: Store, one: Generation, here: Here) -> InForce:
 
 
 def _parameters(one: Generation) -> Iterator[tuple[str, str]]:
-    """What the library reads by itself, of our own."""
+    """Return what the library reads by itself, of our own."""
     found = families.of(one.library).parameter_file
     for target in one.targets if found is not None else []:
         if found is not None and target.kind == "lines":
@@ -123,7 +123,7 @@ def _exported(db: Statements, campaign: Campaign, starter: Starter) -> InForce:
 
 
 def _environment(script: Path, starter: Starter) -> dict[str, str]:
-    """What a launch gets by sourcing it; nothing where it cannot be read."""
+    """Return what a launch gets by sourcing it; nothing where it cannot be read."""
     if not os.access(script, os.R_OK):
         return {}
     return proof.environment_of(script, starter.clean_environment())

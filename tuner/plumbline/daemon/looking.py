@@ -24,9 +24,9 @@ def facts(work: Work) -> dict[str, str]:
 
 
 def look(work: Work) -> list[FingerprintChange]:
-    """What has changed since the last look, or for the table since it was measured; told once. A
-    change that is not of the table makes a canary due, and ends learning: times before it and
-    after it are not learnt together. Another generation is learnt anew."""
+    """Return what has changed since the last look, or for the table since it was measured; told
+    once. A change that is not of the table makes a canary due, and ends learning: times before it
+    and after it are not learnt together. Another generation is learnt anew."""
     if _is_ours(work):
         changed_by_us(work)
     now, row = facts(work), watching.campaign(work.db, work.campaign.id)
@@ -58,7 +58,8 @@ def look(work: Work) -> list[FingerprintChange]:
 
 
 def _is_ours(work: Work) -> bool:
-    """What is in force is what this daemon was applying when something came between."""
+    """Return whether what is in force is what this daemon was applying when something came
+    between."""
     source = work.in_force.source(work.campaign)
     generation = work.in_force.generation
     return source is not None and any(
@@ -69,7 +70,7 @@ def _is_ours(work: Work) -> bool:
 
 
 def changed_by_us(work: Work) -> None:
-    """What is in force is ours: it is kept, and nobody needs to be told."""
+    """Note that what is in force is ours: it is kept, and nobody needs to be told."""
     row = watching.campaign(work.db, work.campaign.id)
     if row is None:
         return
@@ -88,7 +89,7 @@ def stale(row: WatchedCampaign | None) -> str:
 
 
 def _of_the_table(work: Work) -> dict[str, str]:
-    """What the table rests on, as the campaign has it, and not as it is now."""
+    """Return what the table rests on, as the campaign has it, and not as it is now."""
     machine = machines.machine(work.db, work.campaign.machine)
     library = machines.library(work.db, work.campaign.library_fingerprint)
     then = fingerprint.facts(machine, library, {}, None, work.in_force)

@@ -18,5 +18,5 @@ def iso(moment: datetime | None) -> str:
 
 
 def moment_of(text: str) -> datetime | None:
-    """What `iso` has written."""
+    """Return what `iso` has written."""
     return datetime.fromisoformat(text) if text else None

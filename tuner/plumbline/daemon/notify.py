@@ -135,7 +135,7 @@ def tell(db: Database, notify: Notify, news: Sequence[Told], clock: Clock) -> li
 
 
 def tell_unkept(notify: Notify, told: Told) -> list[str]:
-    """What cannot be stored: the database is what it is about. Says what could not be told."""
+    """Tell what cannot be stored: the database is what it is about. Says what could not be told."""
     texts = {way: _failure(notify, told, way) for way in ways_of(notify)}
     return [f"{way} failed: {text}" for way, text in texts.items() if text]
 

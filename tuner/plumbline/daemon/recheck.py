@@ -41,9 +41,9 @@ def of_alarm(alarm: CellAlarm) -> Cell:
 
 
 def take(work: Work) -> list[CellAlarm]:
-    """What has become of the alarms that were raised. What slows one size of a function mostly
-    slows others, which would raise theirs later: they are looked at too, so that all are searched
-    at once. Raises PlumblineError where launches fail."""
+    """Store what has become of the alarms that were raised. What slows one size of a function
+    mostly slows others, which would raise theirs later: they are looked at too, so that all are
+    searched at once. Raises PlumblineError where launches fail."""
     db, id = work.db, work.campaign.id
     raised = [(n, one) for n, one in alarms.still_open(db, id) if one.state == "raised"]
     known = {cell_of(stored): stored for stored in watching.cells(db, id)}
@@ -226,7 +226,7 @@ def interval(found: Comparison) -> str:
 
 
 def _right_sides(work: Work, cell: Cell) -> list[tuple[PlanCase, str]]:
-    """What guidelines compare a call of the library with, and their names."""
+    """Return what guidelines compare a call of the library with, and their names."""
     if cell.variant != "default":
         return []
     rules = chosen(work.here.toolchain, work.settings)

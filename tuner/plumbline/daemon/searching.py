@@ -85,9 +85,9 @@ def limited(
     toolchain: Toolchain,
     budget_seconds: float,
 ) -> Settings:
-    """Those of a campaign that searches these cells, whether or not a guideline is violated there.
-    A function whose algorithm must be one for all sizes is searched at all of them; a campaign has
-    two sizes at least."""
+    """Return those of a campaign that searches these cells, whether or not a guideline is violated
+    there. A function whose algorithm must be one for all sizes is searched at all of them; a
+    campaign has two sizes at least."""
     functions = sorted({cell.function for cell in cells})
     wanted = {cell.bytes for cell in cells}
     every = sorted({size for function in functions for size in sizes.get(function, [])} | wanted)
@@ -233,7 +233,7 @@ def merged_winners(
 
 
 def are_same(standing: Sequence[Winner], other: Sequence[Winner], searched: _Sizes) -> bool:
-    """Whether the searched cells get the same from both."""
+    """Return whether the searched cells get the same from both."""
     cells = [Target(function, size) for function, sizes in searched.items() for size in sizes]
     return all(_choice(standing, cell) == _choice(other, cell) for cell in cells)
 
@@ -244,7 +244,8 @@ def _choice(winners: Sequence[Winner], cell: Target) -> tuple[str, dict[str, str
 
 
 def _ranges(function: str, searched: _Sizes, sizes: _Sizes) -> list[_Range]:
-    """What each searched size decides: from it to below the next one, the smallest from 0."""
+    """Return what each searched size decides: from it to below the next one, the smallest from
+    0."""
     every = sorted({*sizes.get(function, ()), *searched.get(function, ())})
     if not every:
         return []

@@ -118,7 +118,7 @@ class Service:
             held.release()
 
     def once(self) -> Advance:
-        """What is due now, to its end; what is said of the last step."""
+        """Do what is due now, to its end; return what is said of the last step."""
         held = lock.to_watch(self._database)
         try:
             for _ in range(_MOST_STEPS):

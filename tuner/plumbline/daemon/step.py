@@ -56,8 +56,8 @@ NO_TABLE = f"there is no finished campaign: run `{command_name()} campaign`, or 
 
 
 def following(known: Situation) -> Next:
-    """What was applied is confirmed before anything else is done. Alarms go before canaries: what
-    is being confirmed is not to be learnt."""
+    """Return the next step: what was applied is confirmed before anything else is done. Alarms go
+    before canaries: what is being confirmed is not to be learnt."""
     step = _wanted(known)
     if step is Step.WAIT:
         return Next(step, _missing(known))

@@ -204,7 +204,7 @@ def whole(work: Work) -> Advance:
 
 
 def command(work: Work, search: str) -> str:
-    """What somebody types who wants to do it himself."""
+    """Return what somebody types who wants to do it himself."""
     return typed("apply", *_for_whom(work), "--campaign", search)
 
 
@@ -230,8 +230,8 @@ def put_in_force(work: Work, search: Campaign) -> AppliedOutcome:
 
 
 def _write_again(work: Work) -> AppliedOutcome:
-    """What is in force by the record, whatever somebody has made of its files since: one more
-    generation. Raises PlumblineError where there is none."""
+    """Write again what is in force by the record, whatever somebody has made of its files since:
+    one more generation. Raises PlumblineError where there is none."""
     source = work.in_force.source(work.campaign)
     if source is None:
         raise PlumblineError(

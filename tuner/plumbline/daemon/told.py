@@ -32,7 +32,7 @@ def of_changes(campaign: str, changes: Sequence[FingerprintChange]) -> Told:
 
 
 def of_alarms(campaign: str, judged: Sequence[CellAlarm]) -> Told | None:
-    """Those that are true; None: none is."""
+    """Return those that are true; None: none is."""
     true = [alarm for alarm in judged if alarm.state in ("confirmed", "stays")]
     if not true:
         return None

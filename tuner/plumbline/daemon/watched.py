@@ -54,7 +54,8 @@ def find(settings: Settings, mpi_prefix: Path | None, beside: Path) -> tuple[Too
 
 
 def asked(db: Database, configuration: Configuration) -> list[WatchedTask]:
-    """In the order of the campaign file. Raises PlumblineError where nothing can be watched."""
+    """Return them in the order of the campaign file. Raises PlumblineError where nothing can be
+    watched."""
     prefix = Path(configuration.mpi) if configuration.mpi else None
     if not configuration.campaign_file:
         named = configuration.campaign or None
@@ -113,7 +114,7 @@ def _is_of(db: Database, campaign: Campaign, task: campaign_file.Task) -> bool:
 
 
 def labels(configuration: Configuration) -> Iterator[str]:
-    """What is asked for, in words, without a database."""
+    """Return what is asked for, in words, without a database."""
     if configuration.campaign_file:
         prefix = Path(configuration.mpi) if configuration.mpi else None
         for task in campaign_file.tasks(Path(configuration.campaign_file), {}, prefix):

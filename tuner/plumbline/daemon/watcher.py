@@ -85,7 +85,7 @@ class Watcher:
         return Advance(Step.WAIT, because=because, due=due, said=said)
 
     def plan(self, db: Database) -> list[tuple[WatchedTask, Next, schedule.Due]]:
-        """What would be done now, and when the next canary is due, of each campaign."""
+        """Return what would be done now, and when the next canary is due, of each campaign."""
         found = []
         for each in watched_campaigns.asked(db, self.configuration):
             _, following, due = self._following(db, each, self._clock())
@@ -197,7 +197,8 @@ class Watcher:
         )
 
     def _why_not(self, db: Database, asked: WatchedTask, *, under_way: bool = False) -> str:
-        """Why nothing is to be measured now; the load of what is `under_way` is no reason."""
+        """Return why nothing is to be measured now; the load of what is `under_way` is no
+        reason."""
         now = self._clock()
         days = watching.days(db, iso(now - timedelta(days=7))[:10])
         seen = look(self.configuration, asked.settings, days, now)

@@ -56,7 +56,7 @@ class OpenTimes(msgspec.Struct, frozen=True):
     blackouts: tuple[Window | Dates, ...] = ()
 
     def closed(self, moment: datetime) -> str:
-        """Why nothing is measured at that moment; "": it may be."""
+        """Return why nothing is measured at that moment; "": it may be."""
         local = moment.astimezone(self.zone)
         if any(blackout.holds(local) for blackout in self.blackouts):
             return f"a blackout holds at {local:%a %Y-%m-%d %H:%M} ({self.zone.key})"

@@ -108,7 +108,7 @@ class Work(msgspec.Struct, frozen=True):
         return self.measured(suite)
 
     def measured(self, suite: Suite) -> Measured:
-        """What the launches of a suite say, as they are stored."""
+        """Return what the launches of a suite say, as they are stored."""
         listed = runs.listing(self.db, self.campaign.id, [suite.name])
         finished = sum(run.finished for run in listed)
         times = {

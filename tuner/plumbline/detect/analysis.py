@@ -159,7 +159,7 @@ def _range(degrees: Iterable[int]) -> str:
 
 
 def _same_to_all(traffic: Traffic, messages: Indices) -> bool:
-    """Whether each rank sends each content to all of its neighbours."""
+    """Return whether each rank sends each content to all of its neighbours."""
     sources, targets = traffic.source[messages], traffic.target[messages]
     told = numbered(sources, traffic.content[messages])
     heads = first_of_each(numbered(told, targets))  # a message for each content and neighbour

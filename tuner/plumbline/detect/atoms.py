@@ -67,7 +67,7 @@ _COLUMNS = "item origin low high address group keepers keeper"
 
 
 def atoms(traffic: Traffic, provenance: Provenance) -> Atoms:
-    """In the order of their items' first sends."""
+    """Return them in the order of their items' first sends."""
     items = provenance.items
     *columns, first, at, group_first, group_at = core.call(
         "pl_cut", traffic.passed, provenance.parts.passed, len(items), items.address

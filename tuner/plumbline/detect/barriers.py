@@ -46,8 +46,8 @@ def _of_group(
 
 
 def _once(traffic: Traffic, every: Rows, size: int) -> Mask:
-    """Whether no rank tells another one twice, but in a ring that goes round twice from two call
-    sites: else neighbours tell each other, and news only gets about in time."""
+    """Return whether no rank tells another one twice, but in a ring that goes round twice from two
+    call sites: else neighbours tell each other, and news only gets about in time."""
     messages, phase = every.at, every.owners
     pairs = traffic.pairs(messages)
     with_site = traffic.with_site(pairs, messages)
@@ -65,7 +65,7 @@ def _repeated(owners: Indices, values: Indices, count: int) -> Mask:
 
 
 def _at_once(traffic: Traffic, every: Rows) -> Mask:
-    """Whether ranks do little else from their first message of it to their last."""
+    """Return whether ranks do little else from their first message of it to their last."""
     firsts = every.first[:-1]
     lasting = np.maximum.reduceat(traffic.received[every.at], firsts)
     lasting -= np.minimum.reduceat(traffic.sent[every.at], firsts)
@@ -73,8 +73,8 @@ def _at_once(traffic: Traffic, every: Rows) -> Mask:
 
 
 def _undisturbed(traffic: Traffic, every: Rows) -> Mask:
-    """Whether most ranks do nothing else between what they send: what comes beside each message
-    has been announced by it."""
+    """Return whether most ranks do nothing else between what they send: what comes beside each
+    message has been announced by it."""
     messages, phase, ranks = every.at, every.owners, traffic.nprocs
     senders = phase * ranks + traffic.source[messages]
     order = np.lexsort((traffic.sent_as[messages], senders))

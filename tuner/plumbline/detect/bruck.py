@@ -78,7 +78,8 @@ def _turns(traffic: Traffic, group: tuple[int, ...], messages: Indices) -> Turns
 
 
 def _is_handed_on(traffic: Traffic, turns: Turns) -> bool | None:
-    """Whether blocks are handed on that came in the steps before; None: contents are not known."""
+    """Return whether blocks are handed on that came in the steps before; None: contents are not
+    known."""
     size, _, steps = turns.shape
     nbytes = traffic.bytes[turns]
     if nbytes.max() > PAYLOAD:

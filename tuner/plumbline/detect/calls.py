@@ -38,7 +38,7 @@ class Calls(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @functools.cached_property
     def times(self) -> Rows:
-        """In the order of communicators, then of calls."""
+        """Return them in the order of communicators, then of calls."""
         every = classes(self.comm, self.number)
         heads = every.at[every.first[:-1]]
         sizes = np.array([comm.size for comm in self.recording.communicators], np.int64)

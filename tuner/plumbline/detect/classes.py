@@ -53,9 +53,9 @@ def in_classes(
     search: Search,
     look: Callable[[int, tuple[int, ...], Indices], Iterable[Instance]],
 ) -> list[Instance]:
-    """What `look` finds in classes, given a communicator, a group of its ranks that messages of the
-    class connect, and these messages. Groups are all ranks of the communicator, or rows of them.
-    The messages of what was found are in no later class."""
+    """Return what `look` finds in classes, given a communicator, a group of its ranks that messages
+    of the class connect, and these messages. Groups are all ranks of the communicator, or rows of
+    them. The messages of what was found are in no later class."""
     left = messages
     found: list[Instance] = []
     seen = np.zeros(0, np.int64)

@@ -46,8 +46,8 @@ def combined(traffic: Traffic, good: Phases) -> Combined:
 
 
 def _results(traffic: Traffic, good: Phases) -> tuple[Indices, Indices]:
-    """What roots send of the kind when they have got all, before they are told of the next one;
-    and of which phases."""
+    """Return what roots send of the kind when they have got all, before they are told of the next
+    one; and of which phases."""
     firsts = good.messages.first[:-1]
     received = traffic.received[good.messages.at]
     ends = np.maximum.reduceat(received, firsts)

@@ -155,8 +155,8 @@ def _broadcasts(
 
 
 def _is_exchanged(traffic: Traffic, found: Provenance, spreads: Spreads) -> Mask:
-    """Whether it is the one side of an exchange, which others send to the origin meanwhile; or went
-    on beside something else that goes nowhere."""
+    """Return whether it is the one side of an exchange, which others send to the origin meanwhile;
+    or went on beside something else that goes nowhere."""
     messages = spreads.messages
     elsewhere = traffic.source[messages.at] != np.repeat(spreads.origin, messages.lengths)
     sent_on = np.bincount(messages.owners[elsewhere], minlength=len(spreads)) > 0
@@ -165,9 +165,9 @@ def _is_exchanged(traffic: Traffic, found: Provenance, spreads: Spreads) -> Mask
 
 
 def _is_answered(traffic: Traffic, found: Provenance, spreads: Spreads) -> Mask:
-    """Whether more than half of its messages were answered at once, by as much of the receiver's
-    own: pairs of ranks that play ping-pong. The same content sent to one partner after the other in
-    this way is no broadcast."""
+    """Return whether more than half of its messages were answered at once, by as much of the
+    receiver's own: pairs of ranks that play ping-pong. The same content sent to one partner after
+    the other in this way is no broadcast."""
     # 1 of messages after which their sender's next thing of their communicator, tag and kind is to
     # receive from their receiver what that one has by himself.
     answered = core.call("pl_answered_at_once", traffic.passed, found.all_own(traffic))[0]
@@ -257,8 +257,8 @@ def _incomplete(
 
 
 def _believed(traffic: Traffic, incomplete: Iterable[Instance]) -> Iterator[Instance]:
-    """Those from functions where few ranks are the root, and most of what their call sites send:
-    else ranks have many neighbours."""
+    """Return those from functions where few ranks are the root, and most of what their call sites
+    send: else ranks have many neighbours."""
     by_function: dict[tuple[int, int], list[Instance]] = defaultdict(list)
     for instance in incomplete:
         by_function[instance.comm, int(traffic.functions[instance.messages[0]])].append(instance)
@@ -349,7 +349,7 @@ def _following(which: MessageClass) -> Indices | None:
 
 
 def _is_one_round(following: list[int]) -> bool:
-    """Whether a permutation passes all before it comes back to the first."""
+    """Return whether a permutation passes all before it comes back to the first."""
     at, length = following[0], 1
     while at:
         at, length = following[at], length + 1
@@ -382,7 +382,8 @@ def _reached(atoms: Atoms, which: Indices) -> Indices:
 
 
 def _is_class(atoms: Atoms, members: Indices, ranks: Sequence[int]) -> bool:
-    """Whether the groups of a class are a partition, or apart from each other and used often."""
+    """Return whether the groups of a class are a partition, or apart from each other and used
+    often."""
     numbers, times = np.unique(atoms.group[members], return_counts=True)
     groups = [atoms.members[number] for number in numbers.tolist()]
     if partition(groups, ranks):

@@ -360,8 +360,8 @@ def _covered(begin: Indices, end: Indices) -> int:
 
 
 def _between_ns(traffic: Traffic, instances: Sequence[Instance]) -> int:
-    """What a rank does from one instance of its group to the next: the middle of some from the
-    middle of the run; 0 where they overlap."""
+    """Return what a rank does from one instance of its group to the next: the middle of some from
+    the middle of the run; 0 where they overlap."""
     half = len(instances) // 2
     group = instances[half].group
     near = [each for each in instances[max(0, half - _NEAR) : half + _NEAR] if each.group == group]

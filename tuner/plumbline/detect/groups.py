@@ -28,8 +28,8 @@ def components(edges: Iterable[tuple[int, int]]) -> list[tuple[int, ...]]:
 
 
 def partition(groups: Sequence[tuple[int, ...]], ranks: Sequence[int]) -> bool:
-    """Whether groups are all ranks, or rows and columns of them: equally large, without a common
-    rank, and together everybody."""
+    """Return whether groups are all ranks, or rows and columns of them: equally large, without a
+    common rank, and together everybody."""
     members = [rank for group in groups for rank in group]
     sizes = {len(group) for group in groups}
     return (

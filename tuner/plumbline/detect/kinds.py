@@ -124,8 +124,8 @@ _PLAIN = {
 
 
 def dtype_of(element: int) -> npt.DTypeLike | None:
-    """How NumPy reads packed elements: a structure (`value`, `index`) of pairs. None where the
-    width of an element is not known from its kind."""
+    """Return how NumPy reads packed elements: a structure (`value`, `index`) of pairs. None where
+    the width of an element is not known from its kind."""
     pair = _PAIRS.get(Element(element))
     if pair is not None:
         return np.dtype([("value", pair[0]), ("index", pair[1])])

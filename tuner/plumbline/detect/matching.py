@@ -47,7 +47,7 @@ def match(events: Events) -> Messages:
 
 
 def _columns(events: Events) -> _Columns:
-    """What is looked at here, each field by itself in memory."""
+    """Return what is looked at here, each field by itself in memory."""
     names = ("rank", "kind", "flags", "comm", "peer", "tag", "bytes", "content")
     return {name: np.ascontiguousarray(events[name]) for name in names}
 

@@ -50,8 +50,8 @@ def _named(names: frozenset[str] | None) -> str:
 
 
 def _agreed(good: Phases, first: Indices) -> bool:
-    """Whether ranks that know of the same contributions have ever sent the same. `first`: messages
-    of which it is the first time in their phase that so much is known."""
+    """Return whether ranks that know of the same contributions have ever sent the same. `first`:
+    messages of which it is the first time in their phase that so much is known."""
     several = good.set_sizes[good.known] > 1
     return bool(several.sum() > several[first].sum())
 

@@ -181,13 +181,13 @@ def handed_on(traffic: Traffic, which: Combined) -> float:
 
 
 def exact(traffic: Traffic, message: int) -> bool:
-    """Whether `terms` are elements, of which all bytes are known."""
+    """Return whether `terms` are elements, of which all bytes are known."""
     return values(traffic, np.array([message])) is not None
 
 
 def terms(traffic: Traffic, messages: Indices) -> npt.NDArray[np.float64]:
-    """What contents are: elements, or the L1 norm of floating numbers, which adds up where all have
-    one sign; empty where nothing is known. Shape (messages, …)."""
+    """Return what contents are: elements, or the L1 norm of floating numbers, which adds up where
+    all have one sign; empty where nothing is known. Shape (messages, …)."""
     element = int(traffic.element[messages[0]])
     if element in PAIRS:
         return np.zeros((len(messages), 0))
@@ -200,7 +200,7 @@ def terms(traffic: Traffic, messages: Indices) -> npt.NDArray[np.float64]:
 
 
 def left(traffic: Traffic, which: Combined) -> npt.NDArray[np.float64]:
-    """What a sum leaves for the term that was never sent, as `terms`."""
+    """Return what a sum leaves for the term that was never sent, as `terms`."""
     sent = np.add.reduceat(terms(traffic, which.operands.at), which.operands.first[:-1], axis=0)
     return np.asarray(terms(traffic, which.messages) - sent)
 

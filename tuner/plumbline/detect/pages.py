@@ -108,7 +108,7 @@ def _listed(detection: Detection) -> ListedDetection:
 
 
 def _shown_findings(found: list[HandMade]) -> list[ShownCategory]:
-    """In the order in which they are told."""
+    """Return them in the order in which they are told."""
     shown: list[ShownCategory] = []
     numbers = {id(finding): number for number, finding in enumerate(found, 1)}
     for head, members in words.by_category(found):

@@ -74,7 +74,8 @@ def _middle(traffic: Traffic, alike: Sequence[Instance]) -> Instance | None:
 
 
 def _is_inside(traffic: Traffic, instance: Instance) -> bool:
-    """Whether nobody else has handed a message on: a replay has the ranks of the group alone."""
+    """Return whether nobody else has handed a message on: a replay has the ranks of the group
+    alone."""
     messages, group = list(instance.messages), list(instance.group)
     ranks = np.concatenate([traffic.source[messages], traffic.target[messages]])
     return bool(np.isin(ranks, group).all())

@@ -62,7 +62,7 @@ class Deliveries(msgspec.Struct, frozen=True, eq=False, dict=True):
         return len(self.origin)
 
     def count_messages(self, which: Indices) -> int:
-        """How many they are, each once."""
+        """Return how many they are, each once."""
         messages = np.sort(self.messages.picked(which).at)
         return 1 + int((messages[1:] != messages[:-1]).sum())
 
@@ -192,8 +192,8 @@ def _are_in_turn(sent: Indices, ranks: int) -> Mask:
 
 
 def _is_all(which: _Class, group: tuple[int, ...]) -> bool:
-    """Whether the ranks of a group send each other nothing else: those that have neighbours mostly
-    do, from other lines."""
+    """Return whether the ranks of a group send each other nothing else: those that have neighbours
+    mostly do, from other lines."""
     traffic = which.traffic
     both = np.isin(traffic.source, group) & np.isin(traffic.target, group)
     mine = which.all.messages.picked(which.members).at

@@ -170,8 +170,9 @@ class Recording(msgspec.Struct, frozen=True, eq=False, weakref=True, dict=True):
 
     @property
     def bind(self) -> Bind:
-        """How a launch has to bind ranks that are to be where these were: to a core (its one or two
-        processing units) each, not at all, or, where neither fits, as a plain mpirun does."""
+        """Return how a launch has to bind ranks that are to be where these were: to a core (its one
+        or two processing units) each, not at all, or, where neither fits, as a plain mpirun
+        does."""
         if not all(rank.cpus for rank in self.ranks):
             return PLAIN
         if max(len(rank.cpus) for rank in self.ranks) <= _OF_A_CORE and self._spread_out():
@@ -179,7 +180,7 @@ class Recording(msgspec.Struct, frozen=True, eq=False, weakref=True, dict=True):
         return "none" if not self._spread_out() else PLAIN
 
     def _spread_out(self) -> bool:
-        """Whether ranks of one host were allowed different processing units."""
+        """Return whether ranks of one host were allowed different processing units."""
         return len({(rank.host, rank.cpus) for rank in self.ranks}) > len(
             {rank.host for rank in self.ranks}
         )

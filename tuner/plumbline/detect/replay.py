@@ -182,7 +182,7 @@ def _trio(
 
 
 def _defined(data: Data) -> bool:
-    """Whether MPI has the operator on the type, of those that a plan knows."""
+    """Return whether MPI has the operator on the type, of those that a plan knows."""
     whole = data.type in ("MPI_INT", "MPI_INT64_T")
     if data.op in ("MPI_SUM", "MPI_PROD", "MPI_MAX", "MPI_MIN"):
         return data.type != "MPI_BYTE"
@@ -195,8 +195,8 @@ Seconds = dict[PlanCase, list[float]]  # by launch, the same ones for all
 
 
 def _measured(raw: Sequence[Sequence[ProbeRecord]]) -> tuple[Seconds, dict[PlanCase, str]]:
-    """What a call takes in each launch, on the average of its blocks: a program pays for slow ones,
-    too."""
+    """Return what a call takes in each launch, on the average of its blocks: a program pays for
+    slow ones, too."""
     launches: list[dict[PlanCase, float]] = []
     wrong: dict[PlanCase, str] = {}
     for records in raw:

@@ -63,7 +63,8 @@ def rooted(which: MessageClass, *, surely: bool = False) -> list[Instance]:
 
 
 def _dialogues(traffic: Traffic, good: Phases) -> int:
-    """How often the root answers a rank before it has heard of all: a master and his workers."""
+    """Return how often the root answers a rank before it has heard of all: a master and his
+    workers."""
     passed, sent_by = good.messages.passed, traffic.sent_by.passed
     return int(core.call("pl_dialogues", traffic.passed, passed, sent_by)[0].sum())
 
@@ -77,15 +78,15 @@ def _remarks(targets: int, scan: bool, root: int) -> tuple[str, ...]:
 
 
 def _upwards(traffic: Traffic, good: Phases, group: tuple[int, ...]) -> Mask:
-    """Whether a chain goes from the first rank of the group to the last."""
+    """Return whether a chain goes from the first rank of the group to the last."""
     hops = [left * traffic.nprocs + right for left, right in pairwise(group)]
     along = np.isin(traffic.pairs(good.messages.at), hops)
     return np.asarray(np.logical_and.reduceat(along, good.messages.first[:-1]))
 
 
 def _handing_on(which: MessageClass, good: Phases, made: Combined, name: str) -> bool:
-    """Whether ranks hand on the larger value, or the like, rather than all the same one: what
-    speaks for it is where something else goes on than came."""
+    """Return whether ranks hand on the larger value, or the like, rather than all the same one:
+    what speaks for it is where something else goes on than came."""
     content = which.traffic.content
     differ = int((which.distinct(content[good.messages.at], good) > 1).sum())
     everything = len(good.messages.at) == len(which.messages)

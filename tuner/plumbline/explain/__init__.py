@@ -1,1 +1,1 @@
-"""Why a cell takes as long as it does: the model of a machine against its launches."""
+"""Reasons why a cell takes as long as it does: the model of a machine against its launches."""

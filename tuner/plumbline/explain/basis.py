@@ -1,6 +1,7 @@
-"""What the models are fed with here: α and β from ping-pongs, γ from reductions inside a rank, the
-gaps of LogGP from floods. All of it read from launches that are stored: those of the campaign's own
-suite `explain` (measuring.py), else the last `plumbline pingpong` of this machine and library."""
+"""The numbers that the models are fed with here: α and β from ping-pongs, γ from reductions inside
+a rank, the gaps of LogGP from floods. All of it read from launches that are stored: those of the
+campaign's own suite `explain` (measuring.py), else the last `plumbline pingpong` of this machine
+and library."""
 
 from __future__ import annotations
 
@@ -68,7 +69,8 @@ def read(db: Database, campaign: Campaign) -> Basis | None:
 
 
 def in_force(lines: Sequence[Hockney]) -> list[Hockney]:
-    """Of one class of pairs: the two pieces where the library changes protocol, else the line."""
+    """Return those of one class of pairs: the two pieces where the library changes protocol, else
+    the line."""
     pieces = sorted((line for line in lines if line.piece > 0), key=lambda one: one.bytes_from)
     return pieces or [line for line in lines if line.piece == 0]
 
@@ -99,7 +101,8 @@ def _gamma(medians: Sequence[Medians]) -> float | None:
 
 
 def _gap(medians: Sequence[Medians], nprocs: int, network: Network, way: str) -> float | None:
-    """Of a flood of p - 1 messages of next to nothing, what each but the first adds."""
+    """Return what each message but the first adds to a flood of p - 1 messages of next to
+    nothing."""
     function, variant = FLOODS[way]
     for median in medians:
         if (median.case.function, median.case.variant) == (function, variant) and nprocs > 2:

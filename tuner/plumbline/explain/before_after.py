@@ -31,8 +31,9 @@ _ROW = 19
 
 
 class Tables(msgspec.Struct, frozen=True):
-    """What is drawn of a campaign. `tuned`: by function and size, seconds in the last table, of
-    functions that have winners. `explanation`: None where the campaign is of benchmarks."""
+    """The tables of a campaign that are drawn. `tuned`: by function and size, seconds in the last
+    table, of functions that have winners. `explanation`: None where the campaign is of
+    benchmarks."""
 
     title: str
     before: list[Verdict]

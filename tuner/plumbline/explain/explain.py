@@ -1,6 +1,6 @@
-"""Why a guideline is violated, cell by cell: what the default does, as far as that is known; what
-every candidate should take by the models, and took; how far default and winner are from what no
-algorithm can do better. Read from the database alone."""
+"""Reasons why a guideline is violated, cell by cell: what the default does, as far as that is
+known; what every candidate should take by the models, and took; how far default and winner are from
+what no algorithm can do better. Read from the database alone."""
 
 from __future__ import annotations
 
@@ -127,7 +127,8 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 def read(db: Database, report: Report) -> Explanation:
-    """With the search space of the campaign's library, and what the probe knows of our variants."""
+    """Read it with the search space of the campaign's library, and what the probe knows of our
+    variants."""
     space = space_file.for_library(paths.layout().search_spaces, report.library)
     if report.of_benchmarks():
         raise UsageError(
@@ -293,7 +294,7 @@ class _Cells:
         return bound(target.function, self._shape(target), self._basis.network)
 
     def _shape(self, target: Target, of: Followed | None = None) -> Shape:
-        """With the volume in whole elements, as it is moved."""
+        """Return the shape with the volume in whole elements, as it is moved."""
         width = self._data.width(target.function)
         volume = -(-target.bytes // width) * width
         nprocs = self._report.campaign.nprocs

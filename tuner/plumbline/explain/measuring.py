@@ -1,6 +1,6 @@
-"""What explanations need and nobody has measured: short ping-pongs, reductions inside a rank and
-two floods, in launches of the campaign's own, suite `explain`; and, where the library can be asked,
-what its default sends (traffic.py). Stored once, like any other launch."""
+"""Measurements that explanations need and nobody has made: short ping-pongs, reductions inside a
+rank and two floods, in launches of the campaign's own, suite `explain`; and, where the library can
+be asked, what its default sends (traffic.py). Stored once, like any other launch."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def launches(campaign: Campaign) -> int:
-    """How many there are in all."""
+    """Return how many there are in all."""
     return LAUNCHES if stored.settings_of(campaign.settings).ranks.simulate is None else 1
 
 

@@ -1,4 +1,4 @@
-"""What the library itself says about its default: who sends how much to whom. Some can count the
+"""The words of the library itself about its default: who sends how much to whom. Some can count the
 messages of each rank to each other one, and print them at the end (CountsMessages). An algorithm
 that sends exactly what the default sends is what the default does, whatever time it takes.
 
@@ -40,7 +40,7 @@ Matrix = dict[tuple[int, int], tuple[int, int]]
 
 
 def suite(target: Target, position: int) -> Suite:
-    """Of the default (0), or of a candidate by its place among those to try."""
+    """Return the suite of the default (0), or of a candidate by its place among those to try."""
     cell = f"{target.function.removeprefix('MPI_')}-{target.bytes}"
     return SUITE.part(cell).of(str(position))
 
@@ -74,7 +74,7 @@ def observe(
 def default_sends(
     family: Family | None, db: Database, campaign: str, target: Target, trials: Sequence[Trial]
 ) -> tuple[bool, Trial | None]:
-    """Whether the library was asked, and the candidate that sends what the default sends."""
+    """Return whether the library was asked, and the candidate that sends what the default sends."""
     if not isinstance(family, CountsMessages):
         return False, None
     default = _stored(family, db, campaign, suite(target, 0).name)
@@ -88,7 +88,7 @@ def default_sends(
 
 
 def same(a: Matrix, b: Matrix) -> bool:
-    """Whether two launches sent the same, but for less than one message or byte a call."""
+    """Return whether two launches sent the same, but for less than one message or byte a call."""
     return all(
         abs(x - y) < CALLS // 2
         for pair in a.keys() | b.keys()
@@ -108,7 +108,7 @@ def parse(family: CountsMessages, text: str) -> Matrix | None:
 
 
 def agreed(family: CountsMessages, texts: Iterable[str]) -> Matrix | None:
-    """What two launches say alike."""
+    """Return what two launches say alike."""
     seen: list[Matrix] = []
     for text in texts:
         found = parse(family, text)

@@ -83,7 +83,7 @@ class Imb:
 
 
 def _not_reached(section: _Section | None, listed: list[str]) -> list[str]:
-    """What an output lacks that ends there: the program says when it is through."""
+    """Return what an output lacks that ends there: the program says when it is through."""
     ends = (
         [f"the end of the program's output, which breaks off in {section.name}"] if section else []
     )

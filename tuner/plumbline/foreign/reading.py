@@ -1,4 +1,4 @@
-"""Which program has printed a text, and what it says."""
+"""Recognition of the program that has printed a text, and of what it says."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def of(data: bytes, nprocs: int | None, name: str) -> tuple[OutputFormat, GivenO
 
 
 def _without_a_cut_line(text: str) -> tuple[str, list[str]]:
-    """Without a last line that does not end, as its last number may go on; and that it lacks an
-    end."""
+    """Return the text without a last line that does not end, as its last number may go on; and that
+    it lacks an end."""
     before, _, last = text.rpartition("\n")
     if _NO_NUMBERS.match(last):
         return text, []

@@ -1,5 +1,5 @@
-"""What another program has printed, as a run of its own: a launch for each table, each with
-summaries and without samples. What it calls its numbers is the name of a curve: `osu-avg`."""
+"""The output of another program, as a run of its own: a launch for each table, each with summaries
+and without samples. What it calls its numbers is the name of a curve: `osu-avg`."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _campaign(
 
 
 def _library(format: OutputFormat, output: GivenOutput) -> Library:
-    """Of which nothing is known but which program it was measured by."""
+    """Return a library of which nothing is known but which program it was measured by."""
     program = f"{format.title} {output.version}".strip()
     return Library(
         id=NOT_KNOWN,

@@ -39,8 +39,9 @@ class GivenTable(msgspec.Struct, frozen=True):
 
 
 class GivenOutput(msgspec.Struct, frozen=True):
-    """What was read. `version`: of the program; `started`: ISO 8601, '' where it does not say;
-    `left_out`: what is no time of a call; `missing`: what a whole output has and this one lacks."""
+    """The output that was read. `version`: of the program; `started`: ISO 8601, '' where it does
+    not say; `left_out`: what is no time of a call; `missing`: what a whole output has and this one
+    lacks."""
 
     version: str
     tables: list[GivenTable]
@@ -74,8 +75,8 @@ _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?\Z")
 
 
 def seconds(text: str, in_a_second: float, line: int) -> float:
-    """Of a number of units of which so many are a second. Raises UnreadableError for what is no
-    time."""
+    """Return the seconds of a number of units of which so many are a second. Raises UnreadableError
+    for what is no time."""
     value = float(text) / in_a_second if _NUMBER.match(text) and len(text) < 40 else math.nan
     if not 0 <= value <= _MOST_SECONDS:
         raise UnreadableError(line, f"{text[:40]!r} is no time")
@@ -114,7 +115,7 @@ def volume(function: str, size: int, nprocs: int, totals: frozenset[str] = froze
 
 
 def plain(name: str) -> str:
-    """Of a program's own word, what can stand in the name of a curve."""
+    """Return of a program's own word what can stand in the name of a curve."""
     return re.sub(r"[^A-Za-z0-9_.+-]", "_", name)[:100]
 
 

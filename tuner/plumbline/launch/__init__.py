@@ -45,7 +45,7 @@ class Launcher(Protocol):
         ...
 
     def processing_units(self) -> int | None:
-        """Of a node; None where that is for others to say, or nothing is shared."""
+        """Return those of a node; None where that is for others to say, or nothing is shared."""
         ...
 
     def folder(self, id: str) -> AbstractContextManager[Path]:

@@ -303,7 +303,8 @@ def _lsf(environment: Mapping[str, str]) -> Allocation | None:
 
 
 def _flux(environment: Mapping[str, str]) -> Allocation | None:
-    """Of the instance around this process, where that is itself a job of Flux."""
+    """Return the allocation of the instance around this process, where that is itself a job of
+    Flux."""
     if not environment.get("FLUX_URI") or not environment.get("FLUX_ENCLOSING_ID"):
         return None
     done = process.run(_FLUX_RESOURCES, timeout_seconds=_ANSWER_SECONDS, environment=environment)
@@ -361,7 +362,7 @@ def _hosts(part: str) -> list[str]:
 
 
 def _counts(text: str) -> list[int]:
-    """Of nodes, as Slurm writes them: `4(x2),3`."""
+    """Return the counts of nodes, as Slurm writes them: `4(x2),3`."""
     counts = re.findall(r"(\d+)(?:\(x\d+\))?(?:,|\Z)", text)
     if not counts or "0" in counts:
         raise UsageError(f"{text!r}: tasks of each node, as in 4(x2),3")

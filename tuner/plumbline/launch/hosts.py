@@ -48,8 +48,8 @@ _QUESTION = (
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What a host says of itself. `boot` is equal for containers of one machine, '' where it is not
-    known; `numbers` are those of the processing units that it may use."""
+    """The facts that a host says of itself. `boot` is equal for containers of one machine, '' where
+    it is not known; `numbers` are those of the processing units that it may use."""
 
     host: str
     processing_units: int
@@ -123,7 +123,8 @@ class OnHosts:
 
     @cached_property
     def _facts(self) -> list[Facts]:
-        """Of all hosts. Raises PlumblineError, naming the host, where one does not answer."""
+        """Return those of all hosts. Raises PlumblineError, naming the host, where one does not
+        answer."""
         self._require_shared()
         for path in self._shared.glob(_TOKENS + "*"):
             with contextlib.suppress(OSError):  # of another user, or gone
@@ -220,7 +221,7 @@ def least_units(facts: Sequence[Facts]) -> int:
 
 
 def _is_mine(script: Path, text: str) -> bool:
-    """Whether it is there as it was written, and by this user alone."""
+    """Return whether it is there as it was written, and by this user alone."""
     try:
         facts = script.lstat()
         closed = stat.S_ISREG(facts.st_mode) and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

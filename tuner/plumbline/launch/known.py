@@ -1,5 +1,6 @@
-"""What a simulated machine has measured already: it repeats itself, so nothing is measured twice
-under the same knobs and rules. Kept as long as the launcher is; launches keep what they were given.
+"""The knowledge of a simulated machine that was measured already: it repeats itself, so nothing is
+measured twice under the same knobs and rules. Kept as long as the launcher is; launches keep what
+they were given.
 
 A profile matters to a case where it has rules of functions that the case calls: a mock-up calls
 those that its guideline names (guidelines.toml)."""
@@ -28,7 +29,7 @@ class Known:
         }
 
     def learn(self, keys: dict[int, Key], records: Iterable[Record]) -> None:
-        """From a launch that has come to its end."""
+        """Learn from a launch that has come to its end."""
         found: dict[int, list[Record]] = {}
         for record in records:
             if record["record"] in ("case", "begin", "check", "samples", "refused"):
@@ -39,8 +40,8 @@ class Known:
 
 
 def keys(plan: str, command: Sequence[str], profile: str) -> dict[int, Key]:
-    """What the times of each case of a plan depend on. `command`: how ranks are started, without
-    names of files; `profile`: the text of the one in force."""
+    """Return what the times of each case of a plan depend on. `command`: how ranks are started,
+    without names of files; `profile`: the text of the one in force."""
     head = tuple(
         " ".join(word for word in line.split() if not word.startswith(("run=", "seed=")))
         for line in plan.splitlines()

@@ -16,7 +16,7 @@ Record = dict[str, Any]
 
 
 def whole(plan: str) -> bool:
-    """Whether the plan asks for more than cases, which only one launch can answer."""
+    """Return whether the plan asks for more than cases, which only one launch can answer."""
     marks = (" plain=", " nrep=", " clock_sync=", " runtime=", "sync=window", "sync=roundtime")
     lines = plan.splitlines()
     return any(line.startswith("pingpong") for line in lines) or any(
@@ -187,7 +187,8 @@ def _wall_ns(footer: Record) -> int:
 
 
 def _timed_ns(known: Sequence[Record]) -> int:
-    """Of cases that were in no part. What there is of a stream is one value, its mean."""
+    """Return the time of cases that were in no part. What there is of a stream is one value, its
+    mean."""
     reps = {record["case"]: record["reps"] for record in known if record["record"] == "case"}
     return sum(
         sum(record["warmup_ns"])

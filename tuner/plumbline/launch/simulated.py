@@ -141,8 +141,8 @@ class Simulated:
     def alone(
         self, installation: Installation, program: list[str], seconds: float
     ) -> process.Finished:
-        """What smpicc makes is no program of its own: SimGrid loads it, with one rank on one node,
-        whatever the machine is like."""
+        """Return how one process is started: what smpicc makes is no program of its own, but
+        SimGrid loads it, with one rank on one node, whatever the machine is like."""
         node = Simulated(Simulation(library=self._machine.library))
         with short_lived("") as folder:
             words = node.command(installation, program, Placement(nodes=1, ppn=1), folder)
@@ -195,7 +195,7 @@ def _keys(plan: str, command: Sequence[str], environment: Mapping[str, str]) -> 
 
 
 def _write_part(target: Path, text: str, records: Sequence[Path]) -> None:
-    """As old as what was written last by those that have not come to their end."""
+    """Write a part as old as what was written last by those that have not come to their end."""
     part = _part_of(target)
     part.write_text(text)
     ages = [_part_of(record).stat().st_mtime for record in records if _part_of(record).is_file()]
@@ -275,7 +275,8 @@ class _Pool:
 
 
 class _Watch:
-    """Whether the case that is under way has been so too long: then `stuck` is its id."""
+    """A watch on whether the case that is under way has been so too long: then `stuck` is its
+    id."""
 
     def __init__(self, file: Path, plan: str, case_seconds: float, stop: threading.Event) -> None:
         self.stuck: int | None = None
@@ -307,8 +308,8 @@ def _part_of(records: Path) -> Path:
 
 
 def _written(records: Path, plan: str) -> tuple[list[Record], str | None]:
-    """What a probe has written by now, as far as it is what its plan asks for; and the text from
-    where it is not (empty where only something is missing; None: all is right)."""
+    """Return what a probe has written by now, as far as it is what its plan asks for; and the text
+    from where it is not (empty where only something is missing; None: all is right)."""
     file = records if records.is_file() else _part_of(records)
     try:
         try:

@@ -104,19 +104,19 @@ def known(selector: str) -> Selector:
 
 
 def nodes(simulation: Simulation, nprocs: int) -> int:
-    """How many nodes the ranks are spread over where nobody says: those of the shape; else a node
-    a rank."""
+    """Return how many nodes the ranks are spread over where nobody says: those of the shape; else a
+    node a rank."""
     return _nodes_of(simulation) if simulation.shape else nprocs
 
 
 def _nodes_of(simulation: Simulation) -> int:
-    """How many the shape has; a cluster has any number."""
+    """Return how many the shape has; a cluster has any number."""
     shape = simulation.shape
     return math.prod(shape[:2] if simulation.topology == "fat-tree" else shape)
 
 
 def problem(simulation: Simulation, nodes: int | None = None) -> str | None:
-    """Why there is no such machine (with place for so many nodes); None where there is."""
+    """Return why there is no such machine (with place for so many nodes); None where there is."""
     topology, shape = simulation.topology, simulation.shape
     form, count = _FORMS[topology]
     if any(extent < 1 for extent in shape):
@@ -171,7 +171,7 @@ def platform(simulation: Simulation, placement: Placement) -> str:
 
 
 def _middle(simulation: Simulation, nodes: int) -> str:
-    """What joins the links of the nodes."""
+    """Return what joins the links of the nodes."""
     match simulation.topology, simulation.shape:
         case "fat-tree", [of_leaf, leaves, above]:  # every leaf switch has a link to all above
             name, parameters = "FAT_TREE", f"2;{of_leaf},{leaves};1,{above};1,1"
@@ -223,8 +223,8 @@ def hosts(text: str) -> list[str]:
 
 
 def machine(simulation: Simulation, placement: Placement) -> Machine:
-    """What the database knows the machine by: its platform, whichever library is re-created on it
-    and whichever machine simulates it."""
+    """Return what the database knows the machine by: its platform, whichever library is re-created
+    on it and whichever machine simulates it."""
     what = f"{simulation.topology} of {placement.nodes} nodes"
     if simulation.shape:
         what += f" ({' x '.join(map(str, simulation.shape))})"

@@ -38,7 +38,7 @@ _MOST_OF_A_REASON = 300  # characters; damaged records may hold anything
 
 
 class Programs(msgspec.Struct, frozen=True):
-    """What launches are made with."""
+    """The programs that launches are made with."""
 
     family: Family
     installation: Installation
@@ -47,8 +47,8 @@ class Programs(msgspec.Struct, frozen=True):
 
 
 class _Written(msgspec.Struct, frozen=True):
-    """What a launch has left: its `records`, `whole` where it has written them to the end, and what
-    is `bad` about them; for so long it had been silent."""
+    """The records that a launch has left: its `records`, `whole` where it has written them to the
+    end, and what is `bad` about them; for so long it had been silent."""
 
     records: list[ProbeRecord] = []
     whole: bool = False
@@ -94,7 +94,7 @@ class Starter:
         return environment | self.family.environment(self._installation) | self._fixed
 
     def start_by_choice(self) -> None:
-        """From now on launches start with what the library chooses anyway, and do not try the rest
+        """Start launches from now on with what the library chooses anyway, and do not try the rest
         of it again, nor open it for MPI_T where no knob is set. One launch of next to nothing finds
         out what that is. What somebody has set stays."""
         if not isinstance(self.family, ChoosesAtStart):
@@ -110,7 +110,7 @@ class Starter:
             self._by_choice = True
 
     def refusal(self, text: str) -> str | None:
-        """Why the probe would not take the plan `text`; None when it would."""
+        """Return why the probe would not take the plan `text`; None when it would."""
         with scratch.folder() as folder:
             file = folder / "plan"
             file.write_text(text)
@@ -148,7 +148,8 @@ class Starter:
 
     @contextlib.contextmanager
     def folder(self, id: str) -> Iterator[Path]:
-        """For files that launches read, as long as the context lasts: where ranks can see them."""
+        """Make a folder for files that launches read, as long as the context lasts: where ranks can
+        see them."""
         with self._launcher.folder(id) as folder:
             yield folder
 
@@ -160,8 +161,8 @@ class Starter:
 
     @property
     def plain(self) -> Placement | None:
-        """Where a plain mpirun of the user puts the ranks, if launches have them elsewhere though
-        nobody asked for that; else None."""
+        """Return where a plain mpirun of the user puts the ranks, if launches have them elsewhere
+        though nobody asked for that; else None."""
         by_mpirun = not isinstance(self._launcher, InAllocation) or self._launcher.by_mpirun
         if not self.placement.held or not by_mpirun:
             return None
@@ -249,8 +250,8 @@ class Starter:
         return self.family.counting.items() <= extra.items()
 
     def beyond(self, extra: Mapping[str, str]) -> dict[str, str]:
-        """What a launch has beyond a clean environment. Where a list of mpirun's says for its ranks
-        what they preload, the variable beside it would take its place."""
+        """Return what a launch has beyond a clean environment. Where a list of mpirun's says for
+        its ranks what they preload, the variable beside it would take its place."""
         found = self._fixed | dict(extra)
         if any(f"{PRELOAD}=" in value for value in extra.values()):
             found.pop(PRELOAD, None)
@@ -345,8 +346,8 @@ class Starter:
 
 
 def ended(status: int) -> Failure:
-    """How a program has ended: `SIGSEGV, exit status 139`. A launcher adds 128 to the number of
-    the signal that has ended a rank."""
+    """Return how a program has ended: `SIGSEGV, exit status 139`. A launcher adds 128 to the number
+    of the signal that has ended a rank."""
     number = -status if status < 0 else status - 128
     try:
         how = f"{signal.Signals(number).name}, exit status {status}"

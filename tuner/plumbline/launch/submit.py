@@ -34,7 +34,7 @@ exec {command}
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job is asked for: `nodes`, each with `ppn` ranks, for the `command`, which runs in
+    """A job as it is asked for: `nodes`, each with `ppn` ranks, for the `command`, which runs in
     `folder`. `files`: where the script and the log are. `campaign`: a text that is equal for the
     same campaign."""
 

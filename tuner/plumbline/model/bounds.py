@@ -44,7 +44,7 @@ class Bound(msgspec.Struct, frozen=True):
 
     @property
     def term(self) -> str:
-        """Which of the three it is."""
+        """Return which of the three it is."""
         named = {
             "latency": self.latency_seconds,
             "bandwidth": self.bandwidth_seconds,

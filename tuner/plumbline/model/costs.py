@@ -1,4 +1,4 @@
-"""What messages in a certain order cost, in two models. Pure.
+"""Costs of messages in a certain order, in two models. Pure.
 
 Hockney: a message of m bytes takes t(m) = α + β m, and messages on the critical path follow each
 other (R. W. Hockney, "The communication challenge for MPP", Parallel Computing 20, 1994). LogGP:
@@ -30,9 +30,9 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class Network(msgspec.Struct, frozen=True):
-    """What the models are fed with. `pieces` by size, the last without an end. `measured`: sizes of
-    messages, ascending, and their seconds; none: the pieces say it. None: not measured, and left
-    out of predictions (γ), or not told from a message of its own (gaps)."""
+    """The numbers that the models are fed with. `pieces` by size, the last without an end.
+    `measured`: sizes of messages, ascending, and their seconds; none: the pieces say it. None: not
+    measured, and left out of predictions (γ), or not told from a message of its own (gaps)."""
 
     pieces: tuple[Piece, ...]
     measured: tuple[tuple[float, float], ...] = ()
@@ -61,8 +61,8 @@ class Network(msgspec.Struct, frozen=True):
         return first + (last - first) * (size - low) / (high - low)
 
     def following(self, size: float, way: Flood, window: int = 0) -> float:
-        """Of a flood, a message after the first, in seconds; never more than one by itself. With a
-        `window` only so many are under way at a time."""
+        """Return what a message of a flood after the first one takes, in seconds; never more than
+        one by itself. With a `window` only so many are under way at a time."""
         alone = self.message(size)
         gap = self._gap(way)
         if gap is None:
@@ -90,7 +90,7 @@ class Messages(msgspec.Struct, frozen=True):
 
     @property
     def whole_ways(self) -> int:
-        """How many take their whole way before the next thing happens."""
+        """Return how many take their whole way before the next thing happens."""
         return self.rounds * (1 if self.flood else self.count)
 
     @property
@@ -172,7 +172,8 @@ def _size(size: float) -> str:
 
 
 def deviation(predicted: float, measured: float) -> float:
-    """By how much a prediction is off: 0.25 is a quarter too long, -0.5 half as long as it was."""
+    """Return by how much a prediction is off: 0.25 is a quarter too long, -0.5 half as long as it
+    was."""
     return predicted / measured - 1
 
 

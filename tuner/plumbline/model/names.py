@@ -1,4 +1,4 @@
-"""Which schedule a configuration follows: names.toml, read strictly."""
+"""Schedules that configurations follow: names.toml, read strictly."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def names() -> Names:
 def followed(
     space: Space, function: str, variant: str, knobs: Mapping[str, str], standard: Mapping[str, int]
 ) -> Followed | None:
-    """What a configuration follows; None where nothing is known of it. `standard`: values of the
-    variant's parameters that are not written."""
+    """Return what a configuration follows; None where nothing is known of it. `standard`: values of
+    the variant's parameters that are not written."""
     known = names()
     if variant != "default":
         spec = VariantSpec.parse(variant)

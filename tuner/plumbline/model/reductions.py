@@ -42,7 +42,7 @@ PREFIX = ("MPI_Scan", "MPI_Exscan")
 
 
 def _each(messages: Messages) -> Cost:
-    """What comes with every message is added to what is there."""
+    """Add what comes with every message to what is there."""
     return Cost((messages,), messages.rounds * messages.count * messages.bytes)
 
 
@@ -122,7 +122,7 @@ def two_trees_reduce(shape: Shape) -> Cost:
 
 
 def _of_halves(shape: Shape) -> tuple[int, float]:
-    """How many segments a half of the vector has, and their bytes."""
+    """Return how many segments a half of the vector has, and their bytes."""
     half = Shape(shape.nprocs, shape.bytes / 2, segment_bytes=shape.segment_bytes)
     return half.segments, half.segment
 

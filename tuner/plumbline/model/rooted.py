@@ -206,7 +206,8 @@ def _bundles(shape: Shape, way: Flood) -> Messages:
 
 
 def _children(shape: Shape) -> Iterator[tuple[int, float]]:
-    """Of the root at each level, the highest first: how many, and what stands behind each."""
+    """Return those of the root at each level, the highest first: how many, and what stands behind
+    each."""
     left = shape.nprocs
     for level in range(levels(shape.nprocs, shape.radix) - 1, -1, -1):
         each = shape.radix**level

@@ -50,10 +50,10 @@ BRUCK = (
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What is computed: `bytes` is the volume (docs/plan-and-records.md), on `nprocs` ranks.
-    `segment_bytes` 0: whole messages. `radix` of trees; `chains` below the root; `window`: messages
-    that a rank has under way at a time (0: all); `blocks`: the most that a message has (0: all);
-    `limit_bytes`: blocks, or volumes, of more bytes take another way (0: none do)."""
+    """The shape of what is computed: `bytes` is the volume (docs/plan-and-records.md), on `nprocs`
+    ranks. `segment_bytes` 0: whole messages. `radix` of trees; `chains` below the root; `window`:
+    messages that a rank has under way at a time (0: all); `blocks`: the most that a message has (0:
+    all); `limit_bytes`: blocks, or volumes, of more bytes take another way (0: none do)."""
 
     nprocs: int
     bytes: float
@@ -66,7 +66,7 @@ class Shape(msgspec.Struct, frozen=True):
 
     @property
     def block(self) -> float:
-        """Where the volume is made of blocks, one of them."""
+        """The bytes of a block, where the volume is made of blocks."""
         return self.bytes / self.nprocs
 
     @property
@@ -135,14 +135,14 @@ def levels(nprocs: int, radix: int = 2) -> int:
 
 
 def halves(nprocs: int) -> list[int]:
-    """How many ranks stand behind each child of the root of a binomial tree, the first one first;
-    together all but the root."""
+    """Return how many ranks stand behind each child of the root of a binomial tree, the first one
+    first; together all but the root."""
     top = levels(nprocs) - 1
     return [min(2**power, nprocs - 2**power) for power in range(top, -1, -1)]
 
 
 def folded(nprocs: int) -> bool:
-    """Whether ranks must be folded together first, where a power of two is needed."""
+    """Return whether ranks must be folded together first, where a power of two is needed."""
     return nprocs & (nprocs - 1) != 0
 
 
@@ -152,7 +152,7 @@ def binary_steps(shape: Shape) -> int:
 
 
 def chain_messages(shape: Shape) -> int:
-    """What the root sends, each segment to all chains, and the way of the last one."""
+    """Return what the root sends, each segment to all chains, and the way of the last one."""
     chains = max(1, min(shape.chains, shape.nprocs - 1))
     length = -(-(shape.nprocs - 1) // chains)
     return chains * shape.segments + length - 1

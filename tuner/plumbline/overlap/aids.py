@@ -33,7 +33,8 @@ def chosen(aid: Aid | None, test_us: int) -> Aid:
 
 
 def environment(plan: Plan) -> dict[str, str]:
-    """How the probe is to start MPI for the cells of a plan; MPI_Init where nothing is set."""
+    """Return how the probe is to start MPI for the cells of a plan; MPI_Init where nothing is
+    set."""
     if any(overlap.helper or overlap.bench == benches.MULTIPLE for overlap in plan.overlaps):
         return {THREADS: "multiple"}
     if any(overlap.bench == benches.LOAD for overlap in plan.overlaps):

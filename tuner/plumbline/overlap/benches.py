@@ -41,7 +41,8 @@ class Bench(msgspec.Struct, frozen=True):
 
     @property
     def blocking(self) -> bool:
-        """Whether its communication alone is made of other calls than what begins and waits."""
+        """Return whether its communication alone is made of other calls than what begins and
+        waits."""
         return self.bench in _BLOCKING
 
 

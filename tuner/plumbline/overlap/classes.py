@@ -174,7 +174,7 @@ def _joined(told: Sequence[tuple[int, float]], kinds: Sequence[Kind]) -> list[St
 
 
 def _firm(stretches: Sequence[Stretch]) -> Sequence[Stretch]:
-    """Those of more than one size, where there are any: one at an end may be a stray too."""
+    """Return those of more than one size, where there are any: one at an end may be a stray too."""
     return [stretch for stretch in stretches if stretch.sizes > 1] or stretches
 
 

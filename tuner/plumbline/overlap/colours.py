@@ -137,7 +137,8 @@ SQUARE = {
 
 
 def key(entries: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
-    """What else is drawn: the colour of a box, what is in it (line, dot or nothing), the words."""
+    """Return what else is drawn: the colour of a box, what is in it (line, dot or nothing), the
+    words."""
     rows = [
         {"y": _LINE * at + 8, "colour": box, "inside": inside, "text": text}
         for at, (box, inside, text) in enumerate(entries)

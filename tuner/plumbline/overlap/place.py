@@ -23,8 +23,8 @@ NPROCS = 2
 
 
 def settings(file: Path | None, options: dict[str, Any]) -> Settings:
-    """Those of the keys of a campaign file that say where ranks are; what else it holds is about
-    collectives. `options` are put over them. Raises UsageError."""
+    """Return those of the keys of a campaign file that say where ranks are; what else it holds is
+    about collectives. `options` are put over them. Raises UsageError."""
     source = campaign_file.read(file)
     for key, why in _ELSEWHERE.items():
         if key in source.values:
@@ -50,7 +50,7 @@ def patient(chosen: Settings, seconds: float) -> Settings:
 
 
 def facts(chosen: Settings) -> list[str]:
-    """What makes launches elsewhere another campaign; nothing on this machine."""
+    """Return what makes launches elsewhere another campaign; nothing on this machine."""
     values = identity.identifying(chosen)
     said = {key: values[key] for key in _WHERE if key in values}
     return [msgspec.json.encode(said).decode()] if said else []

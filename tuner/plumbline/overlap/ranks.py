@@ -44,7 +44,7 @@ def _spread(ranks: Sequence[OverlapResult]) -> RankSpread:
 
 
 def apart(spread: RankSpread) -> float:
-    """How far the ratios of the ranks lie apart."""
+    """Return how far the ratios of the ranks lie apart."""
     return _value(spread.high) - _value(spread.low)
 
 

@@ -64,7 +64,7 @@ def of_several(
 
 
 def benches_of(cells: Sequence[OverlapResult]) -> list[str]:
-    """Those that anything is drawn of."""
+    """Return those that anything is drawn of."""
     return list(dict.fromkeys(cell.bench for cell in cells if cell.ratio is not None))
 
 

@@ -49,7 +49,7 @@ class OverlapGrid(msgspec.Struct, frozen=True):
     limit: float = 1.0
 
     def cells(self, sides: Iterable[Side] | None = None) -> tuple[OverlapCell, ...]:
-        """What a launch measures: everything, or what these sides need."""
+        """Return what a launch measures: everything, or what these sides need."""
         wanted = (
             None if sides is None else {(side.function, side.bytes, _work(side)) for side in sides}
         )

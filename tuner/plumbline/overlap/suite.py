@@ -57,7 +57,7 @@ class _Rectangle(msgspec.Struct, frozen=True):
         return sorted(itertools.product({self.left, self.right}, {self.low, self.high}))
 
     def cells(self) -> list[Index]:
-        """Those that are measured before it is judged."""
+        """Return those that are measured before it is judged."""
         middle = [((self.left + self.right) // 2, (self.low + self.high) // 2)]
         return sorted({*self.corners(), *(middle if self.middle else [])})
 
@@ -143,7 +143,8 @@ def loads(units: int) -> tuple[int, ...]:
 
 
 def is_adaptive(settings: OverlapSettings, bench: str) -> bool:
-    """Whether the grid of a benchmark is, where the settings ask for it: one of sizes and work."""
+    """Return whether the grid of a benchmark is, where the settings ask for it: one of sizes and
+    work."""
     one = benches.of(bench)
     return settings.adaptive and one.bench != benches.LOAD and one.function != "MPI_Barrier"
 
@@ -154,7 +155,7 @@ def every_plan(settings: OverlapSettings) -> list[Plan]:
 
 
 def announced(settings: OverlapSettings) -> str:
-    """How long it is going to take, by the model."""
+    """Return how long it is going to take, by the model."""
     all_ = every_plan(settings)
     most = settings.launches * sum(duration.seconds(plan.overlaps) for plan in all_)
     launches = counted(settings.launches, "launch")
@@ -248,8 +249,8 @@ def _launch(
 def _plans(
     db: Database, campaign: Campaign, settings: OverlapSettings, stage: int
 ) -> dict[str, Plan]:
-    """What each benchmark measures in a stage, by what is stored of the stages before it; no plans:
-    nothing is missing."""
+    """Return what each benchmark measures in a stage, by what is stored of the stages before it; no
+    plans: nothing is missing."""
     found = {}
     for bench in settings.benches:
         if is_adaptive(settings, bench):
@@ -265,7 +266,7 @@ def _plans(
 def _plan_after(
     settings: OverlapSettings, bench: str, seen: Sequence[OverlapResult]
 ) -> Plan | None:
-    """What an adaptive grid misses; None: nothing."""
+    """Return what an adaptive grid misses; None: nothing."""
     missing = missing_cells(len(settings.sizes), len(settings.work_ns), _seen(settings, seen))
     threads = benches.of(bench).threads
     chosen = [(settings.sizes[x], settings.work_ns[y], threads) for x, y in missing]
@@ -277,8 +278,8 @@ def suite_of(bench: str, stage: int = 1) -> Suite:
 
 
 def read(db: Database, campaign: Campaign, settings: OverlapSettings) -> list[OverlapResult]:
-    """What is stored, by benchmark, and in an adaptive grid what it says of the other cells. Raises
-    PlumblineError where data did not come as they were sent."""
+    """Return what is stored, by benchmark, and in an adaptive grid what it says of the other cells.
+    Raises PlumblineError where data did not come as they were sent."""
     found = []
     for bench in settings.benches:
         cells = _measured(db, campaign, bench, range(1, STAGES + 1))

@@ -105,8 +105,8 @@ def run(store: LaunchStore, campaign: Campaign, settings: ThresholdSettings) -> 
 def stored(
     db: Database, other: Campaign, knobs: Configuration, place: Sequence[str]
 ) -> Thresholds | None:
-    """What was found last for the machine and library of another row, with these knobs, between
-    ranks in the same places."""
+    """Return what was found last for the machine and library of another row, with these knobs,
+    between ranks in the same places."""
     wanted = (other.machine, other.library_fingerprint, other.nprocs, other.nodes)
     for row in reversed(campaigns.every(db)):
         same = (row.machine, row.library_fingerprint, row.nprocs, row.nodes) == wanted
@@ -143,7 +143,7 @@ def _suite(number: int) -> Suite:
 
 
 def _early(db: Database, campaign: Campaign, number: int) -> dict[int, bool]:
-    """Whether sends return early, by size; nothing where there was no such launch."""
+    """Return whether sends return early, by size; nothing where there was no such launch."""
     launched = runs.listing(db, campaign.id, [_suite(number).name])
     done = [run.id for run in launched if run.finished]
     records = overlaps.of_launch(db, done[-1]) if done else []
@@ -156,9 +156,10 @@ def _early(db: Database, campaign: Campaign, number: int) -> dict[int, bool]:
 
 
 def returns_early(cell: Overlap) -> bool | None:
-    """Whether a send ever returned in less than half the time that the receiver was late by. None
-    where one takes as long with a receiver in time. Once is enough: where others take the cores, an
-    eager send too waits for the receiver to have one; nothing makes a send that waits return."""
+    """Return whether a send ever returned in less than half the time that the receiver was late by.
+    None where one takes as long with a receiver in time. Once is enough: where others take the
+    cores, an eager send too waits for the receiver to have one; nothing makes a send that waits
+    return."""
     half = min(cell.computation_ns) / 2
     if min(cell.communication_ns) >= half:
         return None
@@ -182,7 +183,7 @@ def split(early: dict[int, bool]) -> Thresholds:
 
 
 def narrowed(before: Thresholds, early: dict[int, bool]) -> Thresholds:
-    """What is known after a launch of sizes in between."""
+    """Return what is known after a launch of sizes in between."""
     now = split(early)
     if before == _NOTHING:
         return now

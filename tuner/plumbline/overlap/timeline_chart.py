@@ -123,7 +123,7 @@ def in_bytes(size: int) -> str:
 
 
 def role(one: Timeline, rank: int) -> str:
-    """What a rank does with data, in this order."""
+    """Return what a rank does with data, in this order."""
     verbs = [
         "sends" if message.sender == rank else "receives"
         for message in one.messages
@@ -305,7 +305,7 @@ def _lane(place: int, view: tuple[float, float]) -> dict[str, float]:
 
 
 def _block(event: Event, place: int, view: tuple[float, float]) -> dict[str, Any] | None:
-    """What of an event can be seen; None: nothing."""
+    """Return what of an event can be seen; None: nothing."""
     begin, end = max(event.begin_ns / 1000, view[0]), min(event.end_ns / 1000, view[1])
     if begin >= end:
         return None

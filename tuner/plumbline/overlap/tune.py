@@ -57,7 +57,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def text_of(asked: Asked, settings: Settings) -> str:
-    """What the row in the database keeps, under the names that readers of campaigns know."""
+    """Return what the row in the database keeps, under the names that readers of campaigns know."""
     known = stored.document(settings) | msgspec.to_builtins(asked)
     return msgspec.json.encode(known | {"command": campaigns.OVERLAP_TUNE}).decode()
 
@@ -309,7 +309,7 @@ class Loop:
         environment: Mapping[str, str],
         harm: Sequence[Side],
     ) -> list[Side]:
-        """What is slower in fresh launches too: cells of one launch share its luck."""
+        """Return what is slower in fresh launches too: cells of one launch share its luck."""
         self._store.progress.step("overlap: perhaps slower; measuring again")
         sampling, pairs = self._settings.sampling, objective.pairs()
         own = plan(self._grid.cells(harm), sampling.seed + sampling.launches_max)

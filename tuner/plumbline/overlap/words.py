@@ -75,7 +75,7 @@ def _where(stretch: Stretch) -> str:
 
 
 def _sizes(some: Sequence[int], every: Sequence[int]) -> str:
-    """Those that are neighbours among `every` as from … to."""
+    """Return those that are neighbours among `every` as from … to."""
     runs: list[list[int]] = []
     for phrase in some:
         if runs and every.index(phrase) == every.index(runs[-1][-1]) + 1:

@@ -1,2 +1,2 @@
-"""How far the measurements themselves can be trusted here: spread between whole experiments, false
-alarms, and the smallest slow-down that is found (seed 002, section 5.3). docs/reproducibility.md"""
+"""The trust in the measurements themselves, here: spread between whole experiments, false alarms,
+and the smallest slow-down that is found (seed 002, section 5.3). docs/reproducibility.md"""

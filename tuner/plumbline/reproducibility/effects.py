@@ -117,7 +117,7 @@ class Smallest(msgspec.Struct, frozen=True):
 
 
 def judge(comparisons: Sequence[EffectComparison]) -> list[Judged]:
-    """In the same order. The comparisons are one family."""
+    """Judge them, in the same order. The comparisons are one family."""
     logs = {number: comparison.log_ratios for number, comparison in enumerate(comparisons)}
     decisions = decide(logs, Claim(alpha=ALPHA, judge=alone)).values()
     looks = with_looks(comparisons)
@@ -147,7 +147,7 @@ def design_of(launches: int) -> Design:
 
 
 def with_looks(comparisons: Sequence[EffectComparison]) -> list[tuple[bool, int]]:
-    """For each comparison whether looks find it, and how many launches that takes."""
+    """Return for each comparison whether looks find it, and how many launches that takes."""
     most = max((len(comparison.log_ratios) for comparison in comparisons), default=1)
     design = design_of(most)
     family = HypothesisFamily.of(range(len(comparisons)), Claim(alpha=ALPHA, design=design))
@@ -194,7 +194,7 @@ def size_class(seconds: float) -> str:
 
 
 def powers(judged: Iterable[Judged]) -> list[Power]:
-    """By number of ranks, class and effect; what was not measured has no line."""
+    """Return the powers by number of ranks, class and effect; what was not measured has no line."""
     groups: dict[tuple[int, str, float], list[Judged]] = {}
     for effect in judged:
         planted = effect.line

@@ -44,7 +44,7 @@ Samples = NDArray[np.int64]
 
 
 class RanksUnderTest(msgspec.Struct, frozen=True):
-    """What belongs to one number of ranks."""
+    """The parts of an experiment that belong to one number of ranks."""
 
     nprocs: int
     campaign: Campaign
@@ -94,7 +94,7 @@ def begin(
 
 
 def launches_in_all(settings: ReproducibilitySettings) -> int:
-    """At most; a budget may end the trials earlier."""
+    """Return how many there are at most; a budget may end the trials earlier."""
     effect = settings.effect_launches + (PILOTS if settings.effect_launches else 0)
     trial = settings.launches + len(spread.PLAIN)
     return len(settings.nprocs) * (effect + settings.trials * trial)
@@ -169,7 +169,7 @@ class Experiment:
         return [cell for trial in trials for cell in trial.spreads()], done, ours, plain
 
     def _spend(self, seconds: float) -> bool:
-        """Whether another `seconds` go beyond the budget."""
+        """Return whether another `seconds` go beyond the budget."""
         limit = self._settings.budget_seconds
         return limit > 0 and self._spent() + seconds > limit
 

@@ -29,7 +29,8 @@ class SpreadTable(msgspec.Struct, frozen=True):
 
 
 class EffectTable(msgspec.Struct, frozen=True):
-    """What an estimator makes of the launches with cells twice, and with planted delays."""
+    """The table that an estimator makes of the launches with cells twice, and with planted
+    delays."""
 
     false_alarms: effects.FalseAlarms
     power: list[effects.Power]
@@ -75,7 +76,7 @@ def report(
 
 
 def conditions_of(ranks: Sequence[RanksUnderTest]) -> list[str]:
-    """What weakens the launches, by number of ranks (plumbline.conditions)."""
+    """Return what weakens the launches, by number of ranks (plumbline.conditions)."""
     return [
         f"{rank.nprocs} ranks: {launch.text}"
         for rank in ranks

@@ -1,5 +1,5 @@
-"""What `plumbline reproducibility` is asked to do. Part of an experiment's identity, as a
-campaign's settings are: the same settings are the same experiment, which is continued."""
+"""Settings of `plumbline reproducibility`. Part of an experiment's identity, as a campaign's
+settings are: the same settings are the same experiment, which is continued."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How far the results of whole experiments lie apart. Pure: one value a trial in, numbers out."""
+"""The distance between the results of whole experiments. Pure: one value a trial in, numbers
+out."""
 
 from __future__ import annotations
 
@@ -75,6 +76,6 @@ def cell(
 
 
 def plain_repetitions(size: int) -> int:
-    """What the Intel MPI Benchmarks do by default: 1000, fewer where they would send more than
-    40 MiB in all. (The OSU benchmarks take 1000 up to 8 KiB and 100 beyond.)"""
+    """Return what the Intel MPI Benchmarks do by default: 1000, fewer where they would send more
+    than 40 MiB in all. (The OSU benchmarks take 1000 up to 8 KiB and 100 beyond.)"""
     return max(1, min(_MOST, _MIBIBYTES * 2**20 // max(1, size)))

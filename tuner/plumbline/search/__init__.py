@@ -1,1 +1,1 @@
-"""From violations to winners: what may be tried, what is tried next, what is kept."""
+"""The way from violations to winners: what may be tried, what is tried next, what is kept."""

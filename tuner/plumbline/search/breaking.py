@@ -19,7 +19,7 @@ from . import outcome
 def as_promised(
     winners: Iterable[Winner], sizes: Mapping[str, Sequence[int]]
 ) -> dict[Target, float]:
-    """By what their searches say of them: what becomes of the cells of these winners."""
+    """Return what becomes of the cells of these winners, by what their searches say of them."""
     return {
         Target(winner.function, size): 1 / winner.search_speedup
         for winner in winners
@@ -31,7 +31,7 @@ def as_promised(
 def as_tried(
     trials: Mapping[Target, Sequence[Trial]], winners: Sequence[Winner]
 ) -> dict[Target, float]:
-    """By the trials of each cell: what becomes of those that have a winner."""
+    """Return what becomes of the cells that have a winner, by the trials of each."""
     found: dict[Target, float] = {}
     for target, measured in trials.items():
         winner = deciding(winners, target)

@@ -1,4 +1,5 @@
-"""How long a campaign may go on: time inside launches, which comes out the same at a replay."""
+"""The time that a campaign may go on: time inside launches, which comes out the same at a
+replay."""
 
 from __future__ import annotations
 
@@ -74,12 +75,12 @@ class Budget:
         self._kept = self._turn
 
     def left(self) -> bool:
-        """Whether a search may go on: what it finds has to be confirmed within the limit."""
+        """Return whether a search may go on: what it finds has to be confirmed within the limit."""
         return self._says(lambda one: self._store.spent_seconds + self._kept < one.until_seconds)
 
     def has_room(self, cells: int, share: float = 1.0) -> bool:
-        """Whether a search of so many cells may begin, and come to its end within a share of the
-        limit. It takes what the longest one so far took, or the part of it that fewer cells
+        """Return whether a search of so many cells may begin, and come to its end within a share of
+        the limit. It takes what the longest one so far took, or the part of it that fewer cells
         have."""
         before, seconds = self._largest
         expected = seconds * min(1.0, cells / before) if before else 0.0
@@ -87,11 +88,11 @@ class Budget:
         return self._says(lambda one: self._store.spent_seconds + kept < share * one.until_seconds)
 
     def is_open(self) -> bool:
-        """Whether launches may be added that make clearer what is known."""
+        """Return whether launches may be added that make clearer what is known."""
         return self._says(lambda one: self._store.spent_seconds < one.until_seconds)
 
     def part(self, share: float) -> Callable[[], bool]:
-        """Whether a share of it is left, counted from now."""
+        """Return whether a share of it is left, counted from now."""
         begun = self._store.spent_seconds
         return lambda: self._says(
             lambda one: self._store.spent_seconds - begun < share * one.until_seconds
@@ -109,7 +110,8 @@ class Budget:
         self._seconds += took
 
     def not_searched(self, cells: Sequence[Target]) -> str:
-        """What is left, and what it would take, as far as searches have shown what a cell takes."""
+        """Return what is left, and what it would take, as far as searches have shown what a cell
+        takes."""
         functions = Counter(cell.function for cell in cells)
         where = ", ".join(f"{name} ({count})" for name, count in sorted(functions.items()))
         said = f"{counted(len(cells), 'cell')} not searched: {where}"

@@ -53,9 +53,9 @@ class SizeGrid:
         return blocks * self._data.width(function)
 
     def between(self, function: str, low: int, high: int) -> list[int]:
-        """What is to be measured between two sizes: on both sides of a switch, else in the middle,
-        or at the quarters (at all the steps); nothing where there is no size left, or the two are
-        near."""
+        """Return what is to be measured between two sizes: on both sides of a switch, else in the
+        middle, or at the quarters (at all the steps); nothing where there is no size left, or the
+        two are near."""
         unit = self.unit(function)
         first, last = -(-low // unit), -(-high // unit)
         if last <= first * _CLOSE + 1:

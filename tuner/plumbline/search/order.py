@@ -1,4 +1,4 @@
-"""What depends on what: guideline → function → guideline. In which order cells are searched.
+"""The order in which cells are searched, by what depends on what: guideline → function → guideline.
 
 A pattern f ⪯ g + h depends on g and h: when they become faster, its bound moves, and it may break.
 So right-hand sides are searched first. Pure: names and verdicts."""
@@ -29,8 +29,8 @@ class Order:
         ]
 
     def waits(self, targets: Sequence[Target], verdicts: Iterable[Verdict]) -> dict[str, set[str]]:
-        """By function those that one of its violated patterns is made of, where they are to be
-        searched at the same size (a mock-up passes its message on)."""
+        """Return by function those that one of its violated patterns is made of, where they are to
+        be searched at the same size (a mock-up passes its message on)."""
         wanted = set(targets)
         waits: dict[str, set[str]] = {target.function: set() for target in targets}
         for verdict in verdicts:
@@ -49,7 +49,7 @@ class Order:
         return [Target(name, verdict.bytes) for name in used]
 
     def other_size(self, violation: Verdict) -> int:
-        """Of the calls that the right side is made of, of the same function."""
+        """Return the size of the calls that the right side is made of, of the same function."""
         for pieces in self._split.pieces:
             if violation.rhs == self._split.variant(violation.function, pieces):
                 return violation.bytes // pieces

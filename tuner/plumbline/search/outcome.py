@@ -1,4 +1,4 @@
-"""What a search found, in words: the record that stays when the race is over."""
+"""The findings of a search, in words: the record that stays when the race is over."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def not_asked(
     known: Mapping[Target, Sequence[Trial]],
     winners: Sequence[Winner],
 ) -> str:
-    """That no search was opened for these, and what is `known` to be faster there than what answers
-    them."""
+    """Say that no search was opened for these, and what is `known` to be faster there than what
+    answers them."""
     faster = []
     for cell in cells:
         trials = {(trial.variant, *trial.knobs.items()): trial for trial in known.get(cell, ())}
@@ -104,7 +104,7 @@ _WITHOUT_TIMES = {
 
 
 def nothing(trials: Sequence[Trial]) -> str:
-    """Why no candidate has a time."""
+    """Return why no candidate has a time."""
     if not trials:
         return "no candidate was tried"
     states = Counter(_WITHOUT_TIMES.get(trial.state, trial.state) for trial in trials)
@@ -114,5 +114,5 @@ def nothing(trials: Sequence[Trial]) -> str:
 
 
 def is_of(trial: Trial, winner: Winner) -> bool:
-    """Whether the trial is one of what the winner is."""
+    """Return whether the trial is one of what the winner is."""
     return (trial.variant, trial.knobs) == (winner.variant, winner.configuration)

@@ -41,7 +41,7 @@ def tried(
     functions: Collection[str],
     standing: Sequence[Winner] = (),
 ) -> list[Configuration]:
-    """What a campaign tries. Raises UsageError where it asks for what cannot be tried."""
+    """Return what a campaign tries. Raises UsageError where it asks for what cannot be tried."""
     return values(
         Settable.of(toolchain, settings),
         functions,
@@ -244,7 +244,7 @@ class ProcessWide(SettingsRace[Target]):
         return msgspec.structs.replace(plan, knobs="start") if own else plan
 
     def checked(self, suite: str, sequence: int) -> str:
-        """In the first cell where something is wrong."""
+        """Return the flaw in the first cell where something is wrong."""
         store = self._store
         for case, check in runs.checks(store.db, store.campaign, suite, sequence):
             if check.outcome != "ok":

@@ -1,5 +1,5 @@
-"""How the races of a campaign begin, with what is known before, and what is said of them besides
-who wins."""
+"""The beginnings of the races of a campaign, with what is known before, and what is said of them
+besides who wins."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Races:
         return Race(store, candidate_space, Arm(suite, self._plan, environment), effort, past)
 
     def _known(self) -> Past:
-        """Of a simulated machine with the library as it is, from the table on."""
+        """Return the past of a simulated machine with the library as it is, from the table on."""
         if self._past is None:
             self._past = Past(Evidence(exact=True))
             found = runs.launch_samples(self._store.db, self._store.campaign, ["before"])
@@ -130,5 +130,6 @@ class Races:
 
 
 def _is_reference(candidate_space: CandidateSpace, target: Target, candidate: Candidate) -> bool:
-    """It sends messages and is made of nothing that a winner in force can be about."""
+    """Return whether it sends messages and is made of nothing that a winner in force can be
+    about."""
     return variant_name(candidate.variant) in candidate_space.reference_variants(target.function)

@@ -51,7 +51,7 @@ _RESCUE = 0.1  # of the budget
 
 
 class Around(msgspec.Struct, frozen=True):
-    """What a round of search is surrounded by: its number, the environment of its launches, the
+    """The surroundings of a round of search: its number, the environment of its launches, the
     winners that stand, and how winners are put in force; `part` of the round, from 1 on."""
 
     number: int
@@ -129,12 +129,12 @@ class Rounds:
         return worth(found, self._weights)
 
     def is_named(self, cells: Collection[Target], verdicts: Iterable[Verdict]) -> bool:
-        """Whether a violated guideline, or one that may well be, names some of the cells; also
-        where there are none."""
+        """Return whether a violated guideline, or one that may well be, names some of the cells;
+        also where there are none."""
         return not cells or not self._wanted(verdicts).isdisjoint(cells)
 
     def unsearched(self, verdicts: Iterable[Verdict]) -> list[Target]:
-        """What there is to search yet, if there is time."""
+        """Return what there is to search yet, if there is time."""
         more = self._every() if self._settings.search.all else []
         return worth(self._left([*self._wanted(verdicts), *more]), self._weights)
 
@@ -146,7 +146,8 @@ class Rounds:
         return [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
 
     def _left(self, cells: Iterable[Target]) -> list[Target]:
-        """Those that no round has searched, and where the library's own call can be measured."""
+        """Return those that no round has searched, and where the library's own call can be
+        measured."""
         return sorted(self._there(set(cells) - self._searched))
 
     def rescue(self, number: int) -> None:
@@ -166,8 +167,8 @@ class Rounds:
                 self._store.tell(PUT_ASIDE, text, function=function)
 
     def not_asked(self, winners: Sequence[Winner], table: Iterable[Verdict]) -> str:
-        """Which measured cells no search was opened for, and what is known to be faster there than
-        what answers them; '' where there are none."""
+        """Return which measured cells no search was opened for, and what is known to be faster
+        there than what answers them; '' where there are none."""
         out = set(violated(table))
         left = [cell for cell in self._left(self._every()) if cell not in out]
         if not left or not self._searched or self._settings.search.all:
@@ -175,7 +176,7 @@ class Rounds:
         return outcome.not_asked(left, self._along, winners)
 
     def _there(self, cells: Iterable[Target]) -> list[Target]:
-        """Those where the library's own call can be measured."""
+        """Return those where the library's own call can be measured."""
         return [cell for cell in cells if not self._store.aside.how(cell.function, cell.bytes)]
 
     def stuck(self, verdicts: Iterable[Verdict], before: Iterable[Verdict] = ()) -> list[Target]:
@@ -444,8 +445,8 @@ def _outside(
     sizes: Sizes,
     candidate_space: CandidateSpace,
 ) -> list[Winner]:
-    """What is left of winners where `cells` race again: nothing of an option of the library that
-    holds for all sizes of a racing function."""
+    """Return what is left of winners where `cells` race again: nothing of an option of the library
+    that holds for all sizes of a racing function."""
     racing = {cell.function for cell in cells}
     found: list[Winner] = []
     for winner in winners:

@@ -30,7 +30,7 @@ _AS_FAST = 1.03  # so far apart, on average, choices for all cells of a function
 
 
 class Raced(msgspec.Struct, frozen=True):
-    """What is known of cells that raced together: `opened_by` names their violations, `in_force`
+    """The knowledge of cells that raced together: `opened_by` names their violations, `in_force`
     are the winners that were."""
 
     race: Race
@@ -52,8 +52,8 @@ class _Vacant(msgspec.Struct):
 
 
 class SecondChoices:
-    """Those of one campaign. `sizes` are the measured sizes by function. `refused` are algorithms
-    that have lost their place in a cell."""
+    """The second choices of one campaign. `sizes` are the measured sizes by function. `refused` are
+    algorithms that have lost their place in a cell."""
 
     def __init__(
         self, candidate_space: CandidateSpace, sizes: Mapping[str, Sequence[int]], select: Select
@@ -70,7 +70,8 @@ class SecondChoices:
         self._races.append(raced)
 
     def refuse(self, lost: Iterable[Winner]) -> None:
-        """What these are has no place in their cells any more, with whatever parameters."""
+        """Refuse what these are: it has no place in their cells any more, with whatever
+        parameters."""
         for winner in lost:
             what = self._candidate_space.algorithm(
                 winner.function, winner.variant, winner.configuration
@@ -80,7 +81,7 @@ class SecondChoices:
                     self.refused.setdefault(target, set()).add(what)
 
     def left(self, target: Target, trials: Sequence[Trial]) -> list[Trial]:
-        """Without what has lost its place there."""
+        """Return the trials without what has lost its place there."""
         refused = self.refused.get(target, set())
         return [
             trial
@@ -90,8 +91,8 @@ class SecondChoices:
         ]
 
     def reserves(self, winners: Sequence[Winner]) -> list[Winner]:
-        """Of the cells of each of these the best of another algorithm that seemed faster than the
-        default when it was dropped: whether it is, has yet to be shown."""
+        """Return, for the cells of each of these, the best of another algorithm that seemed faster
+        than the default when it was dropped: whether it is, has yet to be shown."""
         found: list[Winner] = []
         for winner in winners:
             raced = self._race_of(winner)
@@ -115,8 +116,8 @@ class SecondChoices:
         return found
 
     def keep(self, tried: Iterable[Winner], held: Iterable[Winner], lost: Sequence[Winner]) -> None:
-        """Of the reserves that were `tried` those that have `held`, or their pieces, wait for a
-        place. A cell that is `lost` has no other second choice than what was tried there."""
+        """Let those of the `tried` reserves that have `held`, or their pieces, wait for a place. A
+        cell that is `lost` has no other second choice than what was tried there."""
         held = list(held)
         self._reserves += held
         for reserve in tried:
@@ -169,7 +170,7 @@ class SecondChoices:
         return _Vacant(raced, cells, trials, _rivals(trials, whole=whole), ours_alone)
 
     def _cells(self, raced: Raced, winner: Winner) -> dict[Target, list[str]]:
-        """Those of a winner that have had no second choice yet, with their violations."""
+        """Return those of a winner that have had no second choice yet, with their violations."""
         return {
             cell: names
             for cell, names in raced.opened_by.items()
@@ -179,8 +180,8 @@ class SecondChoices:
     def _trials(
         self, raced: Raced, winner: Winner, cells: Collection[Target]
     ) -> dict[Target, list[Trial]]:
-        """What may take the place of a winner in these cells: where it holds for all sizes of its
-        function, what was tried at any."""
+        """Return what may take the place of a winner in these cells: where it holds for all sizes
+        of its function, what was tried at any."""
         whole = _is_whole(raced, winner)
         found = {
             target: self.left(target, trials)
@@ -264,15 +265,15 @@ class SecondChoices:
 
 
 def _is_whole(raced: Raced, winner: Winner) -> bool:
-    """Whether it holds for all sizes of its function."""
+    """Return whether it holds for all sizes of its function."""
     one_for_all = raced.candidate_space.one_for_all_sizes(winner.function)
     return one_for_all and winner.variant == DEFAULT.variant
 
 
 def size_by_size(trials: Trials, cells: Collection[Target]) -> dict[Target, list[Trial]]:
-    """What may take the place of an option that had to hold for all sizes, and was slower at one of
-    them: variants of ours alone, each where it is the best, if they are as fast in these `cells` as
-    they would be beside another such option, which may fail at the same sizes."""
+    """Return what may take the place of an option that had to hold for all sizes, and was slower at
+    one of them: variants of ours alone, each where it is the best, if they are as fast in these
+    `cells` as they would be beside another such option, which may fail at the same sizes."""
 
     def ratio(trial: Trial) -> float:
         return trial.ratio if trial.state == "measured" and trial.ratio is not None else math.inf
@@ -306,7 +307,7 @@ def size_by_size(trials: Trials, cells: Collection[Target]) -> dict[Target, list
 
 
 def _taken_for_shown(trial: Trial) -> Trial:
-    """As if no more launches could change its ratio."""
+    """Return the trial as if no more launches could change its ratio."""
     if trial.state != "measured" or trial.ratio is None:
         return trial
     return msgspec.structs.replace(trial, ratio_low=trial.ratio, ratio_high=trial.ratio)

@@ -80,11 +80,11 @@ class SettingsRace(ABC, Generic[Key]):
 
     @abstractmethod
     def plan(self, value: Configuration) -> Plan:
-        """Of a launch with this value in force (none: without)."""
+        """Return the plan of a launch with this value in force (none: without)."""
 
     @abstractmethod
     def checked(self, suite: str, sequence: int) -> str:
-        """What a finished launch found wrong; empty: nothing."""
+        """Return what a finished launch found wrong; empty: nothing."""
 
     @abstractmethod
     def seconds(self, suite: str, value: Configuration) -> Mapping[Key, Mapping[int, float]]:
@@ -240,7 +240,7 @@ class SettingsRace(ABC, Generic[Key]):
         return Arm(suite, self.plan(value), extra, on_trial=True)
 
     def _next(self, left: Sequence[Entered[Key]]) -> Iterator[Arm]:
-        """What is launched in a turn: nothing is begun when there is no more time."""
+        """Return what is launched in a turn: nothing is begun when there is no more time."""
         for entry in left:
             if not entry.flaw and (entry.begun or self._has_time()):
                 entry.begun = True
@@ -266,7 +266,8 @@ class SettingsRace(ABC, Generic[Key]):
 
 
 def _in_turns(seconds: Mapping[Key, Mapping[int, float]], turns: int) -> dict[Key, list[float]]:
-    """By cell, in the order of the first so many launches: of those that have the cell."""
+    """Return the logs by cell, in the order of the first so many launches: of those that have the
+    cell."""
     launches = sorted({number for times in seconds.values() for number in times})[:turns]
     return {
         cell: [times[number] for number in launches if number in times]

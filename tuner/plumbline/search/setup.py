@@ -30,8 +30,8 @@ class Setup(msgspec.Struct, frozen=True):
 
     @property
     def at_once(self) -> bool:
-        """Whether one launch may hold all that is asked: a case of a large simulated machine takes
-        as long as a launch of a small one."""
+        """Return whether one launch may hold all that is asked: a case of a large simulated machine
+        takes as long as a launch of a small one."""
         ranks = self.settings.ranks
         return ranks.simulate is not None and ranks.nprocs < MANY
 

@@ -1,6 +1,6 @@
-"""What races beyond the cells that a table asks for: at every size of a function what has won at
-one of them, and what wins at most sizes of a node, the variants that share memory. It is one case
-or two a cell, in launches that are made anyway. Pure."""
+"""Races beyond the cells that a table asks for: at every size of a function what has won at one of
+them, and what wins at most sizes of a node, the variants that share memory. It is one case or two a
+cell, in launches that are made anyway. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Favourites = Mapping[Target, Sequence[Candidate]]
 
 
 class Spread:
-    """Those of one campaign. `usual`: whether what shares memory is tried too."""
+    """The favourites of one campaign. `usual`: whether what shares memory is tried too."""
 
     def __init__(self, candidate_space: CandidateSpace, *, usual: bool) -> None:
         self._space = candidate_space
@@ -55,7 +55,7 @@ class Spread:
         return entries
 
     def enter(self, entries: Favourites) -> None:
-        """These race now."""
+        """Note that these race now."""
         for cell, candidates in entries.items():
             self._tried.setdefault(cell, set()).update(candidates)
 

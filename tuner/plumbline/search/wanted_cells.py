@@ -1,5 +1,5 @@
-"""Which cells a table asks to be searched, which race along for a later round, and which variants
-do not race. Pure."""
+"""Cells that a table asks to be searched, those that race along for a later round, and variants
+that do not race. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a suite to the cases that are measured at a place of its axis. Pure."""
+"""The way from a suite to the cases that are measured at a place of its axis. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from plumbline_db.errors import UsageError, command_name
 
 
 class NamedOperation(NamedTuple):
-    """As plans name it: `function` is one of MPI, or a pattern. `data`: it sends some."""
+    """An operation as plans name it: `function` is one of MPI, or a pattern. `data`: it sends
+    some."""
 
     name: str
     function: str
@@ -23,7 +24,7 @@ class NamedOperation(NamedTuple):
 
 
 class RanksThere(NamedTuple):
-    """Of the launches: how many, on so many nodes."""
+    """The ranks of the launches: how many, on so many nodes."""
 
     nprocs: int
     nodes: int
@@ -73,7 +74,8 @@ def refinement(suite: AskedSuite, of: Sequence[NamedOperation], ranks: RanksTher
 
 
 def places(suite: AskedSuite, of: Sequence[NamedOperation], ranks: RanksThere) -> list[int]:
-    """What is asked for, before anything is added. Raises UsageError where ranks are missing."""
+    """Return what is asked for, before anything is added. Raises UsageError where ranks are
+    missing."""
     if suite.vary == "ranks":
         first = min(suite.at, default=suite.first)
         last = max(suite.at, default=suite.to or ranks.nprocs)
@@ -122,8 +124,8 @@ def cases(
 
 
 def _ranks(suite: AskedSuite, of: NamedOperation, place: int, ranks: RanksThere) -> int:
-    """Of a case; 0: all. Where all ranks share a node, those that a message does not concern would
-    wait for it on its cores."""
+    """Return those of a case; 0: all. Where all ranks share a node, those that a message does not
+    concern would wait for it on its cores."""
     on = place if suite.vary == "ranks" else suite.ranks
     if not on and of.function == "point_to_point" and ranks.nodes == 1:
         on = max(2, suite.root + 1)

@@ -26,7 +26,7 @@ _MOST_POINTS = 200
 class AskedSuite(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"first": "from"}
 ):
-    """In this order in docs/suites.md."""
+    """A suite as it is asked for, in this order in docs/suites.md."""
 
     name: str
     """Of the suite: small letters, digits and hyphens."""
@@ -146,7 +146,7 @@ def read(path: Path) -> Description:
 
 
 def standard() -> dict[str, Description]:
-    """Those that ship, by name."""
+    """Return those that ship, by name."""
     folder = resources.files("plumbline.suites").joinpath("standard")
     found = {}
     for file in sorted(folder.iterdir(), key=lambda each: each.name):

@@ -1,4 +1,4 @@
-"""What a run says, suite by suite: measurements, why points were added, thresholds, and where
+"""The report of a run, suite by suite: measurements, why points were added, thresholds, and where
 curves cross. As records for programs, and as text."""
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from plumbline_db.records import Campaign
 
 
 class Measurement(msgspec.Struct, frozen=True):
-    """At a place of the axis: the median over `n` launches of their medians, with its interval of
-    95 % (None: too few launches); `over_first`: over the time of the first operation of the suite,
-    paired by launch. `why` the place was measured, in which `look`."""
+    """The measurement at a place of the axis: the median over `n` launches of their medians, with
+    its interval of 95 % (None: too few launches); `over_first`: over the time of the first
+    operation of the suite, paired by launch. `why` the place was measured, in which `look`."""
 
     place: int
     n: int

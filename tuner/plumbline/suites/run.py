@@ -50,7 +50,7 @@ _MOST_LOOKS = 30
 
 
 class SuiteRun(msgspec.Struct, frozen=True):
-    """What a run is asked for: its settings in the database."""
+    """A run as it is asked for: its settings in the database."""
 
     nprocs: int
     title: str
@@ -172,7 +172,7 @@ def launches_of(suite: AskedSuite, asked: SuiteRun) -> int:
 def _wanted(
     db: Database, campaign: Campaign, every: Sequence[Prepared], look: int
 ) -> dict[str, list[SuitePoint]]:
-    """By name of a suite, what is measured in a look; no entry: nothing is missing."""
+    """Return by name of a suite, what is measured in a look; no entry: nothing is missing."""
     found = {}
     for of in every:
         name, axis = of.suite.name, of.suite.vary
@@ -187,14 +187,15 @@ def _wanted(
 
 
 def _next(db: Database, campaign: Campaign, of: Prepared, look: int) -> list[Proposal]:
-    """By the launches of the looks before; nothing, where the last of these found nothing."""
+    """Return what is next by the launches of the looks before; nothing, where the last of these
+    found nothing."""
     if look > 2 and not runs.listing(db, campaign.id, [stored_suite(of.suite.name, look - 1).name]):
         return []
     return proposals(curves(db, campaign, of, range(1, look)), of.how)
 
 
 class PlaceTimes(NamedTuple):
-    """At a place: seconds by launch."""
+    """The times at a place: seconds by launch."""
 
     place: int
     seconds: dict[int, float]
@@ -203,7 +204,8 @@ class PlaceTimes(NamedTuple):
 def read(
     db: Database, campaign: Campaign, of: Prepared, looks: Sequence[int] = range(1, _MOST_LOOKS + 1)
 ) -> dict[str, list[PlaceTimes]]:
-    """What is stored of a suite, by the name of the operation, in the order of the places."""
+    """Return what is stored of a suite, by the name of the operation, in the order of the
+    places."""
     names = [stored_suite(of.suite.name, look).name for look in looks]
     by_case = {
         (found.case.function, found.case.variant, _place(of, found, campaign)): found
@@ -229,7 +231,8 @@ def _place(of: Prepared, found: Medians, campaign: Campaign) -> int:
 def curves(
     db: Database, campaign: Campaign, of: Prepared, looks: Sequence[int] = range(1, _MOST_LOOKS + 1)
 ) -> list[SweptCurve]:
-    """As refinement sees them; ratios are to the first operation, paired by launch."""
+    """Return the curves as refinement sees them; ratios are to the first operation, paired by
+    launch."""
     found = read(db, campaign, of, looks)
     base = {each.place: each.seconds for each in found[of.operations[0].name]}
     return [
@@ -256,5 +259,5 @@ def _ratios(
 
 
 def found_thresholds(db: Database, campaign: Campaign, of: Prepared) -> list[Threshold]:
-    """Of message sizes; the next number of ranks may always take another way."""
+    """Return those of message sizes; the next number of ranks may always take another way."""
     return thresholds(curves(db, campaign, of), of.how) if of.suite.vary == "bytes" else []

@@ -95,8 +95,8 @@ def render(spec: Mapping[str, Any]) -> str:
 
 
 def drawn(spec: Mapping[str, Any], path: Path) -> bytes:
-    """What a file of this name holds: SVG, PNG or PDF by its ending, one of ENDINGS. Raises as
-    `render`."""
+    """Return what a file of this name holds: SVG, PNG or PDF by its ending, one of ENDINGS. Raises
+    as `render`."""
     import vl_convert
 
     if path.suffix == ".png":

@@ -1,7 +1,7 @@
-"""How signals end a command. The first SIGINT, SIGTERM or SIGHUP raises Ended where the main thread
-stands, so that ranks are ended, transactions taken back and folders removed on the way out. The
-second raises nothing, so that nothing of this is cut short: who waits for others asks `in_haste`. A
-third one is as the first."""
+"""Ends of commands by signals. The first SIGINT, SIGTERM or SIGHUP raises Ended where the main
+thread stands, so that ranks are ended, transactions taken back and folders removed on the way out.
+The second raises nothing, so that nothing of this is cut short: who waits for others asks
+`in_haste`. A third one is as the first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Ended(KeyboardInterrupt):
 
     @property
     def by_hand(self) -> bool:
-        """By who sits at the keyboard and sees it; else by a system that goes down, or a line."""
+        """Return whether it was ended by who sits at the keyboard and sees it; else by a system
+        that goes down, or a line."""
         return self.signal == signal.SIGINT
 
 
@@ -36,7 +37,8 @@ _state = _State()
 
 @contextmanager
 def by_signals() -> Iterator[None]:
-    """As long as the block lasts. A signal that this process was started to ignore (nohup) is."""
+    """Let signals end what runs, as long as the block lasts. A signal that this process was started
+    to ignore (nohup) is."""
     if not _is_main():
         yield
         return

@@ -15,7 +15,7 @@ EXTRAS = {
 
 
 def missing(module: str | None) -> str | None:
-    """What to say of a module that cannot be imported; None where it is no optional one."""
+    """Return what to say of a module that cannot be imported; None where it is no optional one."""
     extra = EXTRAS.get((module or "").partition(".")[0])
     if extra is None:
         return None

@@ -1,4 +1,4 @@
-"""How large numbers may be that people write. Pure."""
+"""Limits of numbers that people write. Pure."""
 
 LARGEST = 2**63 - 1
 """What a number of the probe and of the database holds."""

@@ -1,4 +1,5 @@
-"""What took a moment to make, kept in memory for whoever asks next; the least used goes first."""
+"""Things that took a moment to make, kept in memory for whoever asks next; the least used goes
+first."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ Thing = TypeVar("Thing")
 
 
 class Kept(Generic[Thing]):
-    """At most `most` things. One is made at a time, so that two who ask for the same wait for one
-    making."""
+    """A store of at most `most` things. One is made at a time, so that two who ask for the same
+    wait for one making."""
 
     def __init__(self, most: int) -> None:
         self._most = most

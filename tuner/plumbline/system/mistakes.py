@@ -1,5 +1,5 @@
-"""What a wrong key or value should have been: the message of a converter, with the names and words
-that are legal in its place. Pure."""
+"""Hints at what a wrong key or value should have been: the message of a converter, with the names
+and words that are legal in its place. Pure."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def fields_of(struct: type[Any]) -> Fields:
 
 
 def told(message: str, known: Fields) -> tuple[str, tuple[str | int, ...]]:
-    """What is wrong, in words, and where: keys and indices from the outermost table on. `message`
-    is msgspec's; `known` are the fields of that table."""
+    """Return what is wrong, in words, and where: keys and indices from the outermost table on.
+    `message` is msgspec's; `known` are the fields of that table."""
     where = _WHERE.search(message)
     message = _WHERE.sub("", message).replace(" | null", "")  # TOML has none
     place = tuple(_steps(where[1])) if where else ()
@@ -46,7 +46,8 @@ def told(message: str, known: Fields) -> tuple[str, tuple[str | int, ...]]:
 
 
 def with_key(message: str, values: Any) -> str:
-    """With the key of such a table that it is about, where the kind of value tells."""
+    """Return the place with the key of such a table that it is about, where the kind of value
+    tells."""
     where, got = _WHERE.search(message), re.search(r"got `(\w+)`", message)
     path = where[1] if where else ""
     before, _, after = path.partition(SOME_KEY)
@@ -62,7 +63,7 @@ def with_key(message: str, values: Any) -> str:
 
 
 def at(values: Any, place: tuple[str | int, ...]) -> Any:
-    """What stands there; None where nothing does."""
+    """Return what stands there; None where nothing does."""
     for step in place:
         try:
             values = values[step]

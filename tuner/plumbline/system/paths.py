@@ -1,4 +1,4 @@
-"""Where the parts of an installation lie: probes, preload library, search spaces.
+"""Places of the parts of an installation: probes, preload library, search spaces.
 
 A source checkout, an installed prefix and a wheel have different layouts; all are described here
 and nowhere else. PLUMBLINE_PREFIX names a prefix explicitly."""
@@ -66,15 +66,15 @@ class Layout(msgspec.Struct, frozen=True):
         return path
 
     def _found(self, build_id: str, name: str) -> Path:
-        """Where it is, else where it would be."""
+        """Return where it is, else where it would be."""
         path = self.programs / build_id / name
         mine = self.own / build_id / name if self.own else path
         return mine if mine.is_file() or self.own == self.programs else path
 
 
 def build_id(library: Library) -> str:
-    """What probes/mpi-id.sh calls the library that programs are built for: one for all libraries
-    that SimGrid re-creates."""
+    """Return what probes/mpi-id.sh calls the library that programs are built for: one for all
+    libraries that SimGrid re-creates."""
     return f"{library.family}-{library.version}"
 
 
@@ -120,7 +120,7 @@ def _spaces(prefix: Path) -> Path:
 
 
 def _own(sources: Path) -> Path:
-    """Of one state of the sources: programs of another version would not fit."""
+    """Return the folder of one state of the sources: programs of another version would not fit."""
     digest = sources / "digest"
     name = digest.read_text() if digest.is_file() else "unknown"
     return state_folder() / "programs" / name

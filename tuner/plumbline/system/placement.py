@@ -1,4 +1,4 @@
-"""Where the ranks of a launch are put: part of what a measurement is a measurement of."""
+"""The placement of the ranks of a launch: part of what a measurement is a measurement of."""
 
 from __future__ import annotations
 
@@ -35,16 +35,17 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def binding(self) -> str:
-        """What mpirun is asked to bind ranks to; empty where that is left to the library."""
+        """Return what mpirun is asked to bind ranks to; empty where that is left to the library."""
         return "" if self.bind == PLAIN else self.bind
 
     @property
     def held(self) -> bool:
-        """Whether ranks are to stay on a processing unit though nobody asked for it."""
+        """Return whether ranks are to stay on a processing unit though nobody asked for it."""
         return self.oversubscribed and not self.bind
 
     def plain(self) -> Placement:
-        """As many ranks, where a plain `mpirun` or `srun` of the user puts them."""
+        """Return a placement of as many ranks, where a plain `mpirun` or `srun` of the user puts
+        them."""
         return msgspec.structs.replace(self, bind=PLAIN, map_by="")
 
 

@@ -27,7 +27,7 @@ GRACE_SECONDS = sessions.GRACE_SECONDS
 
 
 class Finished(msgspec.Struct, frozen=True):
-    """How a process ended. `status` is the exit status, negative for a signal; `timed_out` says
+    """The end of a process. `status` is the exit status, negative for a signal; `timed_out` says
     that the limit ended it. `stdout` and `stderr` hold the last bytes of each, up to the cap."""
 
     argv: list[str]

@@ -1,6 +1,6 @@
-"""Whether ranks are where they were asked to be: what a launch was asked for, against what its
-header says. Pure; `domains` (machine.domains) are the processing units of each core, socket and
-NUMA node of a node."""
+"""A look at whether ranks are where they were asked to be: what a launch was asked for, against
+what its header says. Pure; `domains` (machine.domains) are the processing units of each core,
+socket and NUMA node of a node."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def units(text: str) -> frozenset[int]:
 
 
 def mismatch(header: Header, placement: Placement, domains: Domains) -> str:
-    """What is not as it was asked for; empty where all is, as far as that can be told."""
+    """Return what is not as it was asked for; empty where all is, as far as that can be told."""
     if (header.nodes, header.ppn) != (placement.nodes, placement.ppn):
         return (
             f"{counted(placement.nodes, 'node')} with {counted(placement.ppn, 'rank')} each were "

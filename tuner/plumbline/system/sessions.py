@@ -38,7 +38,7 @@ def descendants(ancestor: int) -> list[int]:
 
 
 def processor_seconds(session: int) -> float:
-    """What the processes of a session that are alive have taken so far."""
+    """Return what the processes of a session that are alive have taken so far."""
     ticks = sum(int(fields[11]) + int(fields[12]) for _, fields in _of(session))
     return ticks / os.sysconf("SC_CLK_TCK")
 
@@ -58,7 +58,7 @@ def end(them: Iterable[int], is_over: Callable[[], bool], grace_seconds: float) 
 
 
 def begun(session: int) -> None:
-    """It is to be ended with this process."""
+    """Note that it is to be ended with this process."""
     _say(session)
 
 
@@ -67,7 +67,7 @@ def ended(session: int) -> None:
 
 
 def _signal(them: Iterable[int], number: signal.Signals) -> int:
-    """How many processes it was sent to."""
+    """Return how many processes it was sent to."""
     found = [pid for session in them for pid in members(session)]
     for pid in found:
         with contextlib.suppress(ProcessLookupError):

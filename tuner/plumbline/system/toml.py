@@ -46,8 +46,9 @@ class Document(msgspec.Struct, frozen=True):
         known: mistakes.Fields,
         values: Mapping[str, Any] | None = None,
     ) -> UsageError:
-        """With the line, the key and what may stand there. `known` are the fields of the outermost
-        table; `values` as above: entries of their lists need not be those of the file."""
+        """Return the error with the line, the key and what may stand there. `known` are the fields
+        of the outermost table; `values` as above: entries of their lists need not be those of the
+        file."""
         message = str(error)
         if mistakes.SOME_KEY in message:
             message = mistakes.with_key(message, self.values if values is None else values)
@@ -56,7 +57,8 @@ class Document(msgspec.Struct, frozen=True):
         return UsageError(f"{self.name}: {_at(line)}{what}")
 
     def refused(self, problem: str, within: Place = ()) -> UsageError:
-        """With the line of the first key that `problem` names, else that of the table `within`."""
+        """Return the error with the line of the first key that `problem` names, else that of the
+        table `within`."""
         line = self.line(within) if within else None
         for word in _KEYS.findall(problem):
             found = self.line((*within, *word.split(".")))
@@ -66,7 +68,7 @@ class Document(msgspec.Struct, frozen=True):
         return UsageError(f"{self.name}: {_at(line)}{problem}")
 
     def line(self, place: Place) -> int | None:
-        """Where it stands, from 1 on: the first line of its statement. None: it does not."""
+        """Return where it stands, from 1 on: the first line of its statement. None: it does not."""
         if not place or mistakes.at(self.values, place) is None:
             return None
         lines = self.text.split("\n")
@@ -120,8 +122,8 @@ def _at(line: int | None) -> str:
 
 
 def _whole(lines: Sequence[str], count: int) -> dict[str, Any]:
-    """What the first `count` lines hold: of a list that goes on, its entries so far; of another
-    statement, all of it."""
+    """Return what the first `count` lines hold: of a list that goes on, its entries so far; of
+    another statement, all of it."""
     texts = ["\n".join(lines[:end]) for end in range(count, len(lines) + 1)]
     for text in (texts[0], f"{texts[0]}\n]", *texts[1:]):
         try:

@@ -1,4 +1,4 @@
-"""What `plumbline watch` thinks between campaigns: whether a cell has changed.
+"""The thoughts of `plumbline watch` between campaigns: whether a cell has changed.
 
 Pure: canaries in, states and alarms out. Nobody here reads a clock, a file or the database, starts
 a launch, or decides what follows from an alarm."""

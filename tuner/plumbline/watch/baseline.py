@@ -1,4 +1,5 @@
-"""What is learnt of a cell before it is watched: where its log ratios lie, and how wide."""
+"""The baseline that is learnt of a cell before it is watched: where its log ratios lie, and how
+wide."""
 
 from __future__ import annotations
 
@@ -40,12 +41,12 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 def baseline_of(logs: Sequence[float]) -> Baseline:
-    """Of one cell: log ratios, one a canary."""
+    """Return that of one cell: log ratios, one a canary."""
     return baselines_of([logs])[0]
 
 
 def baselines_of(logs: Sequence[Sequence[float]]) -> list[Baseline]:
-    """Of cells that were learnt together: the log ratios of each, one a canary."""
+    """Return those of cells that were learnt together: the log ratios of each, one a canary."""
     import numpy as np
 
     middles, scales = learn(np.array(logs).T, together=True)
@@ -79,7 +80,7 @@ def learn(values: ArrayLike, *, together: bool = False) -> tuple[Vector, Vector]
 
 
 def _remembered(values: Vector, *, together: bool) -> Vector:
-    """How much wider sums of values lie that follow each other than sums of values that know
+    """Return how much wider sums of values lie that follow each other than sums of values that know
     nothing of each other: by the correlation of neighbours, as far as it is more than chance (a
     standard error), and as if it went on (Johnson and Bagshaw, Technometrics 16 (1974)). One cell
     says little of it, all of a machine say much. Outliers are drawn in to where they say no more

@@ -42,7 +42,7 @@ class Watched(msgspec.Struct, Generic[Key], frozen=True):
 
     @property
     def counts(self) -> bool:
-        """Whether the canary says anything; else all states are as before."""
+        """Return whether the canary says anything; else all states are as before."""
         return self.disturbance is not None and self.disturbance <= 1
 
 
@@ -88,7 +88,7 @@ def observe(
 
 
 def _learnt(design: Design, states: Mapping[Key, CellState]) -> dict[Key, CellState]:
-    """Those of cells that have learnt for long enough."""
+    """Return those of cells that have learnt for long enough."""
     ready = {key: one.learning for key, one in states.items()}
     ready = {key: logs for key, logs in ready.items() if len(logs) >= design.learning}
     found: dict[Key, CellState] = {}
@@ -169,6 +169,6 @@ def disturbance(values: _Vector) -> _Vector:
 
 @lru_cache
 def _usual(at: int, count: int) -> float:
-    """What the distance of this order stays below in CONFIDENCE of the canaries."""
+    """Return what the distance of this order stays below in CONFIDENCE of the canaries."""
     share = beta_quantile(at, count - at + 1, _CONFIDENCE)
     return student_quantile(FREEDOM, (1 + share) / 2)

@@ -34,8 +34,9 @@ def references(scales: Vector) -> Vector:
 
 
 def thresholds(design: Design, references: Vector) -> Vector:
-    """For the design's run length, with middles that were learnt a standard error wrong. Between
-    multiples of STEP on a straight line, which lies above: thresholds bend upwards."""
+    """Return those for the design's run length, with middles that were learnt a standard error
+    wrong. Between multiples of STEP on a straight line, which lies above: thresholds bend
+    upwards."""
     error = MIDDLE_ERROR / math.sqrt(design.learning)
     steps = np.maximum((references - error) / STEP, 1.0)
     below = np.floor(steps).astype(int)

@@ -1,4 +1,4 @@
-"""What the detector promises, and what that asks of it: how often it may be wrong, over how many
+"""Promises of the detector, and what they ask of it: how often it may be wrong, over how many
 cells, after how long a learning period."""
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ LEAST_LEARNING = 20
 
 
 class Design(msgspec.Struct, frozen=True):
-    """At most `false_alarms` on average in `canaries` canaries of all `cells` together, slower and
-    faster, references included. `learning`: canaries before a cell is watched. A cell takes part in
-    `launches` of a canary at least, a noisy one in `launches_max` at most (sizing.py). Stored
-    beside the states: with another design they are not the same states."""
+    """A promise: at most `false_alarms` on average in `canaries` canaries of all `cells` together,
+    slower and faster, references included. `learning`: canaries before a cell is watched. A cell
+    takes part in `launches` of a canary at least, a noisy one in `launches_max` at most
+    (sizing.py). Stored beside the states: with another design they are not the same states."""
 
     cells: int
     canaries: int = HOURLY_30_DAYS

@@ -76,7 +76,7 @@ def threshold(reference: float, wanted: float) -> float:
 
 
 def _chain(reference: float, threshold: float, shift: float) -> Matrix:
-    """Of heights below the threshold: from which (rows) to which (columns)."""
+    """Return the chain of heights below the threshold: from which (rows) to which (columns)."""
     import numpy as np
 
     step = GAIN / HEIGHTS

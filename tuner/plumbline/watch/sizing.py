@@ -1,6 +1,6 @@
-"""What can be seen of a cell: the smallest change that is found in time, whatever its noise is; and
-in how many launches of a canary a cell takes part: as many as its own noise asks for, so that a
-slow-down of ten per cent is found in time there too. Quiet cells get by with few."""
+"""The changes that can be seen of a cell: the smallest change that is found in time, whatever its
+noise is; and in how many launches of a canary a cell takes part: as many as its own noise asks for,
+so that a slow-down of ten per cent is found in time there too. Quiet cells get by with few."""
 
 from __future__ import annotations
 
@@ -50,8 +50,9 @@ def found_change(design: Design, baseline: Baseline) -> float:
 
 @lru_cache
 def largest_scale(design: Design, change: float = 0.1) -> float:
-    """Of cells in which this slow-down is found so; cells that are wider need more launches in a
-    canary: four times as many halve a scale, where launches differ as normal noise does."""
+    """Return that of cells in which this slow-down is found so; cells that are wider need more
+    launches in a canary: four times as many halve a scale, where launches differ as normal noise
+    does."""
     low, high = LEAST_SCALE, 1.0
     while high > 1.001 * low:
         middle = math.sqrt(low * high)
@@ -69,7 +70,7 @@ def steps(design: Design) -> list[int]:
 
 
 def launches_of(design: Design, state: CellState) -> int:
-    """By which a cell is judged: the first ones of a canary."""
+    """Return those by which a cell is judged: the first ones of a canary."""
     return min(max(state.launches, design.launches), steps(design)[-1])
 
 

@@ -1,4 +1,4 @@
-"""What is kept of a cell between canaries: a value, to be stored as it is."""
+"""The state of a cell that is kept between canaries: a value, to be stored as it is."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class Cusum(msgspec.Struct, frozen=True):
 
     @property
     def ratio(self) -> float:
-        """Of the times since then to those that were learnt; 1: nothing stands against it."""
+        """The ratio of the times since then to those that were learnt; 1: nothing stands against
+        it."""
         return math.exp(self.logs / self.canaries) if self.canaries else 1.0
 
 

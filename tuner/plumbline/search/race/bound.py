@@ -1,5 +1,5 @@
-"""What the winner of a cell must not be slower than: the fastest right-hand side of the violations
-that opened its search. It is measured in the launches of the race. Pure."""
+"""The bound that the winner of a cell must not be slower than: the fastest right-hand side of the
+violations that opened its search. It is measured in the launches of the race. Pure."""
 
 from __future__ import annotations
 

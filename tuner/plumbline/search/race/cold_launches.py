@@ -38,7 +38,7 @@ _REFERENCES = 2  # cases of a launch
 
 
 class Comparands(msgspec.Struct, frozen=True):
-    """What cold candidates are compared with. `plain`: seconds under the library as it is;
+    """Times that cold candidates are compared with. `plain`: seconds under the library as it is;
     `reference_variants` stand beside each cell; `error` of a log ratio between launches, 0: they
     repeat each other. Functions that are `whole` have one choice for all sizes: what ends launches
     at one of them is out."""
@@ -60,9 +60,9 @@ class Comparands(msgspec.Struct, frozen=True):
 
 
 class Setting(msgspec.Struct):
-    """What is in force in the launches of one suite: at most one candidate of a function, at its
-    `cells`. `references`: cells of other functions whose defaults stand beside them. `is_measured`:
-    a launch has finished, and its times count."""
+    """The setting in force in the launches of one suite: at most one candidate of a function, at
+    its `cells`. `references`: cells of other functions whose defaults stand beside them.
+    `is_measured`: a launch has finished, and its times count."""
 
     suite: Suite
     chosen: dict[str, Candidate]
@@ -152,7 +152,7 @@ class ColdLaunches:
 
     @property
     def shared(self) -> list[dict[str, Candidate]]:
-        """What was in force in launches of several candidates."""
+        """Return what was in force in launches of several candidates."""
         return [
             setting.chosen for setting in self._all if setting.sequence and len(setting.chosen) > 1
         ]
@@ -288,7 +288,7 @@ class ColdLaunches:
         return [setting.part(mark, names) for mark, names in zip(_MARKS, parts, strict=False)]
 
     def _checks(self, setting: Setting) -> dict[Target, Flaw]:
-        """What the last launch found wrong: a reference variant that has another result than
+        """Return what the last launch found wrong: a reference variant that has another result than
         the library's own call says so of this one."""
         store = self._store
         found: dict[Target, Flaw] = {}

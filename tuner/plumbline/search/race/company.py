@@ -38,13 +38,13 @@ class Company:
         self._sampled: list[tuple[str, Candidate]] = []
 
     def agree(self, chosen: Chosen) -> bool:
-        """Whether candidates of these functions may be in force in one launch."""
+        """Return whether candidates of these functions may be in force in one launch."""
         return len(chosen) < 2 or all(
             name not in self.apart and not self._meets(name, chosen) for name in chosen
         )
 
     def unchanged(self, function: str, chosen: Chosen) -> bool:
-        """Whether its default takes what it takes without `chosen`."""
+        """Return whether its default takes what it takes without `chosen`."""
         return not (function in chosen or self._meets(function, chosen))
 
     def called(self, function: str, chosen: Chosen) -> set[str]:
@@ -60,9 +60,9 @@ class Company:
         shared: Sequence[Chosen],
         found: Mapping[Target, Mapping[Candidate, Sequence[float]]],
     ) -> dict[Target, list[Candidate]]:
-        """Of the candidates of `shared` launches those that are measured alone too, in the cells
-        that have a result in `found` (log(candidate / default)): the same as before while they
-        race, then the fastest of functions that had none yet, since winners are among them."""
+        """Return those of the candidates of `shared` launches that are measured alone too, in the
+        cells that have a result in `found` (log(candidate / default)): the same as before while
+        they race, then the fastest of functions that had none yet, since winners are among them."""
         gains = {
             (target.function, candidate): min(
                 statistics.median(of[candidate])
@@ -95,8 +95,9 @@ class Company:
         }
 
     def learn(self, function: str, what: str, logs: Sequence[float], error: float = 0.0) -> bool:
-        """Whether a function was found to be touched just now. `logs`: of what `what` of it took in
-        company over what it took else, a cell each; `error`: of one of them between launches."""
+        """Return whether a function was found to be touched just now. `logs`: of what `what` of it
+        took in company over what it took else, a cell each; `error`: of one of them between
+        launches."""
         seen = self._seen.setdefault((function, what), [])
         seen.append(statistics.median(logs))
         worst = max(logs, key=abs)

@@ -1,4 +1,4 @@
-"""How much certainty a race buys: looks, errors, thresholds. Pure."""
+"""The certainty that a race buys: looks, errors, thresholds. Pure."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Effort(msgspec.Struct, frozen=True):
         return compare(log_ratios, self.confidence(len(log_ratios)))
 
     def confidence(self, launches: int) -> float:
-        """Of the last of `claims` that so many launches have reached."""
+        """Return that of the last of `claims` that so many launches have reached."""
         reached = [look for look, count in enumerate(self.claims.launches) if count <= launches]
         return self.claims.confidence(reached[-1] if reached else 0, self.alpha)
 
@@ -92,7 +92,7 @@ class Effort(msgspec.Struct, frozen=True):
         return self.gain / min(_HEAVY, max(1 / _HEAVY, share * len(shares) / sum(shares)))
 
     def judges(self, launches: int) -> bool:
-        """Whether the front runner is looked at after so many launches."""
+        """Return whether the front runner is looked at after so many launches."""
         return self.repeats or launches in self.claims.launches or self.is_last(launches)
 
     def is_last(self, launches: int) -> bool:

@@ -82,7 +82,7 @@ class Entering:
         self.add_alone(lineup.favourites)
 
     def add_alone(self, entries: Mapping[Target, Sequence[Candidate]], most: int = 0) -> None:
-        """These candidates alone in these cells (Race.measure)."""
+        """Enter these candidates alone in these cells (Race.measure)."""
         together: dict[str, list[Target]] = {}
         knobs: dict[str, dict[Candidate, None]] = {}
         for target, candidates in entries.items():
@@ -107,7 +107,7 @@ class Entering:
         return not self._waiting and not any(self._wanted().values())
 
     def entries(self) -> dict[Target, list[Candidate]]:
-        """What the next look measures; from now on it has entered."""
+        """Return what the next look measures; from now on it has entered."""
         found = self._wanted()
         for target, candidates in found.items():
             self._ever.setdefault(target, set()).update(candidates)
@@ -119,7 +119,7 @@ class Entering:
         return list(dict.fromkeys(found))
 
     def trials(self, target: Target) -> list[Trial]:
-        """What is known of a cell, also of one that only raced along."""
+        """Return what is known of a cell, also of one that only raced along."""
         measured = [self._judge.trial(target, candidate) for candidate in self._measured_at(target)]
         failed = [trial for (cell, _), trial in sorted(self._failed.items()) if cell == target]
         return measured + failed
@@ -134,7 +134,8 @@ class Entering:
         return found
 
     def _measured_at(self, target: Target) -> list[Candidate]:
-        """Without what stands beside a cell only as its bound or to check its result."""
+        """Return what was measured, without what stands beside a cell only as its bound or to check
+        its result."""
         entered = self._ever.get(target, set())
         return [
             candidate
@@ -145,7 +146,7 @@ class Entering:
     # --- as looks teach more ------------------------------------------------------------------
 
     def by_range(self, of: Decision) -> list[Candidate]:
-        """What the algorithms of a choice for all sizes come to, each where it is best."""
+        """Return what the algorithms of a choice for all sizes come to, each where it is best."""
         knob = self._candidate_space.ranged(of.cells[0].function)
         if not knob or len(of.all_cells) < 2:
             return []
@@ -159,7 +160,7 @@ class Entering:
         return [found] if found and found not in known else []
 
     def borrow(self) -> None:
-        """What leads at a neighbouring size races here too."""
+        """Let what leads at a neighbouring size race here too."""
         for decision in self.under_way:
             (cell, *others) = decision.cells
             if others or not decision.looks or not decision.racing or decision.alone:
@@ -210,7 +211,7 @@ class Entering:
             )
 
     def _is_bad(self, candidate: Candidate, ends: Iterable[Target]) -> bool:
-        """What crashed or was wrong at a neighbouring size, or has no result at both."""
+        """Return what crashed or was wrong at a neighbouring size, or has no result at both."""
         found = [self._failed.get((end, candidate)) for end in ends]
         bad = [trial for trial in found if trial is not None]
         return len(bad) == len(found) or any(trial.state in ("wrong", "failed") for trial in bad)
@@ -292,9 +293,9 @@ class Entering:
 
 
 def candidate_by_ranges(knob: str, trials: Mapping[int, Sequence[Trial]]) -> Candidate | None:
-    """At each size, of which `trials` tell, one of the best, with as few changes as there can be; a
-    range ends in the geometric middle. None where a size has none, where one algorithm is among the
-    best everywhere, or where there is nothing to be gained."""
+    """Return a candidate that has, at each size of which `trials` tell, one of the best, with as
+    few changes as there can be; a range ends in the geometric middle. None where a size has none,
+    where one algorithm is among the best everywhere, or where there is nothing to be gained."""
     options: dict[int, list[Trial]] = {}
     for size, tried in trials.items():
         known = [(trial.ratio, trial) for trial in tried if trial.ratio and _is_number(knob, trial)]
@@ -317,7 +318,8 @@ def candidate_by_ranges(knob: str, trials: Mapping[int, Sequence[Trial]]) -> Can
 
 
 def _is_number(knob: str, trial: Trial) -> bool:
-    """Whether it is an algorithm of the library, and nothing else, that may stand in a range."""
+    """Return whether it is an algorithm of the library, and nothing else, that may stand in a
+    range."""
     plain = trial.variant == DEFAULT.variant and trial.state == "measured"
     if not plain or trial.knobs.keys() != {knob}:
         return False

@@ -22,8 +22,8 @@ _SAME = 0.05  # so far apart may a candidate and its prediction be, to be the sa
 
 
 class _Behind(msgspec.Struct, frozen=True):
-    """How far the best that races and the default are ahead, logarithms; how far they may be, and
-    who says so."""
+    """The distance by which the best that races and the default are ahead, logarithms; how far they
+    may be, and who says so."""
 
     best: float
     default: float

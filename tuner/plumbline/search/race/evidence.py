@@ -1,4 +1,4 @@
-"""What a race knows of its candidates, and how far one is behind another.
+"""The knowledge of a race of its candidates, and how far one is behind another.
 
 Inside a launch two cases are paired block by block: the log ratio of a launch is the median over
 its blocks. Launches differ by more than their blocks say, so that the error of a mean has both: the
@@ -42,8 +42,8 @@ _MEDIAN = math.pi / 2  # variance of a median over that of a mean
 
 
 class Lead(msgspec.Struct, frozen=True):
-    """How much longer one candidate takes than another: a logarithm, its standard error, and the
-    launches that have both."""
+    """The time that one candidate takes longer than another: a logarithm, its standard error, and
+    the launches that have both."""
 
     log: float
     error: float
@@ -53,8 +53,8 @@ class Lead(msgspec.Struct, frozen=True):
         return self.log - deviations * self.error > limit
 
     def expected_gain(self) -> float:
-        """What changing to this candidate is expected to gain over staying, if the truth turns out
-        to be better: the mean of the negative part of a normal distribution."""
+        """Return what changing to this candidate is expected to gain over staying, if the truth
+        turns out to be better: the mean of the negative part of a normal distribution."""
         if self.error == 0:
             return max(0.0, -self.log)
         z = self.log / self.error
@@ -84,8 +84,8 @@ _STEPS = 50
 
 
 def expected_gain(leads: Collection[Lead]) -> float:
-    """What the best of several is expected to gain: the integral over t of the probability that one
-    of them gains more than t, which is no more than the sum of theirs."""
+    """Return what the best of several is expected to gain: the integral over t of the probability
+    that one of them gains more than t, which is no more than the sum of theirs."""
     most = max((5 * lead.error - lead.log for lead in leads), default=0.0)
     if most <= 0:
         return 0.0
@@ -140,7 +140,7 @@ class Evidence:
         self._forget()
 
     def forget_cold(self, functions: Collection[str]) -> None:
-        """What cold launches say of these functions."""
+        """Forget what cold launches say of these functions."""
         for target, candidate in [key for key in self._cold if key[0].function in functions]:
             del self._cold[target, candidate]
         self._forget()
@@ -151,7 +151,7 @@ class Evidence:
         self._leads.clear()
 
     def only(self, keep: Callable[[Target, Candidate], bool]) -> Evidence:
-        """What shared launches say of these, and of nothing else."""
+        """Return what shared launches say of these, and of nothing else."""
         found = Evidence(exact=self.exact, spread=self.spread)
         for (target, candidate), times in self._blocks.items():
             if keep(target, candidate):
@@ -160,7 +160,7 @@ class Evidence:
         return found
 
     def launches(self, target: Target, candidate: Candidate) -> int:
-        """How often it was measured beside the default."""
+        """Return how often it was measured beside the default."""
         return len(self.logs(target, candidate))
 
     def knows(self, target: Target, candidate: Candidate) -> bool:
@@ -169,7 +169,7 @@ class Evidence:
     def seconds(
         self, target: Target, candidate: Candidate = DEFAULT, launch: int | None = None
     ) -> float | None:
-        """In a launch, or the median over all, of what was not measured cold."""
+        """Return the seconds in a launch, or the median over all, of what was not measured cold."""
         times = self._blocks.get((target, candidate), {})
         if launch is not None:
             times = {launch: times[launch]} if launch in times else {}
@@ -182,7 +182,7 @@ class Evidence:
         return [target for target in self._there if target.function == function]
 
     def candidates(self, target: Target) -> list[Candidate]:
-        """Those that can be compared with the default there, sorted."""
+        """Return those that can be compared with the default there, sorted."""
         known = self._there.get(target, {})
         return sorted(
             candidate
@@ -238,7 +238,7 @@ class Evidence:
         return max(DISTURBED if run in self._disturbed else 0.0, 2 * apart if apart > _ODD else 0.0)
 
     def _over_default(self, target: Target, candidate: Candidate, other: Key) -> dict[int, float]:
-        """By way of the default, as one side is cold."""
+        """Return the lead by way of the default, as one side is cold."""
         left = self._against(target, candidate)
         right = self._against(*other)
         shift = 0.0
@@ -269,7 +269,7 @@ class Evidence:
     def _inside(
         self, target: Target, candidate: Candidate, other: Key, logs: Mapping[int, float]
     ) -> float:
-        """What the blocks of one launch leave uncertain of its log ratio."""
+        """Return what the blocks of one launch leave uncertain of its log ratio."""
         mine, theirs = self._blocks.get((target, candidate), {}), self._blocks.get(other, {})
         rest: list[float] = []
         blocks = 0
@@ -324,8 +324,9 @@ def usual_of(medians: Iterable[Medians]) -> dict[Target, float]:
 
 
 def spread_of(medians: Iterable[Medians]) -> float:
-    """How far log ratios of cases of the same function and size lie apart between launches: the
-    third quartile over the pairs of a table with a default in them. SPREAD where it has none."""
+    """Return how far log ratios of cases of the same function and size lie apart between launches:
+    the third quartile over the pairs of a table with a default in them. SPREAD where it has
+    none."""
     cells: dict[Target, list[Medians]] = {}
     for median in medians:
         if not (median.case.knobs or median.case.ranks or median.case.config != "default"):

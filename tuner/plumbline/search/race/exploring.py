@@ -37,7 +37,7 @@ class _Point(msgspec.Struct, frozen=True, order=True):
     places: tuple[int, ...]
 
     def apart(self, other: _Point) -> int:
-        """In how many parameters two points of a survivor differ."""
+        """Return in how many parameters two points of a survivor differ."""
         return sum(a != b for a, b in zip(self.places, other.places, strict=True))
 
     def steps(self, other: _Point) -> int:
@@ -86,13 +86,13 @@ class Exploring:
         self._pending, self._studies = [], []
 
     def explores(self, decision: Decision) -> bool:
-        """Whether a study proposes for it."""
+        """Return whether a study proposes for it."""
         return any(
             under_study is decision for studied in self._studies for under_study in studied.of
         )
 
     def proposals(self) -> Iterator[tuple[Target, list[Candidate]]]:
-        """What the next look measures, by cell."""
+        """Return what the next look measures, by cell."""
         for studied in self._studies:
             for decision in studied.of:
                 if not decision.stopped:
@@ -264,12 +264,13 @@ class Study:
             self._remember(candidate, ratio)
 
     def hint(self, candidates: Sequence[Candidate]) -> None:
-        """What won elsewhere, to be proposed next, where it lies in the space."""
+        """Take as a hint what won elsewhere, to be proposed next, where it lies in the space."""
         found = [point for candidate in candidates if (point := self._place(candidate)) is not None]
         self._first = list(dict.fromkeys([*found, *self._first]))
 
     def ask(self, count: int) -> list[Candidate]:
-        """At most `count` candidates that nobody has measured; fewer when the space is used up."""
+        """Return at most `count` candidates that nobody has measured; fewer when the space is used
+        up."""
         proposals: list[Candidate] = []
         assumed = dict(self._values)
         attempts = len(self._unseen) if self._enumerated else 0
@@ -291,7 +292,7 @@ class Study:
         return proposals
 
     def is_settled(self) -> bool:
-        """Whether every point is known that differs from the best in one parameter alone."""
+        """Return whether every point is known that differs from the best in one parameter alone."""
         return not any(map(self._is_beside_best, self._unseen))
 
     def _is_beside_best(self, point: _Point) -> bool:
@@ -341,8 +342,8 @@ class Study:
         return max(near, default=-math.inf)
 
     def _nearest(self, index: int) -> _Point:
-        """Where a survivor stands in its own space; a value that is none of the choices is taken
-        for the one beside it."""
+        """Return where a survivor stands in its own space; a value that is none of the choices is
+        taken for the one beside it."""
         settings = self._candidate_space.settings(self._survivors[index])
         places = []
         for knob, values in self._choices[index].items():
@@ -415,7 +416,7 @@ def _sampler(seed: int) -> optuna.samplers.BaseSampler:
 
 
 def _beyond(trial: optuna.trial.FrozenTrial) -> tuple[float, ...]:
-    """For Optuna 4."""
+    """Return the limit as Optuna 4 takes it."""
     return (float(trial.user_attrs.get(_BEYOND, 0.0)),)
 
 

@@ -57,8 +57,8 @@ class Judge:
         self.effort = effort
 
     def lead(self, of: Decision, candidate: Candidate, other: Candidate = DEFAULT) -> Lead | None:
-        """How far it is behind `other`, over all cells to be made faster. None unless all have
-        both."""
+        """Return how far it is behind `other`, over all cells to be made faster. None unless all
+        have both."""
         found = [self.evidence.lead(cell, candidate, other) for cell in of.cells]
         return None if None in found else together(lead for lead in found if lead is not None)
 
@@ -107,7 +107,7 @@ class Judge:
             of.racing, of.reserve = of.reserve[:front], of.reserve[front:]
 
     def ranked(self, of: Decision, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """Those that are known, the best first."""
+        """Return those that are known, the best first."""
         found = {
             candidate: lead.log
             for candidate in candidates
@@ -125,12 +125,12 @@ class Judge:
         )
 
     def gain(self, of: Decision, leader: Candidate) -> float:
-        """What going on with the race is expected to gain."""
+        """Return what going on with the race is expected to gain."""
         found = [self.lead(of, candidate, leader) for candidate in of.racing if candidate != leader]
         return expected_gain([lead for lead in found if lead is not None])
 
     def stop(self, of: Decision) -> str:
-        """Why the race is at its end; '' where it goes on."""
+        """Return why the race is at its end; '' where it goes on."""
         leader = self.leader(of)
         if not of.racing:
             return "nothing that may be tried is faster than the default"
@@ -191,7 +191,7 @@ class Judge:
         return any(faster(self.trial(cell, leader)) for cell in of.cells)
 
     def _in_doubt(self, of: Decision, leader: Candidate) -> bool:
-        """Whether it would be refused for being slower in a cell, which may be chance."""
+        """Return whether it would be refused for being slower in a cell, which may be chance."""
         several = of.all_cells if len(of.all_cells) > 1 else []
         known = [cell for cell in several if self.evidence.launches(cell, leader)]
         trials = [self.trial(cell, leader) for cell in known]
@@ -202,13 +202,13 @@ class Judge:
         )
 
     def _promise(self, of: Decision, leader: Candidate) -> float:
-        """How much faster than the default the leader may be, as far as known."""
+        """Return how much faster than the default the leader may be, as far as known."""
         found = self.lead(of, leader)
         return 0.0 if found is None else max(0.0, 2 * found.error - found.log)
 
     def _bound(self, of: Decision, leader: Candidate) -> tuple[bool | None, str]:
-        """Whether all bounds hold (None: not known yet), and what is to be said of the one that is
-        farthest from it."""
+        """Return whether all bounds hold (None: not known yet), and what is to be said of the one
+        that is farthest from it."""
         found = [self._holds(cell, bound, leader) for cell, bound in of.bounds.items()]
         missed = [bound for bound in found if bound[0] is False]
         open_ones = [bound for bound in found if bound[0] is None]

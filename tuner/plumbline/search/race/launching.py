@@ -114,16 +114,16 @@ class RaceLaunches:
         return self._store.is_quiet
 
     def is_hot(self, target: Target, candidate: Candidate) -> bool:
-        """Whether it shares launches."""
+        """Return whether it shares launches."""
         return not self._candidate_space.is_cold(target.function, candidate)
 
     def last_samples(self) -> list[runs.LaunchSamples]:
-        """Of the last launch that candidates shared, in all ways of use."""
+        """Return those of the last launch that candidates shared, in all ways of use."""
         store = self._store
         return runs.launch_samples(store.db, store.campaign, self.suites[-1:], use=None)
 
     def is_out(self, target: Target, candidate: Candidate) -> bool:
-        """It has failed there, or was passed over."""
+        """Return whether it has failed there, or was passed over."""
         over = (target.function, candidate) in self.passed_over
         return over or (target, candidate) in self.failed
 
@@ -155,8 +155,8 @@ class RaceLaunches:
     def _divided(
         self, entries: Entries
     ) -> tuple[dict[Target, list[Candidate]], dict[Target, list[Candidate]]]:
-        """Those that share launches, and those that need their own; without what has failed, and
-        where launches repeat each other without what is known."""
+        """Return those that share launches, and those that need their own; without what has failed,
+        and where launches repeat each other without what is known."""
         hot: dict[Target, list[Candidate]] = {}
         cold: dict[Target, list[Candidate]] = {}
         for target, candidates in entries.items():
@@ -170,7 +170,7 @@ class RaceLaunches:
         return hot, cold
 
     def _is_aside(self, target: Target, candidate: Candidate) -> bool:
-        """Of those that share launches: it ended some, which is an outcome."""
+        """Return whether a candidate that shares launches has ended some, which is an outcome."""
         why = ""
         if not self._candidate_space.is_cold(target.function, candidate):
             case = candidate.case(target.function, target.bytes)

@@ -1,4 +1,4 @@
-"""What cells learn from each other: neighbouring sizes in one race, and other numbers of ranks in
+"""Lessons of cells for each other: neighbouring sizes in one race, and other numbers of ranks in
 earlier campaigns. Pure, but for reading what earlier campaigns left.
 
 Times are nearly linear in the message size between two sizes (Hockney's alpha + beta m): what
@@ -48,8 +48,8 @@ def unbeaten(
     candidates: Sequence[Candidate],
     deviations: float,
 ) -> list[Candidate]:
-    """Those that no other one surely beats at both ends. What has no time at one end is judged at
-    the other; what has none at all stays."""
+    """Return those that no other one surely beats at both ends. What has no time at one end is
+    judged at the other; what has none at all stays."""
     rivals = {DEFAULT: None}
     for end in ends:
         leads = {candidate: evidence.lead(end, candidate) for candidate in candidates}

@@ -1,4 +1,4 @@
-"""What is known before a race, and what the race adds to it for later ones."""
+"""Knowledge from before a race, and what the race adds to it for later ones."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ class Race:
     def first_look(
         self, entries: Mapping[Target, Sequence[Candidate]]
     ) -> dict[Target, list[Trial]]:
-        """As `measure`, up to the first look at which anything is claimed: where it is not clear by
-        then, nothing is claimed."""
+        """Do what `measure` does, up to the first look at which anything is claimed: where it is
+        not clear by then, nothing is claimed."""
         return self.measure(entries, most=self._effort.claims.launches[0])
 
     @property
@@ -82,7 +82,8 @@ class Race:
 
     @property
     def reasons(self) -> dict[Target, str]:
-        """Of a cell with two decisions that of the faster one; of equals, what had no time."""
+        """Return the reason of each cell; of a cell with two decisions that of the faster one; of
+        equals, what had no time."""
         found: dict[Target, tuple[float, bool, str]] = {}
         for decision in self._entering.decisions:
             leader = self._judge.leader(decision)
@@ -106,15 +107,15 @@ class Race:
         return {cell: self.trials(cell) for cell in [*lineup.targets, *lineup.favourites]}
 
     def trials(self, target: Target) -> list[Trial]:
-        """What is known of a cell, also of one that only raced along."""
+        """Return what is known of a cell, also of one that only raced along."""
         return self._entering.trials(target)
 
     def measure(
         self, entries: Mapping[Target, Sequence[Candidate]], most: int = 0
     ) -> dict[Target, list[Trial]]:
-        """These candidates alone, beside the default, until it is clear what they are worth, in
-        `most` looks at most (0: as in any race). The library's own that hold for all sizes are
-        judged over all cells of their function."""
+        """Measure these candidates alone, beside the default, until it is clear what they are
+        worth, in `most` looks at most (0: as in any race). The library's own that hold for all
+        sizes are judged over all cells of their function."""
         self._entering.add_alone(entries, most)
         self._go(refine=False)
         return {target: self.trials(target) for target in entries}
@@ -141,7 +142,7 @@ class Race:
             self._advance(refine=going_on)
 
     def _front(self) -> dict[Target, list[Candidate]]:
-        """What may win, as far as known, of what shares launches."""
+        """Return what may win, as far as known, of what shares launches."""
         found: dict[Target, list[Candidate]] = {}
         for decision in self._entering.under_way:
             faster = [
@@ -158,7 +159,7 @@ class Race:
         return found
 
     def _leave_out(self) -> None:
-        """What is much slower in another way of use."""
+        """Leave out what is much slower in another way of use."""
         last = self._launches.last_samples()
         self._other_uses.learn(last, disturbed=not self._launches.is_quiet)
         for (cell, candidate), why in self._other_uses.slower().items():
@@ -202,7 +203,7 @@ _Key = tuple[Target, Candidate]
 
 
 class _OtherUses:
-    """Which candidates of a race are much slower in other ways of use, seen in its launches. A
+    """Candidates of a race that are much slower in other ways of use, seen in its launches. A
     winner has to hold wherever a user stands, and is tried there before it is exported
     (campaign/acceptance.py), in launches of its own. What would surely fail there loses its place
     here, while its rivals are still measured."""
@@ -213,7 +214,8 @@ class _OtherUses:
         self._disturbed: set[int] = set()  # launches beside other work: two count for one
 
     def cases(self, front: Mapping[Target, Collection[Candidate]]) -> list[PlanCase]:
-        """Those of candidates that have not been seen often enough, each beside the default."""
+        """Return those of candidates that have not been seen often enough, each beside the
+        default."""
         return [
             msgspec.structs.replace(candidate.case(target.function, target.bytes), use=use)
             for target, candidates in front.items()
@@ -253,7 +255,7 @@ class _OtherUses:
                 logs |= logs_inside(dict(zip(samples.runs, samples.ns, strict=True)), theirs)
 
     def slower(self) -> dict[_Key, str]:
-        """What is much slower than the default in some way of use, with the reason."""
+        """Return what is much slower than the default in some way of use, with the reason."""
         return {
             key: f"{use}: {math.exp(min(logs.values())):.2f} of the default at least, in "
             f"{counted(len(logs), 'launch')}"

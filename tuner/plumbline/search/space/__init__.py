@@ -1,1 +1,1 @@
-"""What may be chosen where: candidates, cells, and what trials say of them."""
+"""The choices that there are: candidates, cells, and what trials say of them."""

@@ -33,7 +33,8 @@ Entries = Mapping[Target, Sequence[Candidate]]
 
 
 class CandidateSpace:
-    """What may be tried for each function on this library at this number of ranks."""
+    """The candidates that may be tried for each function on this library at this number of
+    ranks."""
 
     def __init__(
         self,
@@ -119,7 +120,7 @@ class CandidateSpace:
         return [name for algorithm in _algorithms(entry, candidate) for name in algorithm.calls]
 
     def called(self, functions: Iterable[str], chosen: Mapping[str, Candidate]) -> set[str]:
-        """These functions, and what they call on whatever way with `chosen` in force."""
+        """Return these functions, and what they call on whatever way with `chosen` in force."""
         found: set[str] = set()
         left = list(functions)
         while left:
@@ -130,7 +131,7 @@ class CandidateSpace:
         return found
 
     def is_cold(self, function: str, candidate: Candidate) -> bool:
-        """Whether it can be put in force only for a launch as a whole."""
+        """Return whether it can be put in force only for a launch as a whole."""
         entry = self._space.of(function)
         if entry is None or not candidate.is_knobs:
             return False
@@ -143,7 +144,7 @@ class CandidateSpace:
 
     @property
     def knobs_slow_others(self) -> bool:
-        """Whether a knob in force has a price in calls that it is not for."""
+        """Return whether a knob in force has a price in calls that it is not for."""
         return self._space.hot is not None and self._space.hot.slows
 
     @property
@@ -151,7 +152,7 @@ class CandidateSpace:
         return self._space.hot is None
 
     def algorithm(self, function: str, variant: str, knobs: Mapping[str, str]) -> str:
-        """What a configuration is, whatever its parameters are."""
+        """Return what a configuration is, whatever its parameters are."""
         entry = self._space.of(function)
         if variant != DEFAULT.variant or entry is None:
             return variant_name(variant)
@@ -245,14 +246,15 @@ class CandidateSpace:
         return Candidate(configuration=candidate.configuration.with_(chosen))
 
     def centre(self, function: str, candidate: Candidate, size: int) -> Candidate:
-        """With every parameter in the middle of what may be chosen: an algorithm that sends in
-        pieces is judged by more than the value that it has when nobody chooses one."""
+        """Return it with every parameter in the middle of what may be chosen: an algorithm that
+        sends in pieces is judged by more than the value that it has when nobody chooses one."""
         choices = self.choices(function, candidate, size)
         middle = {name: choice[len(choice) // 2] for name, choice in choices.items()}
         return self.with_parameters(candidate, middle) if middle else candidate
 
     def every(self, function: str, candidate: Candidate, size: int, most: int) -> list[Candidate]:
-        """With all values of its parameters, if these are `most` at most; else the centre."""
+        """Return it with all values of its parameters, if these are `most` at most; else the
+        centre."""
         choices = self.choices(function, candidate, size)
         if math.prod(map(len, choices.values())) > most:
             return [self.centre(function, candidate, size)]
@@ -277,7 +279,7 @@ class CandidateSpace:
         return next(same, candidate)
 
     def offers(self, function: str, candidate: Candidate, size: int) -> bool:
-        """Whether `candidate` is one of the first, or one of these with other parameters."""
+        """Return whether `candidate` is one of the first, or one of these with other parameters."""
         for offered in self.first(function):
             if offered == candidate:
                 return True
@@ -323,8 +325,8 @@ class CandidateSpace:
         return Candidate(configuration=Configuration.of(values))
 
     def _parameters(self, entry: FunctionSpace, algorithm: str) -> list[Parameter]:
-        """Those that this library has, and that an exported file for it can hold for each size, or
-        for all where there is one choice for all sizes."""
+        """Return those that this library has, and that an exported file for it can hold for each
+        size, or for all where there is one choice for all sizes."""
         return [
             parameter
             for parameter in entry.parameters_of(algorithm)

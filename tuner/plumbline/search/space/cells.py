@@ -16,14 +16,14 @@ from .candidate import Candidate
 
 
 class Flaw(msgspec.Struct, frozen=True):
-    """Why a candidate has no place in a cell."""
+    """The reason why a candidate has no place in a cell."""
 
     state: Literal["wrong", "failed", "not_in_force", "unsupported", "slower"]
     detail: str
 
     @classmethod
     def of(cls, check: Check) -> Flaw:
-        """From a check that is not ok."""
+        """Return the flaw of a check that is not ok."""
         if check.outcome == "ok":
             raise ValueError("nothing is wrong")
         return cls("failed" if check.outcome == "error" else check.outcome, check.detail)

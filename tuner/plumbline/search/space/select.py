@@ -1,4 +1,4 @@
-"""From trials to winners: which candidate is kept for which range of sizes.
+"""The way from trials to winners: which candidate is kept for which range of sizes.
 
 Pure. A candidate is eligible when it is significantly faster than the default. Where the
 library's own choice must be one for all sizes (Gather, Scatter, Scan …), it is the algorithm with
@@ -50,9 +50,9 @@ def tie(best: Trial) -> float:
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """What is kept for one function: `base`, an algorithm of the library for all sizes, and what is
-    better still at single sizes. `sizes` are all that are known, in order; `measured` those of the
-    table."""
+    """The choice that is kept for one function: `base`, an algorithm of the library for all sizes,
+    and what is better still at single sizes. `sizes` are all that are known, in order; `measured`
+    those of the table."""
 
     function: str
     measured: list[int]
@@ -61,19 +61,19 @@ class Chosen(msgspec.Struct, frozen=True):
     by_size: dict[int, Trial]
 
     def answer(self, size: int) -> Candidate:
-        """What a call of this size gets."""
+        """Return what a call of this size gets."""
         return candidate_of(self.by_size[size]) if size in self.by_size else self.everywhere()
 
     def everywhere(self) -> Candidate:
-        """What all sizes get that have no choice of their own."""
+        """Return what all sizes get that have no choice of their own."""
         if self.base is None:
             return DEFAULT
         return Candidate(configuration=Configuration.of(self.base.configuration))
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """What choices depend on besides trials. `sizes` are the measured sizes of each function, in
-    order."""
+    """The facts that choices depend on besides trials. `sizes` are the measured sizes of each
+    function, in order."""
 
     candidate_space: CandidateSpace
     sizes: Mapping[str, Sequence[int]]
@@ -286,7 +286,7 @@ def candidate_of(trial: Trial) -> Candidate:
 
 
 def _need_preload(options: Mapping[Target, Sequence[Trial]]) -> bool:
-    """Whether a variant of ours is wanted somewhere where no knob does as well."""
+    """Return whether a variant of ours is wanted somewhere where no knob does as well."""
     return any(
         all(trial.variant != DEFAULT.variant for trial in those) for those in options.values()
     )
@@ -373,8 +373,8 @@ def _further(
 
 
 def _with_gain(winner: Winner, trials: Sequence[Trial]) -> Winner:
-    """With the speed-up of the search: the geometric mean over these cells, of the ends of the
-    intervals as well (where a cell has none, its ratio)."""
+    """Return the winner with the speed-up of the search: the geometric mean over these cells, of
+    the ends of the intervals as well (where a cell has none, its ratio)."""
     speedup = _mean_gain(map(_ratio, trials))
     return msgspec.structs.replace(
         winner,
