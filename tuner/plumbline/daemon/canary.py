@@ -86,7 +86,7 @@ def take(work: Work, due: datetime) -> Canary:
 
 
 def _launches(work: Work, choice: Chosen) -> dict[Cell, int]:
-    """In how many launches of a canary each cell takes part, by its noise."""
+    """Return in how many launches of a canary each cell takes part, by its noise."""
     design, known = work.configuration.design, watching.cells(work.db, work.campaign.id)
     states = {cell_of(cell): state_of(cell) for cell in known}
     return {cell: launches_of(design, states.get(cell, CellState())) for cell in choice.roles}
@@ -139,7 +139,7 @@ def spent(work: Work, canary: Canary, choice: Chosen, launches: Mapping[Cell, in
 
 
 def together(found: list[Measured]) -> Measured:
-    """Of parts that follow each other."""
+    """Return that of parts that follow each other."""
     times: dict[Cell, list[float]] = {}
     for part in found:
         for cell, seconds in part.times.items():
@@ -164,7 +164,7 @@ def _begun(work: Work, due: datetime) -> tuple[int, Canary]:
 
 
 def ended(work: Work, canary: Canary, measured: Measured, **more: str) -> Canary:
-    """With `more` of its columns."""
+    """Return it with `more` of its columns."""
     return msgspec.structs.replace(
         canary,
         finished=work.now(),
@@ -253,7 +253,8 @@ def _said(ended: Canary, seen: Watched[Cell], references: int) -> Canary:
 
 
 def _design(work: Work, known: Mapping[Cell, WatchedCell]) -> tuple[Design, dict[Cell, CellState]]:
-    """With another design states are not the same: what was learnt stays, and sums begin anew."""
+    """Return it with another design states are not the same: what was learnt stays, and sums begin
+    anew."""
     design = work.configuration.design
     states = {cell: state_of(stored) for cell, stored in known.items()}
     watched = watching.campaign(work.db, work.campaign.id)
@@ -307,7 +308,7 @@ def end_learning(work: Work) -> None:
 
 
 def middle_of(state: CellState) -> float:
-    """As far as it is known."""
+    """Return it as far as it is known."""
     known = state.known()
     if known is not None:
         return known.middle

@@ -1,4 +1,4 @@
-"""Which cells of a campaign are watched, and beside which reference cases. Pure."""
+"""Cells of a campaign that are watched, and the reference cases beside them. Pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cell_of(watched: WatchedCell) -> Cell:
 
 
 def state_of(watched: WatchedCell) -> CellState:
-    """Of the detector."""
+    """Return that of the detector."""
     return msgspec.json.decode(watched.state, type=CellState)
 
 
@@ -53,7 +53,7 @@ def with_state(watched: WatchedCell, state: CellState) -> WatchedCell:
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """By cell, why it is watched."""
+    """The reasons, by cell, why it is watched."""
 
     roles: dict[Cell, Role]
 
@@ -126,8 +126,8 @@ def _measured(sizes: Mapping[str, Sequence[int]]) -> Iterator[Cell]:
 def _references(
     variants: Sequence[Variant], sizes: Mapping[str, Sequence[int]], most: int
 ) -> list[Cell]:
-    """Of our algorithms, which send their messages themselves and take any arguments: no rule of
-    a library changes them. Functions and sizes in turn, so that few stand for many."""
+    """Return those of our algorithms, which send their messages themselves and take any arguments:
+    no rule of a library changes them. Functions and sizes in turn, so that few stand for many."""
     every = sorted({size for its_sizes in sizes.values() for size in its_sizes})
     by_function: dict[str, list[Cell]] = {}
     for variant in variants:
@@ -145,5 +145,6 @@ def _references(
 
 
 def _from(cells: Sequence[Cell], first: int) -> list[Cell]:
-    """By size, those of the first variant before those of the next, from the `first` one on."""
+    """Return by size, those of the first variant before those of the next, from the `first` one
+    on."""
     return [*cells[first:], *cells[:first]]

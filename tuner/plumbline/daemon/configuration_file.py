@@ -95,7 +95,7 @@ def _of_notify(notify: Notify) -> Iterator[str]:
 
 
 def _is_never_open(times: OpenTimes) -> bool:
-    """In a week without blackouts by date."""
+    """Return whether it is never open in a week without blackouts by date."""
     weekly = tuple(one for one in times.blackouts if isinstance(one, Window))
     plain = msgspec.structs.replace(times, blackouts=weekly)
     monday = datetime(2026, 1, 5, tzinfo=UTC)

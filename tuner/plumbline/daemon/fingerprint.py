@@ -1,4 +1,5 @@
-"""What learnt times and a table rest on, in words; and what of it has changed since. Pure."""
+"""The facts that learnt times and a table rest on, in words; and those that have changed since.
+Pure."""
 
 from __future__ import annotations
 

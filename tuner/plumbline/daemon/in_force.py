@@ -1,4 +1,4 @@
-"""What is in force for users where a campaign is watched: a generation of `plumbline apply`, else
+"""The files in force for users where a campaign is watched: a generation of `plumbline apply`, else
 the files that the campaign has exported, else nothing. Canaries start with it as users do."""
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class InForce(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """For the fingerprint."""
+        """Return it for the fingerprint."""
         if not self.files:
             return self.what
         sums = "".join(f"{name} {value}\n" for name, value in sorted(self.files.items()))
@@ -54,7 +54,7 @@ class InForce(msgspec.Struct, frozen=True):
 
 
 def place_of(applying: Applying, toolchain: Toolchain) -> Place | None:
-    """Where the daemon applies; None: nowhere. Raises PlumblineError."""
+    """Return where the daemon applies; None: nowhere. Raises PlumblineError."""
     if not applying.scope:
         return None
     modules = Path(applying.modules) if applying.modules else None

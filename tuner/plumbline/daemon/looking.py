@@ -1,4 +1,4 @@
-"""What is installed and in force, looked at, compared with what was there before, and kept."""
+"""A look at what is installed and in force, compared with what was there before, and kept."""
 
 from __future__ import annotations
 

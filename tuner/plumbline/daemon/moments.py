@@ -13,7 +13,7 @@ def utc_now() -> datetime:
 
 
 def iso(moment: datetime | None) -> str:
-    """As the database keeps times of day; None: never."""
+    """Return it as the database keeps times of day; None: never."""
     return "" if moment is None else moment.astimezone(UTC).isoformat(timespec="seconds")
 
 

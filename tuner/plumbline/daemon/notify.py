@@ -37,7 +37,8 @@ Sender = Callable[[Notify, str, str, Told], None]
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """What is told goes to who was named, and to nobody else."""
+    """A handler that follows no redirect: what is told goes to who was named, and to nobody
+    else."""
 
     def redirect_request(self, *_: object) -> None:
         return None

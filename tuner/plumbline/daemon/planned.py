@@ -1,5 +1,5 @@
-"""What a configuration would lead to, and when: for `plumbline watch --check`. Starts nothing, and
-writes nothing."""
+"""The steps that a configuration would lead to, and when: for `plumbline watch --check`. Starts
+nothing, and writes nothing."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def measure(work: Work, cells: Sequence[Cell], about: str) -> Rechecked:
 
 
 def _launched(work: Work, cases: list[PlanCase], about: str) -> Measured:
-    """Its row goes on where one was begun about the same."""
+    """Go on with its row where one was begun about the same."""
     db, id = work.db, work.campaign.id
     rows = [(number, one) for number, one in watching.canaries(db, id) if one.stage == RECHECK]
     begun = [
@@ -240,7 +240,7 @@ def _right_sides(work: Work, cell: Cell) -> list[tuple[PlanCase, str]]:
 def _broken(
     work: Work, measured: Measured, cell: Cell, beside: Mapping[PlanCase, str]
 ) -> list[str]:
-    """In the same launches, so that nothing has to be taken off."""
+    """Return those broken in the same launches, so that nothing has to be taken off."""
     logs: dict[str, list[float]] = {}
     for case, name in beside.items():
         right = Cell(case.function, case.variant, case.bytes)

@@ -1,4 +1,4 @@
-"""When the next canary is due. Pure: whoever calls brings the clock.
+"""The time at which the next canary is due. Pure: whoever calls brings the clock.
 
 Canaries are due at moments a fixed time apart, as far as a window is open then. One that is late
 stands for the last of the moments that have passed; those before it were missed, and are
@@ -54,6 +54,6 @@ def after(at: datetime, every: timedelta, times: OpenTimes, now: datetime) -> Du
 
 
 def _implausible(stored: datetime, every: timedelta, times: OpenTimes, now: datetime) -> bool:
-    """It lies farther ahead than any canary can be due: the clock was put back."""
+    """Return whether it lies farther ahead than any canary can be due: the clock was put back."""
     latest = times.next_open(now + every)
     return latest is not None and stored > latest + every

@@ -44,8 +44,8 @@ def under_way(work: Work) -> tuple[int, Retuning] | None:
 
 
 def open_search(work: Work) -> tuple[int, Retuning]:
-    """For all alarms that are confirmed, together. Where files of ours are not what was written,
-    they are the reason, and nothing is to be searched: `settings` are empty then."""
+    """Open a search for all alarms that are confirmed, together. Where files of ours are not what
+    was written, they are the reason, and nothing is to be searched: `settings` are empty then."""
     db, id = work.db, work.campaign.id
     confirmed = [(n, one) for n, one in alarms.still_open(db, id) if one.state == "confirmed"]
     because, settings = said(confirmed), ""
@@ -185,7 +185,7 @@ def _together(work: Work, search: Campaign, settings: Settings, opened_by: Seque
 
 
 def _export(db: Database, search: Campaign, toolchain: Toolchain) -> None:
-    """In the folder of the search's own files; where it has none, in one that is made."""
+    """Export into the folder of the search's own files; where it has none, in one that is made."""
     written = exports.get(db, search.id)
     folder = Path(written[0].path).parent if written else export_folder.claim(db, db.path, search)
     bundle = load_bundle(

@@ -60,7 +60,7 @@ class MadeBackup(msgspec.Struct, frozen=True):
 
 
 class Beside(Protocol):
-    """What runs beside the steps, from the moment on at which nobody else watches."""
+    """The things that run beside the steps, from the moment on at which nobody else watches."""
 
     def begin(self, configuration: Configuration) -> None: ...
 
@@ -360,7 +360,7 @@ class Watchdog:
 
 
 class Backups:
-    """Of one database; the files themselves say which days have one."""
+    """The backups of one database; the files themselves say which days have one."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -369,7 +369,7 @@ class Backups:
 
     @property
     def damaged(self) -> bool:
-        """As it was found last."""
+        """Return it as it was found last."""
         return self._damage is not None
 
     def once_a_day(self, table: Backup, now: datetime) -> MadeBackup:

@@ -1,4 +1,4 @@
-"""How watching stands, for `plumbline watch --status`: from the database alone."""
+"""The state of watching, for `plumbline watch --status`: from the database alone."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _campaign(db: Database, id: str, now: datetime) -> CampaignStatus:
 
 
 def _resolution(design: Design, states: dict[WatchedCell, CellState]) -> float | None:
-    """Of the cell whose scale is the middle one."""
+    """Return that of the cell whose scale is the middle one."""
     known = [state.baseline for state in states.values() if state.baseline is not None]
     if not known:
         return None

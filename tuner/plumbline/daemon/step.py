@@ -1,4 +1,4 @@
-"""What is done next for a campaign that is watched: one function, of what is known. Pure.
+"""The next step for a campaign that is watched: one function, of what is known. Pure.
 
 Each step ends in the database. So after a kill what is known is what was known, and the same step
 is taken again, which finds what is there of it."""

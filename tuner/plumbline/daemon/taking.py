@@ -41,8 +41,9 @@ from plumbline_exporters.bundle import load_bundle
 
 
 class Advance(msgspec.Struct, frozen=True):
-    """What was done: a step of a campaign, or none. `because`: why nothing is measured now; `due`:
-    when the next canary is. `error`: of the step; `said` is for a log, `told` for people."""
+    """The advance that was made: a step of a campaign, or none. `because`: why nothing is measured
+    now; `due`: when the next canary is. `error`: of the step; `said` is for a log, `told` for
+    people."""
 
     step: Step
     campaign: str = ""
@@ -329,8 +330,8 @@ def _to_be_searched(work: Work, number: int, row: Retuning, harm: str) -> Retuni
 
 
 def _harmed(found: dict[Cell, Comparison], before: dict[Cell, float]) -> list[str]:
-    """In words; `before`: ratios of the cells that were searched, when their alarms were
-    confirmed."""
+    """Say in words who was harmed; `before`: ratios of the cells that were searched, when their
+    alarms were confirmed."""
     return [
         f"{cell.named} takes {recheck.interval(comparison)} of what was learnt"
         + (f", and {before[cell]:.2f} times before" if cell in before else "")

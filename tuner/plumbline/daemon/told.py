@@ -1,5 +1,5 @@
-"""What is worth telling people, in words: with the table that changed, and the command that shows
-more."""
+"""News that are worth telling people, in words: with the table that changed, and the command that
+shows more."""
 
 from __future__ import annotations
 

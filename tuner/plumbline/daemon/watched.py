@@ -1,4 +1,4 @@
-"""Which campaigns the configuration means, and what each needs to be measured here."""
+"""Campaigns that the configuration means, and what each needs to be measured here."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class WatchedTask(msgspec.Struct, frozen=True):
 
 
 class Here(msgspec.Struct, frozen=True):
-    """What is installed for it, and starts its ranks."""
+    """The installation for it here, and what starts its ranks."""
 
     toolchain: Toolchain
     starter: Starter
@@ -75,7 +75,7 @@ def asked(db: Database, configuration: Configuration) -> list[WatchedTask]:
 
 
 def _watched(db: Database, campaign: Campaign) -> Campaign:
-    """Where it is a search that watching has opened, the campaign that was watched then."""
+    """Return where it is a search that watching has opened, the campaign that was watched then."""
     opened = {row.search: row.campaign for _, row in alarms.retunings(db)}
     return campaigns.get(db, opened[campaign.id]) if campaign.id in opened else campaign
 
@@ -107,7 +107,7 @@ def _asks(campaign: Campaign, settings: Settings) -> bool:
 
 
 def _is_of(db: Database, campaign: Campaign, task: campaign_file.Task) -> bool:
-    """Where the task names an installation, it was that one."""
+    """Return where the task names an installation, it was that one."""
     if task.mpi_prefix is None or str(task.mpi_prefix).startswith("module:"):
         return True
     return Path(machines.library(db, campaign.library_fingerprint).prefix) == task.mpi_prefix

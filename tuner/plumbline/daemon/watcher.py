@@ -1,4 +1,4 @@
-"""What is known of the campaigns that are watched, and the next step of them: step.py says which,
+"""The knowledge of the campaigns that are watched, and the next step of them: step.py says which,
 taking.py takes it. One at a time; all of it is in the database afterwards.
 
 Windows, budget and the load of the host say whether the daemon may measure now; `why_not` is pure.

@@ -1,4 +1,5 @@
-"""When it may measure: windows of the week and blackouts, in the time of a zone. Pure.
+"""The times at which it may measure: windows of the week and blackouts, in the time of a zone.
+Pure.
 
 A window is `Mon-Fri 22:00-06:00`, `Sat,Sun`, `01:00-05:00`: days on which it begins, then times of
 day; what is left out is every day, or all of it. One that ends before it begins ends on the next

@@ -1,4 +1,5 @@
-"""What a step of watching one campaign has at hand, and what its launches are told to."""
+"""The things that a step of watching one campaign has at hand, and the object that its launches
+tell."""
 
 from __future__ import annotations
 
@@ -93,7 +94,7 @@ class Work(msgspec.Struct, frozen=True):
         return LaunchStore(self.db, self.campaign.id, self.here.starter, self.progress)
 
     def plan(self, cases: list[PlanCase]) -> Plan:
-        """With as many calls as canaries ask for; simulated ones are all the same."""
+        """Return it with as many calls as canaries ask for; simulated ones are all the same."""
         plan = tables.plan(self.settings, list(dict.fromkeys(cases)))
         if self.settings.ranks.simulate is not None:
             return plan

@@ -103,8 +103,8 @@ def analysis(recording: Recording) -> list[HandMade]:
 
 
 def _neighbourhoods(detected: Detected) -> list[HandMade]:
-    """Of messages that belong to no collective, by communicator: each edge of the graph is used
-    equally often, in both directions, and nobody is the centre of it."""
+    """Return those of messages that belong to no collective, by communicator: each edge of the
+    graph is used equally often, in both directions, and nobody is the centre of it."""
     traffic = detected.traffic
     messages = np.array(detected.unclaimed, np.int64)
     messages = messages[traffic.bytes[messages] > 0]
@@ -279,7 +279,7 @@ def _one_reader(calls: Calls) -> Iterator[HandMade]:
 
 
 def _written_over(calls: Calls) -> Mask:
-    """By call, where something comes behind it."""
+    """Return by call, where something comes behind it."""
     columns, output = calls.recording.columns, calls.output
     nbytes, start = columns["bytes"][output], columns["address"][output]
     end = start + columns["extent"][output]

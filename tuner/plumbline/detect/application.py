@@ -1,4 +1,5 @@
-"""What `plumbline profile` counts of an application, out of its recording: one run serves both."""
+"""The calls that `plumbline profile` counts of an application, out of its recording: one run serves
+both."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ COUNTED = ("MPI_Barrier", "MPI_Bcast", *_OF_INPUT, *_OF_OUTPUT, *_TO_ROOT, *_FRO
 
 
 def application(folder: Path) -> Application:
-    """Of a finished recording. Raises PlumblineError where it is not whole."""
+    """Return that of a finished recording. Raises PlumblineError where it is not whole."""
     about = read.about(folder)
     return recorded.application(
         ranks(read.read(folder)),
@@ -83,7 +84,8 @@ def _shape(recording: Recording, comm: Communicator) -> tuple[int, int, int]:
 
 
 def _volumes(calls: Calls) -> Indices:
-    """By call: as docs/plan-and-records.md defines it, by what its rank knows; -1: nobody does."""
+    """Return by call: as docs/plan-and-records.md defines it, by what its rank knows; -1: nobody
+    does."""
     columns = calls.recording.columns
     given, got = columns["bytes"][calls.input], columns["bytes"][calls.output]
     comms = calls.recording.communicators

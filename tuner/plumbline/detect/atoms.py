@@ -40,12 +40,12 @@ class Atoms(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @functools.cached_property
     def sizes(self) -> Indices:
-        """By group: its ranks."""
+        """Return by group: its ranks."""
         return self.groups.lengths
 
     @functools.cached_property
     def members(self) -> list[tuple[int, ...]]:
-        """By group."""
+        """Return by group."""
         return [tuple(self.groups[group].tolist()) for group in range(len(self.groups))]
 
     @functools.cached_property
@@ -58,7 +58,7 @@ class Atoms(msgspec.Struct, frozen=True, eq=False, dict=True):
         )
 
     def in_order(self, traffic: Traffic, which: Indices) -> Indices:
-        """By their first sends, and by address of those that set out together."""
+        """Return by their first sends, and by address of those that set out together."""
         first = traffic.sent[self.first_message[which]]
         return which[np.lexsort((self.low[which], first))]
 

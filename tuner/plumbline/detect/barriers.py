@@ -57,7 +57,7 @@ def _once(traffic: Traffic, every: Rows, size: int) -> Mask:
 
 
 def _repeated(owners: Indices, values: Indices, count: int) -> Mask:
-    """By owner: whether two of its values are equal."""
+    """Return by owner: whether two of its values are equal."""
     order = np.lexsort((values, owners))
     owners, values = owners[order], values[order]
     same = (owners[1:] == owners[:-1]) & (values[1:] == values[:-1])

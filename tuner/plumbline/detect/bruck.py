@@ -49,7 +49,7 @@ def _of_group(
 
 
 def _blocks(size: int) -> Indices:
-    """By step: how many blocks go on."""
+    """Return by step: how many blocks go on."""
     distances = np.arange(size)
     return np.array([(distances >> step & 1).sum() for step in range((size - 1).bit_length())])
 

@@ -39,7 +39,7 @@ def resolved(recording: Recording) -> Recording:
 
 
 def look_up(frames: Iterable[Frame]) -> _Found:
-    """By module and address, innermost first; without those that nothing is known of."""
+    """Return by module and address, innermost first; without those that nothing is known of."""
     tool = shutil.which("addr2line") or shutil.which("eu-addr2line")
     modules: dict[str, set[int]] = defaultdict(set)
     for frame in frames:

@@ -48,7 +48,7 @@ class Calls(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @functools.cached_property
     def first(self) -> Indices:
-        """By time: the call of its first rank."""
+        """Return by time: the call of its first rank."""
         return self.times.at[self.times.first[:-1]]
 
     @functools.cached_property
@@ -77,7 +77,7 @@ class Calls(msgspec.Struct, frozen=True, eq=False, dict=True):
         return found
 
     def named(self, *names: str) -> Mask:
-        """By time: whether its function is one of these."""
+        """Return by time: whether its function is one of these."""
         numbers = [at for at, name in enumerate(self.recording.functions) if name in names]
         return np.asarray(np.isin(self.function[self.first], numbers))
 

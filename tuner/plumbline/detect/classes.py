@@ -16,7 +16,7 @@ from plumbline.detect.traffic import Traffic
 
 
 class Shared(enum.IntFlag):
-    """What messages of a class have in common besides their communicator."""
+    """The things that messages of a class have in common besides their communicator."""
 
     NOTHING = 0
     KIND = 1
@@ -30,7 +30,7 @@ WAYS = (Shared.SITE, Shared.TAG, Shared.NOTHING)
 
 
 class Search(enum.IntEnum):
-    """What is looked for."""
+    """A search for something in classes."""
 
     BARRIERS = 0
     SURE_REDUCTIONS = 1

@@ -33,7 +33,7 @@ class Rows(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def owners(self) -> Indices:
-        """By number: its row."""
+        """Return by number: its row."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def picked(self, rows: Indices) -> Rows:
@@ -42,11 +42,11 @@ class Rows(msgspec.Struct, frozen=True, eq=False):
         return Rows(starts(lengths), self.at[ranges(self.first[rows], lengths)])
 
     def with_any(self, of_number: Mask) -> Mask:
-        """By row: whether it has a number of which this holds."""
+        """Return by row: whether it has a number of which this holds."""
         return np.asarray(self.sums(of_number) > 0)
 
     def sums(self, of_number: Indices | Mask) -> Indices:
-        """By row: the sum over its numbers."""
+        """Return by row: the sum over its numbers."""
         summed = starts(of_number[self.at].astype(np.int64))
         return np.asarray(summed[self.first[1:]] - summed[self.first[:-1]])
 
@@ -67,7 +67,7 @@ class Rows(msgspec.Struct, frozen=True, eq=False):
 
 
 def starts(lengths: Indices) -> Indices:
-    """Where rows of these lengths begin, and where the last one ends."""
+    """Return where rows of these lengths begin, and where the last one ends."""
     found = np.zeros(len(lengths) + 1, np.int64)
     lengths.cumsum(out=found[1:])
     return found
@@ -80,7 +80,7 @@ def ranges(begins: Indices, lengths: Indices) -> Indices:
 
 
 def rows(listed: Iterable[Sequence[int] | Indices]) -> Rows:
-    """Of tuples, lists or columns."""
+    """Return those of tuples, lists or columns."""
     every = list(listed)
     first = starts(np.array([len(each) for each in every], np.int64))
     if every and isinstance(every[0], np.ndarray):
@@ -99,7 +99,7 @@ def numbered(left: Indices, right: Indices) -> Indices:
 
 
 def first_of_each(numbers: Indices) -> Indices:
-    """Where each number comes first; they are as `numbered` makes them."""
+    """Return where each number comes first; they are as `numbered` makes them."""
     first = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
     first[numbers[::-1]] = np.arange(len(numbers))[::-1]  # the last one written stays
     return first

@@ -1,4 +1,4 @@
-"""Which messages may have been made of which: what ranks sent, and what they had got for it."""
+"""Messages that may have been made of others: what ranks sent, and what they had got for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Combined(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def of_operand(self) -> Indices:
-        """By operand: its message."""
+        """Return by operand: its message."""
         return self.messages[self.operands.owners]
 
 

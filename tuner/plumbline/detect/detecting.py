@@ -1,4 +1,4 @@
-"""From a recording to all instances of collectives that were made by hand in it.
+"""The way from a recording to all instances of collectives that were made by hand in it.
 
 A broadcast may reach a part of a communicator: the rows and columns of a grid, and groups that come
 again; a few ranks that once had the same content are no group. In reductions contents of one size
@@ -106,7 +106,7 @@ class _Detecting:
         self.claimed[messages_of(new)] = True
 
     def settle(self, instances: Iterable[Instance]) -> None:
-        """These in the place of all others."""
+        """Take these in the place of all others."""
         self.found = []
         self.claimed[:] = False
         self.add(instances)
@@ -298,8 +298,8 @@ def _surely(which: MessageClass) -> list[Instance]:
 
 
 def _rings(which: MessageClass) -> list[Instance]:
-    """Of messages of one size: each rank sends to one other, which is a ring, and once less than
-    there are ranks. Weak, where contents do not say that terms were added."""
+    """Return those of messages of one size: each rank sends to one other, which is a ring, and once
+    less than there are ranks. Weak, where contents do not say that terms were added."""
     traffic, group, messages = which.traffic, which.group, which.messages
     steps, size = len(group) - 1, len(group)
     if size < SMALLEST_GROUP or len(messages) % (size * steps):
@@ -335,7 +335,8 @@ def _rings(which: MessageClass) -> list[Instance]:
 
 
 def _following(which: MessageClass) -> Indices | None:
-    """By place in the group: the place of the one rank that it sends to; None: they are no ring."""
+    """Return by place in the group: the place of the one rank that it sends to; None: they are no
+    ring."""
     traffic, group, messages = which.traffic, which.group, which.messages
     target = np.full(traffic.nprocs, -1, np.int64)
     target[traffic.source[messages]] = traffic.target[messages]
@@ -377,7 +378,7 @@ def _joined(listed: list[Indices]) -> Indices:
 
 
 def _reached(atoms: Atoms, which: Indices) -> Indices:
-    """By atom: how many ranks have it."""
+    """Return by atom: how many ranks have it."""
     return atoms.sizes[atoms.group[which]]
 
 

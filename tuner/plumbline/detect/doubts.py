@@ -41,7 +41,8 @@ def _doubted(traffic: Traffic, instances: Sequence[Instance]) -> set[int]:
     claimed[messages.at] = True
 
     def explained(number: Indices) -> npt.NDArray[np.float64]:
-        """By instance: how much of what its lines send. Where these are not known, all of it."""
+        """Return by instance: how much of what its lines send. Where these are not known, all of
+        it."""
         share = np.bincount(number, claimed) / np.bincount(number)
         of_message = np.where(lines < 0, 1.0, share[number])[messages.at]
         return np.asarray(np.add.reduceat(of_message, messages.first[:-1]) / messages.lengths)

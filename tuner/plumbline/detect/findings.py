@@ -1,6 +1,7 @@
-"""What is told of a recording: instances of one collective from the same call sites, as one finding
-each, the longest first. Its work is what instances take when nobody is late: MPI's own collective
-waits for a late rank as well, so only what goes on after the last rank has come can be saved."""
+"""Findings, as they are told of a recording: instances of one collective from the same call sites,
+as one finding each, the longest first. Its work is what instances take when nobody is late: MPI's
+own collective waits for a late rank as well, so only what goes on after the last rank has come can
+be saved."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """What one rank sent another one, in all instances."""
+    """The messages that one rank sent another one, in all instances."""
 
     source: int
     target: int
@@ -101,7 +102,8 @@ class HandMade(msgspec.Struct, frozen=True):
 
 
 def with_instances(detected: Detected) -> list[tuple[HandMade, list[Instance]]]:
-    """Of all instances, folded by call sites, each with those that it is made of; in no order."""
+    """Return those of all instances, folded by call sites, each with those that it is made of; in
+    no order."""
     if not detected.instances:
         return []
     messages = rows(each.messages for each in detected.instances)
@@ -120,7 +122,7 @@ def ordered(found: Iterable[HandMade]) -> list[HandMade]:
 
 
 def place_of(finding: HandMade) -> tuple[int, float, float]:
-    """By category; what saves most first, then what takes longest."""
+    """Return by category; what saves most first, then what takes longest."""
     saved = finding.saving.best.seconds if finding.saving else 0.0
     return _CATEGORIES.index(finding.category), -saved, -finding.seconds
 
@@ -233,7 +235,7 @@ def described_messages(
 
 
 def name_of(recording: Recording, comm: int) -> str:
-    """Of a communicator."""
+    """Return that of a communicator."""
     known = recording.communicators[comm]
     return known.name or ("MPI_COMM_WORLD" if comm == 0 else f"{known.size} ranks")
 
@@ -260,7 +262,7 @@ def _sites(traffic: Traffic, messages: Indices) -> tuple[Site, ...]:
 
 
 def _of_role(traffic: Traffic, role: str, sites: Indices, ranks: Indices) -> Iterator[Site]:
-    """By call site: who was there how often."""
+    """Return by call site: who was there how often."""
     rows_of = classes(sites, np.zeros(len(sites), np.int64))
     for row in range(len(rows_of)):
         site = int(sites[rows_of[row][0]])
@@ -340,7 +342,7 @@ def work_seconds(traffic: Traffic, instances: Sequence[Instance], messages: Rows
 
 
 def _last_to_come(number: Indices, rank: Indices, post_ns: Indices) -> Indices:
-    """By instance: when the last of its ranks had begun its first call."""
+    """Return by instance: when the last of its ranks had begun its first call."""
     calls = classes(number, rank)
     firsts = np.minimum.reduceat(post_ns[calls.at], calls.first[:-1])
     owner = number[calls.at[calls.first[:-1]]]

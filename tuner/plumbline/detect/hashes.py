@@ -1,4 +1,5 @@
-"""What the recorder computes of a message's content, as it is defined, and what follows of several.
+"""The hashes that the recorder computes of a message's content, as it is defined, and what follows
+of several.
 
 `poly` is a polynomial modulo the prime 2^61 − 1 (Karp and Rabin, 1987): Σ vᵢ·BASEⁱ over a message's
 values. It survives concatenation and splitting behind whole values, and sums of integers that do

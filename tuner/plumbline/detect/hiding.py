@@ -1,5 +1,6 @@
-"""How much of what is saved in calls shows in the run's time. The rest is waited for elsewhere: a
-rank that comes sooner to the next message waits there for one that nothing has made faster."""
+"""The part of what is saved in calls that shows in the run's time. The rest is waited for
+elsewhere: a rank that comes sooner to the next message waits there for one that nothing has made
+faster."""
 
 from __future__ import annotations
 
@@ -45,8 +46,8 @@ def _at_least(saved: Saved, share: float) -> Saved:
 
 
 def shown(traffic: Traffic, instances: Sequence[Instance], work_seconds: float) -> float:
-    """By how much the run is shorter where the instances take no time, over what they take. Where
-    they take less time, and not none, as much of that shows, or more: the run's time is the
+    """Return by how much the run is shorter where the instances take no time, over what they take.
+    Where they take less time, and not none, as much of that shows, or more: the run's time is the
     longest of many ways through it, each of which is a sum."""
     recording, columns = traffic.recording, traffic.recording.columns
     messages = np.array([message for each in instances for message in each.messages], np.int64)
@@ -77,9 +78,9 @@ def shown(traffic: Traffic, instances: Sequence[Instance], work_seconds: float) 
 
 
 def _behind(traffic: Traffic) -> Indices:
-    """By event the one that has to have begun before it can end; -1: none. A receive needs its
-    send. A send has waited for its receive if that began meanwhile; a rank in a collective for the
-    last one that came before it left."""
+    """Return by event the one that has to have begun before it can end; -1: none. A receive needs
+    its send. A send has waited for its receive if that began meanwhile; a rank in a collective for
+    the last one that came before it left."""
     recording, columns = traffic.recording, traffic.recording.columns
     behind = recording.partner.copy()
     there = behind >= 0

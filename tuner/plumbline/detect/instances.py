@@ -1,4 +1,4 @@
-"""What a detector says: one time that ranks did together what a collective does, or nearly so."""
+"""The word of a detector: one time that ranks did together what a collective does, or nearly so."""
 
 from __future__ import annotations
 

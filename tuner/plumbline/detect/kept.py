@@ -1,4 +1,4 @@
-"""What was found in a recording, as the database keeps it for pages."""
+"""The findings in a recording, as the database keeps it for pages."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 
 class Kind(enum.IntEnum):
-    """What an event is. Each call of a collective has an input and an output on every rank."""
+    """The kind of an event. Each call of a collective has an input and an output on every rank."""
 
     SEND = 1
     RECEIVE = 2
@@ -19,7 +19,7 @@ class Kind(enum.IntEnum):
 
 
 class Mode(enum.IntEnum):
-    """How a message is sent. Receives and collectives are STANDARD."""
+    """The mode in which a message is sent. Receives and collectives are STANDARD."""
 
     STANDARD = 0
     SYNCHRONOUS = 1
@@ -28,7 +28,7 @@ class Mode(enum.IntEnum):
 
 
 class Flag(enum.IntFlag):
-    """What else is known of an event."""
+    """A flag with what else is known of an event."""
 
     NONBLOCKING = 1  # completed by another call than the one that began it
     PERSISTENT = 2  # begun by MPI_Start

@@ -14,8 +14,8 @@ from plumbline.detect.traffic import Traffic
 
 
 class Way(enum.IntEnum):
-    """What is a good phase. TREE: each rank but the root sends once, when it has what it waits for,
-    and it is not the one side of exchanges. Else a phase ends for a rank when it knows of all
+    """The way of a good phase. TREE: each rank but the root sends once, when it has what it waits
+    for, and it is not the one side of exchanges. Else a phase ends for a rank when it knows of all
     others, and everybody does in the end; WHOLE: with a message a rank at least, and ranks that
     know of the same contributions send the same; HALVING: with ever smaller parts."""
 
@@ -70,7 +70,7 @@ class MessageClass(msgspec.Struct, frozen=True, eq=False):
         return Phases(Rows(first, told), known, overlaps != 0, last, set_sizes, set_bits)
 
     def distinct(self, values: Indices, good: Phases) -> Indices:
-        """By phase: how many different ones there are among the values of its messages."""
+        """Return by phase: how many different ones there are among the values of its messages."""
         order = np.lexsort((values, good.messages.owners))
         new = np.ones(len(values), np.int64)
         new[1:] = values[order[1:]] != values[order[:-1]]

@@ -1,4 +1,4 @@
-"""What campaigns know of collectives that would take the place of those made by hand: the newest
+"""Knowledge of campaigns of collectives that would take the place of those made by hand: the newest
 one with the recording's library and host, on as many ranks as the group has."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _REACH = 2.0
 
 
 class Tuned(msgspec.Struct, frozen=True):
-    """What a campaign has chosen for a cell; it can be put in force while a launch runs."""
+    """The choice of a campaign for a cell; it can be put in force while a launch runs."""
 
     variant: str
     configuration: Configuration
@@ -41,7 +41,7 @@ Winners = Mapping[tuple[str, int, int], Tuned]  # by function, ranks and volume
 
 
 class _Cost(msgspec.Struct, frozen=True):
-    """Of a cell: a call of the library as it is, and of it with winners in force."""
+    """The cost of a cell: a call of the library as it is, and of it with winners in force."""
 
     default: Call
     tuned: Call | None
@@ -80,7 +80,8 @@ def newest(db: Database, recording: Recording, nprocs: int) -> Campaign | None:
 def chosen(
     db: Database, recording: Recording, found: Sequence[HandMade], is_hot: Callable[[str], bool]
 ) -> Winners:
-    """For the patterns of findings; `is_hot`: whether a knob can be switched in a launch."""
+    """Return it for the patterns of findings; `is_hot`: whether a knob can be switched in a
+    launch."""
     speaks = functools.cache(lambda nprocs: newest(db, recording, nprocs))
     every: dict[tuple[str, int, int], Tuned] = {}
     for finding in found:
@@ -121,7 +122,8 @@ def _costs(db: Database, recording: Recording, nprocs: int) -> _Costs | None:
 
 
 def call_of(seconds: Sequence[float]) -> Call:
-    """Of launches. Where they are too few for an interval it is as wide as they lie apart."""
+    """Return that of launches. Where they are too few for an interval it is as wide as they lie
+    apart."""
     found = paired_ratio([math.log(value) for value in seconds])
     return Call(found.ratio, found.low or min(seconds), found.high or max(seconds))
 

@@ -1,4 +1,4 @@
-"""Which receive got which send: MPI does not let messages overtake, so by communicator, source,
+"""Matching of receives and sends: MPI does not let messages overtake, so by communicator, source,
 destination and tag the k-th send belongs to the k-th receive. Contents prove it; where they differ
 (threads that post at the same time) receives look for their content."""
 

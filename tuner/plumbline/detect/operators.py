@@ -1,6 +1,6 @@
-"""Whether contents are reductions of others, by what a recording keeps: bytes of short messages,
-polynomials of integers, sketches of floating numbers, extremes. All messages that are looked at
-together are of one kind."""
+"""A look at whether contents are reductions of others, by what a recording keeps: bytes of short
+messages, polynomials of integers, sketches of floating numbers, extremes. All messages that are
+looked at together are of one kind."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ _OF_INTEGERS: dict[str, Callable[..., Values]] = {
 
 
 class Speaking(msgspec.Struct, frozen=True, eq=False):
-    """By combination: whether contents agree with an operator, and how much that says, in bits."""
+    """An answer by combination: whether contents agree with an operator, and how much that says, in
+    bits."""
 
     agree: Mask
     bits: float  # an operand
@@ -87,7 +88,7 @@ def names(traffic: Traffic, whole: Indices, left: Indices, right: Indices) -> fr
 
 
 def _is_sum(traffic: Traffic, element: int, whole: Indices, left: Indices, right: Indices) -> bool:
-    """By polynomials of integers, or sketches of floating numbers."""
+    """Return by polynomials of integers, or sketches of floating numbers."""
     if element in INTEGERS:
         total = (traffic.poly[left] + traffic.poly[right]) % hashes.PRIME
         return bool((total == traffic.poly[whole]).all())
@@ -119,7 +120,7 @@ def _equal(name: str, result: Values, total: Values, size: Values, element: int)
 
 
 def _of_pairs(result: Values, left: Values, right: Values) -> frozenset[str]:
-    """Of equal values the smallest index."""
+    """Return those of equal values the smallest index."""
     found = set()
     equal = (left["value"] == right["value"]) & (left["index"] <= right["index"])
     for name, is_first in (

@@ -1,5 +1,5 @@
-"""What a finding's replacement would look like in the source: a sketch for a person, in the
-language of the file that it belongs to. Nothing is replaced by itself."""
+"""A finding's replacement as it would look in the source: a sketch for a person, in the language of
+the file that it belongs to. Nothing is replaced by itself."""
 
 from __future__ import annotations
 
@@ -88,14 +88,15 @@ def _ranks(ranks: tuple[int, ...]) -> str:
 
 
 def _root(finding: HandMade) -> str:
-    """Where all instances have one root it is named; on rows and columns as a rank of the part."""
+    """Return where all instances have one root it is named; on rows and columns as a rank of the
+    part."""
     if finding.split or len(finding.groups) > 1 or len(finding.roots) != 1:
         return "ROOT"
     return str(next(iter(finding.roots)))
 
 
 def is_fortran(finding: HandMade) -> bool:
-    """By the name of the file that its first call site is in."""
+    """Return by the name of the file that its first call site is in."""
     for site in finding.sites:
         file = site.place.partition(" ")[0].rpartition(":")[0]
         if file:

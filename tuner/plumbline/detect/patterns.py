@@ -126,8 +126,8 @@ def pattern_of(traffic: Traffic, instance: Instance, speaks_for: int = 1) -> Han
 
 
 def _steps(own: dict[int, _Half]) -> Iterator[str]:
-    """Of one rank, by event. Halves of an exchange are begun one behind the other, then waited
-    for."""
+    """Return those of one rank, by event. Halves of an exchange are begun one behind the other,
+    then waited for."""
     actions: list[tuple[int, int, int, str]] = []  # when, 1: a wait, in which order, what
     begun = 0
     for order, event in enumerate(sorted(own)):

@@ -70,8 +70,8 @@ class Deliveries(msgspec.Struct, frozen=True, eq=False, dict=True):
 def deliveries(
     traffic: Traffic, provenance: Provenance, atoms: Atoms, which: Indices
 ) -> Deliveries:
-    """Of atoms that one rank keeps; neighbouring ones of a pair of ranks that are sent behind each
-    other from one call site are one."""
+    """Return those of atoms that one rank keeps; neighbouring ones of a pair of ranks that are sent
+    behind each other from one call site are one."""
     which = atoms.in_order(traffic, which[atoms.keepers[which] == 1])
     atom, *columns, first, at = core.call(
         "pl_deliveries",
@@ -179,8 +179,8 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
 
 
 def _are_in_turn(sent: Indices, ranks: int) -> Mask:
-    """By time, of all pairs in order: whether each rank sends to the one 1, 2, 3 … further, up or
-    down, or by the bits in which they differ: a loop does that."""
+    """Return by time, of all pairs in order: whether each rank sends to the one 1, 2, 3 … further,
+    up or down, or by the bits in which they differ: a loop does that."""
     given = np.full((len(sent), ranks, ranks), -1)
     given[:, ~np.eye(ranks, dtype=bool)] = sent
     partners, own = given.argsort(axis=2)[:, :, 1:], np.arange(ranks)[:, None]
@@ -206,15 +206,15 @@ def is_uneven(sizes: Indices | npt.NDArray[np.float64]) -> Mask:
 
 
 def _of_neighbours(sizes: Indices, ranks: int) -> Mask:
-    """By time, of all pairs in order: whether each gives what it gets, and some much more than
-    others."""
+    """Return by time, of all pairs in order: whether each gives what it gets, and some much more
+    than others."""
     given = np.zeros((len(sizes), ranks, ranks), np.int64)
     given[:, ~np.eye(ranks, dtype=bool)] = sizes
     return np.asarray((given == given.transpose(0, 2, 1)).all(axis=(1, 2)) & is_uneven(sizes))
 
 
 def _sides(every: Deliveries, blocks: Indices, group: tuple[int, ...]) -> tuple[Indices, Indices]:
-    """By time: how blocks lie at senders and at receivers, the worst of all ranks each."""
+    """Return by time: how blocks lie at senders and at receivers, the worst of all ranks each."""
     times, size = len(blocks), len(group)
     origin, keeper = np.divmod(np.flatnonzero(~np.eye(size, dtype=bool)), size)
     worst = []
@@ -312,7 +312,7 @@ def _rooted(
 def _root_side(
     name: _Rooted, every: Deliveries, blocks: Indices, place: list[int], own: int, size: int
 ) -> Indices:
-    """By time: how blocks lie at the root."""
+    """Return by time: how blocks lie at the root."""
     address = every.from_address if name == "scatter" else every.to_address
     gaps = every.from_gaps if name == "scatter" else every.to_gaps
     times = len(blocks)

@@ -1,5 +1,5 @@
-"""What MPI's own collective would save a run in place of one that is made by hand. Pure: what calls
-take comes from a campaign (known_costs.py) or from a replay (replay.py).
+"""The time that MPI's own collective would save a run in place of one that is made by hand. Pure:
+what calls take comes from a campaign (known_costs.py) or from a replay (replay.py).
 
 What is made by hand takes `work_seconds`: that ranks wait for one that comes late no collective
 changes. With more ranks than cores the recorder's own work is in it, where it keeps other ranks
@@ -56,8 +56,8 @@ def saving(
 
 
 def _saved(finding: HandMade, sizes: Sequence[SizeSaving], *, tuned: bool) -> Saved:
-    """Of a replay what its launches saved, or as much less as the recording took less; else the
-    difference to what was recorded."""
+    """Return that of a replay what its launches saved, or as much less as the recording took less;
+    else the difference to what was recorded."""
     calls = [(each.tuned if tuned and each.tuned else each.default, each) for each in sizes]
     spoken_for = sum(each.instances for each in sizes) / max(1, finding.instances)
     by_hand = finding.work_seconds * min(1.0, spoken_for)

@@ -1,5 +1,5 @@
-"""Where the content of each message comes from: what a rank sends it has received before, or it
-is a piece of that, or several of them side by side, or it is new.
+"""The provenance of the content of each message: what a rank sends it has received before, or it is
+a piece of that, or several of them side by side, or it is new.
 
 A content that a rank sends without having it from anybody is an *item*, and has that rank as its
 origin. Messages carry parts of items. Contents are recognised by their hashes, parts and joins by
@@ -38,9 +38,9 @@ class Items(msgspec.Struct, frozen=True, eq=False):
 
 
 class Parts(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """What messages carry, in order: message m the parts from first[m] on, count[m] of them; each
-    is an item, its first byte and its end. Messages may share theirs; without bytes they have
-    none."""
+    """The parts that messages carry, in order: message m the parts from first[m] on, count[m] of
+    them; each is an item, its first byte and its end. Messages may share theirs; without bytes they
+    have none."""
 
     first: Indices
     count: Indices
@@ -61,19 +61,19 @@ class Provenance(msgspec.Struct, frozen=True, eq=False):
     meets: list[tuple[int, int]]
 
     def all_own(self, traffic: Traffic) -> Mask:
-        """By message: whether all that it carries is its sender's."""
+        """Return by message: whether all that it carries is its sender's."""
         return np.asarray((self.parts.count > 0) & (self._foreign(traffic) == 0))
 
     def is_mixed(self, traffic: Traffic) -> Mask:
-        """By message: whether beside what is not its sender's there is something of its own that
-        goes nowhere else."""
+        """Return by message: whether beside what is not its sender's there is something of its own
+        that goes nowhere else."""
         owners, items = self._carried(traffic)
         alone = np.bincount(items, minlength=len(self.items))[items] == 1
         own = np.bincount(owners[alone], minlength=len(traffic)) > 0
         return np.asarray(own & (self._foreign(traffic) > 0))
 
     def _foreign(self, traffic: Traffic) -> Indices:
-        """By message: how many of its parts are not its sender's."""
+        """Return by message: how many of its parts are not its sender's."""
         owners, items = self._carried(traffic)
         foreign = self.items.origin[items] != traffic.source[owners]
         return np.bincount(owners[foreign], minlength=len(traffic))
@@ -85,7 +85,8 @@ class Provenance(msgspec.Struct, frozen=True, eq=False):
 
 
 def provenance(traffic: Traffic, without: Mask) -> Provenance:
-    """Of all messages but those `without`. Linear in messages but for looking into memory."""
+    """Return that of all messages but those `without`. Linear in messages but for looking into
+    memory."""
     sites = _passed_sites(traffic.recording.call_sites)
     *items, first, count, parts, meets = core.call("pl_provenance", traffic.passed, sites, without)
     pairs = meets.reshape(-1, 2).tolist()

@@ -1,5 +1,5 @@
-"""From the files of all ranks to one recording: numbers that each rank gave for itself become
-common ones, clocks become one, messages are matched.
+"""The way from the files of all ranks to one recording: numbers that each rank gave for itself
+become common ones, clocks become one, messages are matched.
 
 The clock of all is rank 0's. Ranks that share a kernel share a clock: the one of them whose round
 trip to rank 0 was the shortest compares it, at the beginning and at the end; between the two the
@@ -59,7 +59,7 @@ class _Clock(msgspec.Struct, frozen=True):
 
 
 class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a folder of files is a recording of: written when the command has ended."""
+    """The thing that a folder of files is a recording of: written when the command has ended."""
 
     schema: int
     version: str
@@ -104,7 +104,8 @@ def read(folder: Path) -> Recording:
 
 
 def about(folder: Path) -> About:
-    """Of a recording whose command was killed together with Plumbline: that nothing is known."""
+    """Return that of a recording whose command was killed together with Plumbline: that nothing is
+    known."""
     path = folder / ABOUT
     if not path.exists():
         return About(1, "", [], "", -1)
@@ -155,7 +156,7 @@ class _Common:
         return self.communicators.setdefault(communicator, len(self.communicators))
 
     def site(self, frames: tuple[tuple[str, int], ...]) -> int:
-        """Without frames of the MPI library and below main."""
+        """Return it without frames of the MPI library and below main."""
         return self.sites.setdefault(_own(frames), len(self.sites))
 
 
@@ -171,7 +172,7 @@ def _own(frames: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
 
 
 class _Numbers:
-    """What a rank calls communicators and call sites, and what all ranks do."""
+    """The numbers that a rank gives to communicators and call sites, and what all ranks do."""
 
     def __init__(self, common: _Common, file: RankFile) -> None:
         """MPI_COMM_WORLD has a number also where nothing is on it."""

@@ -108,8 +108,8 @@ class Members(msgspec.Struct, frozen=True):
 
 
 class RankFile(msgspec.Struct, frozen=True, eq=False):
-    """What one rank wrote. Times are those of its host's clock. `slots`, dtype SLOT, have `events`
-    events, whose `comm` and `site` are keys of the tables here."""
+    """The file that one rank wrote. Times are those of its host's clock. `slots`, dtype SLOT, have
+    `events` events, whose `comm` and `site` are keys of the tables here."""
 
     rank: int
     nprocs: int
@@ -132,8 +132,8 @@ class RankFile(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Survey(msgspec.Struct, frozen=True):
-    """Of all slots: which are pieces; and of events the communicators, the largest peer on each,
-    call sites, and of each of _FIELDS the least and the largest."""
+    """A survey of all slots: which are pieces; and of events the communicators, the largest peer on
+    each, call sites, and of each of _FIELDS the least and the largest."""
 
     events: int
     pieces: Indices
@@ -144,7 +144,7 @@ class _Survey(msgspec.Struct, frozen=True):
 
 
 def _survey(slots: npt.NDArray[np.void]) -> _Survey:
-    """By tuner/detection/events.c."""
+    """Survey all slots, by tuner/detection/events.c."""
     pieces, comms, peers, sites, least, most, count = core.call("pl_survey", core.records(slots))
     return _Survey(
         int(count[0]),
@@ -237,8 +237,8 @@ def _text(field: bytes) -> str:
 
 
 def _joined(pieces: npt.NDArray[np.void], table: int) -> dict[int, tuple[int, bytes]]:
-    """By id: number and content of what lies in `table` whole; what is not whole was being written
-    when the process ended."""
+    """Return by id: number and content of what lies in `table` whole; what is not whole was being
+    written when the process ended."""
     parts: dict[int, dict[int, bytes]] = {}
     sizes: dict[int, tuple[int, int]] = {}
     for piece in pieces[pieces["function"] == table]:

@@ -121,8 +121,8 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 class CallSite(msgspec.Struct, frozen=True):
-    """Where an MPI function was called: frames of the application, the innermost first, at most
-    eight. Equal call sites of different ranks are one."""
+    """The place where an MPI function was called: frames of the application, the innermost first,
+    at most eight. Equal call sites of different ranks are one."""
 
     frames: tuple[Frame, ...]
 
@@ -137,10 +137,10 @@ class CallSite(msgspec.Struct, frozen=True):
 
 
 class RecordedRank(msgspec.Struct, frozen=True):
-    """What is known of a rank besides its events. `lost`: events behind the recording's limit, for
-    which there was no room; all of them are later than those that are here. `error_ns`: by how
-    much its times may be off against those of other hosts. `cpus`: the processing units of its
-    host that it was allowed; empty: not known."""
+    """The things that are known of a rank besides its events. `lost`: events behind the recording's
+    limit, for which there was no room; all of them are later than those that are here. `error_ns`:
+    by how much its times may be off against those of other hosts. `cpus`: the processing units of
+    its host that it was allowed; empty: not known."""
 
     rank: int
     host: str
@@ -199,7 +199,7 @@ class Recording(msgspec.Struct, frozen=True, eq=False, weakref=True, dict=True):
         return EventColumns(self.events)
 
     def of_rank(self, rank: int) -> slice:
-        """Where a rank's events lie in `events`."""
+        """Return where a rank's events lie in `events`."""
         first, behind = np.searchsorted(self.events["rank"], [rank, rank + 1])
         return slice(int(first), int(behind))
 

@@ -124,7 +124,7 @@ def _between_ns(finding: HandMade) -> int:
 
 
 def _calls(finding: HandMade) -> int:
-    """Of a block."""
+    """Return those of a block."""
     seconds = finding.work_seconds / finding.instances + _between_ns(finding) / 1e9
     return max(_FEWEST_CALLS, min(finding.instances, _MOST_CALLS, round(_BLOCK_SECONDS / seconds)))
 

@@ -1,4 +1,5 @@
-"""What MPI's own collective would save a run, as it is told: by calls, of a size, of a finding."""
+"""The time that MPI's own collective would save a run, as it is told: by calls, of a size, of a
+finding."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import msgspec
 
 
 class Call(msgspec.Struct, frozen=True):
-    """What a call takes: the middle of launches, and its interval (95 %)."""
+    """The time that a call takes: the middle of launches, and its interval (95 %)."""
 
     seconds: float
     low_seconds: float
@@ -24,8 +25,9 @@ class Saved(msgspec.Struct, frozen=True):
 
 
 class SavedInRun(msgspec.Struct, frozen=True):
-    """By one call in place of one that is made by hand, where calls follow each other as in the
-    recording and ranks compute for so long between them: seconds, launch by launch."""
+    """The time saved by one call in place of one that is made by hand, where calls follow each
+    other as in the recording and ranks compute for so long between them: seconds, launch by
+    launch."""
 
     between_seconds: float
     default: tuple[float, ...]
@@ -33,9 +35,9 @@ class SavedInRun(msgspec.Struct, frozen=True):
 
 
 class SizeSaving(msgspec.Struct, frozen=True):
-    """Of the instances of about one size. `bytes`: as MPI counts them for the function;
-    `by_hand`: one of them, replayed (None: not replayed); `default`: the collective, the library
-    as it is; `tuned`: the same with a campaign's winner in force (None: there is none), which is
+    """The saving of the instances of about one size. `bytes`: as MPI counts them for the function;
+    `by_hand`: one of them, replayed (None: not replayed); `default`: the collective, the library as
+    it is; `tuned`: the same with a campaign's winner in force (None: there is none), which is
     `configuration`. All of them with nothing between calls; `in_run`: what a call saves in the run,
     where it was replayed."""
 

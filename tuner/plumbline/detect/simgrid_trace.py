@@ -45,7 +45,7 @@ class Written(msgspec.Struct, frozen=True):
 
 
 class _Rank(msgspec.Struct):
-    """What is needed to write a rank's actions."""
+    """The things needed to write a rank's actions."""
 
     recording: Recording
     rank: int
@@ -71,8 +71,8 @@ def write(recording: Recording, folder: Path, flops: float = FLOPS) -> Written:
 
 
 def _numbers(recording: Recording) -> Indices:
-    """By event the number of its message among those of its source and target: what stands as tag,
-    as `wait` knows a request by source, target and tag alone. -1: no message."""
+    """Return by event the number of its message among those of its source and target: what stands
+    as tag, as `wait` knows a request by source, target and tag alone. -1: no message."""
     events, messages = recording.events, recording.messages
     sends, receives = messages["send"], messages["receive"]
     channels = events["rank"][sends].astype(np.int64) * recording.nprocs + events["peer"][sends]
@@ -137,7 +137,8 @@ def _collective(own: _Rank, index: int) -> Iterator[str]:
 
 
 def _output_bytes(recording: Recording, index: int) -> int:
-    """Of the output that belongs to an input: the next event of the rank on its communicator."""
+    """Return those of the output that belongs to an input: the next event of the rank on its
+    communicator."""
     event, events = recording.events[index], recording.events
     own = events[index + 1 : recording.of_rank(int(event["rank"])).stop]
     fits = (own["kind"] == Kind.OUTPUT) & (own["comm"] == event["comm"])

@@ -62,7 +62,8 @@ class Spreads(msgspec.Struct, frozen=True, eq=False):
         return self._of(Rows(np.arange(len(atoms) + 1), atoms))
 
     def only(self, which: Indices, kept: Mask) -> Spreads:
-        """Of these the atoms that are `kept`, of all behind each other; what has none is gone."""
+        """Return that of these the atoms that are `kept`, of all behind each other; what has none
+        is gone."""
         atoms = self.atoms.picked(which)
         lengths = np.diff(starts(kept.astype(np.int64))[atoms.first])
         return self._of(Rows(starts(lengths[lengths > 0]), atoms.at[kept]))
@@ -74,9 +75,10 @@ class Spreads(msgspec.Struct, frozen=True, eq=False):
 
 
 def spreads(traffic: Traffic, provenance: Provenance, atoms: Atoms, which: Indices) -> Spreads:
-    """Of atoms that reached the same group each. Those that lie side by side, at their origin or
-    where they arrive, are one, where they took different ways (scatter and allgather) or set out
-    from one call site (segments); an origin's memory that is sent again begins another one."""
+    """Return those of atoms that reached the same group each. Those that lie side by side, at their
+    origin or where they arrive, are one, where they took different ways (scatter and allgather) or
+    set out from one call site (segments); an origin's memory that is sent again begins another
+    one."""
     which = atoms.in_order(traffic, which)
     comms = traffic.comm[atoms.first_message[which]]
     ranks = traffic.nprocs

@@ -24,7 +24,8 @@ class TraceCall(NamedTuple):
 
 
 def steps(recording: Recording, rank: int, thread: int | None = None) -> list[TraceCall]:
-    """By start, and what begins before what completes. Of all threads, unless one is named."""
+    """Return by start, and what begins before what completes. Of all threads, unless one is
+    named."""
     found = [*_blocking(recording, rank, thread), *_nonblocking(recording, rank, thread)]
     return sorted(found, key=lambda step: (step.start_ns, not step.begun, step.end_ns))
 

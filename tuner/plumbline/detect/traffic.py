@@ -112,18 +112,19 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @functools.cached_property
     def ranks_of_comms(self) -> core.Passed:
-        """By communicator; for the core."""
+        """Return by communicator; for the core."""
         return rows(comm.ranks for comm in self.recording.communicators).passed
 
     @functools.cached_property
     def functions(self) -> Indices:
-        """By message the function that sends it: its lines belong together. -1: not known."""
+        """Return by message the function that sends it: its lines belong together. -1: not
+        known."""
         return self._of_innermost_frame(lambda frame: (frame.module, frame.function))
 
     @functools.cached_property
     def lines(self) -> Indices:
-        """By message the place in the program that sends it, whoever has called that. -1: not
-        known."""
+        """Return by message the place in the program that sends it, whoever has called that. -1:
+        not known."""
         return self._of_innermost_frame(lambda frame: (frame.module, frame.address))
 
     def _of_innermost_frame(self, key: Callable[[Frame], tuple[str, str | int]]) -> Indices:
@@ -153,8 +154,8 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
         return np.asarray(core.call("pl_crossed", *asked)[0] != 0)
 
     def spans_ns(self, messages: Rows) -> tuple[Indices, Indices]:
-        """By row: when the first of its messages was begun to be sent, or to be received; and when
-        the last one was completed on both sides."""
+        """Return by row: when the first of its messages was begun to be sent, or to be received;
+        and when the last one was completed on both sides."""
         posts, ends_of = self.recording.columns["post_ns"], self.recording.columns["end_ns"]
         sends, receives = self.send_event[messages.at], self.receive_event[messages.at]
         begins = np.minimum(posts[sends], posts[receives])
@@ -192,8 +193,8 @@ def traffic(recording: Recording) -> Traffic:
 
 
 def _causal(recording: Recording, sends: Indices, receives: Indices) -> Indices:
-    """By time; where clocks let a message be received before it is sent, by what every rank did
-    behind each other and by messages alone."""
+    """Return by time; where clocks let a message be received before it is sent, by what every rank
+    did behind each other and by messages alone."""
     columns, count = recording.columns, len(sends)
     times = np.empty(2 * count, np.int64)
     times[0::2], times[1::2] = columns["post_ns"][sends], columns["end_ns"][receives]

@@ -1,5 +1,5 @@
-"""What helps messages on beside computation: what each aid needs of the launch, of the library and
-of the machine. Nothing is started here."""
+"""Aids that help messages on beside computation: what each aid needs of the launch, of the library
+and of the machine. Nothing is started here."""
 
 from __future__ import annotations
 

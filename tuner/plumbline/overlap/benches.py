@@ -67,8 +67,8 @@ def of(name: str) -> Bench:
 
 
 def names(text: str, *, groups: bool = False) -> tuple[str, ...]:
-    """With commas between, each in one way of writing it; with `groups` also `collectives`
-    (`expanded`). Raises UsageError where one is unknown."""
+    """Return it with commas between, each in one way of writing it; with `groups` also
+    `collectives` (`expanded`). Raises UsageError where one is unknown."""
     if not groups and _COLLECTIVES in text.split(","):
         raise UsageError("collectives: name them one by one here (collective:MPI_Iallreduce)")
     found = (name if name == _COLLECTIVES else _usual(of(name)) for name in text.split(","))

@@ -94,7 +94,8 @@ class Classes(msgspec.Struct, frozen=True):
 
 
 def of(cells: Sequence[OverlapResult]) -> Classes:
-    """Of those that were measured. The benchmark `load` has no class: it has no amount of work."""
+    """Return that of those that were measured. The benchmark `load` has no class: it has no amount
+    of work."""
     cells = [cell for cell in cells if cell.measured]
     names = [name for name in dict.fromkeys(cell.bench for cell in cells) if name != benches.LOAD]
     found = [of_bench(name, [cell for cell in cells if cell.bench == name]) for name in names]
@@ -179,7 +180,7 @@ def _firm(stretches: Sequence[Stretch]) -> Sequence[Stretch]:
 
 
 def _bench_class(stretches: Sequence[Stretch]) -> BenchClass:
-    """By what becomes of large messages, and whether small ones fare otherwise."""
+    """Return by what becomes of large messages, and whether small ones fare otherwise."""
     if not stretches:
         return "not told"
     slower = sum(stretch.sizes for stretch in stretches if stretch.kind == "slower")
@@ -201,7 +202,7 @@ def _until(found: BenchClass, stretches: Sequence[Stretch]) -> int | None:
 
 
 def _library(found: dict[str, Bench]) -> tuple[LibraryClass, int | None]:
-    """From both sides. What goes on beside large messages counts."""
+    """Return it from both sides. What goes on beside large messages counts."""
     sides = [found.get("sender"), found.get("receiver")]
     if any(side is None or side.found == "not told" for side in sides):
         return "not told", None

@@ -1,4 +1,4 @@
-"""What weakens the launches of an overlap suite."""
+"""Conditions that weaken the launches of an overlap suite."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def found(db: Database, campaign: Campaign) -> list[Weakness]:
 
 
 def drift(launches: Iterable[Sequence[Overlap]]) -> list[Weakness]:
-    """Of messages alone: in one launch the same message is measured beside every amount of work,
-    and should take the same time."""
+    """Return that of messages alone: in one launch the same message is measured beside every amount
+    of work, and should take the same time."""
     count = apart = 0
     for cells in launches:
         by_message: dict[tuple[int, int, int], list[float]] = {}

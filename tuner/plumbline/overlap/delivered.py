@@ -10,7 +10,7 @@ from plumbline_db.probe_records import Overlap
 
 
 def flaw(records: Iterable[object]) -> str:
-    """Of the first such cell; empty: there is none."""
+    """Return that of the first such cell; empty: there is none."""
     for record in records:
         if isinstance(record, Overlap) and not record.delivered:
             what = f"{record.bench} {record.function}".rstrip()

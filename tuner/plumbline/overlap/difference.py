@@ -46,11 +46,11 @@ class CellDifference(msgspec.Struct, frozen=True):
 
 
 class Total(msgspec.Struct, frozen=True):
-    """Of a benchmark, over the `cells` that were measured on both sides: how often each side's time
-    is shorter, and its ratio lower, where that is told; the medians of `times`, of the regrets, and
-    of the times of computation alone, A over B: far from 1, a launch's calibration was another one,
-    and the sides did not do the same work (`load` has no amount of work); the cell where times lie
-    furthest apart, of those that are told."""
+    """The total of a benchmark, over the `cells` that were measured on both sides: how often each
+    side's time is shorter, and its ratio lower, where that is told; the medians of `times`, of the
+    regrets, and of the times of computation alone, A over B: far from 1, a launch's calibration was
+    another one, and the sides did not do the same work (`load` has no amount of work); the cell
+    where times lie furthest apart, of those that are told."""
 
     bench: str
     cells: int
@@ -91,7 +91,8 @@ def find(a: Sequence[OverlapResult], b: Sequence[OverlapResult]) -> Difference:
 def _by_key(
     cells: Sequence[OverlapResult],
 ) -> dict[tuple[str, int, int, int, int], tuple[OverlapResult, Ratio]]:
-    """Of those that took time beyond that of an empty message: others have no quotient."""
+    """Return that of those that took time beyond that of an empty message: others have no
+    quotient."""
     return {
         (cell.bench, cell.bytes, cell.work_ns, cell.threads, cell.rank): (cell, cell.ratio)
         for cell in cells
@@ -131,7 +132,7 @@ def ideal(cell: Sequence[Ratio]) -> float:
 
 
 def regret(cell: Sequence[Ratio]) -> list[float]:
-    """Of each configuration, in the same cell."""
+    """Return that of each configuration, in the same cell."""
     return [ratio.both / ideal(cell) for ratio in cell]
 
 
@@ -146,7 +147,7 @@ def _apart(one: Interval, other: Interval) -> bool:
 
 
 def total(bench: str, lines: Sequence[CellDifference]) -> Total:
-    """Of the lines of a benchmark."""
+    """Return that of the lines of a benchmark."""
     measured = [line for line in lines if line.measured]
     chosen = measured or lines
     timed = [difference for difference in measured if difference.times_told]

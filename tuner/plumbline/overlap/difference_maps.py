@@ -86,7 +86,7 @@ def _spot(line: CellDifference, *, times: bool) -> Spot:
 
 
 def _middle(lines: Sequence[CellDifference], *, times: bool) -> list[CellDifference]:
-    """Of each place the rank with the median (of two, the lower one)."""
+    """Return that of each place the rank with the median (of two, the lower one)."""
     places: dict[tuple[int, int, int], list[CellDifference]] = {}
     for line in lines:
         places.setdefault((line.bytes, line.work_ns, line.threads), []).append(line)

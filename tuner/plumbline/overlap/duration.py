@@ -1,4 +1,5 @@
-"""How long overlap cells are going to take: by a model, then by launches that are done. Pure."""
+"""The time that overlap cells are going to take: by a model, then by launches that are done.
+Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ _LIMIT_BY_SCHEDULER = 3600.0  # where threads share cores, and a message may wai
 
 
 def seconds(cells: Iterable[OverlapCell]) -> float:
-    """Of one launch: in every triple communication, computation, and both one after the other."""
+    """Return those of one launch: in every triple communication, computation, and both one after
+    the other."""
     return _STARTED_SECONDS + _BEYOND * sum(
         (cell.triples + _WARM_TRIPLES) * 2 * (_message(cell) + cell.work_ns / 1e9) for cell in cells
     )
@@ -29,7 +31,7 @@ def _message(cell: OverlapCell) -> float:
 
 
 class TimeLeft:
-    """What is left, by the model and by how launches so far compare with it."""
+    """The time that is left, by the model and by how launches so far compare with it."""
 
     def __init__(self) -> None:
         self._modelled = self._taken = 0.0

@@ -46,7 +46,7 @@ class Spot(msgspec.Struct, frozen=True):
 
 
 def spots(cells: Sequence[OverlapResult]) -> list[Spot]:
-    """Of one benchmark; of several ranks the one in the middle."""
+    """Return those of one benchmark; of several ranks the one in the middle."""
     return [
         Spot(
             result.bytes,
@@ -69,13 +69,13 @@ def _colour(bench: str, found: Ratio) -> str:
 
 
 def middle(cells: Sequence[OverlapResult]) -> list[tuple[OverlapResult, Ratio]]:
-    """Of each size and work the rank in the middle (ranks.py)."""
+    """Return that of each size and work the rank in the middle (ranks.py)."""
     those = [spread.median for spread in ranks.spreads(cells)]
     return [(result, result.ratio) for result in those if result.ratio is not None]
 
 
 def title(bench: str, cells: Sequence[OverlapResult]) -> dict[str, Any]:
-    """With what a map of one rank does not show of the others."""
+    """Return it with what a map of one rank does not show of the others."""
     spreads = ranks.spreads(cells)
     every = max((spread.ranks for spread in spreads), default=0)
     found: dict[str, Any] = {"text": bench, "fontSize": 13}
@@ -209,8 +209,8 @@ def _ends(spans: Mapping[float, Span]) -> list[float]:
 
 
 def _places(sizes: Sequence[int]) -> dict[int, float]:
-    """Where sizes stand on the axis: a logarithm has no zero, so no bytes at all stand as far below
-    the smallest message as the next one stands above it."""
+    """Return where sizes stand on the axis: a logarithm has no zero, so no bytes at all stand as
+    far below the smallest message as the next one stands above it."""
     found = {size: float(size) for size in sizes if size}
     if sizes[0] == 0:
         first = sizes[1] if len(sizes) > 1 else 1
@@ -229,8 +229,9 @@ def _levels(every: Sequence[float]) -> dict[float, Span]:
 
 
 def _spans(every: Sequence[float]) -> dict[float, Span]:
-    """Of each value from the middle between it and the one below to that between it and the one
-    above, of logarithms; at the ends as far outside as inside, of a single value a factor of 2."""
+    """Return those of each value from the middle between it and the one below to that between it
+    and the one above, of logarithms; at the ends as far outside as inside, of a single value a
+    factor of 2."""
     if len(every) == 1:
         return {every[0]: (every[0] / math.sqrt(2), every[0] * math.sqrt(2))}
     low, high = every[0] ** 2 / every[1], every[-1] ** 2 / every[-2]

@@ -15,8 +15,8 @@ from plumbline_db.probe_records import ConfigRecord
 
 
 def given(toolchain: Toolchain, words: Sequence[str], where: Settings) -> Configuration:
-    """Of `NAME=VALUE`, with what the library wants beside them. Raises UsageError for what it does
-    not know, and for threads that want cores which are not there."""
+    """Return that of `NAME=VALUE`, with what the library wants beside them. Raises UsageError for
+    what it does not know, and for threads that want cores which are not there."""
     found: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")

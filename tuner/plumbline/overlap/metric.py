@@ -1,5 +1,5 @@
-"""How much of a message goes on beside computation: the overhead ratio of A. Denis and F. Trahay,
-"MPI Overlap: Benchmark and Analysis", ICPP 2016, equation 1, with an interval. Pure."""
+"""The part of a message that goes on beside computation: the overhead ratio of A. Denis and F.
+Trahay, "MPI Overlap: Benchmark and Analysis", ICPP 2016, equation 1, with an interval. Pure."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def latency(records: Iterable[object]) -> float:
 
 
 def ratio(launches: Sequence[tuple[Overlap, float]], seed: int = 1) -> Ratio | None:
-    """Of one cell, by launch, each with its latency in nanoseconds. None where nothing was timed,
-    or in one of them there is nothing to overlap."""
+    """Return that of one cell, by launch, each with its latency in nanoseconds. None where nothing
+    was timed, or in one of them there is nothing to overlap."""
     times = _all(launches)
     if times is None or np.any(np.median(times[:, :2], axis=2) <= 0):
         return None
@@ -64,7 +64,7 @@ def slowdown(launches: Sequence[tuple[Overlap, float]], seed: int = 1) -> Ratio 
 
 
 def _all(launches: Sequence[tuple[Overlap, float]]) -> NDArray[np.float64] | None:
-    """By launch, kind of time and triple."""
+    """Return by launch, kind of time and triple."""
     found = [_times(cell, empty) for cell, empty in launches if cell.delivered and cell.both_ns]
     if not found:
         return None
@@ -116,8 +116,8 @@ def _told(times: NDArray[np.float64], of: Value, *, noisy: bool, seed: int) -> R
 
 
 def _within_one(times: NDArray[np.float64], of: Value, seed: int) -> tuple[Interval, Interval]:
-    """Of the value and of the time of both: percentiles over whole triples that are drawn with
-    replacement."""
+    """Return that of the value and of the time of both: percentiles over whole triples that are
+    drawn with replacement."""
     count = times.shape[1]
     which = np.random.default_rng(seed).integers(0, count, (_DRAWS, count))
     middles = np.median(times[:, which], axis=2)
@@ -139,7 +139,7 @@ def _around(centre: float, own: NDArray[np.float64]) -> Interval:
 
 
 def _ratios(middles: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of columns of three times."""
+    """Return those of columns of three times."""
     communication, computation, both = middles
     shorter = np.minimum(communication, computation)
     with np.errstate(divide="ignore", invalid="ignore"):

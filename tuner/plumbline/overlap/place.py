@@ -1,4 +1,4 @@
-"""Where the ranks of an overlap suite are: this machine, or what a campaign file says."""
+"""The place of the ranks of an overlap suite: this machine, or what a campaign file says."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def bound(chosen: Settings) -> Settings:
 
 
 def patient(chosen: Settings, seconds: float) -> Settings:
-    """With so many seconds for a launch, where nobody has said otherwise."""
+    """Return it with so many seconds for a launch, where nobody has said otherwise."""
     said = chosen.sampling.launch_timeout_seconds != Sampling().launch_timeout_seconds
     return chosen if said else chosen.but(launch_timeout_seconds=seconds)
 

@@ -1,5 +1,5 @@
-"""What the ranks of a cell have seen: where every rank takes its time, the least, the middle and
-the largest of their ratios. Pure."""
+"""The ratios that the ranks of a cell have seen: where every rank takes its time, the least, the
+middle and the largest of their ratios. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from plumbline.overlap.suite import OverlapResult
 
 
 class RankSpread(msgspec.Struct, frozen=True):
-    """Of one cell, by ratio: `median` is the lower of the two in the middle where their number is
-    even. Of `ranks` only those count that are `clear`, whose times do not scatter too much to say
-    anything; where none are, all of them."""
+    """The spread of one cell, by ratio: `median` is the lower of the two in the middle where their
+    number is even. Of `ranks` only those count that are `clear`, whose times do not scatter too
+    much to say anything; where none are, all of them."""
 
     low: OverlapResult
     median: OverlapResult
@@ -53,8 +53,8 @@ def _value(one: OverlapResult) -> float:
 
 
 def text(spread: RankSpread) -> str:
-    """For a table: the median and, of several ranks, the least and the largest; `~` where no more
-    than half of them say anything."""
+    """Return it for a table: the median and, of several ranks, the least and the largest; `~` where
+    no more than half of them say anything."""
     if 2 * spread.clear <= spread.ranks:
         return "~"
     middle = f"{_value(spread.median):.1f}"

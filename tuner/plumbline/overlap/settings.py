@@ -1,4 +1,4 @@
-"""What `overlap` is asked to measure."""
+"""Settings of what `overlap` is asked to measure."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def _of(bench: str, cells: Sequence[OverlapResult]) -> list[OverlapResult]:
 
 
 def blank(side: int) -> dict[str, Any]:
-    """As wide as a map, with its invisible axis."""
+    """Return a chart as wide as a map, with its invisible axis."""
     unseen = ("domain", "tick", "label", "title")
     axis = heatmap.ROOM | {f"{part}Opacity": 0 for part in unseen} | {"grid": False}
     return {
@@ -99,7 +99,7 @@ def page(title: str, maps: dict[str, Any], keys: Sequence[dict[str, Any]]) -> di
 
 
 def legend(cells: Sequence[OverlapResult], *, dots: bool) -> list[dict[str, Any]]:
-    """Of what occurs in these cells."""
+    """Return that of what occurs in these cells."""
     measured = [cell for cell in cells if cell.ratio is not None]
     load = any(result.bench == LOAD for result in measured)
     beside_work = any(result.bench != LOAD for result in measured)

@@ -1,4 +1,4 @@
-"""What overlap cells of launches say, as sides of guidelines: a message beside work
+"""The times of overlap cells of launches, as sides of guidelines: a message beside work
 (`overlapped`), the message and then the work (`serialised`), begun and waited for at once
 (`nonblocking`), by blocking calls (`blocking`). A side is a benchmark at a size; its variant says
 how, and how much work."""
@@ -129,8 +129,8 @@ def own_ns(launches: Sequence[tuple[int, Measured]], least_ns: int) -> dict[Plac
 
 
 def read(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[int, Measured]]:
-    """Of each finished launch its number and its times. Cells whose data did not come as they were
-    sent have none (`require_delivered`)."""
+    """Return that of each finished launch its number and its times. Cells whose data did not come
+    as they were sent have none (`require_delivered`)."""
     return [
         (number, _times(records)) for number, records in overlaps.of_suites(db, campaign, suites)
     ]
@@ -156,7 +156,7 @@ def _times(records: Iterable[object]) -> Measured:
 
 
 def name_of(cell: Overlap) -> str:
-    """As people write it."""
+    """Return it as people write it."""
     if cell.function:
         return f"{cell.bench}:MPI_I{cell.function.removeprefix('MPI_').lower()}"
     return benches.written(cell.bench, cell.requests, cell.threads)

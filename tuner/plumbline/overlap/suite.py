@@ -73,10 +73,10 @@ class _Rectangle(msgspec.Struct, frozen=True):
 
 
 class OverlapResult(msgspec.Struct, frozen=True):
-    """What is known of a cell on a rank; no ratio where there is nothing to overlap, and a slowdown
-    in its place of `load` (metric.py). `bench` as in benches.py; `threads`: of `load`, whose other
-    axis they are, and of `multiple`. Not `measured`: in no launch, inferred from the cells around
-    it, which agree."""
+    """The result that is known of a cell on a rank; no ratio where there is nothing to overlap, and
+    a slowdown in its place of `load` (metric.py). `bench` as in benches.py; `threads`: of `load`,
+    whose other axis they are, and of `multiple`. Not `measured`: in no launch, inferred from the
+    cells around it, which agree."""
 
     bench: str
     bytes: int
@@ -92,7 +92,7 @@ Place = tuple[int, int, int]  # of a cell: bytes, nanoseconds of work, threads
 
 
 def plan(settings: OverlapSettings, bench: str, chosen: Sequence[Place] | None = None) -> Plan:
-    """Of the cells that are `chosen`; None: all of the grid."""
+    """Return that of the cells that are `chosen`; None: all of the grid."""
     one = benches.of(bench)
     cells = tuple(
         OverlapCell(
@@ -128,8 +128,8 @@ def _upwards(settings: OverlapSettings, one: benches.Bench) -> list[tuple[int, i
 
 
 def with_loads(settings: OverlapSettings, toolchain: Toolchain) -> OverlapSettings:
-    """With the numbers of threads of `load`, where it is asked for: up to the processing units of
-    the ranks' machine."""
+    """Return it with the numbers of threads of `load`, where it is asked for: up to the processing
+    units of the ranks' machine."""
     if benches.LOAD not in settings.benches:
         return settings
     units = toolchain.launcher.processing_units() or processing_units()
@@ -150,7 +150,7 @@ def is_adaptive(settings: OverlapSettings, bench: str) -> bool:
 
 
 def every_plan(settings: OverlapSettings) -> list[Plan]:
-    """Of each benchmark, with all cells of the grid."""
+    """Return that of each benchmark, with all cells of the grid."""
     return [plan(settings, bench) for bench in settings.benches]
 
 
@@ -176,7 +176,7 @@ def _first(settings: OverlapSettings, bench: str) -> Plan:
 
 
 def title(library: Library, settings: OverlapSettings) -> str:
-    """Of a picture."""
+    """Return that of a picture."""
     knobs = [f"{name}={value}" for name, value in settings.knobs.values]
     words = [library.version_string.partition(",")[0], counted(settings.nprocs, "rank")]
     return ", ".join([*words, settings.kernel, *knobs])
@@ -313,7 +313,7 @@ def _measured(
 def _seen(
     settings: OverlapSettings, cells: Sequence[OverlapResult]
 ) -> dict[Index, list[Ratio | None]]:
-    """By numbers on both axes, in the order of the ranks."""
+    """Return by numbers on both axes, in the order of the ranks."""
     columns = {size: number for number, size in enumerate(settings.sizes)}
     rows = {work: number for number, work in enumerate(settings.work_ns)}
     found: dict[Index, list[Ratio | None]] = {}
@@ -418,7 +418,8 @@ def _alike(those: Sequence[Ratio | None]) -> bool:
 
 
 def _between(one: _Rectangle, cell: Index, seen: _Seen) -> list[Ratio | None]:
-    """Of every rank: the corners, weighed by how near they are (on logarithmic axes)."""
+    """Return that of every rank: the corners, weighed by how near they are (on logarithmic
+    axes)."""
     corners = one.corners()
     weights = [_share(one, corner, cell) for corner in corners]
     return [_mixed(those, weights) for those in zip(*(seen[at] for at in corners), strict=True)]

@@ -1,6 +1,6 @@
-"""Where eager sending ends, found by blocking sends to a receiver that is late (probes/overlap/
-late.c): one that returns before the receive is posted was eager. First over the sizes in steps of
-√2, then closer and closer, to the byte."""
+"""The size at which eager sending ends, found by blocking sends to a receiver that is late
+(probes/overlap/ late.c): one that returns before the receive is posted was eager. First over the
+sizes in steps of √2, then closer and closer, to the byte."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class StampAgreement(msgspec.Struct, frozen=True):
-    """How well stamps of different ranks agree: of one `domain` they are of one counter. Else the
+    """The agreement of stamps of different ranks: of one `domain` they are of one counter. Else the
     largest deviation seen, and the largest that unequal ways of messages could hide."""
 
     domains: int
@@ -94,8 +94,8 @@ def clock_of(records: Iterable[ProbeRecord]) -> StampAgreement:
 
 
 def timelines(records: Sequence[ProbeRecord], parts: Sequence[Part]) -> list[Timeline]:
-    """Of each of `parts` the traced repetition whose time is the median (the lower of two). Raises
-    PlumblineError where no triple is there as a whole."""
+    """Return those of each of `parts` the traced repetition whose time is the median (the lower of
+    two). Raises PlumblineError where no triple is there as a whole."""
     cell = next((record for record in records if isinstance(record, Overlap)), None)
     traces = [record for record in records if isinstance(record, OverlapTrace)]
     end = min((trace.triple for trace in traces if _FULL in trace.names), default=None)
@@ -138,7 +138,7 @@ def _timeline(
 
 
 def events_of(trace: OverlapTrace, zero_ns: int) -> tuple[Event, ...]:
-    """Without arrivals, in the order in which they begin."""
+    """Return it without arrivals, in the order in which they begin."""
     events = (
         Event(name, begin - zero_ns, end - zero_ns, peer)
         for name, peer, begin, end in zip(

@@ -94,7 +94,7 @@ def heading(one: Timeline) -> str:
 
 
 def times(one: Timeline) -> str:
-    """Of this repetition, and medians of the cell, on the rank that takes the time."""
+    """Return those of this repetition, and medians of the cell, on the rank that takes the time."""
     found = f"{one.measured_ns / 1000:.1f} µs"
     if one.cell.halves == 2:
         found += ", half of which counts"
@@ -322,8 +322,8 @@ def _block(event: Event, place: int, view: tuple[float, float]) -> dict[str, Any
 
 
 def _arrow(message: Message, places: dict[int, int], view: tuple[float, float]) -> dict[str, Any]:
-    """From the edge of the sender's lane to the edge of the receiver's, and the angle of its head:
-    degrees, clockwise from upwards."""
+    """Return it from the edge of the sender's lane to the edge of the receiver's, and the angle of
+    its head: degrees, clockwise from upwards."""
     come, go = places[message.receiver], places[message.sender]
     up = 1 if come > go else -1
     begin, end = message.begin_ns / 1000, message.latest_ns / 1000

@@ -1,4 +1,4 @@
-"""What `plumbline overlap tune` has found, cell by cell, before and after, from the database."""
+"""The findings of `plumbline overlap tune`, cell by cell, before and after, from the database."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TunedGuideline(msgspec.Struct, frozen=True):
 
 
 def lines(db: Database, campaign: Campaign, guidelines: Guidelines) -> list[TunedGuideline]:
-    """Of a run that has verdicts, in their order."""
+    """Return those of a run that has verdicts, in their order."""
     asked = msgspec.json.decode(campaign.settings, type=Asked)
     own = sides.own_ns(sides.read(db, campaign.id, ["pilot"]), tune.LEAST_NS)
     grid = tune.grid_of(asked, guidelines, own)

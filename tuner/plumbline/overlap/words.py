@@ -89,7 +89,7 @@ def _sizes(some: Sequence[int], every: Sequence[int]) -> str:
 
 
 def of_threshold(found: Thresholds) -> list[str]:
-    """Where the rendezvous threshold lies."""
+    """Return where the rendezvous threshold lies."""
     if found.eager is None and found.waits is None:
         lines = ["Rendezvous threshold: cannot be told, messages take too long."]
     elif found.waits is None:
