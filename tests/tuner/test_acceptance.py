@@ -10,6 +10,7 @@ import pytest
 from plumbline.campaign.acceptance import LOOKS, Acceptance, Accepted
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
+from plumbline.search.setup import Setup
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings.campaign_file import load
 from plumbline_db import suites
@@ -40,9 +41,9 @@ def acceptance_of(
     **more: str,
 ) -> Acceptance:
     settings, space = load(None, ASKED | more), CandidateSpace(simulated.toolchain(), 4)
-    plan = tables.plan(settings, [])
-    what = (store, space, plan, settings, SIZES, around or {}, in_force)
-    return Acceptance(*what, placement=None, crowded=True)
+    space.hot_environment = around or {}
+    setup = Setup(store, settings, space, tables.plan(settings, []), SIZES)
+    return Acceptance(setup, in_force, placement=None, crowded=True)
 
 
 def judged(

@@ -24,7 +24,8 @@ from plumbline.core.winner import is_part, pieces_inside
 from plumbline.measure.comparison import logs_inside
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search.order import levels
-from plumbline.search.space.candidates import Candidate, CandidateSpace
+from plumbline.search.setup import Setup
+from plumbline.search.space.candidates import Candidate
 from plumbline.settings import Settings
 from plumbline.system.placement import Placement
 from plumbline.system.words import counted
@@ -73,31 +74,26 @@ class Accepted(msgspec.Struct, frozen=True):
 
 class Acceptance:
     """The acceptance of the winners of one campaign. `placement`: where the ranks are (None: as in
-    all launches); `environment`: what lets knobs be switched inside a launch; `in_force` puts
-    winners in force for launches of a name."""
+    all launches); `in_force` puts winners in force for launches of a name; `crowded`: there are
+    more ranks than cores."""
 
     def __init__(
         self,
-        store: LaunchStore,
-        candidate_space: CandidateSpace,
-        plan: Plan,
-        settings: Settings,
-        sizes: Mapping[str, Sequence[int]],
-        environment: Mapping[str, str],
+        setup: Setup,
         in_force: Callable[[Sequence[Winner]], Mapping[str, str]],
         *,
         placement: Placement | None,
         crowded: bool,
     ) -> None:
-        self._store = store
+        self._store = setup.store
         self._in_force = in_force
-        self._candidate_space = candidate_space
-        self._plan = plan
-        self._settings = settings
-        self._sizes = sizes
-        self._environment = environment
+        self._candidate_space = setup.candidate_space
+        self._plan = setup.plan
+        self._settings = setup.settings
+        self._sizes = setup.sizes
+        self._environment = setup.candidate_space.hot_environment
         self._placement = placement
-        self._binding = store.starter.placement.bind if placement is None else "user"
+        self._binding = setup.store.starter.placement.bind if placement is None else "user"
         self._crowded = crowded
         self._known: list[Winner] = []
         self._turns = 0

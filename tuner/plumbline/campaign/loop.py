@@ -19,7 +19,7 @@ from plumbline.campaign.exported import Files
 from plumbline.campaign.hints import Hints
 from plumbline.campaign.other_uses import OtherUses
 from plumbline.campaign.states import Standing, Step
-from plumbline.campaign.vetting import Vetting
+from plumbline.campaign.vetting import CampaignSetup, Vetting
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding, exported_alike, joined_ranges, with_measured_range
 from plumbline.launch.starter import Starter
@@ -31,7 +31,6 @@ from plumbline.search.budget import Budget
 from plumbline.search.fixed_point import FixedPoint
 from plumbline.search.order import Order
 from plumbline.search.rounds import Around, Rounds
-from plumbline.search.setup import Setup
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings import Settings, site_rules
 from plumbline.settings.identity import chosen, now, require_sync
@@ -106,8 +105,18 @@ class Loop:
             self._hints = hints.of(store.db, settings.search.earlier, refusal)
         self._order = Order(self._guidelines)
         self._budget = Budget(store, settings, earlier=earlier, parted=self._part)
+        setup = CampaignSetup(
+            store,
+            settings,
+            candidate_space,
+            plan,
+            self._sizes,
+            toolchain=toolchain,
+            guidelines=self._guidelines,
+            crowded=campaign.oversubscribed,
+        )
         self._rounds = Rounds(
-            Setup(store, settings, candidate_space, plan, self._sizes),
+            setup,
             self._order,
             self._budget,
             switches=crossover.switches(toolchain.space, toolchain.knobs),
@@ -116,19 +125,7 @@ class Loop:
             else circumstances.other_uses(settings, crowded=campaign.oversubscribed),
         )
         self._vetting = Vetting(
-            store,
-            toolchain,
-            settings,
-            self._guidelines,
-            plan,
-            self._sizes,
-            candidate_space,
-            self._searched_under,
-            self._files,
-            self._rounds.seconds,
-            self._replaced,
-            self._budget.is_open,
-            crowded=campaign.oversubscribed,
+            setup, self._files, self._rounds.seconds, self._replaced, self._budget.is_open
         )
         self._only_in_loops: list[Verdict] = []
         self._ridden: dict[str, str] = {}  # by stage, the suite of its table in other uses

@@ -26,7 +26,7 @@ from plumbline.campaign.proven import Proven
 from plumbline.campaign.trials import Trials
 from plumbline.core.cell import Target
 from plumbline.core.guidelines import Guidelines
-from plumbline.core.plan import Plan, PlanCase
+from plumbline.core.plan import PlanCase
 from plumbline.core.winner import (
     changed_between,
     deciding,
@@ -41,6 +41,7 @@ from plumbline.measure.experiment import Arm, NextLook
 from plumbline.measure.launches import LaunchStore
 from plumbline.search import outcome
 from plumbline.search.second_choice import SecondChoices
+from plumbline.search.setup import Setup
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
@@ -68,56 +69,49 @@ class Vetted(msgspec.Struct, frozen=True):
     ridden: str = ""
 
 
+class CampaignSetup(Setup, frozen=True, kw_only=True):
+    """The setup of a campaign. `crowded`: there are more ranks than cores."""
+
+    toolchain: Toolchain
+    guidelines: Guidelines
+    crowded: bool
+
+
 class Vetting:
     """The vetting of one campaign. `seconds`: the second choices; `replaced`: the winners that are
     left, with what takes the place of those that are lost; `has_time`: whether launches may be
-    added for what is not clear. `environment`: what lets knobs be switched inside a launch."""
+    added for what is not clear."""
 
     def __init__(
         self,
-        store: LaunchStore,
-        toolchain: Toolchain,
-        settings: Settings,
-        guidelines: Guidelines,
-        plan: Plan,
-        sizes: Mapping[str, Sequence[int]],
-        candidate_space: CandidateSpace,
-        environment: Mapping[str, str],
+        setup: CampaignSetup,
         files: Files,
         seconds: SecondChoices,
         replaced: Callable[[list[Winner], Sequence[Winner]], list[Winner]],
         has_time: Callable[[], bool],
-        *,
-        crowded: bool,
     ) -> None:
+        store, settings, sizes = setup.store, setup.settings, setup.sizes
         self._store = store
         self._settings = settings
-        self._guidelines = guidelines
+        self._guidelines = setup.guidelines
         self._sizes = sizes
         self._files = files
         self._seconds = seconds
         self._replaced = replaced
         self._real = settings.ranks.simulate is None
+        crowded = setup.crowded
         self._acceptance = Acceptance(
-            store,
-            candidate_space,
-            plan,
-            settings,
-            sizes,
-            environment,
-            files.with_winners,
-            placement=store.starter.plain,
-            crowded=crowded,
+            setup, files.with_winners, placement=store.starter.plain, crowded=crowded
         )
         self._in_turn = AcceptanceInTurn(store, settings, sizes, crowded=crowded)
-        self._proven = Proven(store, toolchain, plan, sizes)
+        self._proven = Proven(store, setup.toolchain, setup.plan, sizes)
         self._trials = Trials(store, settings, sizes)
         self._context = ConfirmContext(
             store,
             settings,
-            guidelines,
+            setup.guidelines,
             files.with_winners,
-            self._unchanged(candidate_space),
+            self._unchanged(setup.candidate_space),
             has_time,
         )
         self._confirmed: Confirmation | None = None  # the last one, with its table
@@ -191,7 +185,12 @@ class Vetting:
         changed = changed_between(last.in_force, winners) if last else None
         built_on = functions_built_on(self._guidelines)
         return tables.ViolationTable(
-            *(self._store, stage, self._guidelines, self._settings, suite, environment),
+            self._store,
+            stage,
+            self._guidelines,
+            self._settings,
+            suite,
+            environment,
             riders=uses.riders,
             earlier=None if changed is None else self._table,
             changed=lambda side: side_changes(changed or [], side, built_on, winners),

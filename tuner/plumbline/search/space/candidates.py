@@ -58,6 +58,8 @@ class CandidateSpace:
             if variant.kind != "naive" and variant.deployable and variant.least_ranks <= nprocs
         }
         self._nprocs = nprocs
+        # What lets knobs be switched inside a launch.
+        self.hot_environment = toolchain.space.hot_environment
         self._unsafe = unsafe
 
     @property
