@@ -20,7 +20,7 @@ from plumbline_db.statements import Statements
 _Kind = TypeVar("_Kind", bound=ProbeRecord)
 
 _decoder = msgspec.json.Decoder(ProbeRecord)
-_CASE = re.compile(rb'\{"record":"\w+","case":(\d+)[,}]')
+_SAMPLES_OF = re.compile(rb'\{"record":"samples","case":(\d+)[,}]')
 
 
 class PrunedError(PlumblineError):
@@ -52,12 +52,12 @@ def of_run(db: Statements, run_id: str) -> list[ProbeRecord]:
 
 def of_kind(db: Statements, runs: Collection[int], kind: type[_Kind]) -> dict[int, list[_Kind]]:
     """Return the records of one kind, by the number of the launch, in the order of `runs`."""
-    tag = str(kind.__struct_config__.tag)
+    begin = b'{"record":"%s"' % str(kind.__struct_config__.tag).encode()
     lines = _stored(db, runs)
     return {
         run: [
             record
-            for record in _decoded(line for line in lines.get(run, []) if _is_of(line, tag))
+            for record in _decoded(line for line in lines.get(run, []) if line.startswith(begin))
             if isinstance(record, kind)
         ]
         for run in runs
@@ -67,16 +67,23 @@ def of_kind(db: Statements, runs: Collection[int], kind: type[_Kind]) -> dict[in
 def samples(db: Statements, cases: Mapping[int, Collection[int]]) -> dict[tuple[int, int], Samples]:
     """Return the samples of cases, by the number of the launch and of the case. `cases`: the cases
     of each launch, all of which have some. Raises PrunedError where some were thrown away."""
-    found = {
+    found = samples_there(db, cases)
+    for run, wanted in cases.items():
+        if any((run, case) not in found for case in wanted):
+            raise pruned(db, run)
+    return found
+
+
+def samples_there(
+    db: Statements, cases: Mapping[int, Collection[int]]
+) -> dict[tuple[int, int], Samples]:
+    """Return the samples of those of the cases that have some."""
+    return {
         (run, record.case): record
         for run, lines in _stored(db, list(cases)).items()
         for record in _decoded(line for line in lines if _is_of_case(line, cases[run]))
         if isinstance(record, Samples)
     }
-    for run, wanted in cases.items():
-        if any((run, case) not in found for case in wanted):
-            raise pruned(db, run)
-    return found
 
 
 def replace(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
@@ -101,13 +108,9 @@ def _decoded(lines: Iterable[bytes]) -> Iterator[ProbeRecord]:
     return map(_decoder.decode, lines)
 
 
-def _is_of(line: bytes, tag: str) -> bool:
-    return line.startswith(b'{"record":"%s"' % tag.encode())
-
-
 def _is_of_case(line: bytes, cases: Collection[int]) -> bool:
     """Return whether a line has the samples of one of the cases: others need not be read."""
-    case = _CASE.match(line) if _is_of(line, "samples") else None
+    case = _SAMPLES_OF.match(line)
     return case is not None and int(case[1]) in cases
 
 

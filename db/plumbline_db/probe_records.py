@@ -146,7 +146,7 @@ class Samples(Record, frozen=True, tag_field="record", tag="samples"):
 
     def __post_init__(self) -> None:
         blocks = len(self.blocks)
-        if any(earlier >= later for earlier, later in pairwise(self.blocks)):
+        if self.blocks != sorted(set(self.blocks)):
             raise ValueError(f"blocks of case {self.case} do not rise")
         if sum(self.warmups) != len(self.warmup_ns) or sum(self.samples) != len(self.ns):
             raise ValueError(f"case {self.case} has not as many times as its blocks say")

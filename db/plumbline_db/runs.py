@@ -118,10 +118,14 @@ def get(db: Statements, campaign: str, suite: str, sequence: int) -> Run | None:
 
 
 def listing(db: Statements, campaign: str, suites: Sequence[str] | None = None) -> list[Run]:
-    """Launches of a campaign, or of some of its suites, in the order in which they were stored."""
-    found = db.rows(_SELECT + "ORDER BY run.number", {"campaign": campaign})
-    every = [_record(row) for row in found]
-    return every if suites is None else [run for run in every if run.suite in suites]
+    """Return the launches of a campaign, or of some of its suites, in the order in which they were
+    stored."""
+    of_suites = "AND (:suites IS NULL OR suite.name IN (SELECT value FROM json_each(:suites))) "
+    found = db.rows(
+        _SELECT + of_suites + "ORDER BY run.number",
+        {"campaign": campaign, "suites": None if suites is None else _json(sorted(suites))},
+    )
+    return [_record(row) for row in found]
 
 
 def one_by_one(db: Statements, campaign: str) -> Iterator[Run]:

@@ -45,12 +45,10 @@ def first_blocks(db: Statements, campaign: str, *, unsettled: bool) -> list[Firs
            ORDER BY m.run, m.case_id""",
         {"campaign": campaign, "unsettled": unsettled},
     )
-    launches_of = dict.fromkeys(row[0] for row in rows)
-    samples = {
-        (run, record.case): record
-        for run, records in launch_records.of_kind(db, launches_of, Samples).items()
-        for record in records
-    }
+    cases: dict[int, set[int]] = {}
+    for run, *_, case, _, _ in rows:
+        cases.setdefault(run, set()).add(case)
+    samples = launch_records.samples_there(db, cases)
     firsts = []
     for run, *asked, suite, case, transit, launches in rows:
         first = samples.get((run, case))
