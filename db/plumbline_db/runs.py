@@ -26,6 +26,7 @@ _OF_CASES = """FROM cell_time m JOIN planned_case p ON p.number = m.planned_case
                JOIN configuration c ON c.number = p.configuration
                JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite"""
 
+_OF_SUITES = "AND (:suites IS NULL OR suite.name IN (SELECT value FROM json_each(:suites))) "
 _SELECT = """SELECT run.id, suite.campaign, suite.name, run.sequence, run.failure, run.reason,
                     run.failed_case, run.under_way, run.argv, run.environment, run.plan, run.stderr,
                     run.started, run.seconds, run.timed_seconds, run.member, run.visit
@@ -120,9 +121,8 @@ def get(db: Statements, campaign: str, suite: str, sequence: int) -> Run | None:
 def listing(db: Statements, campaign: str, suites: Sequence[str] | None = None) -> list[Run]:
     """Return the launches of a campaign, or of some of its suites, in the order in which they were
     stored."""
-    of_suites = "AND (:suites IS NULL OR suite.name IN (SELECT value FROM json_each(:suites))) "
     found = db.rows(
-        _SELECT + of_suites + "ORDER BY run.number",
+        _SELECT + _OF_SUITES + "ORDER BY run.number",
         {"campaign": campaign, "suites": None if suites is None else _json(sorted(suites))},
     )
     return [_record(row) for row in found]
@@ -443,13 +443,13 @@ def surroundings(
     """Return those of the finished launches of a campaign, or of some of its suites, as they were
     stored."""
     found = db.rows(
-        """SELECT run.number, run.id, suite.name, run.header, run.load, run.footer, run.started,
-                  run.seconds, run.member
+        f"""SELECT run.number, run.id, suite.name, run.header, run.load, run.footer, run.started,
+                   run.seconds, run.member
            FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.failure IS NULL
              AND run.header IS NOT NULL AND run.footer IS NOT NULL
-           ORDER BY run.number""",
-        {"campaign": campaign},
+             {_OF_SUITES} ORDER BY run.number""",  # noqa: S608
+        {"campaign": campaign, "suites": None if suites is None else _json(sorted(suites))},
     )
     return [
         Surroundings(
@@ -464,7 +464,6 @@ def surroundings(
             member,
         )
         for number, run, suite, stored, load, footer, started, seconds, member in found
-        if suites is None or suite in suites
     ]
 
 
