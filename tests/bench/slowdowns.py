@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from plumbline.cli.comparing import FIRST, LAUNCHES, TOLERANCE
+from plumbline.cli.compare import FIRST, LAUNCHES, TOLERANCE
 from plumbline.results import compared_now
 from plumbline.results.compare import How
 from plumbline.results.compared_now import MeasuredComparison
