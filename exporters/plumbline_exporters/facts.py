@@ -15,12 +15,14 @@ from plumbline_exporters import shorthand
 
 
 class Algorithm(msgspec.Struct, frozen=True):
-    """`id` is 0 where names have no numbers; `min_version` is the first that has it."""
+    """`id` is 0 where names have no numbers; `min_version` is the first that has it. `looks_for` is
+    what the library sees to where a variable names it, and an exported file must see to itself."""
 
     name: str
     id: int = 0
     commutative_only: bool = False
     min_version: str = "0"
+    looks_for: tuple[str, ...] = ()
 
 
 class Function(msgspec.Struct, frozen=True):
@@ -38,7 +40,7 @@ class _Space(msgspec.Struct, frozen=True):
 
 @cache
 def functions(family: str) -> dict[str, Function]:
-    """By name."""
+    """By name; of a file that is like another one, what it adds alone."""
     path = folder() / f"{family}.toml"
     try:
         data = shorthand.written_out(tomllib.loads(path.read_text(encoding="utf-8")))
