@@ -65,8 +65,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     `variables`: what files of a campaign set, whatever language says it. `question`: how a shell
     sees that the library is the one that files were made for; None where nobody can be asked.
     `in_ranges`: variables that may name an algorithm for each range of sizes, with those that may
-    stand there. `algorithms`: those that its modules know by name, by knob; the search space has
-    them too. `lint` is None where nobody sets parameters in files of his own."""
+    stand there. `lint` is None where nobody sets parameters in files of his own."""
 
     script: str
     variables: Callable[[Bundle], dict[str, str]]
@@ -75,7 +74,6 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     lint: Linting | None = None
     parameter_file: ParameterFile | None = None
     in_ranges: Mapping[str, frozenset[int]] = {}
-    algorithms: Mapping[str, Sequence[str]] = {}
 
 
 @cache

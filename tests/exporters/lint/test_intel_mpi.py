@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.libraries import Installation
 from plumbline.system import process
-from plumbline_exporters.family.intelmpi.ranges import NOT_COMMUTATIVE, knob
+from plumbline_exporters.family.intelmpi.ranges import knob, not_commutative
 from tests.exporters import mpi
 from tests.impi import FAMILY, WHEEL
 from tests.tuner.families import installations
@@ -46,7 +46,7 @@ def intel(tmp_path_factory: pytest.TempPathFactory) -> IntelMpi:
 @pytest.mark.parametrize("preset", ["1", "2", "3", "4"])
 def test_operations_that_do_not_commute(intel: IntelMpi, preset: str) -> None:
     function = "MPI_Reduce_scatter_block"
-    unsafe = preset in NOT_COMMUTATIVE[function]
+    unsafe = preset in not_commutative(function)
     found = intel.outcome("reduce_scatter_block", **{knob(function): preset})
     assert found == ("wrong" if unsafe else "right")
 

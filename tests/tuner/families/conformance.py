@@ -140,15 +140,7 @@ class Conformance:
     # --- its parts ------------------------------------------------------------------------------
 
     def test_it_has_a_search_space(self, found: Installation) -> None:
-        space = self.space(found)
-        assert space.function
-        known: dict[str, set[str]] = {}
-        for version in space_file.load(ROOT / "search-spaces" / f"{self.family.name}.toml"):
-            for entry in version.function:
-                words = (word for one in entry.algorithms for word in (one.name, str(one.id)))
-                known.setdefault(entry.knob, set()).update(words)
-        for knob, names in families.of(found.library).algorithms.items():
-            assert set(names) <= known[knob], knob
+        assert self.space(found).function
 
     def test_explain_knows_how_some_of_its_algorithms_send(self, found: Installation) -> None:
         entries = self.space(found).function

@@ -12,6 +12,8 @@ from plumbline import libraries
 from plumbline.libraries.mpich import Mpich
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
+from plumbline_exporters import facts
+from plumbline_exporters.family.mpich import coll
 from plumbline_exporters.family.mpich import selection as mpich_selection
 from tests.db import build
 from tests.exporters import bundles
@@ -25,6 +27,12 @@ DEVICE = "MPIR_CVAR_ALLREDUCE_DEVICE_COLLECTIVE"
 
 def winner(low: int = 8, high: int = 64, algorithm: str = "recursive_doubling") -> Winner:
     return bundles.winner("MPI_Allreduce", {ALLREDUCE: algorithm, DEVICE: "0"}, low, high, 2)
+
+
+def test_what_a_table_says_of_an_algorithm_is_of_one_that_there_is() -> None:
+    named = {(function, name) for function, names in coll._ALLCOMM.items() for name in names}
+    for function, name in named | coll._TOLD.keys():
+        assert name in {one.name for one in facts.function("mpich", function).algorithms}
 
 
 class TestMpich(Conformance):

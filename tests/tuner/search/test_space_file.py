@@ -19,17 +19,16 @@ SPACES = {space.min_version: space for space in load(FOLDER / "openmpi.toml")}
 
 
 @pytest.mark.parametrize("version", ["4.1.0", "4.1.4", "5.0.0", "5.0.11"])
-def test_space_and_exporter_know_the_same_algorithms(version: str) -> None:
-    """What can be raced can be written into a rules file under the same number, and what must not
-    be exported is not raced."""
+def test_what_is_raced_can_be_written_into_a_rules_file(version: str) -> None:
+    """Under the number that the version has for it, and by sizes only where a rule has sizes."""
     library = msgspec.structs.replace(build.LIBRARY, version=version)
     functions = [entry for entry in for_library(FOLDER, library).function if not entry.cold]
     for entry in functions:
         collective = COLLECTIVES[entry.name]
         assert entry.knob == prefix(entry.name)
-        for one in entry.algorithms:
-            assert collective.id_of(one.name, library) == one.id
-            assert one.commutative_only == (one.name in collective.commutative_only)
+        assert [collective.id_of(one.name, library) for one in entry.algorithms] == [
+            one.id for one in entry.algorithms
+        ]
         assert (entry.sizes == "one") == collective.one_for_all_sizes
     assert {entry.name for entry in functions} == set(COLLECTIVES)
 

@@ -22,7 +22,10 @@ class Algorithm(_Entry, frozen=True):
     value wants beside it; `calls`: functions of the library that it is made of, with whatever is in
     force for them. `left_out` says why it is never tried. `schedule`: which one it follows
     (model/schedules.py), with the numbers that it has where no knob says so
-    (`knomial:radix=4`); where it has none, `sends_as` is a variant of ours with its messages."""
+    (`knomial:radix=4`); where it has none, `sends_as` is a variant of ours with its messages.
+    `looks_for`: which calls the library keeps from it itself, though not where a table names it:
+    all but those whose operator commutes, is built in (with an element a rank), whose blocks are
+    equal."""
 
     name: str
     summary: str
@@ -33,6 +36,7 @@ class Algorithm(_Entry, frozen=True):
     calls: list[str] = []
     left_out: str = ""
     commutative_only: bool = False
+    looks_for: list[Literal["commutative", "built_in", "regular"]] = []
     power_of_two: bool = False
     even_processes: bool = False
     min_processes: int = 1

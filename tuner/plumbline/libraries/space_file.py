@@ -19,12 +19,12 @@ from typing import Any
 
 import msgspec
 
-from plumbline.libraries import shorthand
 from plumbline.libraries.space import Space
 from plumbline.system import mistakes, toml, version
 from plumbline.system.toml import Document
 from plumbline_db.errors import PlumblineError, UsageError, command_name
 from plumbline_db.records import Library
+from plumbline_exporters import shorthand
 
 _RANGE = ("min_version", "below_version")
 # An MCA parameter or a variable; an option of SimGrid's has a slash.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from plumbline_db.records import Library
 from plumbline_exporters.families import Family, Linting
 from plumbline_exporters.family import hydra
-from plumbline_exporters.family.intelmpi import env, lint, ranges
+from plumbline_exporters.family.intelmpi import env, lint
 from plumbline_exporters.installed import Question
 
 
@@ -22,10 +22,6 @@ FAMILY = Family(
     script="impi-env",
     variables=env.variables,
     question=question,
-    algorithms={
-        ranges.knob(function): sorted(presets)
-        for function, presets in ranges.NOT_COMMUTATIVE.items()
-    },
     lint=Linting(
         versions=((2021, 17, 2),),
         variables="I_MPI_",

@@ -62,7 +62,7 @@ def variables(bundle: Bundle) -> dict[str, str]:
     chosen = [winner for winner in bundle.winners if not is_profile(winner)]
     for winner in chosen:
         preset = winner.configuration.get(ranges.knob(winner.function), "")
-        if not bundle.unsafe and preset in ranges.NOT_COMMUTATIVE.get(winner.function, ()):
+        if not bundle.unsafe and preset in ranges.not_commutative(winner.function):
             raise PlumblineError(
                 f"{winner.function}, {winner.nprocs} ranks: not exported: preset {preset} is wrong "
                 "for operations that do not commute"

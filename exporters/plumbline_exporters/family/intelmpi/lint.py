@@ -91,7 +91,7 @@ def _of_value(function: str, one: Assignment, value: str, target: LintTarget) ->
                 f"{one.name}: there is no preset {entry.preset}: the whole variable is dropped, "
                 "with a line on standard output", f"take {there.choices()}",
             )  # fmt: skip
-    unsafe = ranges.NOT_COMMUTATIVE.get(function, frozenset())
+    unsafe = ranges.not_commutative(function)
     for preset in sorted({entry.preset for entry in entries} & unsafe):
         yield Finding(
             one.line, "corrupts", "not-commutative",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
+from plumbline_exporters import facts
 from plumbline_exporters.bundle import last_volume, sizes
 
 ADJUST = "I_MPI_ADJUST_"
@@ -19,10 +20,6 @@ LAST = 2**31 - 1
 
 # What never looks whether its preset applies: nothing can be proven of it.
 SILENT = ("MPI_Exscan", "MPI_Scan")
-
-# Presets that give wrong results, without an error, for operations that do not commute (2021.17.2,
-# 2 and 4 ranks; of Allreduce, Reduce and Reduce_scatter no preset does with 2 to 4).
-NOT_COMMUTATIVE = {"MPI_Reduce_scatter_block": frozenset({"2"})}
 
 # What a range is compared with: the whole volume, the block of one process, or nothing that is
 # known, so that a value must be the same for all sizes. Measured with presets that fail
@@ -47,6 +44,11 @@ FUNCTIONS = tuple(sorted((*WITH_SIZES, *_WITHOUT, *SILENT)))
 def knob(function: str) -> str:
     """`I_MPI_ADJUST_REDUCE_SCATTER` for MPI_Reduce_scatter."""
     return ADJUST + function.removeprefix("MPI_").upper()
+
+
+def not_commutative(function: str) -> frozenset[str]:
+    """Presets that give wrong results, without an error, for operations that do not commute."""
+    return facts.function("intelmpi", function).commutative_only()
 
 
 def value(winners: Sequence[Winner]) -> str:

@@ -20,7 +20,6 @@ FAMILY = Family(
     script="mpich-env",
     variables=env.variables,
     question=question,
-    algorithms=coll.named(),
     lint=Linting(
         versions=((4, 3, 2), (5, 0, 2)),
         variables=variables.PATTERN,

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from plumbline_db.records import Winner
+from plumbline_exporters import facts
 
 PREFIX = "MPIR_CVAR_"
 
@@ -53,16 +54,16 @@ COLLECTIVES = {
     "MPI_Scatterv": Collective(),
 }
 
-# What a choice may be made for only: of operators that commute, of built-in ones with an element
-# for each of the ranks (rounded down to a power of two), of blocks that are equal.
-_COMMUTATIVE = {
-    "MPI_Allreduce": ("ring", "recursive_multiplying", "k_reduce_scatter_allgather", "tree"),
-    "MPI_Reduce_scatter": ("pairwise", "recursive_halving"),
-    "MPI_Reduce_scatter_block": ("pairwise", "recursive_halving"),
-}
-_BUILT_IN = ("reduce_scatter_allgather", "reduce_scatter_gather", "k_reduce_scatter_allgather")
-_REGULAR = {"MPI_Reduce_scatter": ("noncommutative",)}
+# Algorithms of all communicators; the others are `intra`, but for `nb`.
 _ALLCOMM = {"MPI_Gatherv": ("linear",), "MPI_Scatterv": ("linear",)}
+
+# How a table sees to what an algorithm needs; "enough": an element for each of the ranks (rounded
+# down to a power of two).
+_GUARDS = {
+    "commutative": (("is_commutative", "yes"),),
+    "built_in": (("is_op_built_in", "yes"), ("count", "enough")),
+    "regular": (("is_block_regular", "yes"),),
+}
 
 # What the variables of an algorithm are called in a table: by what follows the function's name.
 _PARAMETERS = {
@@ -144,25 +145,9 @@ def left_over(winner: Winner) -> dict[str, str]:
 
 def guards(function: str, name: str) -> list[tuple[str, str]]:
     """(key, value) of the tests that a call must pass, from the outside in."""
-    found = []
-    if name in _COMMUTATIVE.get(function, ()):
-        found.append(("is_commutative", "yes"))
-    if name in _BUILT_IN:
-        found.append(("is_op_built_in", "yes"))
-        found.append(("count", "enough"))
-    if name in _REGULAR.get(function, ()):
-        found.append(("is_block_regular", "yes"))
+    known = facts.function("mpich", function).algorithms
+    needed = {need for one in known if one.name == name for need in one.looks_for}
+    found = [test for need, tests in _GUARDS.items() if need in needed for test in tests]
     if COLLECTIVES[function].in_place:
         found.append(("is_sendbuf_inplace", "no"))
-    return found
-
-
-def named() -> dict[str, list[str]]:
-    """The algorithms that are known here by name, by their knob."""
-    found: dict[str, list[str]] = {}
-    for guarded in (_COMMUTATIVE, _REGULAR, _ALLCOMM):
-        for function, algorithms in guarded.items():
-            found.setdefault(f"{stem(function)}INTRA_ALGORITHM", []).extend(algorithms)
-    for function, algorithm in _TOLD:
-        found.setdefault(f"{stem(function)}INTRA_ALGORITHM", []).append(algorithm)
     return found

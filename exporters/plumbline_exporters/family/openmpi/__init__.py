@@ -12,7 +12,6 @@ from plumbline_exporters.family.openmpi import (
     lint_rules,
     lint_rules_json,
     mca_params,
-    tuned,
 )
 from plumbline_exporters.installed import Question
 
@@ -26,10 +25,6 @@ FAMILY = Family(
     script="env",
     variables=env.variables,
     question=question,
-    algorithms={
-        tuned.prefix(function): (*collective.algorithms, *collective.since_5)
-        for function, collective in tuned.COLLECTIVES.items()
-    },
     parameter_file=ParameterFile(
         parameters=mca_params.parameters,
         line=mca_params.line,

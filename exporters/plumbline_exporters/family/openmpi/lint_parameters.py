@@ -87,7 +87,7 @@ def _of_forced(
     if one.value is None or _is_octal(one.value):
         return
     collective = tuned.COLLECTIVES[function]
-    listed = tuned.names(function, target.versions)
+    listed = collective.names(*target.versions)
     number = listed.index(one.value) + 1 if one.value in listed else _number(one.value)
     name = tuned.name_in(function, number, target.versions)
     if not name:

@@ -185,7 +185,7 @@ def _algorithm(function: str, rule: Node, found: list[Finding], target: LintTarg
             )
         )
         return 0
-    names = tuned.names(function, target.versions)
+    names = tuned.COLLECTIVES[function].names(*target.versions)
     renamed = {new: old for old, new in tuned.COLLECTIVES[function].renamed_6}
     if renamed.get(str(node.value), node.value) in names:
         return names.index(renamed.get(str(node.value), str(node.value))) + 1

@@ -80,7 +80,7 @@ def _of_choice(group: Group, choice: Choice, target: LintTarget) -> Iterator[Fin
             )  # fmt: skip
         return
     if not choice.name:
-        count = len(tuned.names(function, target.versions))
+        count = len(tuned.COLLECTIVES[function].names(*target.versions))
         yield Finding(
             choice.line, "fails", "no-such-algorithm",
             f"{function} has no algorithm {choice.algorithm}: each call that gets it fails with "

@@ -94,7 +94,7 @@ class _Site:
             if len(every) > 1:
                 return SiteRule(size)
         algorithm, fanout, segment_bytes, max_requests = there
-        names = (*self._collective.algorithms, *self._collective.since_5)
+        names = self._collective.names((5, 0, 0))
         known = 0 < algorithm <= len(names)
         if known and names[algorithm - 1] in self._collective.commutative_only and not self._unsafe:
             return SiteRule(size)
