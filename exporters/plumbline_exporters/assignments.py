@@ -1,4 +1,4 @@
-"""What a file sets: names and values, with the lines that say so."""
+"""Assignments of a file: names and values, with the lines that say so."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Assignment(msgspec.Struct, frozen=True):
 
 
 def of_shell(text: str) -> list[Assignment]:
-    """Of POSIX shells, csh and fish, module files (Tcl and Lua), and the mpirun lines of job
-    scripts. What a shell would do beyond that is not followed."""
+    """Return those of POSIX shells, csh and fish, module files (Tcl and Lua), and the mpirun lines
+    of job scripts. What a shell would do beyond that is not followed."""
     found: list[Assignment] = []
     exported: set[str] = set()
     depth = 0

@@ -1,4 +1,4 @@
-"""What an exporter gets: the winners of one campaign and where they come from."""
+"""The bundle that an exporter gets: the winners of one campaign and where they come from."""
 
 from __future__ import annotations
 

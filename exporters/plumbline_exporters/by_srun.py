@@ -1,5 +1,5 @@
-"""How srun is made to start ranks with the preload library, and nothing else of the user's shell:
-it hands them what SLURM_EXPORT_ENV lists. srun splits that list at commas."""
+"""The way in which srun is made to start ranks with the preload library, and nothing else of the
+user's shell: it hands them what SLURM_EXPORT_ENV lists. srun splits that list at commas."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the files of a campaign set in an environment, whatever language says it: that of a shell or
-of modulefiles."""
+"""Variables that the files of a campaign set in an environment, whatever language says it: that of
+a shell or of modulefiles."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ WRAPPER = "plumbline-run"
 
 
 def variables(bundle: Bundle) -> dict[str, str]:
-    """Those of the library, in order; none is for the preload library. Raises PlumblineError where
-    winners cannot be had together, or no file can hold a name or a value."""
+    """Return those of the library, in order; none is for the preload library. Raises PlumblineError
+    where winners cannot be had together, or no file can hold a name or a value."""
     found = families.of(bundle.library).variables(bundle)
     return {quoting.name(name): quoting.held(value) for name, value in found.items()}
 
 
 def heading(bundle: Bundle, use: str) -> list[str]:
-    """Of a file for a shell that has not the preload library."""
+    """Return that of a file for a shell that has not the preload library."""
     lines = bundles.heading(bundle, f"Environment for {bundle.library.id}, written by Plumbline.")
     lines.append(quoting.comment(f"Use: {use}"))
     if bundle.variants:

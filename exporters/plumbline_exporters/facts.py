@@ -1,5 +1,5 @@
-"""What search-spaces/*.toml say of the algorithms of a family, for those who write and read its
-files. The tuner reads the same files, strictly (plumbline/libraries/space_file.py)."""
+"""Facts that search-spaces/*.toml say of the algorithms of a family, for those who write and read
+its files. The tuner reads the same files, strictly (plumbline/libraries/space_file.py)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Space(msgspec.Struct, frozen=True):
 
 @cache
 def functions(family: str) -> dict[str, Function]:
-    """By name; of a file that is like another one, what it adds alone."""
+    """Return by name; of a file that is like another one, what it adds alone."""
     path = folder() / f"{family}.toml"
     try:
         data = shorthand.written_out(tomllib.loads(path.read_text(encoding="utf-8")))
@@ -61,8 +61,8 @@ def function(family: str, name: str) -> Function:
 
 
 def folder() -> Path:
-    """Where search spaces lie for this package: as plumbline/system/paths.py has it, which it
-    cannot ask."""
+    """Return where search spaces lie for this package: as plumbline/system/paths.py has it, which
+    it cannot ask."""
     named = os.environ.get("PLUMBLINE_PREFIX")
     if named:
         return _installed(Path(named).absolute())

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 class Linting(msgspec.Struct, frozen=True, kw_only=True):
-    """How files that set its parameters are read. `versions` stand for all that are known, where no
-    library is named. `variables`, a pattern, are those that `findings` speaks of. `refusal`: what
-    the library does with a value that it does not take. `own_decision`: what a choice may be
-    besides an algorithm. `files`: variables that name a file, with what happens where it is not
-    there. `options`: words of its mpirun that set a variable, with the beginning of its name.
-    `formats`: modules of its own files, in the order in which they are asked. `instead_of`: the
-    family whose variables it has too, and which speaks of them where no library is named."""
+    """The way in which files that set its parameters are read. `versions` stand for all that are
+    known, where no library is named. `variables`, a pattern, are those that `findings` speaks of.
+    `refusal`: what the library does with a value that it does not take. `own_decision`: what a
+    choice may be besides an algorithm. `files`: variables that name a file, with what happens where
+    it is not there. `options`: words of its mpirun that set a variable, with the beginning of its
+    name. `formats`: modules of its own files, in the order in which they are asked. `instead_of`:
+    the family whose variables it has too, and which speaks of them where no library is named."""
 
     versions: tuple[Version, ...]
     variables: str
@@ -78,7 +78,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def families() -> dict[str, Family]:
-    """By name, which is that of the folder."""
+    """Return by name, which is that of the folder."""
     package = importlib.import_module("plumbline_exporters.family")
     folders = [module.name for module in pkgutil.iter_modules(package.__path__) if module.ispkg]
     return {name: importlib.import_module(f"{package.__name__}.{name}").FAMILY for name in folders}
@@ -89,12 +89,12 @@ def of(library: Library) -> Family:
 
 
 def linted() -> dict[str, Linting]:
-    """Those that the linter knows."""
+    """Return those that the linter knows."""
     return {name: family.lint for name, family in families().items() if family.lint is not None}
 
 
 def speaking(named: str) -> Iterator[tuple[str, Linting]]:
-    """Those that speak of their variables, where `named` (or '') is the family of a file."""
+    """Return those that speak of their variables, where `named` (or '') is the family of a file."""
     known = linted()
     instead_of = known[named].instead_of if named in known else ""
     for name, lint in known.items():
@@ -121,7 +121,7 @@ def options() -> dict[str, str]:
 
 
 def parameter_file(library: Library) -> ParameterFile:
-    """That of a family which reads one."""
+    """Return that of a family which reads one."""
     found = of(library).parameter_file
     if found is None:
         raise ValueError(f"{library.id} reads no file of parameters")

@@ -1,4 +1,4 @@
-"""What the linter says, and whom a file is for."""
+"""Findings of the linter, and whom a file is for."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class NamedFile(msgspec.Struct, frozen=True):
 
 
 def named(given: Iterable[Assignment], files: Mapping[str, tuple[Effect, str]]) -> list[NamedFile]:
-    """Those that the parameters `files` name."""
+    """Return those that the parameters `files` name."""
     return [
         NamedFile(assignment.line, assignment.value, files[assignment.name])
         for assignment in given
@@ -105,6 +105,6 @@ def check_library(library: str) -> None:
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """By line, worst first; each once."""
+    """Return them by line, worst first; each once."""
     ranks = {effect: rank for rank, effect in enumerate(EFFECTS)}
     return sorted(set(findings), key=lambda one: (one.line, ranks[one.effect], one.trap, one))

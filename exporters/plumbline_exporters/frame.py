@@ -79,7 +79,7 @@ class Field(NamedTuple):
 
 
 def templates(*packages: str) -> Environment:
-    """Those of the named packages, which may extend the layout that is here."""
+    """Return those of the named packages, which may extend the layout that is here."""
     rooms = [PackageLoader(name) for name in (*packages, "plumbline_exporters")]
     found = Environment(loader=ChoiceLoader(rooms), autoescape=True, undefined=StrictUndefined)
     found.filters.update(moment=_moment, headed=_headed)

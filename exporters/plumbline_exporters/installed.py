@@ -1,6 +1,6 @@
-"""How a shell sees at once that the MPI library on PATH is the one that files were made for: by the
-line in which a tool of the library names its version. The fingerprint, which tells builds of one
-version apart too, takes longer: `plumbline run`, `export` and `apply` look at it."""
+"""The way in which a shell sees at once that the MPI library on PATH is the one that files were
+made for: by the line in which a tool of the library names its version. The fingerprint, which tells
+builds of one version apart too, takes longer: `plumbline run`, `export` and `apply` look at it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a library's parameters: their names, what they take, and which are dead.
+"""Knowledge of a library's parameters: their names, what they take, and which are dead.
 
 It comes from the search spaces, which the command line reads (they belong to the tuner); without
 them the linter says nothing of names."""
@@ -32,7 +32,7 @@ class Parameter(msgspec.Struct, frozen=True):
             return False
 
     def choices(self) -> str:
-        """For a message: what may stand there."""
+        """Return for a message what may stand there."""
         if self.least is not None and self.most is not None:
             return f"a number from {self.least} to {self.most}"
         return ", ".join(sorted(self.values))

@@ -12,7 +12,7 @@ WHOLE = ("aprun", "jsrun", "lrun", "ibrun", "ccc_mprun", "flux")
 
 
 def takes_all(name: str) -> bool:
-    """Whether the ranks of this program get its environment as it is."""
+    """Return whether the ranks of this program get its environment as it is."""
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in WHOLE)
 
 

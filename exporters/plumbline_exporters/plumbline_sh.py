@@ -29,7 +29,7 @@ def text(bundle: Bundle, library: str, remarks: Sequence[str], variables: Mappin
 
 
 def preload_library(bundle: Bundle, unfit: str, reader: str) -> str:
-    """Its path. Raises PlumblineError where there is none, or `whole` does."""
+    """Return its path. Raises PlumblineError where there is none, or `whole` does."""
     if bundle.preload_library is None:
         raise PlumblineError(
             "winners are variants, which need libplumbline.so, and none was named: "

@@ -38,8 +38,8 @@ def files(bundle: Bundle) -> dict[str, str]:
 
 
 def _rule(winner: Winner, following: int | None) -> str:
-    """For the ranks, nodes and sizes that were measured, and for all operations; for all datatypes,
-    or the class that the winner is for."""
+    """Return a rule for the ranks, nodes and sizes that were measured, and for all operations; for
+    all datatypes, or the class that the winner is for."""
     nprocs, last = winner.nprocs, _last(winner, following)
     if winner.function in _NO_VOLUME and (winner.bytes_from, last) != (0, "inf"):
         raise PlumblineError(
@@ -58,7 +58,7 @@ def _condition(winner: Winner) -> str:
 
 
 def _nodes(winner: Winner) -> str:
-    """Where ranks do not fill their nodes, who has fewer depends on the launcher."""
+    """Return where ranks do not fill their nodes, who has fewer depends on the launcher."""
     nodes = -(-winner.nprocs // winner.ppn)
     if winner.nprocs % winner.ppn:
         return f"nodes={nodes}-{nodes}"
@@ -66,7 +66,8 @@ def _nodes(winner: Winner) -> str:
 
 
 def _version(library: Library) -> str:
-    """What MPI_Get_library_version of this library starts with: the part before its build."""
+    """Return what MPI_Get_library_version of this library starts with: the part before its
+    build."""
     text = library.version_string.split(",")[0].strip()
     if not text or '"' in text or not text.replace("\t", " ").isprintable():
         raise PlumblineError(f"{library.id}: cannot be named by {library.version_string!r}")

@@ -1,6 +1,6 @@
-"""How a text stands in a file, one function a language. What a function gives is read back as that
-very text, whatever is in it. A character that would end a line, or that nobody sees, is refused in
-what a file puts in force, and written as its number in what people read."""
+"""The form in which a text stands in a file, one function a language. What a function gives is read
+back as that very text, whatever is in it. A character that would end a line, or that nobody sees,
+is refused in what a file puts in force, and written as its number in what people read."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def word(text: str) -> str:
 
 
 def said(text: str) -> str:
-    """For people: in one line, with the numbers of characters that nobody sees."""
+    """Return it for people: in one line, with the numbers of characters that nobody sees."""
     if text.isprintable():
         return text
     return "".join(

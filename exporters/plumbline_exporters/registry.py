@@ -106,7 +106,7 @@ def write(bundle: Bundle, formats: Sequence[str], *, force: bool = False) -> lis
 
 
 def is_ours(path: Path) -> bool:
-    """Whether it is as Plumbline wrote it: a file with its own checksum in its head."""
+    """Return whether it is as Plumbline wrote it: a file with its own checksum in its head."""
     if path.is_symlink() or not path.is_file():
         return False
     data = path.read_bytes()
@@ -180,7 +180,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _with_sum(text: str) -> str:
-    """With its checksum wherever the head leaves room for it."""
+    """Return it with its checksum wherever the head leaves room for it."""
     data = text.encode()
     return _sum(NO_SUM.encode()).sub(rb"\g<1>" + _digest(data), data).decode()
 

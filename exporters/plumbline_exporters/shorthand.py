@@ -1,4 +1,4 @@
-"""What a search space says once for many, written out.
+"""The shorthand of search spaces, written out: what one says once for many.
 
 The `rows` of a table share what stands beside them. What says `alike = "radix"` has the keys of
 `[alike.radix]` too, where it does not say others. A setting that stands alike for several
@@ -74,7 +74,7 @@ def _for_each(table: _Table) -> Iterator[_Table]:
 
 
 def _filled(value: Any, function: str) -> Any:
-    """With the function's name in its forms."""
+    """Return it with the function's name in its forms."""
     if isinstance(value, dict):
         return {_filled(key, function): _filled(entry, function) for key, entry in value.items()}
     if isinstance(value, list):

@@ -27,7 +27,7 @@ def require(path: Path) -> None:
 
 
 def write(path: Path, columns: Mapping[str, type], parts: Iterable[Mapping[str, Any]]) -> int:
-    """How many rows there are."""
+    """Write the table, and return how many rows there are."""
     with scratch.replacing(path.absolute()) as new:
         if path.suffix == ".parquet":
             return _write_parquet(new, columns, parts)

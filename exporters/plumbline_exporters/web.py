@@ -50,8 +50,9 @@ _HOST = re.compile(r"(?:\*|(?:\*\.)?[A-Za-z0-9:][A-Za-z0-9._:-]*)\Z")
 
 
 class Address(NamedTuple):
-    """Where to listen, and for which names. `host` that begins with `/` is the path of a Unix
-    socket; `names`: what clients call this server beside `host` and this machine's own names."""
+    """The address to listen at, and for which names. `host` that begins with `/` is the path of a
+    Unix socket; `names`: what clients call this server beside `host` and this machine's own
+    names."""
 
     host: str = "127.0.0.1"
     port: int = 9464
@@ -111,7 +112,7 @@ class Metrics(NamedTuple):
     simulated: bool = False
 
     def registry(self, db_path: Path) -> CollectorRegistry:
-        """With metrics of this process."""
+        """Return it with metrics of this process."""
         registry = CollectorRegistry(auto_describe=False)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=registry)
@@ -247,7 +248,7 @@ class Server:
         )
 
     def run(self) -> None:
-        """In the main thread until SIGINT or SIGTERM, in another one as long as the process."""
+        """Run in the main thread until SIGINT or SIGTERM, in another one as long as the process."""
         with self._listener:
             self._server.run(sockets=[self._listener])
 

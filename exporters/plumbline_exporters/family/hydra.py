@@ -1,5 +1,5 @@
-"""How mpiexec (hydra: MPICH, MVAPICH) is made to start ranks with the preload library, and nothing
-else of the user's shell: by a file with options that HYDRA_CONFIG_FILE names.
+"""The way in which mpiexec (hydra: MPICH, MVAPICH) is made to start ranks with the preload library,
+and nothing else of the user's shell: by a file with options that HYDRA_CONFIG_FILE names.
 
 Beside comments the file is one line: hydra takes no second one, and no quotes."""
 

@@ -37,7 +37,8 @@ def _nothing(text: str) -> list[NamedFile]:
 
 
 def formats() -> dict[str, Format]:
-    """In the order in which they are asked whether a file is theirs: environments at last."""
+    """Return them in the order in which they are asked whether a file is theirs: environments at
+    last."""
     modules = {name: of for lint in families.linted().values() for name, of in lint.formats.items()}
     return {
         name: Format(
@@ -68,8 +69,8 @@ def choose(name: str, text: str, wanted: str = "") -> Format:
 
 
 def check(text: str, format: Format, context: Context) -> list[Finding]:
-    """In order of lines. A file that says which library it was made for is read as that one does,
-    where no other is named and that one is of a family that is known here."""
+    """Return the findings in order of lines. A file that says which library it was made for is read
+    as that one does, where no other is named and that one is of a family that is known here."""
     made_for = _MADE_FOR.search(text)
     if not context.library and made_for is not None and made_for["family"] in families.linted():
         context = msgspec.structs.replace(context, library=made_for["id"])

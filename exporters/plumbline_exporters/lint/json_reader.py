@@ -16,7 +16,7 @@ _DEEPEST = 200
 
 
 class NotJson(Exception):
-    """What is wrong at `line`."""
+    """The error for what is wrong at `line`."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(reason)

@@ -20,7 +20,8 @@ _FALSE = frozenset({"0", "false", "f", "no", "n", "disabled"})
 
 
 def is_true(value: str | None) -> bool:
-    """As Open MPI reads a switch; what is not known before the file runs counts as set."""
+    """Return it as Open MPI reads a switch; what is not known before the file runs counts as
+    set."""
     return value is None or value.lower() in _TRUE
 
 

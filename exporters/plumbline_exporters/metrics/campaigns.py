@@ -1,4 +1,4 @@
-"""When campaigns ended, and how those are getting on that did not."""
+"""The times at which campaigns ended, and how those are getting on that did not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plumbline_exporters.metrics.scrape import Scrape, collector
 
 @collector("campaigns")
 def campaign_times(scrape: Scrape) -> Iterator[Metric]:
-    """When a campaign was last finished."""
+    """Return when a campaign was last finished."""
     success = GaugeMetricFamily(
         "plumbline_last_success_timestamp_seconds",
         "When the last finished campaign ended, in Unix time.",
@@ -32,8 +32,8 @@ def campaign_times(scrape: Scrape) -> Iterator[Metric]:
 
 @collector("under_way")
 def under_way(scrape: Scrape) -> Iterator[Metric]:
-    """Of each place the campaign that was begun last, where it has not ended: it runs, or waits for
-    somebody to go on with it. The time of its newest launch tells which."""
+    """Return that of each place the campaign that was begun last, where it has not ended: it runs,
+    or waits for somebody to go on with it. The time of its newest launch tells which."""
     names = (*PLACE, "campaign")
     started = GaugeMetricFamily(
         "plumbline_campaign_started_timestamp_seconds",

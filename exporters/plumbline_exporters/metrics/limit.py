@@ -1,5 +1,5 @@
-"""How many series a scrape may have. What is left out is left out by whole places, so that sums of
-a place are right or not there; what is of no place is always told."""
+"""The number of series that a scrape may have. What is left out is left out by whole places, so
+that sums of a place are right or not there; what is of no place is always told."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Labels = tuple[str, ...]
 
 
 def limited(metrics: Sequence[Metric], most: int) -> tuple[list[Metric], int]:
-    """At most `most` series, or those that are of no place; and how many are left out."""
+    """Return at most `most` series, or those that are of no place; and how many are left out."""
     if sum(len(metric.samples) for metric in metrics) <= most:
         return list(metrics), 0
     counts: dict[Labels | None, int] = {}

@@ -11,7 +11,7 @@ from plumbline_exporters.metrics.scrape import Scrape, collector
 
 @collector("places")
 def places(scrape: Scrape) -> Iterator[Metric]:
-    """Of each machine and library that is stored."""
+    """Return those of each machine and library that is stored."""
     machine = InfoMetricFamily(
         "plumbline_machine", "A machine; always 1.", labels=("machine", "host")
     )

@@ -1,5 +1,5 @@
-"""What `plumbline watch` watches, and which regressions it has found: its alarms, and the searches
-that they opened."""
+"""The cells that `plumbline watch` watches, and which regressions it has found: its alarms, and the
+searches that they opened."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAMES = (*PLACE, "campaign")
 
 
 def _watched(scrape: Scrape) -> Iterator[tuple[tuple[str, ...], WatchedCampaign]]:
-    """With the values of _NAMES."""
+    """Return it with the values of _NAMES."""
     known: dict[str, Campaign] = {campaign.id: campaign for campaign in scrape.campaigns}
     for one in watching.watched(scrape.db):
         if one.campaign in known:
@@ -128,7 +128,7 @@ def regressions(scrape: Scrape) -> Iterator[Metric]:
 
 
 def _worst(every: list[CellAlarm]) -> dict[tuple[str, str], float]:
-    """Of open alarms, by function and direction."""
+    """Return that of open alarms, by function and direction."""
     found: dict[tuple[str, str], float] = {}
     for alarm in every:
         if alarm.is_open:

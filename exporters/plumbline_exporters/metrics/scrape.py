@@ -1,5 +1,5 @@
-"""What a scrape is made of: collectors over one read-only connection, in the order of their names,
-and what is told of the scrape itself.
+"""The parts of a scrape: collectors over one read-only connection, in the order of their names, and
+what is told of the scrape itself.
 
 A collector is a function under `@collector(...)`. One that fails gives plumbline_scrape_success 0
 and no series; one that has nothing to say gives 1 and no series: no data is not a failure."""
@@ -64,13 +64,13 @@ class Scrape:
 
     @cached_property
     def campaigns(self) -> list[Campaign]:
-        """In the order in which they were started."""
+        """Return them in the order in which they were started."""
         known = campaigns.all_campaigns(self.db)
         return [each for each in known if each.library_fingerprint not in self.left_out]
 
     @cached_property
     def spent(self) -> dict[str, list[Spending]]:
-        """By campaign."""
+        """Return by campaign."""
         return cost.by_campaign(self.db)
 
     @cached_property
@@ -79,7 +79,7 @@ class Scrape:
 
     @cached_property
     def libraries(self) -> dict[str, Library]:
-        """By fingerprint."""
+        """Return by fingerprint."""
         return {library.fingerprint: library for library in machines.all_libraries(self.db)}
 
     def place(self, campaign: Campaign) -> Place:

@@ -1,4 +1,4 @@
-"""How old tables are, how much of what is known they cover, and how noisy they are."""
+"""The age of tables, how much of what is known they cover, and how noisy they are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plumbline_exporters.metrics.scrape import Scrape, collector
 
 @collector("tables")
 def tables(scrape: Scrape) -> Iterator[Metric]:
-    """Of campaigns: guidelines of `plumbline overlap tune` have no full tables."""
+    """Return those of campaigns: guidelines of `plumbline overlap tune` have no full tables."""
     names = (*PLACE, "stage")
     cells = GaugeMetricFamily(
         "plumbline_table_cells", "Cells of guidelines that have a verdict.", labels=names
@@ -58,7 +58,7 @@ def tables(scrape: Scrape) -> Iterator[Metric]:
 
 @collector("coverage")
 def coverage(scrape: Scrape) -> Iterator[Metric]:
-    """Which campaigns speak for how many cells, and since when."""
+    """Return which campaigns speak for how many cells, and since when."""
     timed = GaugeMetricFamily(
         "plumbline_cells",
         "Distinct (function, bytes) timed by the campaigns that speak.",

@@ -37,7 +37,7 @@ def encoded(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
 
 
 class _Collected(CollectorRegistry):
-    """What was collected already."""
+    """Metrics that were collected already."""
 
     def __init__(self, metrics: Iterable[Metric]) -> None:
         super().__init__(auto_describe=False)

@@ -1,4 +1,4 @@
-"""What `plumbline watch` does itself: its last step, whether it waits, what it has spent of its
+"""The state of `plumbline watch` itself: its last step, whether it waits, what it has spent of its
 budget.
 
 Its counters are those of the day (UTC), and begin again at 0 with each: what is older is pruned,
@@ -69,7 +69,7 @@ def watch(scrape: Scrape) -> Iterator[Metric]:
 
 
 def _times(found: Watch) -> Iterator[Metric]:
-    """Those that there are."""
+    """Return those that there are."""
     for name, what, time in (
         ("started", "When it was started", found.started),
         ("stepped", "When its last step ended", found.stepped),
@@ -87,7 +87,7 @@ def _times(found: Watch) -> Iterator[Metric]:
 
 @collector("watch_days")
 def days(scrape: Scrape) -> Iterator[Metric]:
-    """What it did today, and what it may spend."""
+    """Return what it did today, and what it may spend."""
     known = watching.get(scrape.db)
     if known is None:
         return

@@ -1,4 +1,4 @@
-"""What the winners in use bring, by function."""
+"""The gains of the winners in use, by function."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _OTHERS = 3  # other libraries and machines that get a line
 
 
 def answer(advised: Advised, raced: Raced | None) -> Answer | None:
-    """What was measured now, else the best of what is stored."""
+    """Return what was measured now, else the best of what is stored."""
     if raced is not None:
         return raced.answer
     return advised.best.answer if advised.best else None
@@ -42,7 +42,7 @@ def race(program: Program, advised: Advised) -> Raced:
 def shown(
     advised: Advised, raced: Raced | None, now: datetime.datetime
 ) -> Iterator[RenderableType]:
-    """What was measured now stands before what is stored."""
+    """Return what was measured now stands before what is stored."""
     from rich.text import Text
 
     best = advised.best

@@ -1,4 +1,5 @@
-"""What `plumbline apply` and `plumbline rollback` share: the place that is meant, what is shown."""
+"""The parts that `plumbline apply` and `plumbline rollback` share: the place that is meant, what is
+shown."""
 
 from __future__ import annotations
 

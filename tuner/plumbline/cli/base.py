@@ -1,5 +1,5 @@
-"""What commands and groups are made of: an option of a group may stand before the name of a command
-or after it, and groups import a command when it runs, so that `--help` answers at once."""
+"""The base of commands and groups: an option of a group may stand before the name of a command or
+after it, and groups import a command when it runs, so that `--help` answers at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = f"{__name__}.words"
 
 
 class Program(NamedTuple):
-    """What the options of the whole program say."""
+    """The options of the whole program."""
 
     mpi: Path | None = None
     db: Path | None = None
@@ -57,7 +57,7 @@ class Command(click.Command):
         self.gathers: dict[str, Any] = {"program": Program, **(gathers or {})}
 
     def but(self, *names: str) -> list[click.Parameter]:
-        """Its parameters without some of them, for a command that has the others too."""
+        """Return its parameters without some of them, for a command that has the others too."""
         return [param for param in self.params if param.name not in names]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -114,12 +114,13 @@ class Command(click.Command):
 
 
 def _shared(param: click.Parameter) -> bool:
-    """Whether it is of those options of the program that some commands have, and others not."""
+    """Return whether it is of those options of the program that some commands have, and others
+    not."""
     return getattr(param, "shared", False)
 
 
 def _single(ctx: click.Context, option: click.Option, value: Any) -> Any:
-    """Of an option that takes several values elsewhere."""
+    """Return the value of an option that takes several values elsewhere."""
     if not getattr(option.type, "one_or_more", False) or value is None:
         return value
     if len(value) > 1:
@@ -209,6 +210,6 @@ def words() -> tuple[str, ...]:
 
 
 def typed(ctx: click.Context, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that stand on the command line: the others may come from a campaign file."""
+    """Return those that stand on the command line: the others may come from a campaign file."""
     line = ParameterSource.COMMANDLINE
     return {name: values[name] for name in values if ctx.get_parameter_source(name) is line}

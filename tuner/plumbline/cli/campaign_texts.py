@@ -55,7 +55,7 @@ def covered(report: Report) -> Iterator[str]:
 
 
 def in_order(found: Sequence[Winner]) -> list[Winner]:
-    """By function and size; they are stored round by round."""
+    """Return by function and size; they are stored round by round."""
     return sorted(found, key=lambda winner: (winner.function, winner.bytes_from))
 
 
@@ -68,7 +68,7 @@ def named(guideline: str, guidelines: Guidelines, function: str = "") -> str:
 
 
 def saved(found: Saving) -> str:
-    """What the winners save the application, in a sentence."""
+    """Return what the winners save the application, in a sentence."""
     words = " ".join(found.command)
     if found.saving_seconds is None:
         return f"for {words}; what it saves is known at the end"

@@ -36,7 +36,7 @@ def of(found: Acceptance) -> Iterator[RenderableType]:
 
 
 def summary(found: Acceptance) -> list[str]:
-    """What of N winners became, loop by loop, and the sentence that counts."""
+    """Return what of N winners became, loop by loop, and the sentence that counts."""
     many = counted(len(found.winners), "winner")
     lines = []
     for loop in found.loops:
@@ -108,7 +108,7 @@ def _slower(found: Acceptance) -> Table:
 
 
 def _worst(found: Acceptance) -> Table:
-    """Of each winner, over all loops."""
+    """Return that of each winner, over all loops."""
     table = common.titled(
         "The cell with the least speed-up of each winner",
         ("function", "bytes", "cell", "loop", "speed-up", ""),

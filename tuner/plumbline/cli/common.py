@@ -1,4 +1,4 @@
-"""What commands write and show."""
+"""Texts that commands write and show."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def write_records(folder: Path | None, name: str, raw: Sequence[Sequence[ProbeRe
 
 
 def remark(*texts: str) -> None:
-    """What is not the answer, a line each, on stderr; nothing of what is empty."""
+    """Print what is not the answer, a line each, on stderr; nothing of what is empty."""
     for text in filter(None, texts):
         click.echo(f"plumbline: {text}", err=True)
 
@@ -72,7 +72,7 @@ class Reasons:
         self._numbers: dict[str, int] = {}
 
     def mark(self, text: str) -> str:
-        """What stands in the cell: the word before the colon, and the number of the text."""
+        """Return what stands in the cell: the word before the colon, and the number of the text."""
         word, colon, _ = text.partition(":")
         if not colon:
             return text
@@ -108,7 +108,7 @@ def launcher(application: Sequence[str]) -> Path:
 
 
 def functions(catalogue: Catalogue, names: Sequence[str]) -> list[str]:
-    """As the probe calls them. Raises UsageError for what it does not know."""
+    """Return the functions as the probe calls them. Raises UsageError for what it does not know."""
     from plumbline.core.forms import name_of
     from plumbline.system import mistakes
 
@@ -135,7 +135,7 @@ def ratio_words(found: Comparison | None) -> str:
 
 
 def short(configuration: str) -> str:
-    """Without what nearly all names of Open MPI's knobs begin with."""
+    """Return the name without what nearly all names of Open MPI's knobs begin with."""
     return configuration.replace("coll_tuned_", "")
 
 
@@ -196,7 +196,7 @@ def show(*renderables: RenderableType, fit: bool = False) -> None:
 
 
 def table(*columns: str, left: Collection[str] = (), title: str = "", wrap: bool = True) -> Table:
-    """Without lines around it. Columns hold numbers, but for those in `left`."""
+    """Return a table without lines around it. Columns hold numbers, but for those in `left`."""
     from rich.table import Table
     from rich.text import Text
 

@@ -26,7 +26,7 @@ TOLERANCE = 0.05
 
 
 def _option(name: str, **more: Any) -> options.Wrap:
-    """With the default that the comparison has."""
+    """Return the option with the default that the comparison has."""
     return options.option(f"--{name}", unset=lambda: _usual(name), **more)
 
 
@@ -307,7 +307,7 @@ def _document(found: SideComparison, a: Side, b: Side) -> dict[str, Any]:
 
 
 def _refuse_options_of_stored(of_stored: Mapping[str, object]) -> None:
-    """What only sides of a database have."""
+    """Refuse what only sides of a database have."""
     kept = {"alpha", "average", "outliers", "confidence"}
     for name, value in of_stored.items():
         if value and name not in kept:

@@ -32,7 +32,7 @@ def campaigns(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 
 
 def _of(known: Callable[[], Mapping[str, str | None]]) -> Complete:
-    """Of names, with what they say."""
+    """Return that of names, with what they say."""
 
     def complete(
         ctx: click.Context, param: click.Parameter, incomplete: str

@@ -109,7 +109,7 @@ def _unfinished(recorded: Recording, folder: Path) -> str:
 
 
 def _predicted(program: Program, recording: Recording, found: Sequence[HandMade]) -> list[HandMade]:
-    """With what campaigns know, where there are any."""
+    """Return the findings with what campaigns know, where there are any."""
     from plumbline.detect import known_costs
     from plumbline_db.connection import Database
 
@@ -127,8 +127,8 @@ def _keep(
     *,
     replayed: bool,
 ) -> list[str]:
-    """For the pages of `plumbline serve`; what was replayed before says more than what was not.
-    Returns why it is not kept, where it cannot be: nothing else needs it."""
+    """Keep the findings for the pages of `plumbline serve`; what was replayed before says more than
+    what was not. Returns why it is not kept, where it cannot be: nothing else needs it."""
     from plumbline.detect import kept
     from plumbline_db import detections
     from plumbline_db.connection import Database
@@ -171,7 +171,7 @@ def _replayed(
 def _winners(
     program: Program, recording: Recording, found: Sequence[HandMade], toolchain: Toolchain
 ) -> Winners:
-    """What a campaign has chosen, and can be put in force in the launches of a replay."""
+    """Return what a campaign has chosen, and can be put in force in the launches of a replay."""
     from plumbline.detect import known_costs
     from plumbline_db.connection import Database
 

@@ -1,4 +1,4 @@
-"""What two sides that are compared do not share, in words."""
+"""The things that two sides that are compared do not share, in words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST = 90  # characters of a factor's value; --json has all of it
 
 
 def headed(letter: str, side: Side) -> str:
-    """What a side is, and on how many launches it rests."""
+    """Return what a side is, and on how many launches it rests."""
     header = side.launches[0].header
     crowded = " (oversubscribed)" if header.oversubscribed else ""
     return (
@@ -38,7 +38,8 @@ def differing(differences: Sequence[Difference], *, together: bool) -> Iterator[
 
 
 def apart(a: SideConditions, b: SideConditions) -> Iterator[str]:
-    """Of sides that were not measured together: what p does not know, and what is known of it."""
+    """Return that of sides that were not measured together: what p does not know, and what is known
+    of it."""
     from plumbline.results.side_conditions import load_differences
 
     yield (

@@ -104,7 +104,7 @@ def _winners(winners: Sequence[Winner]) -> list[str]:
 
 
 def _by_guideline(verdicts: Sequence[Verdict], guidelines: Guidelines) -> list[str]:
-    """How often each is violated, the most often first, by its name."""
+    """Return how often each is violated, the most often first, by its name."""
     counts = Counter((verdict.guideline, verdict.function) for verdict in verdicts)
     rows = []
     for key, count in counts.most_common():

@@ -35,8 +35,8 @@ def show(
     measure: bool,
     as_json: bool,
 ) -> None:
-    """Of each campaign; `measure`: what is missing first. Raises UsageError for a picture of
-    several campaigns."""
+    """Show the explanations of each campaign; `measure`: what is missing first. Raises UsageError
+    for a picture of several campaigns."""
     if drawing is not None and len(reports) > 1:
         raise UsageError("a picture is of one campaign: name it with --campaign")
     if measure:
@@ -70,7 +70,8 @@ def show(
 
 
 def of(found: Explanation, known: Guidelines, *, all_rows: bool) -> Iterator[RenderableType]:
-    """What is violated; with `all_rows` every cell that was searched, with all its candidates."""
+    """Return what is violated; with `all_rows` every cell that was searched, with all its
+    candidates."""
     yield Text()
     yield _basis(found.basis)
     shown = [cell for cell in found.cells if cell.violated or all_rows]

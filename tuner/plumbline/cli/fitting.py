@@ -23,15 +23,15 @@ _WIDE = Console(file=io.StringIO(), width=10_000, markup=False, emoji=False, hig
 
 
 class _Width(msgspec.Struct, frozen=True):
-    """Of a column: its longest word, and its longest cell."""
+    """The width of a column: its longest word, and its longest cell."""
 
     least: int
     most: int
 
 
 def fitted(renderable: RenderableType, width: int) -> Iterator[RenderableType]:
-    """In pieces that stand below each other. A column whose words do not fit beside the others
-    moves below each row. A word that is longer than `width` is left as it is."""
+    """Return the table in pieces that stand below each other. A column whose words do not fit
+    beside the others moves below each row. A word that is longer than `width` is left as it is."""
     if isinstance(renderable, str):
         renderable = Text(renderable)
     if isinstance(renderable, Text):
@@ -137,7 +137,7 @@ def _wrapped(text: Text, width: int) -> Iterator[Text]:
 
 
 def _breaks(line: str, width: int, indent: int) -> Iterator[int]:
-    """Where a line ends and goes on `indent` further in."""
+    """Return where a line ends and goes on `indent` further in."""
     used = 0
     for word in re.finditer(r"\s*\S+", line):
         blank = len(word[0]) - len(word[0].lstrip())

@@ -180,7 +180,7 @@ def command(
 
 
 def _variants(toolchain: Toolchain, function: str, text: str) -> list[str]:
-    """What stands beside the default. Raises UsageError."""
+    """Return what stands beside the default. Raises UsageError."""
     known = toolchain.catalogue.choices(function)
     chosen = known if text == "all" else common.specs_of(text)
     unknown = {variant_name(word) for word in chosen} - set(known) - {"library", "empty"}
@@ -195,8 +195,8 @@ def _variants(toolchain: Toolchain, function: str, text: str) -> list[str]:
 def _configurations(
     toolchain: Toolchain, knobs: tuple[str, ...], settings: Settings
 ) -> tuple[list[Configuration], list[Configuration]]:
-    """Those that may change within a launch, and those that the library reads when it starts: all,
-    where a site has rules in force, which come first. Raises UsageError."""
+    """Return those that may change within a launch, and those that the library reads when it
+    starts: all, where a site has rules in force, which come first. Raises UsageError."""
     from plumbline.settings import site_rules
 
     space = toolchain.space
@@ -214,7 +214,7 @@ def _configurations(
 
 
 def _first_ranks(first: int, nprocs: int) -> list[int]:
-    """Where refinement over ranks begins. Raises UsageError."""
+    """Return where refinement over ranks begins. Raises UsageError."""
     from plumbline.measure.refine import grid
 
     if first >= nprocs:
@@ -260,7 +260,8 @@ def _knob(word: str) -> tuple[str, str]:
 
 
 def _remarks(lines: list[MeasuredCase]) -> list[str]:
-    """What start scheme and global clock left out or add: nothing where neither was asked for."""
+    """Return what start scheme and global clock left out or add: nothing where neither was asked
+    for."""
     remarks = []
     if dropped := sum(line.dropped for line in lines):
         remarks.append(f"{dropped} repetitions were late or overran their window, and were dropped")

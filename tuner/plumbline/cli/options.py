@@ -125,7 +125,7 @@ class Real(click.FloatRange):
 
 
 class Bytes(click.ParamType[int]):
-    """Of a message."""
+    """The bytes of a message."""
 
     name = "bytes"
 
@@ -296,7 +296,7 @@ def key(name: str, **more: Any) -> Wrap:
 
 
 def of_plan(name: str, help: str, **more: Any) -> Wrap:
-    """What a plan says of all its cases, with the plan's own default."""
+    """Return what a plan says of all its cases, with the plan's own default."""
     from plumbline.core.plan import Plan
 
     standing = getattr(Plan("", 0, ()), name)
@@ -384,7 +384,7 @@ shared = together(
 
 
 def usual(*names: str) -> dict[str, Any]:
-    """Those keys of a campaign file with their defaults, for a command's `default_map`."""
+    """Return those keys of a campaign file with their defaults, for a command's `default_map`."""
     from plumbline.settings import Settings
 
     every = Settings().keys()
@@ -392,7 +392,7 @@ def usual(*names: str) -> dict[str, Any]:
 
 
 def told(name: str) -> dict[str, object]:
-    """What such a key says of itself, for a command's `told`."""
+    """Return what such a key says of itself, for a command's `told`."""
     found = _explained()[name]
     return {"help": found.sentence, "unset": found.default}
 

@@ -224,7 +224,7 @@ def command(
 def _of_library(
     settings: OverlapSettings, toolchain: Toolchain, where: Settings, knobs: tuple[str, ...]
 ) -> OverlapSettings:
-    """With what only the library, and where its ranks are, can say."""
+    """Return the settings with what only the library, and where its ranks are, can say."""
 
     from plumbline.overlap import aids, benches, suite
     from plumbline.overlap import knobs as settings_of

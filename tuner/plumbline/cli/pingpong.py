@@ -25,7 +25,7 @@ _USUAL = PingPongSettings(_FEWEST)
 
 
 class RoundTripSettings(NamedTuple):
-    """What is measured, as it is typed."""
+    """The settings of what is measured, as they are typed."""
 
     nprocs: int | None
     sizes: list[int] | None

@@ -59,7 +59,7 @@ def _is_recording(application: tuple[str, ...]) -> bool:
 
 
 def _found(program: Program, application: tuple[str, ...], output: Path) -> Application:
-    """Of a recording, or of a run."""
+    """Return the profile of a recording, or of a run."""
     if _is_recording(application):
         from plumbline.detect import application as of_recording
 

@@ -1,4 +1,4 @@
-"""How far a command is: on a terminal a bar, else a line a step and one a minute. On stderr.
+"""Progress of a command: on a terminal a bar, else a line a step and one a minute. On stderr.
 
 One line of a terminal holds all of it; what has no room is cut with an ellipsis."""
 

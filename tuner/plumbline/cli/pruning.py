@@ -37,7 +37,7 @@ def policy_of(words: Sequence[str]) -> Policy:
 
 
 def by_policy(db: Database, policy: Policy) -> None:
-    """As the settings of a campaign that has ended ask for it."""
+    """Prune as the settings of a campaign that has ended ask for it."""
     found = pruned(db, policy)
     if found:
         common.remark(f"{said(found)}; {policy.said}")
@@ -60,7 +60,7 @@ def pruned(db: Database, policy: Policy, *, listing: bool = False) -> list[Prune
 
 
 def said(found: list[Pruned]) -> str:
-    """For people."""
+    """Return it in words for people."""
     samples = sum(pruned.samples for pruned in found)
     return (
         f"{counted(samples, 'sample')} of {counted(len(found), 'campaign')} thrown away; "

@@ -25,7 +25,7 @@ _ESTIMATORS = {
 
 
 def _standing(name: str) -> Callable[[], str]:
-    """What the help says of a setting: with --quick too, where that has another one."""
+    """Return what the help says of a setting: with --quick too, where that has another one."""
 
     def text() -> str:
         from plumbline.reproducibility.settings import ReproducibilitySettings, quick

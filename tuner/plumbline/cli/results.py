@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ShownResults(NamedTuple):
-    """What is shown of the campaigns."""
+    """The results that are shown of the campaigns."""
 
     all_rows: bool
     picture: Path | None

@@ -111,7 +111,7 @@ def _lines(saved: Saving, files: Files) -> Iterator[str]:
 
 
 def _by_function(rows: Sequence[SavedCalls]) -> Iterator[tuple[str, str]]:
-    """What is saved in most calls comes first."""
+    """Return them by function; what is saved in most calls comes first."""
     calls: dict[str, tuple[float, float]] = {}
     for row in rows:
         number, seconds = calls.get(row.function, (0.0, 0.0))

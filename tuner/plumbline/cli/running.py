@@ -227,7 +227,7 @@ def _one(
 
 
 def _held(ranks: Starter) -> str:
-    """That they are placed otherwise than a plain mpirun does it."""
+    """Say that they are placed otherwise than a plain mpirun does it."""
     if ranks.plain is None:
         return ""
     own, plain = (

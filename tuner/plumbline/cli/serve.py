@@ -16,7 +16,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class Address(NamedTuple):
-    """Where clients find the server, and by which names."""
+    """The place where clients find the server, and by which names."""
 
     host: str
     port: int
@@ -75,7 +75,7 @@ def command(
 
 
 def _write(database: Path, textfile: Path, most_series: int, *, simulated: bool) -> None:
-    """What cannot be read is told to Prometheus, and said."""
+    """Write it; what cannot be read is told to Prometheus, and said."""
     from plumbline_db.connection import Database
     from plumbline_exporters import textfile as node_exporter
 

@@ -18,8 +18,9 @@ Say = Callable[[str], None]
 
 
 class ServedSite(NamedTuple):
-    """What is served, and where: `host` may be the path of a Unix socket; `names` are further ones
-    by which clients call this server. `simulated`: /metrics has simulated machines too."""
+    """The site that is served, and where: `host` may be the path of a Unix socket; `names` are
+    further ones by which clients call this server. `simulated`: /metrics has simulated machines
+    too."""
 
     database: Path
     host: str
@@ -46,7 +47,7 @@ class ServedSite(NamedTuple):
 
 
 def collectors() -> Mapping[str, Collect]:
-    """Those of other rooms than the exporters'."""
+    """Return those of other rooms than the exporters'."""
     from plumbline.applied.told import applied
     from plumbline.results.told import guideline_names
 

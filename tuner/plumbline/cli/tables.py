@@ -39,7 +39,7 @@ K = TypeVar("K")
 def of_all(
     reports: Sequence[Report], guidelines: Guidelines, *, all_rows: bool
 ) -> Iterator[RenderableType]:
-    """Of one campaign, or of those of one file beside each other."""
+    """Return the tables of one campaign, or of those of one file beside each other."""
     if len(reports) == 1:
         return of(reports[0], guidelines, all_rows=all_rows)
     return side_by_side(reports, guidelines, all_rows=all_rows)
@@ -208,7 +208,7 @@ def _grouped(found: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 
 
 def wrong(found: Sequence[Wrong]) -> Table:
-    """What gave wrong results, and where: such calls are not timed, and nothing of them is
+    """Return what gave wrong results, and where: such calls are not timed, and nothing of them is
     exported."""
     table = common.titled(
         "Wrong results",

@@ -22,7 +22,7 @@ FIRST, LAUNCHES = 3, 10
 
 
 class Race(NamedTuple):
-    """What is measured with --best."""
+    """The race that is measured with --best."""
 
     measure: bool
     sizes: list[int]

@@ -1,4 +1,4 @@
-"""How watching stands, and what it would do, for people."""
+"""The state of watching, and what it would do, for people."""
 
 from __future__ import annotations
 

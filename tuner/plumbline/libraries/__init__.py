@@ -60,11 +60,11 @@ class Knob(msgspec.Struct, frozen=True):
 
 
 class Family(Protocol):
-    """What a family of MPI libraries has to offer. `simulates`: its ranks are simulated, so it is
-    used only where that is asked for. `reports_all`: `knobs` finds every parameter, so that a
-    search space that has another is wrong. `untried`: what of it was never run against the real
-    library; empty where all was. `launcher_prefixes`: beginnings of the variables of what starts
-    its ranks. `complaints`: lines by which the library says that it did not take a setting."""
+    """The offer of a family of MPI libraries. `simulates`: its ranks are simulated, so it is used
+    only where that is asked for. `reports_all`: `knobs` finds every parameter, so that a search
+    space that has another is wrong. `untried`: what of it was never run against the real library;
+    empty where all was. `launcher_prefixes`: beginnings of the variables of what starts its ranks.
+    `complaints`: lines by which the library says that it did not take a setting."""
 
     name: str
     simulates: bool = False
@@ -121,7 +121,7 @@ class TellsComponents(Protocol):
     component_talk: ClassVar[dict[str, str]]
 
     def components(self, stderr: str) -> list[str]:
-        """Those on MPI_COMM_WORLD; each answers what none before it does."""
+        """Return those on MPI_COMM_WORLD; each answers what none before it does."""
         ...
 
 
@@ -154,8 +154,8 @@ class EntersRanks(Protocol):
         given: Mapping[str, str],
         folder: Path,
     ) -> dict[str, str]:
-        """What is added to the environment `given` so that ranks have `library` preloaded, and
-        `variables`. `folder` is for files."""
+        """Return what is added to the environment `given` so that ranks have `library` preloaded,
+        and `variables`. `folder` is for files."""
         ...
 
 
@@ -177,7 +177,7 @@ class ReadsParameterFiles(Protocol):
     silencing: ClassVar[re.Pattern[str]]
 
     def parameter_files(self, installation: Installation, *, of_user: bool) -> ParameterFiles:
-        """Those of a user, or of a site. Raises PlumblineError where it reads none such."""
+        """Return those of a user, or of a site. Raises PlumblineError where it reads none such."""
         ...
 
     def reported_in(
@@ -210,7 +210,7 @@ class Simulates(Protocol):
     """A family that simulates ranks, and re-creates the decisions of other libraries."""
 
     def missing(self, prefix: Path | None) -> str:
-        """What to do where it is not there."""
+        """Return what to do where it is not there."""
         ...
 
 

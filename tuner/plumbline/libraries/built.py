@@ -1,6 +1,6 @@
-"""Which installation it is, beyond what its tools say of it: the program that starts ranks, and the
-library itself, byte by byte. Two builds that were configured alike differ in them, and so does a
-copy in another place."""
+"""The identity of an installation, beyond what its tools say of it: the program that starts ranks,
+and the library itself, byte by byte. Two builds that were configured alike differ in them, and so
+does a copy in another place."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _library(
 
 
 def _checksums(files: Sequence[Path]) -> list[str]:
-    """Of each file once, however many names it has."""
+    """Return those of each file once, however many names it has."""
     real = dict.fromkeys(path.resolve() for path in files)
     found = []
     for path in real:
@@ -61,7 +61,7 @@ def _checksums(files: Sequence[Path]) -> list[str]:
 
 
 def fingerprint(facts: Iterable[str]) -> str:
-    """What tells one build from all others, of all that is known of it."""
+    """Return what tells one build from all others, of all that is known of it."""
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
 
 

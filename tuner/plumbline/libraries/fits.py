@@ -1,4 +1,4 @@
-"""Whether the library that a campaign was made for is the one that is installed here."""
+"""A look at whether the library that a campaign was made for is the one that is installed here."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def installed(library: Library, mpi_prefix: Path | None = None) -> tuple[Family,
 
 
 def other(library: Library) -> str | None:
-    """Why files for `library` do not fit what is installed; None where they do, or where nothing is
-    there to compare with."""
+    """Return why files for `library` do not fit what is installed; None where they do, or where
+    nothing is there to compare with."""
     candidates = _candidates(_family(library), library)
     if not candidates:
         return None
@@ -56,7 +56,7 @@ def _family(library: Library) -> Family:
 
 
 def _candidates(family: Family, library: Library) -> list[Installation]:
-    """Those under its prefix; only where there are none, those on PATH."""
+    """Return those under its prefix; only where there are none, those on PATH."""
     prefix = Path(library.prefix)  # of an imported one: no folder of this machine
     is_there = prefix.is_absolute() and prefix.is_dir()
     return (family.find(prefix) if is_there else []) or family.find(None)

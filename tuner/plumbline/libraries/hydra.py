@@ -40,8 +40,8 @@ def words(
 
 
 def mpich_binding(placement: Placement) -> list[str]:
-    """How MPICH's own hydra is asked to bind; nothing where that is left to it (it does not, with
-    more ranks than cores or fewer)."""
+    """Return how MPICH's own hydra is asked to bind; nothing where that is left to it (it does not,
+    with more ranks than cores or fewer)."""
     if not placement.binding:
         return []
     found = ["-bind-to", placement.binding]
@@ -64,7 +64,8 @@ class Started(Family):
         given: Mapping[str, str],
         folder: Path,
     ) -> dict[str, str]:
-        """By a file of options: one line, without quotes. The variables are carried anyway."""
+        """Return by a file of options: one line, without quotes. The variables are carried
+        anyway."""
         del installation
         before = given.get(CONFIG_FILE)
         theirs = given.get("LD_PRELOAD", "")

@@ -1,6 +1,6 @@
-"""How variables enter the ranks that a user's own mpirun or srun starts, and nothing else of his
-shell: mpirun itself must not be preloaded. Each family knows how for its mpirun; exported files do
-the same in sh (exporters/plumbline_exporters/family, by_srun.py)."""
+"""The way in which variables enter the ranks that a user's own mpirun or srun starts, and nothing
+else of his shell: mpirun itself must not be preloaded. Each family knows how for its mpirun;
+exported files do the same in sh (exporters/plumbline_exporters/family, by_srun.py)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def environment(
     given: Mapping[str, str],
     folder: Path,
 ) -> dict[str, str]:
-    """What is added to the environment `given` so that ranks have `library` preloaded, before what
-    else is preloaded there, and `variables`. `folder` is for files. Raises PlumblineError where
-    that cannot be."""
+    """Return what is added to the environment `given` so that ranks have `library` preloaded,
+    before what else is preloaded there, and `variables`. `folder` is for files. Raises
+    PlumblineError where that cannot be."""
     known = _entering()
     family = known.get(installation.library.family)
     if family is None:

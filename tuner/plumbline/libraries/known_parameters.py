@@ -1,4 +1,4 @@
-"""What the search spaces know of parameters, in the words of the linter of the exporters, which
+"""The knowledge of search spaces of parameters, in the words of the linter of the exporters, which
 does not know search spaces."""
 
 from __future__ import annotations

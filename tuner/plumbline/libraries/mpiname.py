@@ -1,4 +1,4 @@
-"""What an installation of MVAPICH says of itself: `mpiname -a`, else `mpichversion`."""
+"""The words of an installation of MVAPICH about itself: `mpiname -a`, else `mpichversion`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Said(msgspec.Struct, frozen=True):
 
 
 def ask(prefix: Path | None, name: str, added: Mapping[str, str] | None = None) -> Said | None:
-    """What is found under `prefix`, or on PATH; None where it is no library of that name.
+    """Return what is found under `prefix`, or on PATH; None where it is no library of that name.
     Its tools get the variables `added` beside this process's."""
     environment = os.environ | dict(added or {})
     search = str(prefix / "bin") if prefix else None

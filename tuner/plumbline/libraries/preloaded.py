@@ -1,4 +1,4 @@
-"""What preloads into ranks: variables that exported files and recordings set for them."""
+"""Variables that preload into ranks: variables that exported files and recordings set for them."""
 
 from __future__ import annotations
 

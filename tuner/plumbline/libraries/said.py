@@ -1,4 +1,4 @@
-"""What the tools of a library print."""
+"""Output of the tools of a library."""
 
 from __future__ import annotations
 

@@ -179,9 +179,10 @@ class Ignored(_Entry, frozen=True):
 
 
 class Hot(_Entry, frozen=True):
-    """How the knobs of functions are switched inside a launch: `communicator` where a communicator
-    keeps the values it was made under, `call` where each call reads them. `environment` is what a
-    launch needs for that. `slows`: knobs of one function make calls of others slower."""
+    """The way in which the knobs of functions are switched inside a launch: `communicator` where a
+    communicator keeps the values it was made under, `call` where each call reads them.
+    `environment` is what a launch needs for that. `slows`: knobs of one function make calls of
+    others slower."""
 
     switch: Literal["communicator", "call"]
     environment: dict[str, str] = {}
@@ -189,9 +190,9 @@ class Hot(_Entry, frozen=True):
 
 
 class SiteRules(_Entry, frozen=True):
-    """Where a site puts rules of its own in force: `knob` names a file of them, `needs` are knobs
-    without which it is not read. `own_decision` is the value of a function's knob with which the
-    library decides by itself."""
+    """The place where a site puts rules of its own in force: `knob` names a file of them, `needs`
+    are knobs without which it is not read. `own_decision` is the value of a function's knob with
+    which the library decides by itself."""
 
     knob: str
     own_decision: str
@@ -213,11 +214,11 @@ class Progress(_Entry, frozen=True):
 
 
 class Space(_Entry, frozen=True):
-    """What may be tuned in a family, in its versions from `min_version` to below `below_version`.
-    Every knob whose name starts with one of `prefixes` stands here once. Those of the `optional`
-    prefixes belong to parts that a build may lack, all of one at a time; those of the
-    `untouched` ones (none: all of `prefixes`) must not be set by the site while a campaign runs.
-    Without `hot` all knobs are cold: they are put in force when a launch starts."""
+    """The parameters that may be tuned in a family, in its versions from `min_version` to below
+    `below_version`. Every knob whose name starts with one of `prefixes` stands here once. Those of
+    the `optional` prefixes belong to parts that a build may lack, all of one at a time; those of
+    the `untouched` ones (none: all of `prefixes`) must not be set by the site while a campaign
+    runs. Without `hot` all knobs are cold: they are put in force when a launch starts."""
 
     family: str
     min_version: str
@@ -238,7 +239,7 @@ class Space(_Entry, frozen=True):
 
     @property
     def switch(self) -> str:
-        """When the probe writes hot knobs, in the words of a plan."""
+        """Return when the probe writes hot knobs, in the words of a plan."""
         return self.hot.switch if self.hot else "communicator"
 
     def with_needs(self, knob: str, value: str) -> dict[str, str]:
@@ -274,7 +275,8 @@ class Space(_Entry, frozen=True):
         return next((setting for setting in self.setting if setting.knob == knob), None)
 
     def is_hot(self, knob: str) -> bool:
-        """Whether it can be switched inside a launch, where the library lets it be written."""
+        """Return whether it can be switched inside a launch, where the library lets it be
+        written."""
         if self.hot is None:
             return False
         setting = self.setting_of(knob)
@@ -299,14 +301,14 @@ class Space(_Entry, frozen=True):
         )
 
     def holds(self, library: str) -> bool:
-        """Whether it is for this version."""
+        """Return whether it is for this version."""
         return version.at_least(library, self.min_version) and not version.at_least(
             library, self.below_version
         )
 
     def whole(self) -> Space:
-        """With what stands once in the file and is read in two places: functions that share a knob,
-        and functions whose knobs are settings too."""
+        """Return it with what stands once in the file and is read in two places: functions that
+        share a knob, and functions whose knobs are settings too."""
         functions = [
             msgspec.structs.replace(entry, name=name, also=[], overlap="")
             for entry in self.function
@@ -318,7 +320,7 @@ class Space(_Entry, frozen=True):
         )
 
     def on(self, nodes: int) -> Space:
-        """With what functions need where the ranks are on so many nodes."""
+        """Return it with what functions need where the ranks are on so many nodes."""
         if nodes < 2:
             return self
         function = [
@@ -338,8 +340,8 @@ def _needed(entry: FunctionSpace) -> Iterable[str]:
 def differences(
     space: Space, installed: Mapping[str, Knob], *, reports_all: bool = True
 ) -> list[str]:
-    """What the space and the installed library do not have in common, as sentences. Where the
-    library does not report all it has, nothing is said of knobs that it does not report."""
+    """Return what the space and the installed library do not have in common, as sentences. Where
+    the library does not report all it has, nothing is said of knobs that it does not report."""
     known = space.knobs()
     reported = {name for name in installed if space.ours(name)}
     found = [

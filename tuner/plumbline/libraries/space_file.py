@@ -34,7 +34,7 @@ _LIKE = re.compile(r"([a-z0-9]+)-([0-9.]+)\Z")
 
 
 class _Addition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a file has beyond a function of the one that it is like."""
+    """The things that a file has beyond a function of the one that it is like."""
 
     name: str
     algorithms: list[dict[str, Any]] = []
@@ -84,9 +84,9 @@ def _as_written(path: Path) -> list[Space]:
 
 
 def _joined(path: Path, document: Document, data: dict[str, Any]) -> dict[str, Any]:
-    """With the functions of the file that this one is like, in one version of it: a choice holds
-    for the process and all sizes, nothing is known of numbers and schedules, and their knobs are
-    prefixes."""
+    """Return it with the functions of the file that this one is like, in one version of it: a
+    choice holds for the process and all sizes, nothing is known of numbers and schedules, and their
+    knobs are prefixes."""
     added = document.convert(_Additions, data)
     match = _LIKE.match(added.like)
     if match is None or match[1] == path.stem:
@@ -117,7 +117,8 @@ def _joined(path: Path, document: Document, data: dict[str, Any]) -> dict[str, A
 
 
 def _bounds(data: dict[str, Any]) -> list[str]:
-    """From which versions on something is another; last, the first that the file does not hold."""
+    """Return from which versions on something is another; last, the first that the file does not
+    hold."""
     if not all(key in data for key in _RANGE):
         raise ValueError("min_version and below_version are missing")
     if "family" in data:
@@ -157,7 +158,7 @@ def _versions(table: dict[str, Any]) -> Iterator[str]:
 
 
 def _holds(table: Any, release: str) -> bool:
-    """Whether this version has it; what speaks of no versions, all have."""
+    """Return whether this version has it; what speaks of no versions, all have."""
     if not isinstance(table, dict):
         return True
     below = table.get("below_version")
@@ -167,7 +168,7 @@ def _holds(table: Any, release: str) -> bool:
 
 
 def _at(value: Any, release: str) -> Any:
-    """As this version has it."""
+    """Return it as this version has it."""
     if isinstance(value, list):
         return [_word(_at(entry, release)) for entry in value if _holds(entry, release)]
     if not isinstance(value, dict):

@@ -21,13 +21,14 @@ class _Variable(msgspec.Struct, frozen=True):
 
 
 class _System(msgspec.Struct, frozen=True):
-    """What is read of `probe system`."""
+    """The part of `probe system` that is read."""
 
     variables: list[_Variable]
 
 
 def reported(text: str) -> dict[str, Knob]:
-    """From what the probe says. Raises ValidationError (a ValueError) where that is no report."""
+    """Return it from what the probe says. Raises ValidationError (a ValueError) where that is no
+    report."""
     return {
         variable.name: _knob(variable)
         for variable in msgspec.json.decode(text, type=_System).variables
@@ -35,13 +36,13 @@ def reported(text: str) -> dict[str, Knob]:
 
 
 def reported_among(output: str) -> dict[str, Knob]:
-    """From the line of the probe among others; none where it has no such line."""
+    """Return it from the line of the probe among others; none where it has no such line."""
     line = next((line for line in output.splitlines() if line.startswith('{"probe"')), None)
     return {} if line is None else reported(line)
 
 
 def _knob(one: _Variable) -> Knob:
-    """With the name of its value where values have names."""
+    """Return it with the name of its value where values have names."""
     names = {str(choice.value): choice.name for choice in one.enumerators}
     value = one.value or ""
     return Knob(

@@ -184,5 +184,5 @@ def _of_leaf(key: str, below: Node, path: Path) -> Iterator[Finding]:
 
 
 def _after(path: Path, key: str, before: str) -> bool:
-    """Whether `before` stands in the same object as `key`."""
+    """Return whether `before` stands in the same object as `key`."""
     return any(test == key and before in beside for test, beside in path)

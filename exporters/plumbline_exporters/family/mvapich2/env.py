@@ -36,7 +36,8 @@ def sourced(bundle: Bundle, library: str, remark: str) -> dict[str, str]:
 
 
 def variables(bundle: Bundle) -> dict[str, str]:
-    """What holds for a whole process. Two winners that want different values are an error."""
+    """Return what holds for a whole process. Two winners that want different values are an
+    error."""
     values: dict[str, str] = {}
     chosen = [winner for winner in bundle.winners if not is_profile(winner)]
     for (function, _), group in groups(chosen).items():
@@ -49,7 +50,8 @@ def variables(bundle: Bundle) -> dict[str, str]:
 
 
 def _of(function: str, group: Sequence[Winner]) -> dict[str, str]:
-    """What one winner wants, which holds for all sizes, be it with an algorithm for each range."""
+    """Return what one winner wants, which holds for all sizes, be it with an algorithm for each
+    range."""
     (first, *others) = group
     if first.bytes_from != 0 or group[-1].bytes_to != UNBOUNDED_BYTES:
         raise PlumblineError(

@@ -40,13 +40,14 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def companions(name: str) -> dict[str, str]:
-    """What must be set where the variable `name` has sizes."""
+    """Return what must be set where the variable `name` has sizes."""
     switch = SWITCHES[name]
     return {INDEXED: "0", switch: "0"} if switch else {}
 
 
 def refused(name: str, values: Mapping[str, str]) -> str:
-    """Why the variable `name`, beside the others of `values`, would not be obeyed; '': it is."""
+    """Return why the variable `name`, beside the others of `values`, would not be obeyed; '': it
+    is."""
     value = values[name]
     if not by_size.has_sizes(value):
         off = all(values.get(switch) == "0" for switch in (INDEXED, SWITCHES.get(name, "")))
@@ -63,13 +64,14 @@ def refused(name: str, values: Mapping[str, str]) -> str:
 
 
 def begins_with_1(value: str) -> bool:
-    """Of Reduce_scatter: the library reads the number before the first sign that is no digit."""
+    """Return that of Reduce_scatter: the library reads the number before the first sign that is no
+    digit."""
     return bool(re.match(r"\s*0*1(?![0-9])", value))
 
 
 def queue_is_short(values: Mapping[str, str]) -> bool:
-    """Whether an eager message and its end are known to fill more than half of the queue, with
-    which MPI_Init fails."""
+    """Return whether an eager message and its end are known to fill more than half of the queue,
+    with which MPI_Init fails."""
     found = [_BYTES.match(values.get(name, "")) for name in (EAGER, QUEUE)]
     eager, queue = (int(match[1]) * _UNITS[match[2].lower()] if match else None for match in found)
     return eager is not None and queue is not None and eager + 1 > queue // 2

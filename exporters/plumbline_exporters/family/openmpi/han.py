@@ -58,7 +58,8 @@ def owners(bundle: Bundle) -> dict[str, dict[int, Owners]]:
 
 
 def _block(function: str, nprocs: int, group: list[Winner]) -> Owners:
-    """In coll/han's count of bytes: those of one rank's block where there are blocks."""
+    """Return the block in coll/han's count of bytes: those of one rank's block where there are
+    blocks."""
     size = tuned.COLLECTIVES[function].size
     if size == "none":
         return {0: TUNED}

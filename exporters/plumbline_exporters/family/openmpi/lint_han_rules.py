@@ -66,7 +66,8 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
 
 
 class _Reader:
-    """In the library's order, word by word. Findings are what is legal and does nothing."""
+    """A reader in the library's order, word by word. Findings are what is legal and does
+    nothing."""
 
     def __init__(self, words: list[_Word]) -> None:
         self._words = words

@@ -31,7 +31,7 @@ _STEMS = {tuned.prefix(function): function for function in tuned.COLLECTIVES}
 def findings(
     given: Sequence[Assignment], target: LintTarget, prefix: str = ""
 ) -> Iterator[Finding]:
-    """Of names without `prefix`, which is what they have in this file."""
+    """Return those of names without `prefix`, which is what they have in this file."""
     if not prefix:
         yield from _of_comments(given)
         given = [
@@ -66,7 +66,7 @@ def findings(
 
 
 def of_variables(given: Sequence[Assignment], target: LintTarget) -> Iterator[Finding]:
-    """Of names with PREFIX."""
+    """Return those of names with PREFIX."""
     bare = [
         msgspec.structs.replace(assignment, name=assignment.name.removeprefix(PREFIX))
         for assignment in given
@@ -207,8 +207,8 @@ def _of_files(last: dict[str, Assignment], prefix: str) -> Iterator[Finding]:
 
 
 def _of_comments(given: Sequence[Assignment]) -> Iterator[Finding]:
-    """In a file a value goes on to the end of its line; of what must be a number, what follows the
-    number does no harm."""
+    """Return findings of comments: in a file a value goes on to the end of its line; of what must
+    be a number, what follows the number does no harm."""
     for assignment in given:
         if (
             assignment.value

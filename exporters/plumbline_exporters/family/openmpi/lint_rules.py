@@ -29,7 +29,7 @@ _LETTERS = re.compile(r"^[ \t]*(?:\{|\[|export\b|setenv\b|[A-Za-z_]\w*[ \t]*=)",
 
 
 def function_of(collective: int) -> str | None:
-    """By the id of its rules; None where coll/tuned has none."""
+    """Return by the id of its rules; None where coll/tuned has none."""
     return _FUNCTIONS.get(collective)
 
 

@@ -115,7 +115,8 @@ def _of_collective(key: str, node: Node, target: LintTarget) -> Iterator[Finding
 
 
 def _of_entry(function: str, entry: Node, free: Ranges, target: LintTarget) -> Iterator[Finding]:
-    """What one entry of a collective serves is taken from `free`, which is what is left."""
+    """Return the findings of an entry. What it serves is taken from `free`, which is what is
+    left."""
     yield from _of_members(entry, _OF_RANKS, "an entry of a collective")
     bounds = _bounds(entry, "comm_size_min", "comm_size_max", MOST_RANKS)
     rules = entry.get("rules")
@@ -172,7 +173,7 @@ def _choices(
 
 
 def _algorithm(function: str, rule: Node, found: list[Finding], target: LintTarget) -> int | None:
-    """Its number; None where the rule does nothing."""
+    """Return its number; None where the rule does nothing."""
     node = rule.get("alg")
     if node is None:
         found.append(
@@ -226,7 +227,7 @@ def _unreached(line: int, what: str) -> Finding:
 
 
 def _met(free: Ranges, low: int, high: int) -> slice:
-    """Those that have a number from `low` to `high`."""
+    """Return those that have a number from `low` to `high`."""
     if low > high:
         return slice(0, 0)
     begin = bisect_left(free, low, key=itemgetter(1))

@@ -1,4 +1,4 @@
-"""What a rule of coll/tuned does to calls, whatever file it stands in: wrong data, errors, and
+"""Effects of a rule of coll/tuned on calls, whatever file it stands in: wrong data, errors, and
 words that nobody reads. Facts are in tuned.py."""
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _TREES = frozenset({"chain"})  # of Bcast and Reduce: what reads a fan-out
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What calls of `first` to `last` bytes, as the library counts them, get. `name` is that of the
-    algorithm, empty where the library has none of this number."""
+    """The choice that calls of `first` to `last` bytes, as the library counts them, get. `name` is
+    that of the algorithm, empty where the library has none of this number."""
 
     line: int
     first: int
@@ -132,7 +132,7 @@ def _unread(group: Group, choice: Choice, target: LintTarget) -> Iterator[Findin
 
 
 def _is_read(knob: str, algorithm: str, target: LintTarget) -> bool:
-    """Whether one of the versions has an algorithm that looks at it."""
+    """Return whether one of the versions has an algorithm that looks at it."""
     return any(algorithm in known.readers.get(knob, ()) for known in target.known)
 
 
@@ -180,8 +180,8 @@ def _of_sizeless(group: Group) -> Iterator[Finding]:
 
 
 def _of_ignored(group: Group) -> Iterator[Finding]:
-    """In place, the send arguments do not count and need not be the same on all ranks; the size is
-    theirs all the same."""
+    """Return findings of what is ignored: in place, the send arguments do not count and need not be
+    the same on all ranks; the size is theirs all the same."""
     if len({choice.algorithm for choice in group.choices}) < 2:
         return
     second = next(

@@ -47,8 +47,8 @@ def line(parameter: str, value: str) -> str:
 
 
 def read(text: str) -> tuple[list[Assignment], list[int]]:
-    """What a file sets: `name = value`, or `--mca name value`; and the lines that are neither. What
-    follows a value in its line is part of it, a comment too (as ompi_info shows)."""
+    """Return what a file sets: `name = value`, or `--mca name value`; and the lines that are
+    neither. What follows a value in its line is part of it, a comment too (as ompi_info shows)."""
     found: list[Assignment] = []
     strange: list[int] = []
     for number, written in enumerate(text.splitlines(), 1):
@@ -64,7 +64,7 @@ def read(text: str) -> tuple[list[Assignment], list[int]]:
 
 
 def silences(theirs: Assignment, ours: Mapping[str, str], library: Library | None) -> str:
-    """From 5 on a forced algorithm silences rules."""
+    """Return whether rules are silenced: from 5 on a forced algorithm silences rules."""
     first = library is None or tuned.version(library) >= (5, 0, 0)
     forced = _FORCED.match(theirs.name) and theirs.value not in ("0", "ignore")
     if not (RULES in ours and first and forced):

@@ -25,7 +25,7 @@ _DEFAULT_FANOUT = 4  # what the library uses with a forced algorithm and no fan-
 
 
 def obstacle(winner: Winner, library: Library, *, unsafe: bool = False) -> str | None:
-    """Why a rules file of this library cannot, or must not, say this; None when it can."""
+    """Return why a rules file of this library cannot, or must not, say this; None when it can."""
     collective = tuned.COLLECTIVES.get(winner.function)
     if collective is None:
         return "coll/tuned has no rules for this function"
@@ -148,7 +148,7 @@ def _last(size: str, winner: Winner) -> int:
 
 
 def file_name(library: Library) -> str:
-    """What the file is called that this library reads."""
+    """Return what the file is called that this library reads."""
     newer = tuned.version(library) >= tuned.JSON_SINCE
     return rules_json.FILE_NAME if newer else FILE_NAME
 

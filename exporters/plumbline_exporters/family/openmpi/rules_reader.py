@@ -36,7 +36,7 @@ class Number(msgspec.Struct, frozen=True):
 
 
 class Strange(msgspec.Struct, frozen=True):
-    """What is neither a number nor a comment."""
+    """A thing that is neither a number nor a comment."""
 
     text: str
     line: int
@@ -96,8 +96,8 @@ class RulesFile(msgspec.Struct):
 
 
 def looking_up(sizes: Sequence[int]) -> Callable[[int], int]:
-    """Which of `sizes` the library takes, by the one that is wanted: the last that is not above it,
-    before the first that is; the first of all where that one is above already."""
+    """Return which of `sizes` the library takes, by the one that is wanted: the last that is not
+    above it, before the first that is; the first of all where that one is above already."""
     largest = list(accumulate(sizes, max))
     return lambda wanted: max(bisect_right(largest, wanted) - 1, 0)
 

@@ -54,7 +54,7 @@ class Collective(msgspec.Struct, frozen=True):
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """Those that all versions have."""
+        """Return those that all versions have."""
         return self.names(OLDEST)
 
     @property
@@ -80,12 +80,14 @@ class Collective(msgspec.Struct, frozen=True):
 
     @property
     def one_for_all_sizes(self) -> bool:
-        """Whether a rule must hold for every size: the library knows none, or ranks may differ."""
+        """Return whether a rule must hold for every size: the library knows none, or ranks may
+        differ."""
         return self.size == "none" or self.in_place_differs
 
     @property
     def of_one_rank(self) -> bool:
-        """Whether benchmarks count one rank's block where the library counts those of all ranks."""
+        """Return whether benchmarks count one rank's block where the library counts those of all
+        ranks."""
         return self.size == "blocks" or self.rooted
 
 
@@ -152,8 +154,8 @@ def version(library: Library) -> tuple[int, int, int]:
 
 
 def reads_version_2(library: Library) -> bool:
-    """Whether a rules file may have the header `rule-file-version-2` and a fifth column. Older
-    libraries ignore such a file without a word."""
+    """Return whether a rules file may have the header `rule-file-version-2` and a fifth column.
+    Older libraries ignore such a file without a word."""
     return version_reads_second(version(library))
 
 

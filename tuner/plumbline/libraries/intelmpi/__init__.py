@@ -93,8 +93,8 @@ class IntelMpi(hydra.Started):
         return knobs_of(every, expert)
 
     def environment(self, installation: Installation) -> dict[str, str]:
-        """Its programs find themselves; libfabric they find by the loader's path alone, and take
-        any that the system has."""
+        """Return the environment. Its programs find themselves; libfabric they find by the loader's
+        path alone, and take any that the system has."""
         given = os.environ | installation.environment
         root = Path(installation.library.prefix)
         fabric = root / "opt" / "mpi" / "libfabric" / "lib"
@@ -143,7 +143,7 @@ class IntelMpi(hydra.Started):
         given: Mapping[str, str],
         folder: Path,
     ) -> dict[str, str]:
-        """By a tool before the program of each rank: `env LD_PRELOAD=…`."""
+        """Return by a tool before the program of each rank: `env LD_PRELOAD=…`."""
         del installation, folder
         before = given.get("I_MPI_GTOOL", "")
         ours = re.fullmatch(r"env LD_PRELOAD=(\S+):all", before)
@@ -171,8 +171,8 @@ def corrupted(value: str) -> str:
 
 
 def knobs_of(described: str, defaults: str) -> dict[str, Knob]:
-    """From `impi_info -all`, which has types and ranges of presets, and `impi_info -expert`, which
-    has defaults. Some variables stand in one of them alone."""
+    """Return it from `impi_info -all`, which has types and ranges of presets, and `impi_info
+    -expert`, which has defaults. Some variables stand in one of them alone."""
     starts = list(_DESCRIBED.finditer(described))
     ends = [start.start() for start in starts[1:]] + [len(described)]
     found: dict[str, Knob] = {}
@@ -211,15 +211,15 @@ def _binding(placement: Placement) -> list[str]:
 
 
 def _folders(prefix: Path | None) -> list[str | None]:
-    """Where its programs may lie: those of an environment or of one version, or those of the latest
-    version of a oneAPI tree. None is PATH."""
+    """Return where its programs may lie: those of an environment or of one version, or those of the
+    latest version of a oneAPI tree. None is PATH."""
     if prefix is None:
         return [None]
     return [str(prefix / "bin"), str(prefix / "mpi" / "latest" / "bin")]
 
 
 def _version(root: Path) -> str | None:
-    """With the patch level, which only the header has."""
+    """Return it with the patch level, which only the header has."""
     header = root / "include" / "mpi.h"
     if not header.is_file():
         return None

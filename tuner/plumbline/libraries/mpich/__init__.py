@@ -93,8 +93,8 @@ class Mpich(hydra.Started):
         return dict(knobs) | ({FALLBACK: "error"} if knobs else {})
 
     def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
-        """In each table, in place of each choice of ours that of another function, one at a time:
-        the library ends the process that meets it, be it in a call of its own, before ours. A
+        """Return, in each table, in place of each choice of ours that of another function, one at a
+        time: the library ends the process that meets it, be it in a call of its own, before ours. A
         variable gets no value of its type."""
         found = []
         for variable in (selection.VARIABLE, selection.COMPOSITIONS_VARIABLE):
@@ -126,8 +126,8 @@ class Mpich(hydra.Started):
 
 
 def _in(folder: Path, environment: Mapping[str, str]) -> Installation | None:
-    """What MPICH there is in a folder of programs. Its descendants have a `mpichversion` too, and
-    say another name there; beside Open MPI's mpirun, Debian's has a name of its own."""
+    """Return what MPICH there is in a folder of programs. Its descendants have a `mpichversion`
+    too, and say another name there; beside Open MPI's mpirun, Debian's has a name of its own."""
     tool = shutil.which("mpichversion", path=str(folder))
     if tool is None or shutil.which("mpiname", path=str(folder)):
         return None
@@ -186,5 +186,5 @@ _BUILD = {
 
 
 def _build(said: Mapping[str, str]) -> dict[str, str]:
-    """What the library says about its making; what it does not say is left out."""
+    """Return what the library says about its making; what it does not say is left out."""
     return {name: said[key] for name, key in _BUILD.items() if said.get(key)}

@@ -75,7 +75,7 @@ class Mvapich2(hydra.Started):
         return [mpiname.installation(said, self.name)] if said else []
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
-        """By a launch of one rank of the probe, which must be built."""
+        """Return by a launch of one rank of the probe, which must be built."""
         probe = paths.layout().probe(paths.build_id(installation.library))
         given = os.environ | self.environment(installation)
         clean = {name: value for name, value in given.items() if not _SETTINGS.match(name)}
@@ -165,7 +165,7 @@ def _refusing(name: str, environment: Mapping[str, str]) -> list[Canary]:
 
 
 def shown(text: str) -> dict[str, Knob]:
-    """What MV2_SHOW_ENV_INFO=2 prints."""
+    """Return what MV2_SHOW_ENV_INFO=2 prints."""
     found = (_SHOWN.match(line) for line in text.splitlines())
     return {
         match[1]: Knob(name=match[1], value=match[2], type="", writable=True, choices={})
@@ -175,7 +175,7 @@ def shown(text: str) -> dict[str, Knob]:
 
 
 def _refuse_crashes(values: Mapping[str, str]) -> None:
-    """What was seen to crash, and what MPI_Init does not take, is not set."""
+    """Refuse what was seen to crash, and what MPI_Init does not take, is not set."""
     scatter = values.get("MV2_INTER_RED_SCAT_TUNING", "")
     if mv2_ranges.begins_with_1(scatter) and "MV2_INTER_REDUCE_TUNING" not in values:
         raise PlumblineError(

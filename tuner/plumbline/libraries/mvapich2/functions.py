@@ -1,4 +1,4 @@
-"""Which functions inside MVAPICH2 2.x are the algorithms that its variables number: its source,
+"""Functions inside MVAPICH2 2.x that are the algorithms which its variables number: its source,
 src/mpi/coll/*_tuning.c of 2.3.7. A canary makes them refuse (PLUMBLINE_REFUSES): then the calls
 fail for which the library takes the algorithm, and no others."""
 

@@ -133,9 +133,9 @@ class OpenMpi(Family):
         given: Mapping[str, str],
         folder: Path,
     ) -> dict[str, str]:
-        """By `mca_base_env_list`; with Open MPI 4 by the one behind it, where the user has not set
-        it: -x on its mpirun's command line aborts beside the other. Daemons that mpirun starts by
-        srun on other nodes are preloaded nothing."""
+        """Return by `mca_base_env_list`; with Open MPI 4 by the one behind it, where the user has
+        not set it: -x on its mpirun's command line aborts beside the other. Daemons that mpirun
+        starts by srun on other nodes are preloaded nothing."""
         del folder
         (name,) = self.rank_lists
         five = int(installation.library.version.partition(".")[0]) >= 5
@@ -186,7 +186,7 @@ class OpenMpi(Family):
         )
 
     def messages(self, stderr: str) -> Iterator[tuple[int, int, int, int]]:
-        """Of pml/monitoring."""
+        """Return those of pml/monitoring."""
         for sender, receiver, size, count in _SENT.findall(stderr):
             yield int(sender), int(receiver), int(count), int(size)
 
@@ -211,7 +211,7 @@ class OpenMpi(Family):
         ]
 
     def choice(self, stderr: str) -> dict[str, str]:
-        """Of the layer for messages: pml/cm alone may look for devices for 0.2 s."""
+        """Return that of the layer for messages: pml/cm alone may look for devices for 0.2 s."""
         chosen = set(_CHOSEN.findall(stderr))
         return {"OMPI_MCA_pml": chosen.pop()} if len(chosen) == 1 else {}
 

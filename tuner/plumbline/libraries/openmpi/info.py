@@ -54,7 +54,7 @@ def reported(text: str) -> dict[str, Knob]:
 
 
 def folders(prefix: Path | None) -> list[Path]:
-    """Where programs may lie, each once: a folder on PATH may be a link to another."""
+    """Return where programs may lie, each once: a folder on PATH may be a link to another."""
     if prefix is not None:
         return [prefix.absolute() / "bin"]
     listed = [Path(word).absolute() for word in os.environ.get("PATH", "").split(":") if word]
@@ -128,7 +128,7 @@ _BUILD = {
 
 
 def _build(text: str) -> dict[str, str]:
-    """What the library says about its making; what it does not say is left out."""
+    """Return what the library says about its making; what it does not say is left out."""
     lines = text.splitlines()
     said = {
         name: " ".join(
@@ -143,7 +143,8 @@ def _build(text: str) -> dict[str, str]:
 
 
 def say(info: Path, options: list[str], added: Mapping[str, str]) -> str:
-    """What the user (or a module) has set for applications is not what the library comes with."""
+    """Say that what the user (or a module) has set for applications is not what the library comes
+    with."""
     given = os.environ | dict(added)
     clean = {name: value for name, value in given.items() if not SETTINGS.match(name)}
     return by([info, *options], "Open MPI", clean)

@@ -87,7 +87,7 @@ class SimGrid(Family):
         )
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
-        """What SimGrid says of its options, and the algorithms of each collective."""
+        """Return what SimGrid says of its options, and the algorithms of each collective."""
         return _knobs(str(installation.mpirun))
 
     def environment(self, installation: Installation) -> dict[str, str]:
