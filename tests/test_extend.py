@@ -330,12 +330,6 @@ LEFT_OUT = {
         "",
         "test_explain_knows_how_some_of_its_algorithms_send",
     ),
-    "algorithm that an exporter knows": (
-        SPACE,
-        "(?s)" + r"    { id = 2, name = .2., commutative_only.*?\n",
-        "",
-        "test_it_has_a_search_space",
-    ),
     "canary": (
         f"{LIBRARY}/__init__.py",
         "        loud = {[*][*]LOUD, [*][*]environment}",

@@ -67,10 +67,12 @@ def folder() -> Path:
     if named:
         return _installed(Path(named).absolute())
     here = Path(__file__).resolve()
-    checkout = here.parents[2] / "search-spaces"
+    checkout = here.parents[2]
+    if (checkout / "search-spaces").is_dir() and (checkout / "probes").is_dir():
+        return checkout / "search-spaces"
     carried = here.parents[1] / "plumbline" / "sources" / "search-spaces"
     own = _installed(here.parents[4])
-    return next((path for path in (checkout, own, carried) if path.is_dir()), own)
+    return carried if carried.is_dir() and not own.is_dir() else own
 
 
 def _installed(prefix: Path) -> Path:
