@@ -3,6 +3,7 @@ it should be."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from plumbline_exporters import facts
+from plumbline_exporters.family.mpich import coll
 
 SPACES = Path("share", "plumbline", "search-spaces")
 
@@ -83,3 +85,17 @@ def test_a_file_that_says_nothing(
         (tmp_path / SPACES / "mine.toml").write_text(text)
     with pytest.raises(PlumblineError, match=said):
         facts.functions("mine")
+
+
+def test_a_space_that_names_no_needs_writes_no_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of an older Plumbline: its tables would have no guards."""
+    text = (paths.layout().search_spaces / "mpich.toml").read_text()
+    old = re.sub(r" looks_for = \[[^]]*\],", "", text)
+    assert old != text
+    (tmp_path / SPACES).mkdir(parents=True)
+    (tmp_path / SPACES / "mpich.toml").write_text(old)
+    monkeypatch.setenv("PLUMBLINE_PREFIX", str(tmp_path))
+    with pytest.raises(PlumblineError, match=r"mpich\.toml is older than this Plumbline"):
+        coll.guards("MPI_Allreduce", "ring")

@@ -39,7 +39,9 @@ def test_a_build_of_three_that_is_slower(tmp_path: Path) -> None:
     history = plumbline("history", "--json", "--db", database)
     assert history.status == 0
     told = [(each["b"]["name"], each["summary"]["slower"]) for each in history.json]
-    assert told == [(slow, 1), ("default", 0)]
+    # What stands before each call may be seen at 8 B too.
+    count = sum(line["verdict"] == "slower" for line in slower.values())
+    assert told == [(slow, count), ("default", 0)]
     with site.client(database) as client:
         page = client.get("/history").text
     assert "MPI_Allreduce 4096 B: slower by" in page

@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
 from plumbline_exporters import facts
 
@@ -143,8 +144,20 @@ def left_over(winner: Winner) -> dict[str, str]:
     return {knob: value for knob, value in winner.configuration.items() if knob not in told}
 
 
+def _require_needs() -> None:
+    """Raise PlumblineError where the search space is of a time before it said what algorithms need:
+    tables without guards would be wrong."""
+    every = facts.functions("mpich").values()
+    if not any(one.looks_for for function in every for one in function.algorithms):
+        raise PlumblineError(
+            f"{facts.folder() / 'mpich.toml'} is older than this Plumbline: it does not say what "
+            "algorithms look for; install Plumbline again, or set PLUMBLINE_PREFIX to its prefix"
+        )
+
+
 def guards(function: str, name: str) -> list[tuple[str, str]]:
     """(key, value) of the tests that a call must pass, from the outside in."""
+    _require_needs()
     known = facts.function("mpich", function).algorithms
     needed = {need for one in known if one.name == name for need in one.looks_for}
     found = [test for need, tests in _GUARDS.items() if need in needed for test in tests]
