@@ -39,9 +39,13 @@ def test_no_object_stays_of_a_scrape(path: Path) -> None:
             gc.collect()
             return len(gc.get_objects())
 
+        def grown() -> int:
+            before = objects(1)
+            return objects(SCRAPES) - before
+
         objects(5)  # caches
-        before = objects(1)
-        assert objects(SCRAPES) < before + SCRAPES
+        # What other tests of this process have left may add some meanwhile, and not each time.
+        assert min(grown() for _ in range(3)) < SCRAPES
 
 
 def status(url: str) -> int:
