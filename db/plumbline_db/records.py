@@ -311,7 +311,7 @@ class Verdict(Record, frozen=True):
 
     @property
     def in_other_use(self) -> bool:
-        """Whether the verdict is not of its table's way of use, as its name says (`GL12
+        """The verdict is not of its table's way of use, as its name says (`GL12
         (loop)`)."""
         return self.guideline.endswith(")")
 

@@ -1,5 +1,4 @@
-"""What exporters take from search spaces: where these lie, and what is said of one that is not as
-it should be."""
+"""Facts that exporters take from search spaces: where these lie, and what is said of a bad one."""
 
 from __future__ import annotations
 

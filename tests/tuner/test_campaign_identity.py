@@ -45,7 +45,7 @@ def test_the_same_settings_are_the_same_campaign(db: Database) -> None:
 
 
 def test_another_output_folder_forgets_the_first(tmp_path: Path, db: Database) -> None:
-    """What the database lists is what was confirmed last, wherever an interrupted start wrote."""
+    """The database lists what was confirmed last, wherever an interrupted start wrote."""
     whole = run(db, tmp_path / "one", SimulatedStarter(planted.costs()), FEW)
     store = LaunchStore(db, whole.campaign.id, SimulatedStarter(planted.costs(), stop_after=0))
     started = msgspec.structs.replace(whole.campaign, state="running", finished="")
@@ -57,7 +57,7 @@ def test_another_output_folder_forgets_the_first(tmp_path: Path, db: Database) -
 
 
 def test_which_guidelines_are_verified() -> None:
-    """Those of the file that are not marked, all of them, or those that are named."""
+    """A campaign verifies those of the file that are not marked, all of them, or those named."""
     every = load_guidelines()
     there = msgspec.structs.replace(toolchain(), guidelines=every)
 

@@ -70,7 +70,7 @@ def test_a_redirect_is_not_followed(db: Database) -> None:
 
 
 def test_a_command_reads_the_text(db: Database, tmp_path: Path) -> None:
-    """Its arguments are one line each, and no shell sees them."""
+    """The arguments of the program are one line each, and no shell sees them."""
     script = 'printf "%s|" "$@" > "$0"; cat >> "$0"'
     command = ("sh", "-c", script, str(tmp_path / "mail"), "-s", "$what; `false`", "ann@example")
     table = Notify(command=command, template="$what at $host: $table")

@@ -1,4 +1,4 @@
-"""What is told of instances: folded, in words and as a patch."""
+"""Instances as they are told: folded, in words and as a patch."""
 
 from __future__ import annotations
 
