@@ -70,6 +70,8 @@ class Silent:
 _MOST_MEMBERS = 6
 _MEMBERS_THAT_DIFFER = 15
 _CHOOSING = {"search": 2, "process": 2}
+# Messages of a launch take long from so many times the shortest ones on.
+LONG = 1.6
 # What was seen is looked for again, on other ranks.
 _FRESH = frozenset(("again", "once-more", "lost"))
 
@@ -135,6 +137,14 @@ class LaunchStore:
                 f"ranks that stay alive differ (intraclass correlation {shared:.2f}), so that up "
                 f"to {_MEMBERS_THAT_DIFFER} of them are started from then on",
             )
+
+    def slow_messages(self) -> frozenset[int]:
+        """Return the numbers of the launches so far in which messages between two ranks took long
+        at both ends, against those of the fastest tenth of all launches."""
+        trips_ns = runs.trips(self.db, self._asked)
+        shortest = {number: min(trips) for number, trips in trips_ns.items()}
+        fast = sorted(shortest.values())[len(shortest) // 10] if shortest else 0
+        return frozenset(number for number, trip in shortest.items() if trip > LONG * fast)
 
     def _experiment(self, suite: Suite) -> Experiment:
         if suite.step in _FRESH:
