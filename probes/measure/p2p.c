@@ -110,8 +110,7 @@ int64_t pl_p2p_trip_ns(const struct pl_world *world)
         const int64_t begin = pl_world_elapsed_ns(world);
         if (world->rank == 0)
             PMPI_Send(&ball, 1, MPI_BYTE, 1, TAG_TRIP, world->harness);
-        PMPI_Recv(&ball, 1, MPI_BYTE, 1 - world->rank, TAG_TRIP, world->harness,
-                  MPI_STATUS_IGNORE);
+        PMPI_Recv(&ball, 1, MPI_BYTE, 1 - world->rank, TAG_TRIP, world->harness, MPI_STATUS_IGNORE);
         if (world->rank == 1)
             PMPI_Send(&ball, 1, MPI_BYTE, 0, TAG_TRIP, world->harness);
         const int64_t took = pl_world_elapsed_ns(world) - begin;
