@@ -115,7 +115,8 @@ class Acceptance:
         fresh = [
             winner
             for winner in winners
-            if self.fits(winner) and not any(_is_known(winner, known) for known in self._known)
+            if self.fits(winner)
+            and not any(_is_known(winner, accepted) for accepted in self._known)
         ]
         standing = [winner for winner in winners if winner not in fresh]
         if not fresh:
@@ -139,17 +140,19 @@ class Acceptance:
         )
         rows = launches.decide(suite, asked, self._settings)
         self._add(launches)
-        found = kept([*fresh, *reserves], rows, self._settings, self._sizes, self._binding)
-        self._known += [piece for kept_of in found for piece in kept_of.winners]
-        mine, theirs = found[: len(fresh)], found[len(fresh) :]
-        pieces = {id(winner): kept_of.winners for winner, kept_of in zip(fresh, mine, strict=True)}
+        kept_winners = kept([*fresh, *reserves], rows, self._settings, self._sizes, self._binding)
+        self._known += [piece for kept_of in kept_winners for piece in kept_of.winners]
+        of_fresh, of_reserves = kept_winners[: len(fresh)], kept_winners[len(fresh) :]
+        pieces = {
+            id(winner): kept_of.winners for winner, kept_of in zip(fresh, of_fresh, strict=True)
+        }
         return Accepted(
             suite,
             [piece for winner in winners for piece in pieces.get(id(winner), [winner])],
-            [lost for kept_of in mine for lost in kept_of.refused],
-            [narrow for kept_of in mine for narrow in kept_of.narrowed],
+            [lost for kept_of in of_fresh for lost in kept_of.refused],
+            [narrow for kept_of in of_fresh for narrow in kept_of.narrowed],
             self._tried(reserves, launches),
-            [piece for kept_of in theirs for piece in kept_of.winners],
+            [piece for kept_of in of_reserves for piece in kept_of.winners],
         )
 
     def measure_where_slow(self, winners: Sequence[Winner], cells: Collection[Target]) -> None:
@@ -209,7 +212,7 @@ def _calls_any(winner: Winner, others: Sequence[Winner]) -> bool:
     """Return whether a variant of ours makes calls that some of the `others` are about."""
     if winner.variant == LIBRARY or not others:
         return False
-    about = {other.function for other in others}
+    about = {winner_about.function for winner_about in others}
     made = calls(winner.function, winner.variant)
     return made is None or EVERY_FUNCTION in about or not about.isdisjoint(made)
 
@@ -219,9 +222,9 @@ def _first(winners: Sequence[Winner]) -> list[Winner]:
     waits: dict[str, set[str]] = {winner.function: set() for winner in winners}
     for winner in winners:
         waits[winner.function] |= {
-            other.function
-            for other in winners
-            if other.function != winner.function and _calls_any(winner, [other])
+            second.function
+            for second in winners
+            if second.function != winner.function and _calls_any(winner, [second])
         }
     first = levels(waits)[0]
     return [winner for winner in winners if winner.function in first]
@@ -303,9 +306,9 @@ class AcceptanceLaunches:
 
     def _hold_by_others(self, rows: Rows, confidence: float) -> None:
         """Hold undecided trials of which all trials of the winner say that they do."""
-        known = self._estimates([row.key for row in rows])
+        estimate_of = self._estimates([row.key for row in rows])
         for row in rows:
-            row.estimate = known.get(row.key)
+            row.estimate = estimate_of.get(row.key)
             if row.word != "undecided" or row.estimate is None or row.estimate.odd:
                 continue
             if row.estimate.high(confidence) <= math.log(row.limit):
@@ -320,16 +323,16 @@ class AcceptanceLaunches:
         }
         pool = pool_of(logs.values()) or NO_POOL
         by_winner: dict[int, dict[Trial, CurvePoint]] = {}
-        for trial, known in logs.items():
-            mean, error, _ = moderated_mean(known, pool)
+        for trial, own_logs in logs.items():
+            mean, error, _ = moderated_mean(own_logs, pool)
             sent = f"{trial.where.data.type} {trial.where.data.counts}"
             point = CurvePoint(trial.target.bytes, trial.where.use, sent, mean, error**2)
             by_winner.setdefault(trial.winner, {})[trial] = point
-        found = estimates([list(points.values()) for points in by_winner.values()])
+        by_curve = estimates([list(points.values()) for points in by_winner.values()])
         return {
             trial: estimate
-            for points, those in zip(by_winner.values(), found, strict=True)
-            for trial, estimate in zip(points, those, strict=True)
+            for points, curve in zip(by_winner.values(), by_curve, strict=True)
+            for trial, estimate in zip(points, curve, strict=True)
         }
 
     def _of_unclear_gain(self, family: HypothesisFamily[Trial]) -> list[Trial]:
@@ -342,12 +345,12 @@ class AcceptanceLaunches:
             own = Circumstance("", self._plan.data.of(trial.target.function))
             if trial.where == own and near and row.is_held and row.estimate is not None:
                 by_winner.setdefault(trial.winner, {})[trial] = row.estimate
-        found: list[Trial] = []
+        unclear: list[Trial] = []
         for held in by_winner.values():
             gain = CurveEstimate.of_several(held.values())
             if gain.mean <= 0 <= gain.high(family.confidence):
-                found += held
-        return found
+                unclear += held
+        return unclear
 
     def _add(
         self,
@@ -385,13 +388,13 @@ class AcceptanceLaunches:
         }
         wrong = self._wrong(suite.name, times)
         for trial in trials:
-            ours, theirs = trial.sides()
+            own_case, library_case = trial.sides()
             if trial.planned()[0] in series.dropped:
                 self.reasons[trial] = "launches failed with it under way"
-            for side in (ours, theirs):
+            for side in (own_case, library_case):
                 if side in wrong:
                     self.reasons.setdefault(trial, f"{wrong[side]} (at {trial.target.bytes} B)")
-            mine, default = times.get(ours, {}), times.get(theirs, {})
+            mine, default = times.get(own_case, {}), times.get(library_case, {})
             self.logs.setdefault(trial, {}).update(logs_inside(mine, default))
 
     def _wrong(self, suite: str, timed: Collection[PlanCase]) -> dict[PlanCase, str]:
@@ -412,20 +415,20 @@ class AcceptanceLaunches:
     def _hopeless(self, trials: Sequence[Trial], settings: Settings) -> dict[Part, str]:
         """Sizes of winners that are given up after the first launches, with the reason: in some
         circumstance all of these say so, and what is known of the winner elsewhere agrees."""
-        known = self._estimates(trials)
+        estimate_of = self._estimates(trials)
         limit = math.log1p(settings.claims.tolerance)
-        found: dict[Part, str] = {}
+        reasons: dict[Part, str] = {}
         for trial in trials:
-            own, by_all = self.logs.get(trial, {}).values(), known.get(trial)
+            own, by_all = self.logs.get(trial, {}).values(), estimate_of.get(trial)
             if not much_slower(own, 0.0 if trial.beyond else MUCH) or by_all is None:
                 continue
             if trial.beyond or (not by_all.odd and by_all.mean - 2 * by_all.error > limit):
-                found.setdefault(
+                reasons.setdefault(
                     trial.part,
                     f"seems slower at {trial.target.bytes} B ({trial.where.label(settings)}): "
                     f"{math.exp(min(own)):.2f} at least in {counted(len(own), 'launch')}",
                 )
-        return found
+        return reasons
 
     def _evidence(self, asked: frozenset[Trial], trial: Trial) -> Evidence:
         if trial not in asked:

@@ -168,9 +168,11 @@ def _shared_out(rows: Rows, winners: int) -> list[set[int]]:
             cells.setdefault(trial.size, []).append(row)
     best: dict[Target, tuple[float, int]] = {}
     for (winner, target), cell in cells.items():
-        known = [row.estimate for row in cell if row.estimate and not row.estimate.odd]
-        if len(known) == len(cell) and all(one.high(CONFIDENCE) < 0 for one in known):
-            mine = (CurveEstimate.of_several(known).mean, winner)
+        estimates = [row.estimate for row in cell if row.estimate and not row.estimate.odd]
+        if len(estimates) == len(cell) and all(
+            estimate.high(CONFIDENCE) < 0 for estimate in estimates
+        ):
+            mine = (CurveEstimate.of_several(estimates).mean, winner)
             best[target] = min(mine, best.get(target, mine))
     taken: list[set[int]] = [set() for _ in range(winners)]
     for target, (_, winner) in best.items():
@@ -199,7 +201,7 @@ def _kept(
         for size in held:
             every = obstacles[size] | every
         obstacles = dict.fromkeys(held, every)
-    found = Kept([], [], [])
+    outcome = Kept([], [], [])
     runs = _runs_of(held, obstacles)
     for place, (sizes, narrow) in enumerate(runs):
         part = winner if whole or len(sizes) == len(held) else piece(winner, sizes[0], sizes[-1])
@@ -208,7 +210,7 @@ def _kept(
             for _, why in (*runs[max(0, place - 1) : place], *runs[place + 1 : place + 2])
         ]
         if why := narrow.get("", "") or _left_alone(part, measured, beside):
-            found.refused.append((part, why))
+            outcome.refused.append((part, why))
             continue
         low, high = sizes[0], sizes[-1]
         if narrow:
@@ -236,12 +238,12 @@ def _kept(
             ),
         )
         if why := _without_gain(part, settings):
-            found.refused.append((part, why))
+            outcome.refused.append((part, why))
             continue
-        found.winners.append(part)
+        outcome.winners.append(part)
         if narrow:
-            found.narrowed.append((part, "; ".join(narrow.values())))
-    return found
+            outcome.narrowed.append((part, "; ".join(narrow.values())))
+    return outcome
 
 
 def _left_alone(part: Winner, measured: Sequence[int], beside: Sequence[str]) -> str:
@@ -286,22 +288,23 @@ def least_gain(settings: Settings) -> float:
 def _obstacles(rows: Rows, settings: Settings) -> dict[str, str]:
     """Return why a size is lost, by the condition that would keep it: under "" where none does.
     Empty where the size is held in all circumstances. The library does what a variant cannot do."""
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for row in rows:
         if why := _obstacle(row, settings):
-            found.setdefault(row.key.condition, why)
-    return found
+            reasons.setdefault(row.key.condition, why)
+    return reasons
 
 
 def _obstacle(row: CellDecision[Trial], settings: Settings) -> str:
-    trial, found = row.key, row.comparison
-    if found is None:
+    trial, comparison = row.key, row.comparison
+    if comparison is None:
         return "" if row.reason.startswith("unsupported") else row.reason
     if row.is_held:
         return ""
     what = "slower" if row.word == "slower" else _PERHAPS
     where = f"at {trial.target.bytes} B ({trial.where.label(settings)})"
-    return f"{what} {where}: {found.ratio:.2f} [{found.low or 0:.2f}, {found.high or math.inf:.2f}]"
+    low, high = comparison.low or 0, comparison.high or math.inf
+    return f"{what} {where}: {comparison.ratio:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def _runs_of(
@@ -309,16 +312,16 @@ def _runs_of(
 ) -> list[tuple[list[int], Mapping[str, str]]]:
     """Return neighbouring sizes that are kept together, lost together, or kept together under the
     same conditions, with the first reasons."""
-    found: list[tuple[list[int], Mapping[str, str]]] = []
+    groups: list[tuple[list[int], Mapping[str, str]]] = []
     for size in sizes:
         why = obstacles[size]
         if "" in why:
             why = {"": why[""]}
-        if found and found[-1][1].keys() == why.keys():
-            found[-1][0].append(size)
+        if groups and groups[-1][1].keys() == why.keys():
+            groups[-1][0].append(size)
         else:
-            found.append(([size], why))
-    return found
+            groups.append(([size], why))
+    return groups
 
 
 def _extended(end: int, edge: int, outwards: Sequence[int], taken: Collection[int]) -> int:
@@ -335,23 +338,23 @@ def _extended(end: int, edge: int, outwards: Sequence[int], taken: Collection[in
 
 def _tried(rows: Rows, settings: Settings, binding: str) -> list[Tried]:
     """Return what was measured, by circumstance."""
-    found: dict[Circumstance, list[CurveEstimate]] = {}
+    by_circumstance: dict[Circumstance, list[CurveEstimate]] = {}
     for row in rows:
         if row.estimate is not None:
-            found.setdefault(row.key.where, []).append(row.estimate)
+            by_circumstance.setdefault(row.key.where, []).append(row.estimate)
     tried = []
-    for where, known in found.items():
-        whole = CurveEstimate.of_several(known)
+    for where, estimates in by_circumstance.items():
+        whole = CurveEstimate.of_several(estimates)
         tried.append(
             Tried(
                 use=where.use or settings.way.use or settings.start_scheme,
                 type=where.data.type,
                 op=where.data.op,
                 binding=binding,
-                cells=len(known),
+                cells=len(estimates),
                 speedup=math.exp(-whole.mean),
                 speedup_low=math.exp(-whole.high(CONFIDENCE)),
-                worst_low=math.exp(-max(one.high(CONFIDENCE) for one in known)),
+                worst_low=math.exp(-max(estimate.high(CONFIDENCE) for estimate in estimates)),
                 counts=where.data.counts,
             )
         )

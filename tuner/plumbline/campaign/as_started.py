@@ -58,8 +58,8 @@ def applies(
     if layout is None or winner.function == EVERY_FUNCTION:
         return True
     knobs = winner.configuration
-    wanted = files.toolchain.family.in_environment(knobs)
-    own = {name: value for name, value in wanted.items() if value in knobs.values()}
+    variables = files.toolchain.family.in_environment(knobs)
+    own = {name: value for name, value in variables.items() if value in knobs.values()}
     if own and all(environment.get(name) == value for name, value in own.items()):
         return True
     if winner.nprocs != layout.nprocs:
@@ -127,7 +127,7 @@ def _not_in_force(evidence: proof.Proof) -> PlumblineError:
 def applying(files: Files, environment: Mapping[str, str], seen: Shown) -> str:
     """Return how many of the winners an application meets in MPI_COMM_WORLD."""
     numbers = sorted({winner.nprocs for winner in files.winners})
-    theirs = "communicators of " + " or ".join(map(str, numbers)) + " ranks"
+    communicators = "communicators of " + " or ".join(map(str, numbers)) + " ranks"
     every = counted(len(files.winners), "winner")
     of_the_campaign = f"of {files.campaign.named}"
     layout, silent = seen.layout, len(seen.silent)
@@ -136,10 +136,10 @@ def applying(files: Files, environment: Mapping[str, str], seen: Shown) -> str:
     if not numbers or (in_force == len(files.winners) and layout is not None):
         return f"{every} {of_the_campaign} in force{_placed(files, layout)}"
     if layout is None and not silent:
-        return f"{every} {of_the_campaign} in force, for {theirs}"
+        return f"{every} {of_the_campaign} in force, for {communicators}"
     if layout is None or len(met) == len(files.winners):
         return f"{in_force} of {every} {of_the_campaign} in force"
-    why = f"they are for {theirs}"
+    why = f"they are for {communicators}"
     if any(winner.nprocs == layout.nprocs for winner in files.winners):
         why = f"the others are for {_layouts(files, met)}"
     less = f", {silent} of these not in force" if silent else ""
@@ -161,8 +161,8 @@ def _placed(files: Files, layout: PlacedRanks | None) -> str:
     measured = {winner.ppn for winner in files.winners if winner.function != EVERY_FUNCTION}
     if layout is None or layout.ppn is None or not measured or layout.ppn in measured:
         return ""
-    those = " or ".join(map(str, sorted(measured)))
-    return f", measured with {those} ranks a node: here there are {layout.ppn}"
+    numbers = " or ".join(map(str, sorted(measured)))
+    return f", measured with {numbers} ranks a node: here there are {layout.ppn}"
 
 
 def _why(start: Start) -> str:
@@ -183,10 +183,10 @@ def _layout(
     run, records = _launch(ranks, "layout", 0, plan, _beyond(ranks, environment))
     header = next((record for record in records if isinstance(record, Header)), None)
     if run.failure is not None or header is None:
-        said = _first_words(run.stderr)
+        message = _first_words(run.stderr)
         reason = run.failure.text if run.failure else "no ranks"
         raise PlumblineError(
-            f"`{command}` does not start the probe in the program's place ({reason}): {said}; "
+            f"`{command}` does not start the probe in the program's place ({reason}): {message}; "
             f"{NO_PROOF}"
         )
     if start.ranks not in (None, header.nprocs):

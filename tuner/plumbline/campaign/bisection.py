@@ -57,8 +57,8 @@ class Bisection:
         else:
             cell = max(strange, key=lambda one: (slower[one].ratio, one))
             text = f"{cell.function} at {cell.bytes} B became slower: {told(slower[cell])}"
-        found = self._blame(winners, cell)
-        if not found.winners:
+        blame = self._blame(winners, cell)
+        if not blame.winners:
             self._context.in_force(winners)
             self._context.store.tell(
                 ERRATIC,
@@ -66,9 +66,9 @@ class Bisection:
                 "more: no winner was dropped",
                 function=cell.function,
             )
-        kept = [winner for winner in winners if winner not in found.winners]
-        why = f"{text}, and no winner reaches it: {found.how}"
-        return kept, [(winner, why) for winner in found.winners]
+        kept = [winner for winner in winners if winner not in blame.winners]
+        why = f"{text}, and no winner reaches it: {blame.how}"
+        return kept, [(winner, why) for winner in blame.winners]
 
     def _blame(self, winners: Sequence[Winner], cell: Target) -> _Blame:
         """Return the one winner that does the harm alone and without which there is none; where no
@@ -78,16 +78,18 @@ class Bisection:
         def shows(some: Sequence[Winner]) -> bool:
             return self._shows(some, cell)
 
-        one = guilty(winners, shows)
-        if one is not None and len(winners) == 1:
-            return _Blame([one], "by the files as a whole")
-        if one is not None and not shows([winner for winner in winners if winner is not one]):
-            return _Blame([one], "by this one in force alone, and not by the others without it")
+        culprit = guilty(winners, shows)
+        if culprit is not None and len(winners) == 1:
+            return _Blame([culprit], "by the files as a whole")
+        if culprit is not None and not shows(
+            [winner for winner in winners if winner is not culprit]
+        ):
+            return _Blame([culprit], "by this one in force alone, and not by the others without it")
         if not shows(winners):
             return _Blame()
-        ours = [winner for winner in winners if winner.variant != "default"]
-        what = "the preload library" if ours else "the files as a whole"
-        return _Blame(ours or list(winners), f"by {what}, and no single rule does it")
+        with_variants = [winner for winner in winners if winner.variant != "default"]
+        what = "the preload library" if with_variants else "the files as a whole"
+        return _Blame(with_variants or list(winners), f"by {what}, and no single rule does it")
 
     def _shows(self, winners: Sequence[Winner], cell: Target) -> bool:
         self._steps += 1
@@ -107,9 +109,9 @@ class Bisection:
 def guilty(winners: Sequence[Winner], shows: Callable[[Sequence[Winner]], bool]) -> Winner | None:
     """Return the one with which alone in force the harm `shows`; None: no single one does it. Asks
     as often as their number can be halved, and once more."""
-    suspects, seen = list(winners), False
+    suspects, is_shown = list(winners), False
     while len(suspects) > 1:
         half = suspects[: len(suspects) // 2]
-        seen = shows(half)
-        suspects = half if seen else suspects[len(half) :]
-    return suspects[0] if suspects and (seen or shows(suspects)) else None
+        is_shown = shows(half)
+        suspects = half if is_shown else suspects[len(half) :]
+    return suspects[0] if suspects and (is_shown or shows(suspects)) else None

@@ -66,7 +66,7 @@ def everywhere(settings: Settings, case: PlanCase, *, crowded: bool) -> list[Cir
 
 def other_counts(function: str) -> list[str]:
     """Return the count shapes of a function beside the equal one."""
-    return [one for one in COUNT_SHAPES[1:] if function in FUNCTIONS_IN_PARTS]
+    return [shape for shape in COUNT_SHAPES[1:] if function in FUNCTIONS_IN_PARTS]
 
 
 def other_uses(settings: Settings, *, crowded: bool) -> list[str]:

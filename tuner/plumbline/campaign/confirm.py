@@ -127,7 +127,7 @@ def _of_doubtful(
     return [
         (winner, f"{cell.function} at {cell.bytes} B may be slower: {doubtful[cell]}")
         for winner in kept
-        if (cell := next((one for one in doubtful if deciding(kept, one) is winner), None))
+        if (cell := next((target for target in doubtful if deciding(kept, target) is winner), None))
     ]
 
 
@@ -213,9 +213,9 @@ class _ConfirmPairs:
 
         self.speeds = [
             speed(winner, self._winners, near, self.beside, compare)
-            if first or _unclear(found)
-            else found
-            for winner, found in zip_longest(self._winners, self.speeds)
+            if first or _unclear(earlier_speed)
+            else earlier_speed
+            for winner, earlier_speed in zip_longest(self._winners, self.speeds)
         ]
         self.verdicts = self._turn.table.look()
         open_cells = self._open_cells()
@@ -227,8 +227,8 @@ class _ConfirmPairs:
         """The cells of winners whose gain is unclear, and those that seem slower than before."""
         unclear = [
             winner
-            for winner, found in zip(self._winners, self.speeds, strict=True)
-            if _unclear(found) and not any(is_part(winner, earlier) for earlier in self._known)
+            for winner, comparison in zip(self._winners, self.speeds, strict=True)
+            if _unclear(comparison) and not any(is_part(winner, earlier) for earlier in self._known)
         ]
         family = self._pairs.family
         seem = {cell.key for cell in family.suspects()}
@@ -268,7 +268,9 @@ class _ConfirmPairs:
         strange = [cell for cell in harm if not reaching(self._winners, cell, self.built_on)]
         if strange:
             sure = self._seen_again("once-more", strange)
-            harm = {cell: found for cell, found in harm.items() if cell not in strange} | sure
+            harm = {
+                cell: comparison for cell, comparison in harm.items() if cell not in strange
+            } | sure
         return harm
 
     def _seen_again(self, part: str, cells: Collection[Target]) -> dict[Target, Comparison]:
@@ -350,8 +352,8 @@ class ColdEvidence(msgspec.Struct, frozen=True, kw_only=True):
         no winner is for, and that became slower, costs the winners that reach it their places."""
         kept: list[Winner] = []
         dropped: list[tuple[Winner, str]] = []
-        for winner, found in zip(self.winners, self.speeds, strict=True):
-            outcome = self._harm(winner) or self._shown(winner, found)
+        for winner, comparison in zip(self.winners, self.speeds, strict=True):
+            outcome = self._harm(winner) or self._shown(winner, comparison)
             if isinstance(outcome, str):
                 dropped.append((winner, outcome))
             else:

@@ -52,7 +52,7 @@ class Forecast:
     @property
     def share(self) -> float:
         """Return which part of all is done, from 0 to 1; it never falls."""
-        if (left := self.left) is not None:
+        if (cells_left := self.left) is not None:
             spent = sum(self._spent)
-            self._share = max(self._share, spent / (spent + left))
+            self._share = max(self._share, spent / (spent + cells_left))
         return self._share

@@ -86,9 +86,9 @@ def _first_cut_short(
     now."""
     longer = settings.sampling.launch_timeout_seconds > had.sampling.launch_timeout_seconds
     cases = settings.ranks.simulate != had.ranks.simulate
-    known = suites.get(db, campaign.id)
+    suite_of = suites.get(db, campaign.id)
     for run in runs.listing(db, campaign.id) if longer or cases else []:
-        if known[run.suite].parted:
+        if suite_of[run.suite].parted:
             continue
         if longer and run.failure is not None and run.failure.timed_out:
             return run

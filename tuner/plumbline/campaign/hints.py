@@ -55,8 +55,8 @@ class Hints(msgspec.Struct, frozen=True):
 
     def new(self, table: Iterable[Verdict]) -> set[Target]:
         """Cells with a violation that the earlier campaign did not leave."""
-        found = violations(list(table)).keys() - self.violated
-        return {Target(function, size) for _, function, size in found}
+        new_cells = violations(list(table)).keys() - self.violated
+        return {Target(function, size) for _, function, size in new_cells}
 
 
 def of(db: Database, id: str | None, refusal: Refusal) -> Hints | None:
@@ -73,12 +73,12 @@ def of(db: Database, id: str | None, refusal: Refusal) -> Hints | None:
     }
     before = of(db, settings_of(campaign.settings).search.earlier, refusal)
     searched |= before.searched if before else set()
-    left = violations(verdicts.get(db, campaign.id, "after"))
+    still_violated = violations(verdicts.get(db, campaign.id, "after"))
     every = winner_table.get(db, campaign.id)
     winners = [winner for winner in every if not refusal(winner)]
     gone = [winner for winner in every if winner not in winners]
-    known = {cell for cell in searched if not any(holds(winner, cell) for winner in gone)}
-    return Hints(campaign.id, winners, known, set(left))
+    settled = {cell for cell in searched if not any(holds(winner, cell) for winner in gone)}
+    return Hints(campaign.id, winners, settled, set(still_violated))
 
 
 def newest(db: Database, campaign: Campaign) -> str:
@@ -86,15 +86,15 @@ def newest(db: Database, campaign: Campaign) -> str:
     the same release of the probe; AFRESH where there is none."""
     every = campaigns.own(db)
     like = [
-        other
-        for other in every[: every.index(campaign)]
-        if other.state == "finished" and _asked(other) == _asked(campaign)
+        relative
+        for relative in every[: every.index(campaign)]
+        if relative.state == "finished" and _asked(relative) == _asked(campaign)
     ]
-    for other in reversed(like):
-        first = next(runs.one_by_one(db, other.id), None)
+    for relative in reversed(like):
+        first = next(runs.one_by_one(db, relative.id), None)
         header = None if first is None else runs.header(db, first.id)
         if header is not None and header.probe == version.PLUMBLINE:
-            return other.id
+            return relative.id
     return AFRESH
 
 

@@ -135,7 +135,7 @@ def _require_confirmed(
     """Raises PlumblineError where a file is another one than its winners would be written as today:
     a database can name any file, with its checksum, and what is sourced runs. Of documents, which
     nothing sources and in which facts about the machine may have changed, the checksum is right."""
-    wanted: dict[str, set[bytes]] = {}
+    contents_by_name: dict[str, set[bytes]] = {}
     formats = sorted({export.format for export in written})
     with Database.open(database) as db:
         for folder in {Path(export.path).parent for export in written}:
@@ -151,14 +151,14 @@ def _require_confirmed(
                 asked = msgspec.structs.replace(bundle, unsafe=unsafe)
                 with contextlib.suppress(PlumblineError):
                     for _, name, text in texts(asked, formats):
-                        wanted.setdefault(str(folder / name), set()).add(text.encode())
+                        contents_by_name.setdefault(str(folder / name), set()).add(text.encode())
     for export in written:
         path = Path(export.path)
         data = regular.read(path) if path.is_file() else b""
         if path.name == winners_json.FILE_NAME:
             confirmed = hashlib.sha256(data).hexdigest() == export.sha256
         else:
-            confirmed = data in wanted.get(export.path, ())
+            confirmed = data in contents_by_name.get(export.path, ())
         if not confirmed:
             command = ["export", export.format, "--output", str(path.parent)]
             command += ["--force"] if path.exists() else []

@@ -154,9 +154,9 @@ class Loop:
 
     def has_time(self) -> bool:
         """Cells that no violated guideline names leave time for those of the rounds to come."""
-        wanted = [*self._only_in_loops, *self._table]
-        fresh = self._rounds.fresh(wanted)
-        named = self._rounds.is_named(fresh, wanted)
+        verdicts = [*self._only_in_loops, *self._table]
+        fresh = self._rounds.fresh(verdicts)
+        named = self._rounds.is_named(fresh, verdicts)
         return self._budget.has_room(len(fresh), 1.0 if named else _OF_OTHERS)
 
     def take(self, step: Step) -> None:
@@ -194,15 +194,15 @@ class Loop:
         table = tables.ViolationTable(
             store, "before", self._guidelines, settings, before, riders=uses.riders
         )
-        found = table.decide(self._budget.is_open)
+        verdicts_before = table.decide(self._budget.is_open)
         if self._settings.ranks.simulate is None:
-            elsewhere = uses.look(store, "before", {}, found, table.ridden)
-            found, self._only_in_loops = elsewhere.table, elsewhere.only
-        verdicts.put(self._db, self._campaign.id, "before", found)
-        self._table_before = self._table = found
-        self._fixed = FixedPoint(found)
+            elsewhere = uses.look(store, "before", {}, verdicts_before, table.ridden)
+            verdicts_before, self._only_in_loops = elsewhere.table, elsewhere.only
+        verdicts.put(self._db, self._campaign.id, "before", verdicts_before)
+        self._table_before = self._table = verdicts_before
+        self._fixed = FixedPoint(verdicts_before)
         if self._settings.search.tries_usual_settings:
-            self._may_set = any(verdict.verdict == "violated" for verdict in found)
+            self._may_set = any(verdict.verdict == "violated" for verdict in verdicts_before)
         if self._hints is not None:
             self._begin_with(self._hints)
         self._budget.measured()
@@ -239,8 +239,8 @@ class Loop:
         """The searches that the table asks for."""
         number, winners = self._searched + 1, self._winners
         begun = self._store.spent_seconds
-        wanted = [*self._only_in_loops, *self._table]
-        fresh = self._rounds.fresh(wanted)
+        verdicts = [*self._only_in_loops, *self._table]
+        fresh = self._rounds.fresh(verdicts)
         # The table that says so is that of these winners, if none changed.
         stuck = (
             []
@@ -252,7 +252,7 @@ class Loop:
             winners = self._rounds.second(around, stuck, self._table)
         if fresh:
             around = msgspec.structs.replace(around, standing=winners)
-            winners = winners + self._rounds.first(around, wanted, refine=self._budget.left)
+            winners = winners + self._rounds.first(around, verdicts, refine=self._budget.left)
             self._rounds.rescue(number)
         self._budget.searched(len(fresh) + len(stuck), begun)
         self._opened = bool(fresh or stuck)
@@ -277,9 +277,9 @@ class Loop:
             has_time=self._budget.left,
         )
         environment = self._files.with_winners(winners) if winners else {}
-        found = search.search(tried, environment, 1)
-        self._changed, self._winners = bool(found), winners + found
-        for winner in found:
+        settings = search.search(tried, environment, 1)
+        self._changed, self._winners = bool(settings), winners + settings
+        for winner in settings:
             self._rounds.stands_on(winner, search.suite)
 
     def _confirm(self) -> None:
@@ -323,9 +323,9 @@ class Loop:
         winners = joined_ranges(self._fixed.last.winners, self._sizes)
         current = self._fixed.last.table
         searches = not self._settings.search.verifies_only
-        left = self._rounds.unsearched(current) if searches else []
-        if left and not self._budget.left():
-            self._store.tell(NO_TIME, self._budget.not_searched(left))
+        unsearched = self._rounds.unsearched(current) if searches else []
+        if unsearched and not self._budget.left():
+            self._store.tell(NO_TIME, self._budget.not_searched(unsearched))
         if searches and (text := self._rounds.not_asked(winners, current)):
             self._store.tell(NOT_ASKED, text)
         # What is undecided in the end is not removed.
@@ -364,9 +364,9 @@ def _removed_by(
     removes what no winner of a function decides."""
     if winner.function != EVERY_FUNCTION:
         return [name for name in winner.removes if (winner.function, name) in removed]
-    found = {
+    removed_cells = {
         (name.partition("@")[0], size)
         for function, name in removed
         if deciding(winners, Target(function, size := int(name.rpartition("@")[2]))) is winner
     }
-    return [f"{guideline}@{size}" for guideline, size in sorted(found)]
+    return [f"{guideline}@{size}" for guideline, size in sorted(removed_cells)]

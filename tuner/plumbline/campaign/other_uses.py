@@ -66,7 +66,11 @@ class OtherUses:
         """The cases of a table before its last look, with as many calls as launches of their own
         have: also of what is undecided, and would be violated if it stayed as it is."""
         limit = 1 + self._settings.claims.tolerance
-        suspects = [one for one in table if one.verdict == "undecided" and (one.ratio or 0) > limit]
+        suspects = [
+            verdict
+            for verdict in table
+            if verdict.verdict == "undecided" and (verdict.ratio or 0) > limit
+        ]
         sampling = self._settings.sampling
         reps = -(-self._blocks * sampling.reps // sampling.blocks)
         cases = self._cases([*_violated(table), *suspects])
@@ -86,11 +90,11 @@ class OtherUses:
         if not cases:
             return Elsewhere(list(table), [])
         suite = ridden or self._measured(store, stage, environment, cases)
-        wanted = {(case.use, *_side(case)) for case in cases}
+        sides = {(case.use, *_side(case)) for case in cases}
         samples = [
             sample
             for sample in runs.launch_samples(store.db, store.campaign, [suite], use=None)
-            if (sample.case.use, *_side(sample.case)) in wanted
+            if (sample.case.use, *_side(sample.case)) in sides
         ]
         return _joined(
             table,
@@ -177,9 +181,9 @@ def _joined(table: Sequence[Verdict], found: Mapping[str, Sequence[Verdict]]) ->
         msgspec.structs.replace(
             verdict,
             uses=[
-                OtherUse(use, other.verdict, other.ratio, other.ratio_low, other.ratio_high)
-                for use, those in by_use.items()
-                if (other := those.get(_cell(verdict))) is not None
+                OtherUse(use, in_use.verdict, in_use.ratio, in_use.ratio_low, in_use.ratio_high)
+                for use, verdict_of in by_use.items()
+                if (in_use := verdict_of.get(_cell(verdict))) is not None
             ],
         )
         for verdict in table

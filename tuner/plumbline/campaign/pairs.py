@@ -71,12 +71,12 @@ class Pairs(ArmComparison[Target]):
                 for winner in self.winners
             )
         ]
-        seen = sum(not _touches(self.winners, target_of(case)) for case in left)
+        untouched_cells = sum(not _touches(self.winners, target_of(case)) for case in left)
         whole = [winner for winner in self.winners if winner.function == EVERY_FUNCTION]
         reference_cases = [
             case
             for case in self._reference_cases
-            if seen < REFERENCE_CELLS and not _touches(whole, target_of(case))
+            if untouched_cells < REFERENCE_CELLS and not _touches(whole, target_of(case))
         ]
         cases = list(dict.fromkeys([*left, *more, *beside, *reference_cases]))
         plan = msgspec.structs.replace(tables.until_sure(self.settings, cases), seed=seed)
@@ -99,18 +99,20 @@ class Pairs(ArmComparison[Target]):
 
     def _beside(self, suite: str) -> dict[Target, dict[int, float]]:
         store = self.store
-        found: dict[str, dict[Target, dict[int, float]]] = {"default": {}, "library": {}}
+        times_of: dict[str, dict[Target, dict[int, float]]] = {"default": {}, "library": {}}
         for median in runs.medians(store.db, store.campaign, [suite]):
-            if median.case.variant in found and not median.case.ranks:
+            if median.case.variant in times_of and not median.case.ranks:
                 target = Target(median.case.function, median.case.bytes)
                 times = dict(zip(median.runs, median.seconds, strict=True))
-                found[median.case.variant][target] = times
+                times_of[median.case.variant][target] = times
         return {
             target: {
-                run: math.log(ours[run] / other) for run, other in theirs.items() if run in ours
+                run: math.log(own_times[run] / seconds)
+                for run, seconds in library_times.items()
+                if run in own_times
             }
-            for target, theirs in found["library"].items()
-            if (ours := found["default"].get(target))
+            for target, library_times in times_of["library"].items()
+            if (own_times := times_of["default"].get(target))
         }
 
 
@@ -144,13 +146,13 @@ def cold_ratios(
     def is_reference(key: tuple[Target, Candidate]) -> bool:
         return key[1] != DEFAULT or not _touches(winners, key[0])
 
-    ours, theirs = (
+    tuned_times, plain_times = (
         {key: list(times.values()) for key, times in side.items()} for side in (tuned, plain)
     )
-    of_ours = [key for key in theirs if key[1] != DEFAULT]
+    of_ours = [key for key in plain_times if key[1] != DEFAULT]
     defaults = [(cell, DEFAULT) for cell in cells]
-    found, lost = ratios_in_turn(ours, theirs, [*defaults, *of_ours], is_reference)
-    ratios = {cell: logs for (cell, candidate), logs in found.items() if candidate == DEFAULT}
+    logs_of, lost = ratios_in_turn(tuned_times, plain_times, [*defaults, *of_ours], is_reference)
+    ratios = {cell: logs for (cell, candidate), logs in logs_of.items() if candidate == DEFAULT}
     return ratios, [cell for cell, candidate in lost if candidate == DEFAULT]
 
 

@@ -173,10 +173,10 @@ def started_with(
     function, measured = next(iter(sizes.items()))
     case = PlanCase(function, measured[0], configuration=Configuration.of(winner.configuration))
     short = msgspec.structs.replace(plan.once(), cases=(case,), knobs="start")
-    found = try_out("process", 0, short, environment)
-    if isinstance(found, Failed):
-        return found.failure.text
-    outcome = found.get((case.function, case.bytes), "not_in_force")
+    outcomes = try_out("process", 0, short, environment)
+    if isinstance(outcomes, Failed):
+        return outcomes.failure.text
+    outcome = outcomes.get((case.function, case.bytes), "not_in_force")
     return "" if outcome == "ok" else outcome.replace("_", " ")
 
 
@@ -187,8 +187,10 @@ def _without_canary(
     proof: Proof,
 ) -> None:
     """Winners for which nothing is set that could be corrupted are not in force."""
-    left = [winner for winner in winners if not any(canary.concerns(winner) for canary in canaries)]
-    for cell in _cells(left, sizes):
+    without_canary = [
+        winner for winner in winners if not any(canary.concerns(winner) for canary in canaries)
+    ]
+    for cell in _cells(without_canary, sizes):
         proof.tried.append(cell)
         proof.missed.append(cell)
         proof.problems.append(f"{cell.function} at {cell.bytes} B: no exported setting decides it")
@@ -198,8 +200,8 @@ def _unproven(canaries: Sequence[Canary], winners: Sequence[Winner], proof: Proo
     """Says of which functions nothing can be seen."""
     silent: dict[str, None] = {}
     for winner in winners:
-        found = [canary.fails for canary in canaries if canary.concerns(winner)]
-        if found and set(found) == {"nothing"}:
+        fails = [canary.fails for canary in canaries if canary.concerns(winner)]
+        if fails and set(fails) == {"nothing"}:
             silent[winner.function] = None
     proof.unproven.extend(
         Unproven(
@@ -260,16 +262,16 @@ class _Controls:
         reason = ""
         for number in itertools.count():
             plan = msgspec.structs.replace(self._short, cases=tuple(left))
-            found = self._try_out(name, number, plan, environment) if left else {}
-            if not isinstance(found, Failed):
+            outcomes = self._try_out(name, number, plan, environment) if left else {}
+            if not isinstance(outcomes, Failed):
                 return set(left)
-            reason = found.failure.text
-            if found.failure.case is None:
-                blameless += not found.stored
+            reason = outcomes.failure.text
+            if outcomes.failure.case is None:
+                blameless += not outcomes.stored
                 if blameless == _ATTEMPTS:
                     break
                 continue
-            cell = left[found.failure.case]
+            cell = left[outcomes.failure.case]
             blamed[cell] += 1
             if blamed[cell] == 2:
                 left.remove(cell)
@@ -292,13 +294,13 @@ def _check(
     own: tuple[PlanCase, ...],
 ) -> None:
     """`own`: the cells by which winners are known that it concerns."""
-    found = _attempts(try_out, name, plan, canary)
+    attempts = _attempts(try_out, name, plan, canary)
     cells = {(cell.function, cell.bytes) for cell in plan.cases}
-    if isinstance(found, str):
-        proof.problems.append(found)
+    if isinstance(attempts, str):
+        proof.problems.append(attempts)
         return
     refusal = ("error", "wrong") if canary.one_of else ("error",)
-    refusing = {cell for cell in cells if found.get(cell) in refusal}
+    refusing = {cell for cell in cells if attempts.get(cell) in refusal}
     proof.tried.extend(plan.cases)
     refused: dict[str, list[int]] = {}
     enough = canary.one_of and bool(refusing)
@@ -324,25 +326,25 @@ def _check(
 def _attempts(try_out: TryOut, name: str, plan: Plan, canary: Canary) -> Outcomes | str:
     """Return what comes of the cells under a canary; a sentence when no launch tells. A launch that
     fails by the error of a canary has failed in every cell."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     fresh = 0
     reason = ""
     for number in itertools.count():
-        found = try_out(name, number, plan, canary.environment)
-        if not isinstance(found, Failed):
+        outcomes = try_out(name, number, plan, canary.environment)
+        if not isinstance(outcomes, Failed):
             # Where it is the launch that must fail, a refusal inside it is another thing.
-            return found if canary.fails == "cells" else {}
-        reason = found.failure.text
-        seen[reason] += not found.failure.timed_out
-        by_error = bool(re.search(canary.says, found.said)) if canary.says else False
-        again = not canary.says and seen[reason] == 2
+            return outcomes if canary.fails == "cells" else {}
+        reason = outcomes.failure.text
+        counts[reason] += not outcomes.failure.timed_out
+        by_error = bool(re.search(canary.says, outcomes.said)) if canary.says else False
+        again = not canary.says and counts[reason] == 2
         if canary.fails == "launch" and (by_error or again):
             return {(cell.function, cell.bytes): "error" for cell in plan.cases}
-        fresh += not found.stored
+        fresh += not outcomes.stored
         if fresh == _ATTEMPTS:
             break
-    other = " for another reason" if canary.fails == "launch" else ""
-    return f"the canary launch failed{other}: {reason}"
+    why = " for another reason" if canary.fails == "launch" else ""
+    return f"the canary launch failed{why}: {reason}"
 
 
 def _value(environment: Mapping[str, str], variable: str) -> str | None:

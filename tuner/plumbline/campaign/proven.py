@@ -78,7 +78,7 @@ class Proven:
         self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
     ) -> list[Winner]:
         """Winners for the whole process that the library does not know of."""
-        found: list[Winner] = []
+        missed: list[Winner] = []
         store, suite = self._store, Suite("confirm", turn).name
         for winner in winners:
             if winner.function != EVERY_FUNCTION:
@@ -92,10 +92,10 @@ class Proven:
             reason = proof.started_with(try_out, self._plan, environment, winner, self._sizes)
             if reason:
                 store.tell("not in force", f"{what}: {reason}", suite)
-                found.append(winner)
+                missed.append(winner)
             else:
                 store.tell("in force", f"{what}: read back", suite)
-        return found
+        return missed
 
     def _try(
         self, suite: Suite, name: str, number: int, plan: Plan, environment: Mapping[str, str]

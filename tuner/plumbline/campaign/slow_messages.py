@@ -64,11 +64,11 @@ class LaunchRatios:
                 tested[cell, circumstance] = slow
         compare = claim.judge([group for group in groups if group])
         own = msgspec.structs.replace(claim, judge=lambda _: compare, min_launches=LEAST)
-        found: dict[Target, Comparison] = {}
+        comparisons: dict[Target, Comparison] = {}
         for (cell, _), decision in decide(tested, own).items():
             if decision.word == "slower":
-                found.setdefault(cell, decision.told)
-        return found
+                comparisons.setdefault(cell, decision.told)
+        return comparisons
 
 
 def _is_of(candidate: Candidate, cell: Target, winners: Sequence[Winner]) -> bool:
@@ -83,19 +83,19 @@ def without(
 ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
     """Return what is left of the winners without the cells at which they are `slower`, and what is
     not, with the reason. `sizes`: the measured ones by function."""
-    left: list[Winner] = []
+    kept: list[Winner] = []
     lost: list[tuple[Winner, str]] = []
     for winner in winners:
         own = {cell for cell in slower if deciding(winners, cell) is winner}
         if not own:
-            left.append(winner)
+            kept.append(winner)
             continue
         measured = sizes[winner.function]
         cells = {Target(winner.function, size) for size in measured}
-        left += pieces_inside(winner, cells - own, measured)
+        kept += pieces_inside(winner, cells - own, measured)
         for part in pieces_inside(winner, own, measured):
             worst = max(
                 (slower[cell] for cell in own if holds(part, cell)), key=lambda found: found.ratio
             )
             lost.append((part, f"slower where messages take longer: {told(worst)}"))
-    return left, lost
+    return kept, lost

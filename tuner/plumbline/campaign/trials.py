@@ -56,7 +56,7 @@ class Trials:
         """Return those of `winners` with a wrong result where `environment` puts them in force, and
         what it was."""
         fresh = [
-            winner for winner in winners if not any(is_part(winner, known) for known in self._right)
+            winner for winner in winners if not any(is_part(winner, right) for right in self._right)
         ]
         cases = {
             case: winner
@@ -74,20 +74,20 @@ class Trials:
         plan = Plan(suite.name, seed, tuple(cases), blocks=1, warmup=0, rewarm=0)
         series = Series(store, suite, plan, environment)
         series.advance()
-        found = {
+        wrong_cases = {
             case: "launches fail with calls of it under way"
             for case in cases
             if case in series.dropped
         }
-        left = [case for case in cases if case not in series.dropped]
+        checked = [case for case in cases if case not in series.dropped]
         done = runs.listing(store.db, store.campaign, [suite.name])[-1]
         for _, check in runs.checks(store.db, store.campaign, suite.name, done.sequence):
             if check.outcome != "ok":
-                case = left[check.case]
+                case = checked[check.case]
                 data = (case.data or plan.data).of(case.function)
                 what = f"{data.type}/{data.op}" if data.op else data.type
-                found[case] = f"{check.outcome} result ({what}): {check.detail}"
-        wrong = [(cases[case], why) for case, why in found.items()]
+                wrong_cases[case] = f"{check.outcome} result ({what}): {check.detail}"
+        wrong = [(cases[case], why) for case, why in wrong_cases.items()]
         culprits = [trial for trial in wrong if not _is_around_another(trial[0], wrong)]
         self._right += [winner for winner in fresh if not any(winner is bad for bad, _ in wrong)]
         if not wrong:
@@ -105,7 +105,7 @@ def trials(
 ) -> list[PlanCase]:
     """The trials of a winner: a case for each kind of data."""
     functions = list(sizes) if winner.function == EVERY_FUNCTION else [winner.function]
-    found = []
+    checks = []
     for function in functions:
         most = winner.bytes_to
         if most == UNBOUNDED_BYTES:
@@ -126,17 +126,17 @@ def trials(
             calls = min(wanted, max(_FEWEST, _MOST_BYTES // fewest))
             mean = _MOST_BYTES // (calls * settings.ranks.nprocs)
             mean = min(most, max(winner.bytes_from, mean))
-            found.append(replace(here, calls=calls, mean=mean, data=data))
-    return found
+            checks.append(replace(here, calls=calls, mean=mean, data=data))
+    return checks
 
 
 def _is_around_another(winner: Winner, wrong: Sequence[tuple[Winner, str]]) -> bool:
     """Return whether its calls were those of a narrower rule too, which is wrong."""
     return any(
-        other is not winner
-        and winner.function in (other.function, EVERY_FUNCTION)
-        and (winner.bytes_from, winner.bytes_to) != (other.bytes_from, other.bytes_to)
-        and winner.bytes_from <= other.bytes_from
-        and other.bytes_to <= winner.bytes_to
-        for other, _ in wrong
+        inner is not winner
+        and winner.function in (inner.function, EVERY_FUNCTION)
+        and (winner.bytes_from, winner.bytes_to) != (inner.bytes_from, inner.bytes_to)
+        and winner.bytes_from <= inner.bytes_from
+        and inner.bytes_to <= winner.bytes_to
+        for inner, _ in wrong
     )

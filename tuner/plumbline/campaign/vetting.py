@@ -165,9 +165,9 @@ class Vetting:
             self._context,
             ConfirmTurn(suite, table, winners, environment, self._confirmed, faster),
         )
-        left, slow = self._where_messages_are_slow(done)
+        kept, slow = self._where_messages_are_slow(done)
         if lost := self._tell_dropped(suite, [*done.dropped, *slow]):
-            return Vetted(self._replaced(left, lost), done.verdicts, True)
+            return Vetted(self._replaced(kept, lost), done.verdicts, True)
         if lost := self._harmful(number, done.winners, environment):
             return Vetted(self._without(lost, done.winners), done.verdicts, True)
         # The table that a campaign ends with is looked at to its end, whatever time it takes.
@@ -188,12 +188,12 @@ class Vetting:
         if slow and is_last and (cells := ratios.unknown(done.winners, slow)):
             self._acceptance.measure_where_slow(done.winners, cells)
             slow = self._store.slow_messages()
-            if left := len(ratios.unknown(done.winners, slow)):
+            if unknown := len(ratios.unknown(done.winners, slow)):
                 self._store.tell(
                     SLOW_MESSAGES,
                     f"messages between two ranks took {LONG} times as long as usual or longer in "
                     f"{counted(len(slow), 'launch')}; whether winners are slower then is not known "
-                    f"of {counted(left, 'cell')}, which few of these launches have measured",
+                    f"of {counted(unknown, 'cell')}, which few of these launches have measured",
                 )
         slower = ratios.slower(done.winners, slow, claim_of(self._settings))
         return slow_messages.without(done.winners, slower, self._sizes)
@@ -235,24 +235,24 @@ class Vetting:
             for winner, why in done.narrowed:
                 tell(self._store, "winner narrowed", done.suite.name, winner, why)
             self._seconds.keep(done.reserves, done.held, lost)
-            left = self._replaced(done.winners, lost) if lost else done.winners
-            done = self._acceptance.judge(left, self._seconds.reserves)
+            replaced = self._replaced(done.winners, lost) if lost else done.winners
+            done = self._acceptance.judge(replaced, self._seconds.reserves)
         return done.winners
 
     def _held_together(self, suite: Suite, winners: Sequence[Winner]) -> list[Winner]:
         """Return those that files can hold together, and second choices for the others."""
         held, refused = self._files.together(winners)
         while refused:
-            left = self._replaced(held, self._tell_dropped(suite, refused))
-            held, refused = self._files.together(self._accepted(left))
+            replaced = self._replaced(held, self._tell_dropped(suite, refused))
+            held, refused = self._files.together(self._accepted(replaced))
         return held
 
     def _wrong(
         self, number: int, winners: Sequence[Winner], environment: Mapping[str, str]
     ) -> list[Winner]:
         """Return those that give wrong results somewhere in their ranges."""
-        found = self._trials.wrong(number, winners, environment) if self._real else []
-        return self._tell_dropped(Suite("trial", number), found)
+        wrong = self._trials.wrong(number, winners, environment) if self._real else []
+        return self._tell_dropped(Suite("trial", number), wrong)
 
     def _harmful(
         self, number: int, winners: Sequence[Winner], environment: Mapping[str, str]
@@ -265,9 +265,9 @@ class Vetting:
         whole = [winner for winner in winners if not self._acceptance.fits(winner)]
         if all(winner in self._harmless for winner in whole):
             return []
-        found = self._in_turn.harm(suite, winners, whole, environment)
+        harm = self._in_turn.harm(suite, winners, whole, environment)
         self._harmless += whole
-        return self._tell_dropped(suite, found)
+        return self._tell_dropped(suite, harm)
 
     def _without(self, lost: Sequence[Winner], winners: Sequence[Winner]) -> list[Winner]:
         return self._replaced([winner for winner in winners if winner not in lost], lost)
@@ -331,11 +331,11 @@ class AcceptanceInTurn:
         if not asked:
             return []
         pairs = self._compared(suite, list(asked), untouched(self._cells, winners), environment)
-        found: dict[str, tuple[Winner, str]] = {}
+        harm_by_winner: dict[str, tuple[Winner, str]] = {}
         for case in pairs.lost:
             winner, name = asked[case]
             text = f"no right result {name} with it in force"
-            found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
+            harm_by_winner.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
         for decision in pairs.family.decisions:
             winner, name = asked[decision.key]
             own = paired_ratio(pairs.ratios[decision.key])
@@ -344,8 +344,8 @@ class AcceptanceInTurn:
             seems = rule and by_interval(own, pairs.claim.tolerance) == "slower"
             if decision.word == "slower" or seems:
                 text = f"slower {name}: {told(own)}"
-                found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
-        return list(found.values())
+                harm_by_winner.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
+        return list(harm_by_winner.values())
 
     def _compared(
         self,

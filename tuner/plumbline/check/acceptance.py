@@ -59,10 +59,10 @@ class Acceptance(msgspec.Struct, frozen=True):
     notes: list[str] = []
 
     def of(self, winner: int, loop: str) -> WinnerInLoop | None:
-        found = (
+        reading = (
             in_loop for in_loop in self.seen if (in_loop.winner, in_loop.loop) == (winner, loop)
         )
-        return next(found, None)
+        return next(reading, None)
 
     def count(self, loop: str, word: Word) -> int:
         return sum(in_loop.loop == loop and in_loop.word == word for in_loop in self.seen)
@@ -90,19 +90,19 @@ def run(
         raise UsageError(f"{pairs} pairs cannot show anything: at least {LEAST_PAIRS}")
     winners = _chosen(found, functions)
     sides = _Sides(found, bind, progress or Silent())
-    wanted, notes = _wanted(found, winners)
+    cells, notes = _wanted(found, winners)
     program = paths.layout().loops(paths.build_id(found.toolchain.installation.library))
-    ours = loops.Loops(program, iterations, found.settings.cases.root)
+    own_loops = loops.Loops(program, iterations, found.settings.cases.root)
     judged: list[tuple[Program, Judgement]] = []
-    for one in (ours, *programs):
-        offered = one.offers(wanted)
+    for each in (own_loops, *programs):
+        offered = each.offers(cells)
         if not offered:
-            judged.append((one, Judgement([], [])))
+            judged.append((each, Judgement([], [])))
             continue
         try:
-            judged.append((one, _judged(sides, one, offered, winners, pairs, seed)))
+            judged.append((each, _judged(sides, each, offered, winners, pairs, seed)))
         except _Refused as error:
-            if one is ours:
+            if each is own_loops:
                 raise
             notes.append(f"left out: {error}")
     if sides.left_out:
@@ -117,10 +117,10 @@ def _chosen(found: Files, functions: Sequence[str]) -> list[Winner]:
     chosen = [winner for winner in found.winners if not functions or winner.function in functions]
     unknown = set(functions) - {winner.function for winner in found.winners}
     if unknown:
-        known = dict.fromkeys(winner.function for winner in found.winners)
+        functions_known = dict.fromkeys(winner.function for winner in found.winners)
         raise UsageError(
             f"campaign {found.campaign.id} has no winner of {', '.join(sorted(unknown))}; "
-            f"it has of {', '.join(known)}"
+            f"it has of {', '.join(functions_known)}"
         )
     return chosen
 
@@ -178,10 +178,10 @@ def _judged(
 
 def _of(offered: Sequence[ProgramCell], slow: Sequence[Reading]) -> list[ProgramCell]:
     """Return what is offered of them. A program may say more of a cell than it was asked."""
-    known = {reading.cell for reading in slow} | {
+    cells_known = {reading.cell for reading in slow} | {
         ProgramCell(reading.cell.function, reading.cell.bytes) for reading in slow
     }
-    return [cell for cell in offered if cell in known]
+    return [cell for cell in offered if cell in cells_known]
 
 
 def _wide(cells: Sequence[CellSeen]) -> list[str]:
@@ -204,18 +204,18 @@ def _acceptance(
     notes: list[str],
 ) -> Acceptance:
     columns = [loop for program, _ in judged for loop in program.loops]
-    seen = [winner for _, judgement in judged for winner in judgement.winners]
+    in_loops = [winner for _, judgement in judged for winner in judgement.winners]
     return Acceptance(
         campaign=found.campaign.id,
         winners=winners,
         loops=columns,
-        seen=seen,
+        seen=in_loops,
         cells=[cell for _, judgement in judged for cell in judgement.cells],
         unseen={
             loop: [
                 number
                 for number in range(len(winners))
-                if not any((in_loop.winner, in_loop.loop) == (number, loop) for in_loop in seen)
+                if not any((in_loop.winner, in_loop.loop) == (number, loop) for in_loop in in_loops)
             ]
             for loop in columns
         },
@@ -289,12 +289,12 @@ class _Sides:
         for pair in range(count):
             sides: list[_Side] = list(get_args(_Side))
             order.shuffle(sides)
-            found: dict[_Side, dict[Reading, float]] = {"tuned": {}, "plain": {}}
+            seconds_by_side: dict[_Side, dict[Reading, float]] = {"tuned": {}, "plain": {}}
             for words in program.launches(offered, loops, seed + pair):
                 for side in sides:
-                    found[side] |= self._blamed(program, offered, words, side)
-            times.tuned.append(found["tuned"])
-            times.plain.append(found["plain"])
+                    seconds_by_side[side] |= self._blamed(program, offered, words, side)
+            times.tuned.append(seconds_by_side["tuned"])
+            times.plain.append(seconds_by_side["plain"])
         return times
 
     def _blamed(
@@ -358,13 +358,13 @@ class _Sides:
         if done.status != 0:
             return ended(done.status)
         family = self._found.toolchain.family
-        said = family.complaint(done.stderr) or family.complaint(done.stdout)
-        text = f"the library did not take a setting: {said}"
-        return Failure("not in force", text) if said else None
+        complaint = family.complaint(done.stderr) or family.complaint(done.stdout)
+        text = f"the library did not take a setting: {complaint}"
+        return Failure("not in force", text) if complaint else None
 
     def _error(self, program: Program, side: _Side, reason: str, done: Finished) -> PlumblineError:
-        said = (done.stderr.strip() or done.stdout.strip())[-600:]
-        text = f"{program.name}: {reason} ({' '.join(done.argv)[:300]})\n{said}"
+        output = (done.stderr.strip() or done.stdout.strip())[-600:]
+        text = f"{program.name}: {reason} ({' '.join(done.argv)[:300]})\n{output}"
         if side == "plain":
             return _Refused(text)
         return PlumblineError(

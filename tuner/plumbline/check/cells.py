@@ -40,9 +40,11 @@ class ProgramCell(msgspec.Struct, frozen=True, order=True):
 
 def place_of(winners: Sequence[Winner], cell: ProgramCell) -> int | None:
     """Return which of the winners answers calls of the cell."""
-    found = deciding(winners, Target(cell.function, cell.bytes))
+    winner = deciding(winners, Target(cell.function, cell.bytes))
     return (
-        None if found is None or not is_for(found, cell.type, cell.counts) else winners.index(found)
+        None
+        if winner is None or not is_for(winner, cell.type, cell.counts)
+        else winners.index(winner)
     )
 
 
@@ -62,7 +64,7 @@ def cells(
     the type that it had (`data`) and the others that winners are tried with; one size between each
     two, with an odd count; in the campaign's type all of them in each count shape of the function.
     """
-    found: list[ProgramCell] = []
+    seen_cells: list[ProgramCell] = []
     for function, measured in sizes.items():
         every = kinds(function, data)
         for each in every[:1] if function == "MPI_Barrier" else every:
@@ -76,8 +78,8 @@ def cells(
                 for counts in (EQUAL_COUNTS, *(other_counts(function) if own else ()))
                 for size in points
             ]
-            found += [cell for cell in made if place_of(winners, cell) is not None]
-    return sorted(set(found))
+            seen_cells += [cell for cell in made if place_of(winners, cell) is not None]
+    return sorted(set(seen_cells))
 
 
 def _between(
@@ -91,8 +93,8 @@ def _between(
             continue
         ends = [winner.bytes_from, winner.bytes_to]
         inside = [size for size in points if ends[0] <= size <= ends[1]]
-        known = {*inside, *(end for end in ends if unit <= end < UNBOUNDED_BYTES)}
-        for low, high in pairwise(sorted(known)):
+        sizes_known = {*inside, *(end for end in ends if unit <= end < UNBOUNDED_BYTES)}
+        for low, high in pairwise(sorted(sizes_known)):
             size = (round(math.sqrt(low * high) / unit) | 1) * unit
             if low < size < high:
                 yield size

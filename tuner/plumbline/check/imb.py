@@ -32,13 +32,13 @@ class Imb:
 
     def offers(self, wanted: Wanted) -> list[ProgramCell]:
         """Return of Reduce_scatter both meanings of a size: which it is, the output says."""
-        found = [
+        offered = [
             ProgramCell(function, volume(function, size, self._nprocs, totals=totals))
             for function in FUNCTIONS
             for totals in dict.fromkeys((frozenset[str](), OLD_TOTALS & {function}))
             for size in powers(function, wanted, totals=totals)
         ]
-        return sorted(set(found))
+        return sorted(set(offered))
 
     def launches(
         self, offered: Sequence[ProgramCell], loops: Sequence[str], seed: int
@@ -74,5 +74,5 @@ def find(named: Path | None, mpirun: Path) -> Path | None:
         if not shutil.which(str(inside.absolute())):
             raise UsageError(f"{inside} is no program; name an {NAME}, or the folder of one")
         return inside.absolute()
-    found = shutil.which(NAME, path=str(mpirun.parent)) or shutil.which(NAME)
-    return Path(found).absolute() if found else None
+    path = shutil.which(NAME, path=str(mpirun.parent)) or shutil.which(NAME)
+    return Path(path).absolute() if path else None

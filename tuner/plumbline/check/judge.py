@@ -91,7 +91,7 @@ def log_ratios(times: Times, winners: Sequence[Winner]) -> Logs:
     common = set[Reading]().union(*sides)
     for side in sides:
         common &= side.keys()
-    found: Logs = {}
+    logs_of: Logs = {}
     groups: dict[tuple[int, str], list[list[float]]] = {}
     for reading in sorted(common):
         winner = place_of(winners, reading.cell)
@@ -101,9 +101,9 @@ def log_ratios(times: Times, winners: Sequence[Winner]) -> Logs:
             math.log(tuned[reading] / plain[reading])
             for tuned, plain in zip(times.tuned, times.plain, strict=True)
         ]
-        found[reading] = logs
+        logs_of[reading] = logs
         groups.setdefault((winner, reading.loop), []).append(logs)
-    return found | {key: joint(members) for key, members in groups.items()}
+    return logs_of | {key: joint(members) for key, members in groups.items()}
 
 
 def suspects(stages: Sequence[Logs], winners: Sequence[Winner]) -> list[Reading]:
@@ -112,9 +112,9 @@ def suspects(stages: Sequence[Logs], winners: Sequence[Winner]) -> list[Reading]
     all cells of a winner whose mean does or is."""
     first, later = _decided(stages)
     if len(stages) > 1:
-        slow = {key for key, found in later.items() if found.word == "slower"}
+        slow = {key for key, decision in later.items() if decision.word == "slower"}
     else:
-        slow = {key for key, found in first.items() if by_interval(found.told) == "slower"}
+        slow = {key for key, decision in first.items() if by_interval(decision.told) == "slower"}
     return [
         key
         for key in stages[0]
@@ -130,13 +130,13 @@ def _decided(stages: Sequence[Logs]) -> tuple[_Decisions, _Decisions]:
     """Decide what each stage says, of what the one before found slower: the first one, and the last
     one that measured it."""
     first = decide(stages[0], CLAIM)
-    slow = {key for key, found in first.items() if by_interval(found.told) == "slower"}
+    slow = {key for key, decision in first.items() if by_interval(decision.told) == "slower"}
     later: _Decisions = {}
     for stage in stages[1:]:
         fresh = decide({key: stage[key] for key in stage if key in slow}, CLAIM)
         # What was slower, and was not measured again, is not known to be so.
-        later = {key: found for key, found in later.items() if key not in slow} | fresh
-        slow = {key for key, found in fresh.items() if found.word == "slower"}
+        later = {key: decision for key, decision in later.items() if key not in slow} | fresh
+        slow = {key for key, decision in fresh.items() if decision.word == "slower"}
     return first, later
 
 
@@ -157,7 +157,7 @@ def judge(stages: Sequence[Logs], winners: Sequence[Winner]) -> Judgement:
         for key in first
         if isinstance(key, Reading)
     ]
-    seen: list[WinnerInLoop] = []
+    winners_seen: list[WinnerInLoop] = []
     for key in first:
         if isinstance(key, Reading):
             continue
@@ -165,7 +165,7 @@ def judge(stages: Sequence[Logs], winners: Sequence[Winner]) -> Judgement:
         worst = min(mine, key=lambda one: one.seen.speedup)
         slower = [cell.cell for cell in mine if cell.word == "slower"]
         at_times = any(cell.word == "slower at times" for cell in mine)
-        seen.append(
+        winners_seen.append(
             WinnerInLoop(
                 winner=key[0],
                 loop=key[1],
@@ -178,24 +178,24 @@ def judge(stages: Sequence[Logs], winners: Sequence[Winner]) -> Judgement:
                 word="slower" if slower else "slower at times" if at_times else words[key],
             )
         )
-    return Judgement(winners=seen, cells=cells)
+    return Judgement(winners=winners_seen, cells=cells)
 
 
 def _word(first: CellDecision[Key], second: CellDecision[Key] | None) -> Word:
     if second is not None and second.word == "slower":
         return "slower"
-    told, p = first.told, first.p_adjusted
-    if told.low is not None and told.low > _MUCH and p is not None and p < _SURELY:
+    comparison, p = first.told, first.p_adjusted
+    if comparison.low is not None and comparison.low > _MUCH and p is not None and p < _SURELY:
         return "slower at times" if second is not None else "unclear"
     return "faster" if first.word == "faster" else "unclear"
 
 
 def _speedup(decision: CellDecision[Key]) -> SpeedUp:
-    found = decision.told
+    comparison = decision.told
     return SpeedUp(
-        speedup=1 / found.ratio,
-        low=None if found.high is None else 1 / found.high,
-        high=None if found.low is None else 1 / found.low,
+        speedup=1 / comparison.ratio,
+        low=None if comparison.high is None else 1 / comparison.high,
+        high=None if comparison.low is None else 1 / comparison.low,
         adjusted_p=decision.p_adjusted or 0.0,
-        pairs=found.n,
+        pairs=comparison.n,
     )

@@ -63,12 +63,12 @@ class Loops(Program):
         try:
             head, *lines = (folder / _OUT).read_bytes().splitlines()
             msgspec.json.decode(head, type=_Head)
-            found = [msgspec.json.decode(line, type=_Line) for line in lines]
+            records = [msgspec.json.decode(line, type=_Line) for line in lines]
         except (OSError, ValueError) as error:
             raise Unreadable(f"it has written no times ({error})") from error
         return {
             Reading(line.loop, _cell(line.case)): line.us / 1e6
-            for line in found
+            for line in records
             if line.us is not None and line.us > 0
         }
 

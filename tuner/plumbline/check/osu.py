@@ -82,7 +82,7 @@ class Osu(Program):
 def find(folder: Path | None) -> dict[str, Path]:
     """Return its programs, by function: those below `folder`, or on PATH. Raises UsageError where
     the folder has none."""
-    found: dict[str, Path] = {}
+    programs: dict[str, Path] = {}
     for function in FUNCTIONS:
         name = program_of(function)
         if folder is None:
@@ -91,10 +91,10 @@ def find(folder: Path | None) -> dict[str, Path]:
         else:
             places = [path for path in sorted(folder.rglob(name)) if shutil.which(str(path))]
         if places:
-            found[function] = places[0].absolute()
-    if folder is not None and not found:
+            programs[function] = places[0].absolute()
+    if folder is not None and not programs:
         raise UsageError(
             f"there is no osu_allreduce or sister of it below {folder}; name the folder that OSU "
             "Micro-Benchmarks were built or installed in"
         )
-    return found
+    return programs

@@ -72,14 +72,14 @@ class ArmComparison(Generic[Key]):
         both = list(dict.fromkeys([*cells, *self._references]))
         is_reference = self._references.__contains__
         sides = self._seconds(ours), self._seconds(theirs)
-        found, lost = ratios_in_turn(*sides, both, is_reference)
-        return {cell: found[cell] for cell in cells if cell in found}, lost
+        logs_of, lost = ratios_in_turn(*sides, both, is_reference)
+        return {cell: logs_of[cell] for cell in cells if cell in logs_of}, lost
 
     def take(self, arms: tuple[Arm, Arm], launches: int, cells: Sequence[Key]) -> set[Key]:
         """Launch both arms `launches` times in turn; return the cells that have ratios of these."""
         take_turns(self.store, arms, launches)
-        ours, theirs = (arm.suite.name for arm in arms)
-        measured, lost = self.read(ours, theirs, cells)
+        tuned_suite, plain_suite = (arm.suite.name for arm in arms)
+        measured, lost = self.read(tuned_suite, plain_suite, cells)
         self.lost += [cell for cell in lost if cell in cells]
         for cell, logs in measured.items():
             self.ratios.setdefault(cell, []).extend(logs)
@@ -117,13 +117,18 @@ def ratios_in_turn(
     has)."""
     whole = turns or max((len(times) for times in theirs.values()), default=0)
     there = [cell for cell in cells if cell in theirs and len(theirs[cell]) >= whole]
-    found = {
-        cell: [math.log(mine / other) for mine, other in zip(ours[cell], theirs[cell], strict=True)]
+    logs_of = {
+        cell: [
+            math.log(tuned_seconds / plain_seconds)
+            for tuned_seconds, plain_seconds in zip(ours[cell], theirs[cell], strict=True)
+        ]
         for cell in there
         if cell in ours and len(ours[cell]) >= whole
     }
-    references = [logs for cell, logs in found.items() if is_reference(cell)]
-    return without_shared_factor(found, references), [cell for cell in there if cell not in found]
+    references = [logs for cell, logs in logs_of.items() if is_reference(cell)]
+    return without_shared_factor(logs_of, references), [
+        cell for cell in there if cell not in logs_of
+    ]
 
 
 def without_shared_factor(

@@ -58,11 +58,13 @@ def summary(
         return Conditions({}, {}, [], weak, tables)
     first = launches[0].header
     missing = {factor.name: factor.missing for factor in first.factors if factor.missing}
-    known = {name: value for name, value in factors.facts(first).items() if name not in missing}
+    facts_known = {
+        name: value for name, value in factors.facts(first).items() if name not in missing
+    }
     differ = factors.differences(factors.named(launches), across_suites=True)
     varied = [difference.text() for difference in differ]
     warnings = of_launches(launches) + weak
-    return Conditions(known, missing, varied, warnings, tables)
+    return Conditions(facts_known, missing, varied, warnings, tables)
 
 
 class Foreign(msgspec.Struct, frozen=True):
@@ -98,8 +100,8 @@ def _is_high(
 
 def of_launches(launches: Sequence[Surroundings]) -> list[Weakness]:
     """Return what to know about the conditions of launches that became one result."""
-    found = [] if not launches else of_header(launches[0].header)
-    return found + _load_warnings(
+    conditions = [] if not launches else of_header(launches[0].header)
+    return conditions + _load_warnings(
         [
             foreign(launch.load, launch.wall_seconds)
             for launch in launches
@@ -161,12 +163,12 @@ def of_tables(tables: Mapping[str, Dependence]) -> list[Weakness]:
 
 def of_starts(starts: Sequence[Start], *, simulated: bool) -> list[Weakness]:
     """Cases whose times were not yet, or at first, what they come to."""
-    said = {
+    sentences = {
         "unsettled": settling.unsettled(starts, simulated=simulated),
         "first_calls": settling.first_calls(starts) if simulated else "",
         "transit": settling.in_transit(starts),
     }
-    return [Weakness(name, text) for name, text in said.items() if text]
+    return [Weakness(name, text) for name, text in sentences.items() if text]
 
 
 def of_refusals(refusals: Sequence[tuple[str, str]]) -> list[Weakness]:
@@ -183,9 +185,11 @@ def of_refusals(refusals: Sequence[tuple[str, str]]) -> list[Weakness]:
 
 def of_header(header: Header) -> list[Weakness]:
     """Return what weakens every launch under these conditions."""
-    known = {factor.name: factor.values for factor in header.factors}
+    values_of = {factor.name: factor.values for factor in header.factors}
     return [
-        Weakness(name, text) for name, check in _CHECKS.items() if (text := check(header, known))
+        Weakness(name, text)
+        for name, check in _CHECKS.items()
+        if (text := check(header, values_of))
     ]
 
 

@@ -72,11 +72,11 @@ def rules() -> Mapping[str, FactorRule]:
 
 def rule_of(factor: str) -> FactorRule:
     """Return what is asked of it; a factor that the table does not know must be equal."""
-    known = rules()
-    if factor in known:
-        return known[factor]
+    rule_by_factor = rules()
+    if factor in rule_by_factor:
+        return rule_by_factor[factor]
     if factor.startswith(ENVIRONMENT + " "):
-        return known[ENVIRONMENT]
+        return rule_by_factor[ENVIRONMENT]
     return FactorRule("equal", "make it what it was")
 
 
@@ -84,7 +84,7 @@ def facts(header: Header) -> dict[str, str]:
     """Every factor of a launch as text. A factor without a value is "not known": reasons are not
     compared. Variables of the launcher's own are left out."""
     cache_state = header.cache
-    found = {
+    texts = {
         "library": header.library,
         "probe": header.probe,
         "nprocs": str(header.nprocs),
@@ -102,8 +102,8 @@ def facts(header: Header) -> dict[str, str]:
         if cache_state.bytes
         else cache_state.mode,
     }
-    found |= {factor.name: " | ".join(factor.values) or NOT_KNOWN for factor in header.factors}
-    return found | {
+    texts |= {factor.name: " | ".join(factor.values) or NOT_KNOWN for factor in header.factors}
+    return texts | {
         f"{ENVIRONMENT} {name}": value
         for name, value in header.environment.items()
         if not _OF_THE_LAUNCHER.match(name)
@@ -123,19 +123,19 @@ def differences(
     words that start the ranks, which these launches have in common."""
     asked_for = ASKED_FOR - _PLACE if started_alike else ASKED_FOR
     every = [(name, facts(header)) for name, header in launches]
-    found = []
-    for factor in dict.fromkeys(factor for _, known in every for factor in known):
+    different = []
+    for factor in dict.fromkeys(factor for _, texts in every for factor in texts):
         variable = factor.startswith(ENVIRONMENT + " ")
         if across_suites and (variable or factor in asked_for):
             continue
         values: dict[str, list[str]] = {}
-        for name, known in every:
-            if variable or factor in known:
-                values.setdefault(known.get(factor, NOT_SET), []).append(name)
+        for name, texts in every:
+            if variable or factor in texts:
+                values.setdefault(texts.get(factor, NOT_SET), []).append(name)
         rule = rule_of(factor)
         if len(values) > 1 and rule.join != "free":
-            found.append(Difference(factor, rule, list(values.items())))
-    return found
+            different.append(Difference(factor, rule, list(values.items())))
+    return different
 
 
 AFRESH = "Put it back and run the same command again, or start afresh with --new"
@@ -152,10 +152,10 @@ def require_joinable(
     """The differences that are only noted. Raises NotJoinedError, naming every factor that must be
     equal and is not, its values, the launches and the remedy; `otherwise`: what else to do.
     `may_differ`: factors that are only noted here."""
-    found = differences(launches, across_suites=across_suites, started_alike=started_alike)
+    different = differences(launches, across_suites=across_suites, started_alike=started_alike)
     broken = [
         difference
-        for difference in found
+        for difference in different
         if difference.rule.join == "equal" and difference.factor not in may_differ
     ]
     if broken:
@@ -163,7 +163,7 @@ def require_joinable(
         raise NotJoinedError(
             f"launches that differ in what run times depend on are not joined. {what}. {otherwise}"
         )
-    return found
+    return different
 
 
 def named(launches: Sequence[Surroundings]) -> list[tuple[str, Header]]:

@@ -142,8 +142,8 @@ def _switch(sizes: Vector, seconds: Vector, deviation: float) -> int | None:
     def off(first: int) -> float:
         total = 0.0
         for part in (slice(None, first), slice(first, None)):
-            found = line(sizes[part], seconds[part])
-            total += _deviation(found, sizes[part], seconds[part]) * len(sizes[part])
+            fitted = line(sizes[part], seconds[part])
+            total += _deviation(fitted, sizes[part], seconds[part]) * len(sizes[part])
         return total / len(sizes)
 
     by = {first: off(first) for first in range(LEAST_SIZES, len(sizes) - LEAST_SIZES + 1)}

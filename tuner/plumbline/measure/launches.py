@@ -214,8 +214,8 @@ class LaunchStore:
             self.starter.start_by_choice()
 
     def _learn(self, suite: Suite, plan: Plan, run: Run) -> None:
-        if run.finished and (found := cost.of_launch(self.db, run.id)):
-            self._filling.learn(_kind(suite), plan, found)
+        if run.finished and (launch_cost := cost.of_launch(self.db, run.id)):
+            self._filling.learn(_kind(suite), plan, launch_cost)
 
     def _stored(self, suite: Suite, sequence: int, text: str) -> LaunchOutcome | None:
         self._asked.add(runs.run_id(self.campaign, suite.name, sequence))
@@ -396,15 +396,15 @@ class Series:
     ) -> None:
         """Blame an earlier case in place of those condemned since the last launch that finished: at
         all sizes, for what it leaves behind does not depend on them."""
-        found = guilty(before, victim, self._fails)
-        if found is None:
+        culprit = guilty(before, victim, self._fails)
+        if culprit is None:
             return
         for case, _ in self._dropped_since:
             self.dropped.discard(case)
             self._store.aside.take_back(case)
         self._dropped_since.clear()
         for case in self._plan.cases:
-            if msgspec.structs.replace(case, bytes=found.bytes) == found:
+            if msgspec.structs.replace(case, bytes=culprit.bytes) == culprit:
                 self.dropped.add(case)
                 self._dropped_since.append((case, run))
                 if self._puts_aside:

@@ -48,20 +48,20 @@ class OtherWork:
     def wait(self, say: Callable[[str], None]) -> None:
         """Wait until others leave the machine alone, if that was asked for and time for it is left;
         `say` is told who takes the processors meanwhile."""
-        begun, said = self._clock(), -_SAY_SECONDS
-        left = self._left
+        begun, last_told = self._clock(), -_SAY_SECONDS
+        seconds_left = self._left
         while self._left > 0:
-            found = self._look()
-            if found is None or found.processors <= conditions.BUSY_PROCESSORS:
+            work = self._look()
+            if work is None or work.processors <= conditions.BUSY_PROCESSORS:
                 break
             waited = self._clock() - begun
-            self._left = left - waited
+            self._left = seconds_left - waited
             if self._left <= 0:
                 limit = f"the limit of {self._wait_seconds:.0f} s is used up"
-                say(f"waits no longer for a quiet machine: {limit}; {found.text()}")
-            elif waited - said >= _SAY_SECONDS:
-                said = waited
-                say(f"waiting for a quiet machine, {self._left:.0f} s at most: {found.text()}")
+                say(f"waits no longer for a quiet machine: {limit}; {work.text()}")
+            elif waited - last_told >= _SAY_SECONDS:
+                last_told = waited
+                say(f"waiting for a quiet machine, {self._left:.0f} s at most: {work.text()}")
 
     def asks_again(self, plan: Plan, records: Sequence[ProbeRecord]) -> bool:
         """Return whether a launch of `plan` that left these records is to be repeated: it ran
@@ -109,9 +109,11 @@ def cost(
         and not suites.isdisjoint(verdict.suites)
         for verdict in verdicts
     )
-    said = []
+    sentences = []
     if again:
-        said.append(f"repeating {counted(len(again), 'launch')} took {sum(again):.0f} s")
+        sentences.append(f"repeating {counted(len(again), 'launch')} took {sum(again):.0f} s")
     if undecided:
-        said.append(f"{counted(undecided, 'cell')} measured beside other programs stayed undecided")
-    return ", and ".join(said)
+        sentences.append(
+            f"{counted(undecided, 'cell')} measured beside other programs stayed undecided"
+        )
+    return ", and ".join(sentences)

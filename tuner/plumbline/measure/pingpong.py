@@ -89,11 +89,11 @@ def read(db: Database, campaign: Campaign) -> list[PairLatencies]:
 
 def fitted(measured: Sequence[HalfTrips]) -> list[Hockney]:
     """The lines of each class of pairs, those of all sizes first."""
-    found = []
+    rows = []
     for pair, group in itertools.groupby(measured, key=lambda one: one.pair):
         of = hockney.fit({trips.bytes: trips.seconds for trips in group})
-        found += [_row(pair, piece, line) for piece, line in enumerate([of.whole, *of.pieces])]
-    return found
+        rows += [_row(pair, piece, line) for piece, line in enumerate([of.whole, *of.pieces])]
+    return rows
 
 
 def _row(pair: Pair, piece: int, line: hockney.HockneyLine) -> Hockney:

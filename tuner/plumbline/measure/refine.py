@@ -139,13 +139,13 @@ def proposals(curves: Sequence[SweptCurve], how: Refinement) -> list[Proposal]:
     each look learns from the one before; none where nothing is missing, or all places are used
     up."""
     places = {place for curve in curves for place in curve.points}
-    found: dict[int, Proposal] = {}
+    by_place: dict[int, Proposal] = {}
     for curve in curves:
         for proposal in (*_of_curve(curve, how), *_crossovers(curve, curves[0], how)):
-            known = found.get(proposal.place)
-            if proposal.place not in places and (known is None or known.gain < proposal.gain):
-                found[proposal.place] = proposal
-    ranked = sorted(found.values(), key=lambda each: (-each.gain, each.place))
+            earlier = by_place.get(proposal.place)
+            if proposal.place not in places and (earlier is None or earlier.gain < proposal.gain):
+                by_place[proposal.place] = proposal
+    ranked = sorted(by_place.values(), key=lambda each: (-each.gain, each.place))
     room = min(_PER_LOOK, how.most - len(places))
     return [
         each for each in ranked[: max(room, 0)] if each.gain >= _NEARLY_AS_GOOD * ranked[0].gain
@@ -160,11 +160,11 @@ def _stretches(curve: SweptCurve) -> list[_Stretch]:
         (after - before) / (right - left)
         for (left, right), (before, after) in zip(pairwise(at), pairwise(values), strict=True)
     ]
-    found = []
+    stretches = []
     for index, (low, high) in enumerate(pairwise(places)):
         width = at[index + 1] - at[index]
         halves = curve.points[low].half, curve.points[high].half
-        found.append(
+        stretches.append(
             _Stretch(
                 low,
                 high,
@@ -175,11 +175,11 @@ def _stretches(curve: SweptCurve) -> list[_Stretch]:
                 math.hypot(*halves),
             )
         )
-    return found
+    return stretches
 
 
 def _of_curve(curve: SweptCurve, how: Refinement) -> list[Proposal]:
-    found = []
+    proposed = []
     stretches = _stretches(curve)
     cliffs = [
         stretch
@@ -196,19 +196,19 @@ def _of_curve(curve: SweptCurve, how: Refinement) -> list[Proposal]:
             by = f"{math.exp(stretch.jump):.2f} times what slopes beside it explain"
             gain = abs(stretch.jump) * stretch.width
             why: Why = "jump" if stretch.is_told_from_a_bend else "curvature"
-            found.append(Proposal(place, why, f"{where}: {by}", gain))
+            proposed.append(Proposal(place, why, f"{where}: {by}", gain))
         elif stretch.bend > how.error and beside.isdisjoint((stretch.low, stretch.high)):
             wrong = f"a straight line is wrong by about {100 * stretch.bend:.0f} %"
-            found.append(
+            proposed.append(
                 Proposal(place, "curvature", f"{where}: {wrong}", stretch.bend * stretch.width)
             )
-    return found
+    return proposed
 
 
 def _crossovers(curve: SweptCurve, first: SweptCurve, how: Refinement) -> list[Proposal]:
     """Between neighbours of which one surely is faster and one surely slower, where a straight line
     between their ratios says 1; where one between them is undecided, that is where they cross."""
-    found = []
+    crossovers = []
     decided = sorted(
         place
         for place, ratio in curve.ratios.items()
@@ -223,8 +223,8 @@ def _crossovers(curve: SweptCurve, first: SweptCurve, how: Refinement) -> list[P
             detail = f"{curve.name} and {first.name} cross between {low} and {high}"
             stretch = math.log(high / low)
             gain = min(abs(before), abs(after)) / 4 * stretch
-            found.append(Proposal(place, "crossover", detail, gain))
-    return found
+            crossovers.append(Proposal(place, "crossover", detail, gain))
+    return crossovers
 
 
 def _between(low: int, high: int, part: float, how: Refinement) -> int | None:
@@ -255,8 +255,8 @@ def grid(low: int, high: int, points: int, *, scale: str, unit: int = 1) -> list
         return sorted({low, high})
     parts = [step / (points - 1) for step in range(points)]
     if scale == "linear" or low == 0:
-        wanted = [low + part * (high - low) for part in parts]
+        places = [low + part * (high - low) for part in parts]
     else:
-        wanted = [low * (high / low) ** part for part in parts]
-    inside = {max(low, min(high, round(place / unit) * unit)) for place in wanted[1:-1]}
+        places = [low * (high / low) ** part for part in parts]
+    inside = {max(low, min(high, round(place / unit) * unit)) for place in places[1:-1]}
     return sorted({low, high} | inside)

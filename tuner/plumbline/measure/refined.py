@@ -61,26 +61,28 @@ def run(
     """`plan` has all cases at each place that is asked for; `label` names a variant with knobs."""
     last = max(axis.place(case) for case in plan.cases)
     there = [case for case in plan.cases if axis.place(case) == last]
-    found = side_by_side.run(store, plan, launches, environment, settings)
+    cases = side_by_side.run(store, plan, launches, environment, settings)
     added: list[SuitePoint] = []
     for look in range(2, _MOST_LOOKS):
-        wanted = refine.proposals(swept(found, axis, label), how)
-        if not wanted:
+        proposed = refine.proposals(swept(cases, axis, label), how)
+        if not proposed:
             break
         added += [
             SuitePoint(SUITE.name, axis.name, each.place, look, each.why, each.detail)
-            for each in wanted
+            for each in proposed
         ]
-        told = ", ".join(f"{each.place} {axis.name} ({each.why})" for each in wanted)
-        store.progress.step(f"look {look}: {told}")
+        places = ", ".join(f"{each.place} {axis.name} ({each.why})" for each in proposed)
+        store.progress.step(f"look {look}: {places}")
         more = msgspec.structs.replace(
             plan,
-            cases=tuple(axis.at(each.place, case, plan.data) for each in wanted for case in there),
+            cases=tuple(
+                axis.at(each.place, case, plan.data) for each in proposed for case in there
+            ),
         )
-        found += side_by_side.run(
+        cases += side_by_side.run(
             store, more, launches, environment, settings, suite=SUITE.at(look)
         )
-    return RefinedCases(sorted(found, key=axis.place), added)
+    return RefinedCases(sorted(cases, key=axis.place), added)
 
 
 def swept(
@@ -93,9 +95,9 @@ def swept(
         ratios.setdefault(name, {})
         if case.seconds:
             points.setdefault(name, {})[axis.place(case)] = estimate(case.seconds)
-        if case.ratio is not None and (known := _ratio(case.ratio)):
-            ratios[name][axis.place(case)] = known
-    return [SweptCurve(name, those, ratios[name]) for name, those in points.items()]
+        if case.ratio is not None and (ratio := _ratio(case.ratio)):
+            ratios[name][axis.place(case)] = ratio
+    return [SweptCurve(name, at, ratios[name]) for name, at in points.items()]
 
 
 def _ratio(of: Comparison) -> Estimate | None:

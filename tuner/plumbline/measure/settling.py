@@ -50,7 +50,7 @@ def start_of(label: str, record: Samples, transit: int, launches: int = 1) -> St
 
 def starts(raw: Iterable[Sequence[ProbeRecord]]) -> list[Start]:
     """Return the starts in the records of launches."""
-    found = []
+    first_blocks = []
     for records in raw:
         cases = {record.case: record for record in records if isinstance(record, CaseRecord)}
         later = {record.case: record.blocks for record in records if isinstance(record, Transit)}
@@ -60,9 +60,11 @@ def starts(raw: Iterable[Sequence[ProbeRecord]]) -> list[Start]:
                 how = case.variant if case.config == "default" else f"{case.variant} {case.config}"
                 label = named(case.function, how, case.bytes, case.ranks)
                 transit = later.get(record.case, 0)
-                found.append(start_of(label, record, transit))
-    launches = Counter(start.label for start in found)
-    return [msgspec.structs.replace(start, launches=launches[start.label]) for start in found]
+                first_blocks.append(start_of(label, record, transit))
+    launches = Counter(start.label for start in first_blocks)
+    return [
+        msgspec.structs.replace(start, launches=launches[start.label]) for start in first_blocks
+    ]
 
 
 def until_settled(plan: Plan, *, simulated: bool) -> Plan:
@@ -74,22 +76,24 @@ def until_settled(plan: Plan, *, simulated: bool) -> Plan:
 
 def unsettled(starts: Iterable[Start], *, simulated: bool) -> str:
     """Empty where all have settled."""
-    found: dict[str, int] = {}
+    launches_by_label: dict[str, int] = {}
     for start in starts:
         if not start.settled:
-            found[start.label] = found.get(start.label, 0) + 1
-    if not found:
+            launches_by_label[start.label] = launches_by_label.get(start.label, 0) + 1
+    if not launches_by_label:
         return ""
-    names = [f"{label} ({counted(launches, 'launch')})" for label, launches in found.items()]
+    names = [
+        f"{label} ({counted(launches, 'launch')})" for label, launches in launches_by_label.items()
+    ]
     if simulated:
         return (
-            f"{counted(len(found), 'case')} found no cycle in {CYCLE} repetitions, and the mean of "
-            f"the second half of them is what is reported: {some(names)}"
+            f"{counted(len(launches_by_label), 'case')} found no cycle in {CYCLE} repetitions, and "
+            f"the mean of the second half of them is what is reported: {some(names)}"
         )
     return (
-        f"the times of {counted(len(found), 'case')} still fell when their samples were taken, "
-        f"after up to {SETTLE} calls: {some(names)}; these samples are of a library that is still "
-        "changing how it does it"
+        f"the times of {counted(len(launches_by_label), 'case')} still fell when their samples "
+        f"were taken, after up to {SETTLE} calls: {some(names)}; these samples are of a library "
+        "that is still changing how it does it"
     )
 
 
@@ -102,7 +106,7 @@ def first_calls(starts: Iterable[Start]) -> str:
             first, settled = start.warmup_ns[0], start.ns[0]
             far[start.label] = (abs(first / settled - 1), first, settled)
     worst = sorted(
-        ((label, *found) for label, found in far.items() if found[0] > FIRST),
+        ((label, *times) for label, times in far.items() if times[0] > FIRST),
         key=lambda one: -one[1],
     )
     if not worst:
@@ -118,15 +122,15 @@ def first_calls(starts: Iterable[Start]) -> str:
 def in_transit(starts: Iterable[Start]) -> str:
     """Whose first blocks are no results, in more launches than not and in two at least. Where ranks
     share cores, blocks differ by chance in some launches of any case."""
-    found: dict[str, list[Start]] = {}
+    by_label: dict[str, list[Start]] = {}
     for start in starts:
         if start.transit:
-            found.setdefault(start.label, []).append(start)
+            by_label.setdefault(start.label, []).append(start)
     names = [
-        f"{label} (up to {counted(max(start.transit for start in those), 'block')} "
-        f"of {len(those)} of {counted(those[0].launches, 'launch')})"
-        for label, those in found.items()
-        if len(those) > max(1, those[0].launches / 2)
+        f"{label} (up to {counted(max(start.transit for start in in_launches), 'block')} "
+        f"of {len(in_launches)} of {counted(in_launches[0].launches, 'launch')})"
+        for label, in_launches in by_label.items()
+        if len(in_launches) > max(1, in_launches[0].launches / 2)
     ]
     if not names:
         return ""

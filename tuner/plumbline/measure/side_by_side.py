@@ -85,7 +85,7 @@ def run(
         arms.append(Arm(suite.of(str(number)), _defaults(plan, setting), extra, on_trial=True))
     turns = take_turns(store, arms, launches)
     compare = compare_of(simulated=store.starter.family.simulates)
-    found: list[MeasuredCase] = []
+    measured: list[MeasuredCase] = []
     references: dict[tuple[int, int], dict[int, float]] = {}
     for arm in arms:
         raw = unkept.records(store, arm.suite)
@@ -102,8 +102,8 @@ def run(
                 for case in plan.cases
                 if _is_default(case)
             }
-        found += _lines(times, references, _clock_error_seconds(raw), compare)
-    return sorted(found, key=lambda line: (line.ranks, line.bytes)) if settings else found
+        measured += _lines(times, references, _clock_error_seconds(raw), compare)
+    return sorted(measured, key=lambda line: (line.ranks, line.bytes)) if settings else measured
 
 
 def _is_default(case: PlanCase) -> bool:
@@ -121,24 +121,24 @@ def _defaults(plan: Plan, setting: Configuration) -> Plan:
 
 
 def _times(plan: Plan, raw: Sequence[Sequence[ProbeRecord]]) -> dict[PlanCase, _Times]:
-    found = {case: _Times({}) for case in plan.cases}
+    times_of = {case: _Times({}) for case in plan.cases}
     for number, records in enumerate(raw):
         cases = planned(records)
         refused = {record.case: record.reason for record in records if isinstance(record, Refused)}
         for id, ns in _samples(records).items():
             if ns and id not in refused:
-                found[cases[id]].seconds[number] = numbers.median(ns) / 1e9
+                times_of[cases[id]].seconds[number] = numbers.median(ns) / 1e9
         for record in records:
             if isinstance(record, Check):
-                found[cases[record.case]].outcome = outcome(record)
+                times_of[cases[record.case]].outcome = outcome(record)
             elif isinstance(record, CaseRecord) and record.variant == "library":
-                found[cases[record.case]].outcome = "ok"
+                times_of[cases[record.case]].outcome = "ok"
             elif isinstance(record, Samples):
-                found[cases[record.case]].dropped += sum(record.late)
+                times_of[cases[record.case]].dropped += sum(record.late)
         for id, reason in refused.items():
-            if not found[cases[id]].seconds:
-                found[cases[id]].outcome = f"refused: {reason}"
-    return found
+            if not times_of[cases[id]].seconds:
+                times_of[cases[id]].outcome = f"refused: {reason}"
+    return times_of
 
 
 def planned(records: Sequence[ProbeRecord]) -> dict[int, PlanCase]:

@@ -42,22 +42,24 @@ def cases(guidelines: Guidelines, settings: Settings) -> list[PlanCase]:
     """Every function at every size, all variants that patterns name, messages in pieces, and what
     runs on fewer ranks."""
     sizes = sizes_of(guidelines, settings)
-    found = [PlanCase(function, size) for function, those in sizes.items() for size in those]
-    found += [
+    planned = [
+        PlanCase(function, size) for function, of_function in sizes.items() for size in of_function
+    ]
+    planned += [
         PlanCase(pattern.lhs, size, variant)
         for pattern in guidelines.patterns
         for variant in (pattern.lhs_variant, pattern.variant)
         for size in sizes[pattern.lhs]
     ]
     data = settings.cases.data
-    for function, those in sizes.items():
+    for function, of_function in sizes.items():
         least = least_bytes(function, settings.ranks.nprocs, data)
-        found += [
+        planned += [
             PlanCase(function, size, variant)
-            for size in those
+            for size in of_function
             for variant in guidelines.split.variants(function, size, least)
         ]
-    return list(dict.fromkeys(found + _on_fewer_ranks(guidelines, settings, sizes)))
+    return list(dict.fromkeys(planned + _on_fewer_ranks(guidelines, settings, sizes)))
 
 
 def _on_fewer_ranks(
@@ -78,7 +80,7 @@ def _on_fewer_ranks(
 
 
 def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
-    found = Plan(
+    whole = Plan(
         name="",
         seed=settings.sampling.seed,
         cases=tuple(of),
@@ -89,7 +91,7 @@ def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
         runtime="global" if settings.way.use == SYNCHRONISED else "local",
         use="" if USES.get(settings.way.use) else settings.way.use,
     )
-    return until_settled(found, simulated=settings.ranks.simulate is not None)
+    return until_settled(whole, simulated=settings.ranks.simulate is not None)
 
 
 def until_sure(settings: Settings, of: Iterable[PlanCase]) -> Plan:
@@ -179,9 +181,9 @@ class ViolationTable:
         # Sizes far above those of the table are in its launches too, and are no cells of it.
         sides = {_side(case) for case in self.planned}
         every = runs.launch_samples(self._store.db, self._store.campaign, [suite])
-        found = [samples for samples in every if side_of(samples.case) in sides]
-        self._samples += found
-        self._medians += map(runs.medians_of, found)
+        own_samples = [samples for samples in every if side_of(samples.case) in sides]
+        self._samples += own_samples
+        self._medians += map(runs.medians_of, own_samples)
         if len(self._suites) == 1:
             self._store.differ(spread(self._medians))
         elif all(launch.member for launch in launches):
@@ -199,9 +201,9 @@ class ViolationTable:
 
     def cells(self) -> list[tuple[Verdict, set[Side]]]:
         """All verdicts so far, in the order of the earlier table, each with what was compared."""
-        found = [*self._kept, *self._verification.cells()]
+        every_cell = [*self._kept, *self._verification.cells()]
         last = len(self._order)
-        return sorted(found, key=lambda cell: self._order.get(_key(cell[0]), last))
+        return sorted(every_cell, key=lambda cell: self._order.get(_key(cell[0]), last))
 
     def verdicts(self) -> list[Verdict]:
         return [verdict for verdict, _ in self.cells()]
@@ -242,15 +244,15 @@ class ViolationTable:
         if not self._suites:
             self.look()
         for look in self._looks[len(self._suites) :]:
-            wanted = self.open_cases()
-            if not wanted or not has_time():
+            open_cases = self.open_cases()
+            if not open_cases or not has_time():
                 break
             self._store.progress.step(
                 f"{self._stage}: {counted(self.open_cells(), 'cell')} undecided after "
                 f"{counted(look.before, 'launch')}, {look.launches} more"
             )
             suite = look.suite(self._suite)
-            first = until_sure(self._settings, [*wanted, *self.along()])
+            first = until_sure(self._settings, [*open_cases, *self.along()])
             arm = Arm(suite, self._store.filled(suite, look.plan(first)), self._environment)
             take_turns(self._store, [arm], look.launches)
             self.look()
@@ -262,8 +264,10 @@ def spread(medians: Iterable[Medians]) -> float:
     the middle of all; 0 where no case has two launches."""
     import numpy as np
 
-    found = [np.std(np.log(one.seconds), ddof=1) for one in medians if len(one.seconds) > 1]
-    return float(np.median(found)) if found else 0.0
+    deviations = [
+        np.std(np.log(median.seconds), ddof=1) for median in medians if len(median.seconds) > 1
+    ]
+    return float(np.median(deviations)) if deviations else 0.0
 
 
 def _side(case: PlanCase) -> Side:
@@ -293,18 +297,18 @@ def _case_of(plan_text: str, number: int) -> Side:
 
 def _obstacles(store: LaunchStore, suites: Sequence[str]) -> list[Obstacle]:
     """Return why a planned case was not timed, from the checks of all launches."""
-    found: dict[Side, str] = {}
+    reasons: dict[Side, str] = {}
     for run in runs.listing(store.db, store.campaign, suites):
         if run.failure is not None:
             if run.failure.case is not None:
                 side = _case_of(run.plan, run.failure.case)
-                found[side] = f"a launch failed: {run.failure.text}"
+                reasons[side] = f"a launch failed: {run.failure.text}"
             continue
         for case, check in runs.checks(store.db, store.campaign, run.suite, run.sequence):
             if check.outcome != "ok":
                 reason = f"{check.outcome}: {check.detail}" if check.detail else check.outcome
-                found[side_of(case)] = reason
-    return [Obstacle(side, reason) for side, reason in found.items()]
+                reasons[side_of(case)] = reason
+    return [Obstacle(side, reason) for side, reason in reasons.items()]
 
 
 def _refused(
