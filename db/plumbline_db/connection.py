@@ -151,8 +151,8 @@ class Database(Statements):
     def _require_whole(self, error: BaseException) -> None:
         from plumbline_db import integrity
 
-        if found := integrity.problems(self):
-            raise self.of_another_plumbline() or DamagedError(self.path, found[0]) from error
+        if damage := integrity.problems(self):
+            raise self.of_another_plumbline() or DamagedError(self.path, damage[0]) from error
 
     def of_another_plumbline(self) -> PlumblineError | None:
         """Return what to raise where the file has other tables in pages that are whole."""
@@ -168,10 +168,10 @@ def _require_still_damaged(error: DamagedError) -> None:
     """SQLite calls a file damaged of which a read has failed once. Raises PlumblineError where all
     of it can be read."""
     try:
-        found = check(error.path)
+        damage = check(error.path)
     except PlumblineError:
         return
-    if not found:
+    if not damage:
         raise PlumblineError(
             f"{error.path} could not be read ({error.why}), and is whole where it is read again: "
             "run again, and have an eye on its disk (dmesg)"
@@ -205,8 +205,8 @@ def _create(path: Path) -> None:
 
 def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
     connection.set_busy_timeout(BUSY_MILLISECONDS)
-    found = schema.version(connection)
-    schema.require_readable(path, found, write=True)
+    version_found = schema.version(connection)
+    schema.require_readable(path, version_found, write=True)
     if connection.readonly("main"):
         raise PlumblineError(
             f"no permission to write {path}: ask its owner, or name another file with --db"
@@ -217,11 +217,12 @@ def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
         schema.advance(connection)
     except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:
         raise DamagedError(
-            path, f"it has not what schema version {found} has: {error}; it was left as it is"
+            path,
+            f"it has not what schema version {version_found} has: {error}; it was left as it is",
         ) from error
-    wanted = "WAL" if file_system.network(path) is None else "TRUNCATE"
-    mode = connection.pragma("journal_mode", wanted)
-    if mode != wanted.lower():
+    journal_mode = "WAL" if file_system.network(path) is None else "TRUNCATE"
+    mode = connection.pragma("journal_mode", journal_mode)
+    if mode != journal_mode.lower():
         raise PlumblineError(
             f"the file system of {path} cannot hold a write-ahead log (journal mode {mode}): "
             "put the database on a local disk with --db"

@@ -37,7 +37,7 @@ def _kind(path: Path, mounts: str) -> str:
     deepest, kind = -1, ""
     for line in mounts.splitlines():
         words = line.split(" ")
-        place = Path(re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), words[4]))
+        place = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), words[4]))
         if path.is_relative_to(place) and len(place.parts) >= deepest:
             deepest, kind = len(place.parts), words[words.index("-") + 1]
     return kind

@@ -84,8 +84,9 @@ def make(folder: Path) -> None:
             parent.mkdir(mode=0o755, exist_ok=True)
 
 
-def _refusal(one: Path, why: str, path: Path) -> PlumblineError:
+def _refusal(refused_path: Path, why: str, path: Path) -> PlumblineError:
     return PlumblineError(
-        f"{one} {why}: what is in {path if path.is_dir() else path.parent} is not believed; name "
+        f"{refused_path} {why}: what is in {path if path.is_dir() else path.parent} is not "
+        "believed; name "
         "a folder that is yours, or put owner and mode right (chmod go-w)"
     )

@@ -121,8 +121,8 @@ class Planned:
                 case "config":
                     self._configs[values.pop("id")] = values
                 case "case":
-                    one = self._case(values)
-                    self._cases[one.case] = one
+                    case_record = self._case(values)
+                    self._cases[case_record.case] = case_record
                 case "pingpong":
                     self._pingpongs[int(values["bytes"])] = int(values.get("reps", 100))
                 case "overlap":
@@ -139,10 +139,10 @@ class Planned:
 
     def _case(self, values: dict[str, str]) -> CaseRecord:
         number, reps = values.pop("id"), self._set.nrep_max if self._by_samples else 10
-        known: dict[str, Any] = {"case": number, "root": 0, "reps": reps, "bytes_moved": 0}
+        defaults: dict[str, Any] = {"case": number, "root": 0, "reps": reps, "bytes_moved": 0}
         if "calls" in values:  # a trial is not timed
-            known |= {"reps": 0, "least": values["bytes"], "mean": values["bytes"]}
-        return msgspec.convert(known | _CASE | values, CaseRecord, strict=False)
+            defaults |= {"reps": 0, "least": values["bytes"], "mean": values["bytes"]}
+        return msgspec.convert(defaults | _CASE | values, CaseRecord, strict=False)
 
     @property
     def _blocks(self) -> int:
@@ -158,8 +158,8 @@ class Planned:
             case Header():
                 self._header(record)
             case ConfigRecord():
-                wanted = {name: reading.wanted for name, reading in record.knobs.items()}
-                _require(f"the knobs of config {record.id}", wanted, self._configs.get(record.id))
+                knobs = {name: reading.wanted for name, reading in record.knobs.items()}
+                _require(f"the knobs of config {record.id}", knobs, self._configs.get(record.id))
                 self._seen.add(("config", record.id))
             case CaseRecord():
                 self._require_case(record)
@@ -296,18 +296,18 @@ class Planned:
         if overrun > count:
             raise UnplannedError(f"{overrun} of {count} samples overran")
         if count + late < allowance.samples and not spent:
-            wanted = allowance.samples - late
-            _require(f"the number of samples of {_where(*where)}", count, wanted)
+            samples_planned = allowance.samples - late
+            _require(f"the number of samples of {_where(*where)}", count, samples_planned)
         if allowance.by_rank:
             self._require_as_many((case, block), count)
 
     def _require_as_many(self, where: tuple[int, int], count: int) -> None:
         """Ranks have timed as many repetitions as there are samples; whichever record is first."""
-        known = self._by_rank.pop(where, None)
-        if known is None:
+        earlier_count = self._by_rank.pop(where, None)
+        if earlier_count is None:
             self._by_rank[where] = count
         else:
-            _require(f"the number of times of a rank in {_where(*where)}", count, known)
+            _require(f"the number of times of a rank in {_where(*where)}", count, earlier_count)
 
     def _allowance(self, case: int, block: int) -> _Allowance:
         planned = self._cases[case]
@@ -411,14 +411,14 @@ class Planned:
 
     def end(self) -> None:
         """All that the plan asks for has been seen."""
-        for kind, known in (
+        for kind, planned_records in (
             ("config", self._configs),
             ("case", self._cases),
             ("check", self._cases),
             ("nrep", self._good if self._set.nrep else ()),
             ("overlap", self._cells),
         ):
-            for record in known:
+            for record in planned_records:
                 if (kind, record) not in self._seen:
                     raise UnplannedError(f"no {kind} record of {record}")
         for case, blocks in self._turns.items():
@@ -434,9 +434,9 @@ def _where(case: int, block: int) -> str:
     return f"case {case} in block {block}"
 
 
-def _require(what: str, said: object, planned: object) -> None:
-    if said != planned:
-        raise UnplannedError(f"{what} is {said}, {planned} in the plan")
+def _require(what: str, value: object, planned: object) -> None:
+    if value != planned:
+        raise UnplannedError(f"{what} is {value}, {planned} in the plan")
 
 
 def lines(plan: str) -> Iterator[tuple[str, dict[str, str]]]:

@@ -91,8 +91,8 @@ class Statements:
 
     def row(self, sql: str, values: Mapping[str, Any] | None = None) -> tuple[Any, ...] | None:
         """The first row, or None."""
-        found = self.rows(sql, values)
-        return found[0] if found else None
+        all_rows = self.rows(sql, values)
+        return all_rows[0] if all_rows else None
 
     def many(self, sql: str, sets: Iterable[Mapping[str, Any]]) -> None:
         """A statement once for each set of values."""

@@ -127,8 +127,8 @@ class _Launch:
             """SELECT id, in_force, reason, readings FROM run_configuration
                WHERE run = ? ORDER BY id"""
         ):
-            known = msgspec.json.decode(readings, type=dict[str, KnobReading])
-            yield ConfigRecord(id, bool(in_force), reason, known)
+            knob_readings = msgspec.json.decode(readings, type=dict[str, KnobReading])
+            yield ConfigRecord(id, bool(in_force), reason, knob_readings)
 
     def _cases(self) -> Iterator[ProbeRecord]:
         fields = ", ".join(CaseRecord.__struct_fields__[1:])
@@ -276,11 +276,11 @@ def _notes(
     blocks, at = len(shape["blocks"]), 0
     own: dict[str, list[Any]] = {}
     counts: dict[str, list[int]] = {}
-    for found, columns in ((own, shape["own"]), (counts, shape["counts"])):
+    for target, columns in ((own, shape["own"]), (counts, shape["counts"])):
         for name, width in columns:
             values = _unpacked(0, notes[at : at + width * blocks], blocks)
             at += width * blocks
-            usual = _USUAL[name] if found is own else 0
+            usual = _USUAL[name] if target is own else 0
             is_truth = isinstance(usual, bool)
-            found[name] = [(value == 0) == usual for value in values] if is_truth else values
+            target[name] = [(value == 0) == usual for value in values] if is_truth else values
     return own, counts

@@ -47,8 +47,12 @@ def newest_backup(path: Path) -> Path | None:
 def backups(path: Path) -> list[Path]:
     """Return those that are known, the newest first: the one of the note, and those of `daily`."""
     folder = daily(path)
-    known = {*(folder.glob("*.db") if folder.is_dir() else ()), newest_backup(path)} - {None}
-    return sorted((one for one in known if one), key=lambda one: one.stat().st_mtime, reverse=True)
+    backup_paths = {*(folder.glob("*.db") if folder.is_dir() else ()), newest_backup(path)} - {None}
+    return sorted(
+        (backup for backup in backup_paths if backup),
+        key=lambda backup: backup.stat().st_mtime,
+        reverse=True,
+    )
 
 
 def daily(path: Path) -> Path:

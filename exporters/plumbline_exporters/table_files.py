@@ -78,8 +78,8 @@ def _latex_row(values: Iterable[Any]) -> str:
 
 
 def _values(values: Any, kind: type) -> list[Any]:
-    found = values.tolist() if hasattr(values, "tolist") else list(values)
-    return [int(value) for value in found] if kind is bool else found
+    plain_values = values.tolist() if hasattr(values, "tolist") else list(values)
+    return [int(value) for value in plain_values] if kind is bool else plain_values
 
 
 def _write_parquet(

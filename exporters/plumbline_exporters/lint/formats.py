@@ -52,19 +52,19 @@ def formats() -> dict[str, Format]:
     }
 
 
-def choose(name: str, text: str, wanted: str = "") -> Format:
+def choose(name: str, text: str, format_name: str = "") -> Format:
     """The format named `wanted`, or the first that takes the file for its own."""
-    known = formats()
-    if wanted:
-        if wanted not in known:
-            raise UsageError(f"no format {wanted}; there are {', '.join(known)}")
-        return known[wanted]
-    for known_format in known.values():
+    every_format = formats()
+    if format_name:
+        if format_name not in every_format:
+            raise UsageError(f"no format {format_name}; there are {', '.join(every_format)}")
+        return every_format[format_name]
+    for known_format in every_format.values():
         if known_format.recognises(name, text):
             return known_format
     raise UsageError(
         f"{name}: cannot tell what this is: name its format with --format "
-        f"({', '.join(known)}), or its variables with their full names"
+        f"({', '.join(every_format)}), or its variables with their full names"
     )
 
 

@@ -88,14 +88,14 @@ class _Reader:
         return Node(line, "number" if word[0][0] in "-0123456789" else "word", value=value)
 
     def _string(self) -> str:
-        found = _STRING.match(self._text, self.at)
-        if found is None:
+        match = _STRING.match(self._text, self.at)
+        if match is None:
             raise NotJson(self.line(), "a text in double quotes is wanted")
         try:
-            text: str = json.loads(found[0])
+            text: str = json.loads(match[0])
         except ValueError as error:
-            raise NotJson(self.line(), f"{found[0]} is not a text") from error
-        self.at = found.end()
+            raise NotJson(self.line(), f"{match[0]} is not a text") from error
+        self.at = match.end()
         return text
 
     def _object(self, line: int, depth: int) -> Node:
@@ -120,14 +120,14 @@ class _Reader:
         if not begun:
             self.at += 1
         self.skip()
-        found = self._text[self.at : self.at + 1]
-        if found == closing:
+        character = self._text[self.at : self.at + 1]
+        if character == closing:
             self.at += 1
             return False
         if not begun:
             return True
-        if found != ",":
-            raise NotJson(self.line(), f"a comma or {closing} is wanted where {found!r} stands")
+        if character != ",":
+            raise NotJson(self.line(), f"a comma or {closing} is wanted where {character!r} stands")
         line = self.line()
         self.at += 1
         self.skip()

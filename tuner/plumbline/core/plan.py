@@ -273,7 +273,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     def text(self) -> str:
         configs = self.configs()
-        found = [
+        text_lines = [
             "plumbline-plan 1",
             f"set run={_value(self.name)} seed={self.seed} {self._how_often()} "
             f"warmup={self.warmup} rewarm={self.rewarm} sync={_value(self.sync)}"
@@ -282,16 +282,16 @@ class Plan(msgspec.Struct, frozen=True):
         ]
         for configuration, name in configs.items():
             if configuration is None:
-                found.append("config id=plain")
+                text_lines.append("config id=plain")
             elif name != "default":
                 words = " ".join(f"{_value(k)}={_value(v)}" for k, v in configuration.values)
-                found.append(f"config id={name} {words}")
+                text_lines.append(f"config id={name} {words}")
         for pattern in self.patterns:
-            found += pattern.lines()
+            text_lines += pattern.lines()
         for number, case in enumerate(self.cases):
             data = (case.data or self.data).of(case.function)
             config = configs[None if case.plain_duplicate else case.configuration]
-            found.append(
+            text_lines.append(
                 f"case id={number} function={_value(case.function)} variant={_spec(case.variant)} "
                 f"config={config} bytes={case.bytes} type={_value(data.type)} "
                 f"op={_value(data.op)} root={data.root}"
@@ -302,11 +302,11 @@ class Plan(msgspec.Struct, frozen=True):
                 + (f" use={_value(case.use)}" if case.use else "")
                 + (" by_rank=1" if case.by_rank else "")
             )
-        found += [
+        text_lines += [
             f"pingpong bytes={pingpong.bytes} reps={pingpong.reps}" for pingpong in self.pingpongs
         ]
-        found += [overlap.line(number) for number, overlap in enumerate(self.overlaps)]
-        return "\n".join(found) + "\n"
+        text_lines += [overlap.line(number) for number, overlap in enumerate(self.overlaps)]
+        return "\n".join(text_lines) + "\n"
 
     def _how_often_called(self, case: PlanCase) -> str:
         if case.calls:
@@ -323,9 +323,9 @@ class Plan(msgspec.Struct, frozen=True):
         """Keys that differ from the probe's defaults. The others are left out, so that a plan keeps
         its text when keys are added: a stored launch is known again by it."""
         values = [(name, getattr(self, name)) for name in _OPTIONAL_DEFAULTS]
-        found = [(name, value) for name, value in values if value != _OPTIONAL_DEFAULTS[name]]
+        unusual = [(name, value) for name, value in values if value != _OPTIONAL_DEFAULTS[name]]
         any_knobs = any(case.configuration for case in self.cases)
-        return [field for field in found if field[0] != "knobs" or any_knobs]
+        return [field for field in unusual if field[0] != "knobs" or any_knobs]
 
 
 _OPTIONAL = frozenset(
@@ -390,8 +390,8 @@ def part_bytes(function: str, size: int, nprocs: int, ranks: int, data: Data) ->
     if function in MESSAGE_FUNCTIONS_IN_BLOCKS:
         return -(-elements // nprocs) * ranks * width
     if function in FUNCTIONS_IN_PARTS:
-        each, left = divmod(elements, nprocs)
-        return (each * ranks + min(left, ranks)) * width
+        share, remainder = divmod(elements, nprocs)
+        return (share * ranks + min(remainder, ranks)) * width
     return size
 
 

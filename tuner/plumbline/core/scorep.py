@@ -76,10 +76,10 @@ def _calls(profile: CubeProfile) -> Iterator[Calls]:
 def _possible(of: Values, visits: Values) -> Values:
     import numpy as np
 
-    found = np.where(visits > 0, of, 0.0)
-    if not np.all((found >= 0) & (found <= _MOST)):
+    values = np.where(visits > 0, of, 0.0)
+    if not np.all((values >= 0) & (values <= _MOST)):
         raise UsageError("it has a number of calls, bytes or seconds that cannot be")
-    return found
+    return values
 
 
 def _times(function: str, nprocs: int) -> float:

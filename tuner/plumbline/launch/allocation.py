@@ -143,10 +143,10 @@ class InAllocation(OnHosts):
         """Return the nodes' machine; outside of an allocation, this one."""
         if self._around is None:
             return machine.this_machine()
-        asked = self._facts[: placement.nodes]
-        kinds = sorted({f"{facts.processing_units} {facts.cpu_model}" for facts in asked})
+        facts_of_nodes = self._facts[: placement.nodes]
+        kinds = sorted({f"{facts.processing_units} {facts.cpu_model}" for facts in facts_of_nodes})
         shown = self._around.queue or self._around.scheduler
-        return machine_of(shown, [self._around.scheduler, shown, *kinds], asked)
+        return machine_of(shown, [self._around.scheduler, shown, *kinds], facts_of_nodes)
 
     def processing_units(self) -> int | None:
         """Raises UsageError outside of an allocation: no ranks can be started there."""
@@ -202,9 +202,9 @@ class InAllocation(OnHosts):
         if self._mpi_type_is_known:
             return
         done = process.run(["srun", "--mpi=list"], timeout_seconds=_ANSWER_SECONDS)
-        said = " ".join((done.stdout + " " + done.stderr).split())
-        if self._table.mpi not in said.split():
-            raise PlumblineError(f"srun has no --mpi={self._table.mpi}; it says: {said}")
+        answer = " ".join((done.stdout + " " + done.stderr).split())
+        if self._table.mpi not in answer.split():
+            raise PlumblineError(f"srun has no --mpi={self._table.mpi}; it says: {answer}")
         self._mpi_type_is_known = True
 
     def _agent_words(self) -> list[str]:
@@ -266,8 +266,10 @@ def _slurm(environment: Mapping[str, str]) -> Allocation | None:
     text = environment.get("SLURM_JOB_NODELIST") or environment.get("SLURM_NODELIST")
     if not text:
         return None
-    asked = environment.get("SLURM_TASKS_PER_NODE") if "SLURM_NTASKS" in environment else None
-    counts = asked or environment.get("SLURM_JOB_CPUS_PER_NODE") or "1"
+    tasks_per_node = (
+        environment.get("SLURM_TASKS_PER_NODE") if "SLURM_NTASKS" in environment else None
+    )
+    counts = tasks_per_node or environment.get("SLURM_JOB_CPUS_PER_NODE") or "1"
     cluster, partition = (
         environment.get(name, "?") for name in ("SLURM_CLUSTER_NAME", "SLURM_JOB_PARTITION")
     )

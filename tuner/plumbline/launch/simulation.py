@@ -87,9 +87,9 @@ class Simulation(
                 f"{bandwidth} (1e10)",
             ),
         }
-        for key, (fine, what) in legal.items():
+        for key, (fine, requirement) in legal.items():
             if not fine:
-                raise ValueError(f"{key} = {getattr(self, key)!r}: it must be {what}")
+                raise ValueError(f"{key} = {getattr(self, key)!r}: it must be {requirement}")
         why = problem(self)
         if why is not None:
             raise ValueError(why)
@@ -97,9 +97,9 @@ class Simulation(
 
 def known(selector: str) -> Selector:
     """`selector`, if there is such a one. Raises UsageError."""
-    for one in SELECTORS:
-        if one == selector:
-            return cast(Selector, one)
+    for candidate in SELECTORS:
+        if candidate == selector:
+            return cast(Selector, candidate)
     raise UsageError(f"no library {selector} to simulate; there are {', '.join(SELECTORS)}")
 
 
@@ -210,8 +210,8 @@ def hostfile(simulation: Simulation, placement: Placement) -> str:
 def hosts(text: str) -> list[str]:
     """The hosts of a platform file, those of its clusters first."""
     names = []
-    for found in _CLUSTER.findall(text):
-        words = dict(re.findall(r"""\b(prefix|suffix|radical)=["']([^"']*)["']""", found))
+    for cluster in _CLUSTER.findall(text):
+        words = dict(re.findall(r"""\b(prefix|suffix|radical)=["']([^"']*)["']""", cluster))
         for part in words.get("radical", "").split(","):
             first, _, last = part.partition("-")
             if first.isdigit() and (last or first).isdigit():
@@ -225,9 +225,9 @@ def hosts(text: str) -> list[str]:
 def machine(simulation: Simulation, placement: Placement) -> Machine:
     """Return what the database knows the machine by: its platform, whichever library is re-created
     on it and whichever machine simulates it."""
-    what = f"{simulation.topology} of {placement.nodes} nodes"
+    description = f"{simulation.topology} of {placement.nodes} nodes"
     if simulation.shape:
-        what += f" ({' x '.join(map(str, simulation.shape))})"
+        description += f" ({' x '.join(map(str, simulation.shape))})"
     links = (
         f"links of {1e6 * simulation.latency_seconds:g} µs and "
         f"{simulation.bandwidth_bytes_per_second / 1e9:g} GB/s"
@@ -235,7 +235,7 @@ def machine(simulation: Simulation, placement: Placement) -> Machine:
     if simulation.topology == "cluster":
         links += f", switch of {1e6 * simulation.switch_latency_seconds:g} µs"
     if simulation.platform:
-        what, links = f"platform {Path(simulation.platform).name}", "as its file says"
+        description, links = f"platform {Path(simulation.platform).name}", "as its file says"
     messages = (
         f"{1e6 * simulation.send_seconds:g} µs to send and "
         f"{1e6 * simulation.receive_seconds:g} µs to receive"
@@ -243,7 +243,7 @@ def machine(simulation: Simulation, placement: Placement) -> Machine:
     facts = [platform(simulation, placement), *overheads(simulation)]
     return Machine(
         id=hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16],
-        host=f"simulated {what}",
+        host=f"simulated {description}",
         cpu_model=f"{links}, {messages}, computation takes no time",
         processing_units=placement.ppn,
         numa_nodes=1,

@@ -185,9 +185,9 @@ class Starter:
         with self._launcher.folder(id) as folder:
             job = self._job(id, folder, text, extra, placement)
             key = (campaign, suite, sequence)
-            found = self._visited(job, key, started, text)
-            if found is not None:
-                return found
+            visited = self._visited(job, key, started, text)
+            if visited is not None:
+                return visited
             done = self._launcher.run(self.family, self._installation, job)
             return self._result(job, done, started, key, text)
 
@@ -252,10 +252,10 @@ class Starter:
     def beyond(self, extra: Mapping[str, str]) -> dict[str, str]:
         """Return what a launch has beyond a clean environment. Where a list of mpirun's says for
         its ranks what they preload, the variable beside it would take its place."""
-        found = self._fixed | dict(extra)
+        variables = self._fixed | dict(extra)
         if any(f"{PRELOAD}=" in value for value in extra.values()):
-            found.pop(PRELOAD, None)
-        return found
+            variables.pop(PRELOAD, None)
+        return variables
 
     def _result(
         self,

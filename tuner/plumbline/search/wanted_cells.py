@@ -22,10 +22,10 @@ _FAR = 2
 def violated(verdicts: Iterable[Verdict]) -> list[Target]:
     """The cells whose left side is too slow, each once. Where that is not the library's call on all
     ranks, nothing that stands in for this call makes it faster."""
-    found = (
+    violations = (
         verdict for verdict in verdicts if verdict.verdict == "violated" and verdict.replaceable
     )
-    return sorted({Target(verdict.function, verdict.bytes) for verdict in found})
+    return sorted({Target(verdict.function, verdict.bytes) for verdict in violations})
 
 
 def doubtful(verdicts: Iterable[Verdict], tolerance: float) -> list[Target]:
@@ -33,12 +33,12 @@ def doubtful(verdicts: Iterable[Verdict], tolerance: float) -> list[Target]:
     or more, each once. Beside other work, launches differ so much that large violations stay
     undecided. Only what is clearly faster in the search itself becomes a winner."""
     limit = 1 + _FAR * tolerance
-    found = (
+    doubtful_verdicts = (
         verdict
         for verdict in verdicts
         if verdict.verdict == "undecided" and verdict.replaceable and (verdict.ratio or 0) >= limit
     )
-    return sorted({Target(verdict.function, verdict.bytes) for verdict in found})
+    return sorted({Target(verdict.function, verdict.bytes) for verdict in doubtful_verdicts})
 
 
 def near(

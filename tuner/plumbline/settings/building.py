@@ -55,12 +55,12 @@ def build(layout: paths.Layout, mpicc: Path, environment: Mapping[str, str] = {}
             _make(sources, part, mpi_id, variables)
             for name in (mpi_id, "detection"):
                 _take(part / name, target / name)
-    there = [target / mpi_id / name for name in _PROGRAMS]
-    there += [target / "detection" / "libdetection.so"]
+    programs = [target / mpi_id / name for name in _PROGRAMS]
+    programs += [target / "detection" / "libdetection.so"]
     return Built(
         mpi_id=mpi_id,
         mpicc=str(mpicc),
-        programs=[str(path) for path in there if path.is_file()],
+        programs=[str(path) for path in programs if path.is_file()],
         seconds=round(time.monotonic() - started, 1),
     )
 
@@ -90,7 +90,7 @@ def _take(built: Path, target: Path) -> None:
 def _run(words: list[str | Path], variables: Mapping[str, str]) -> str:
     done = process.run(words, timeout_seconds=_MOST_SECONDS, environment=variables)
     if done.status != 0 or done.timed_out:
-        said = f"{done.stdout}\n{done.stderr}".strip()[-_MOST_SAID:]
+        output = f"{done.stdout}\n{done.stderr}".strip()[-_MOST_SAID:]
         name = " ".join(Path(word).name for word in done.argv[:2])
-        raise PlumblineError(f"{name} ends with status {done.status}: {said or 'no answer'}")
+        raise PlumblineError(f"{name} ends with status {done.status}: {output or 'no answer'}")
     return done.stdout

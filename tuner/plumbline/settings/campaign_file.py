@@ -69,20 +69,20 @@ def read(path: Path | None) -> Document:
 def of(source: Document, values: Mapping[str, Any], overrides: Mapping[str, Any]) -> Settings:
     """`values` are keys of a campaign file, which errors name as `source` does."""
     values = dict(values)
-    given = {key: value for key, value in overrides.items() if value is not None}
-    written = {key: value for key, value in source.values.items() if key not in given}
+    options_given = {key: value for key, value in overrides.items() if value is not None}
+    written = {key: value for key, value in source.values.items() if key not in options_given}
     source = msgspec.structs.replace(source, values=written)
-    selector = given.pop("simulate", None)
+    selector = options_given.pop("simulate", None)
     if selector is not None:
         table = values.get("simulate")
-        given["simulate"] = (table if isinstance(table, dict) else {}) | {
+        options_given["simulate"] = (table if isinstance(table, dict) else {}) | {
             "library": known(selector)
         }
-    job = given.pop("job", None)
+    job = options_given.pop("job", None)
     if job is not None:
         table = values.get("job")
-        given["job"] = (table if isinstance(table, dict) else {}) | job
-    values |= given
+        options_given["job"] = (table if isinstance(table, dict) else {}) | job
+    values |= options_given
     for key in CHOSEN:
         if values.get(key) == 0:
             raise source.refused(f"{key} must not be 0: leave it out, and it is chosen")
@@ -163,7 +163,7 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
         )
     # An allocation has more nodes than the smallest layout.
     spread = values.keys() & set(PLACES) or "job" in overrides or allocation.found() is not None
-    found = []
+    campaign_tasks = []
     for library in libraries:
         for layout in layouts:
             own = dict(values)
@@ -177,8 +177,8 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
                 prefix = Path(library)
             elif library and path is not None:
                 prefix = Path(os.path.normpath(path.absolute().parent / library))
-            found.append(Task(of(source, own, overrides), prefix))
-    return found
+            campaign_tasks.append(Task(of(source, own, overrides), prefix))
+    return campaign_tasks
 
 
 def _strings(source: Document, key: str, value: Any) -> list[str]:

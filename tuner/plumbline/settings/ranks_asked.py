@@ -94,8 +94,10 @@ def of(words: Sequence[str], environment: Mapping[str, str], binary: Path | None
     counts = [part.ranks for part in read]
     if slurm and counts == [None] and launcher:
         counts = [_whole([environment.get("SLURM_NTASKS", "")])]
-    known = [count for count in counts if count is not None]
-    return Start(launcher, sum(known) if len(known) == len(counts) else None, words[at])
+    known_counts = [count for count in counts if count is not None]
+    return Start(
+        launcher, sum(known_counts) if len(known_counts) == len(counts) else None, words[at]
+    )
 
 
 def _place(words: Sequence[str]) -> int:

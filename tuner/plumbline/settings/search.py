@@ -52,9 +52,9 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     def tried(self, variants: Mapping[str, list[str]]) -> dict[str, list[str]]:
         """Return those of our variants that may be tried, by function."""
-        wanted = self.variants
+        allowed = self.variants
         return {
-            function: [name for name in names if wanted is None or name in wanted]
+            function: [name for name in names if allowed is None or name in allowed]
             for function, names in variants.items()
         }
 

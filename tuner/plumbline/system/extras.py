@@ -27,8 +27,8 @@ def missing(module: str | None) -> str | None:
 
 def absent() -> dict[str, list[str]]:
     """Extras that are not installed, with the modules that are not there."""
-    found: dict[str, list[str]] = {}
+    modules_by_extra: dict[str, list[str]] = {}
     for module, extra in EXTRAS.items():
         if find_spec(module) is None:
-            found.setdefault(extra, []).append(module)
-    return found
+            modules_by_extra.setdefault(extra, []).append(module)
+    return modules_by_extra

@@ -15,14 +15,14 @@ Domains = Mapping[str, Sequence[frozenset[int]]]
 
 def units(text: str) -> frozenset[int]:
     """`0-1,4` -> {0, 1, 4}, as the kernel and hwloc write lists of processing units."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in filter(None, text.strip().split(",")):
         first, dash, last = part.partition("-")
         last = last if dash else first
         if not (first.isdigit() and last.isdigit()):
             return frozenset()  # `0-` of hwloc: all there can be
-        found.update(range(int(first), int(last) + 1))
-    return frozenset(found)
+        numbers.update(range(int(first), int(last) + 1))
+    return frozenset(numbers)
 
 
 def mismatch(header: Header, placement: Placement, domains: Domains) -> str:
@@ -43,13 +43,13 @@ def mismatch(header: Header, placement: Placement, domains: Domains) -> str:
 
 
 def _misbound(header: Header, bind: str, domains: Domains) -> str:
-    known = domains.get(bind, ())
+    known_domains = domains.get(bind, ())
     for rank, text in enumerate(header.binding):
         bound = units(text)
         if not bound:
             continue  # not known
         if bind == "none" and len(bound) < header.processing_units:
             return f"rank {rank} is bound to {text}, though bind = none was asked for"
-        if known and not any(bound <= domain for domain in known):
+        if known_domains and not any(bound <= domain for domain in known_domains):
             return f"rank {rank} may run on {text}, though bind = {bind} was asked for"
     return ""

@@ -63,13 +63,18 @@ class CurveEstimate(msgspec.Struct, frozen=True):
     @classmethod
     def of_several(cls, those: Collection[CurveEstimate]) -> CurveEstimate:
         """Return the mean of several cells; their errors may be the same one."""
-        return cls(fmean(one.mean for one in those), fmean(one.error for one in those))
+        return cls(
+            fmean(estimate.mean for estimate in those), fmean(estimate.error for estimate in those)
+        )
 
 
 def estimates(candidates: Sequence[Sequence[CurvePoint]]) -> list[list[CurveEstimate]]:
     """Return what the cells of each candidate say of each of them; none is without cells."""
     curves = [_Curve(points) for points in candidates]
-    factor = max(_FACTORS, key=lambda one: math.fsum(curve.likelihood(one) for curve in curves))
+    factor = max(
+        _FACTORS,
+        key=lambda factor_tried: math.fsum(curve.likelihood(factor_tried) for curve in curves),
+    )
     return [curve.estimates(factor) for curve in curves]
 
 

@@ -81,7 +81,7 @@ def lag_one(cells: Sequence[Mapping[int, float]], *, seed: int = 0) -> Dependenc
     orders = np.tile(np.arange(len(launches)), (1 + PERMUTATIONS, 1))
     orders[1:] = rng.permuted(orders[1:], axis=1)
     value, *others = _pooled(parts, orders).tolist()
-    p = sum(other >= value - 1e-12 for other in (value, *others)) / (1 + PERMUTATIONS)
+    p = sum(other_value >= value - 1e-12 for other_value in (value, *others)) / (1 + PERMUTATIONS)
     return Dependence(value, float(np.std(others)), p, len(launches), used, "")
 
 
@@ -111,8 +111,8 @@ def _pooled(parts: Sequence[_Part], times: NDArray[np.intp]) -> NDArray[np.float
     coefficient ρ is about ρ - (1 + 4ρ)/n. `times`: when each launch was, a row an answer."""
     import numpy as np
 
-    found = np.zeros(len(times))
+    sums = np.zeros(len(times))
     for part in parts:
         order = np.argsort(times[:, part.places], axis=1)
-        found += part.products[order[:, :-1], order[:, 1:]].sum(axis=1) + part.cells
-    return found / sum(part.cells * (len(part.places) - 4) for part in parts)
+        sums += part.products[order[:, :-1], order[:, 1:]].sum(axis=1) + part.cells
+    return sums / sum(part.cells * (len(part.places) - 4) for part in parts)

@@ -72,6 +72,8 @@ def begins_with_1(value: str) -> bool:
 def queue_is_short(values: Mapping[str, str]) -> bool:
     """Return whether an eager message and its end are known to fill more than half of the queue,
     with which MPI_Init fails."""
-    found = [_BYTES.match(values.get(name, "")) for name in (EAGER, QUEUE)]
-    eager, queue = (int(match[1]) * _UNITS[match[2].lower()] if match else None for match in found)
+    matches = [_BYTES.match(values.get(name, "")) for name in (EAGER, QUEUE)]
+    eager, queue = (
+        int(match[1]) * _UNITS[match[2].lower()] if match else None for match in matches
+    )
     return eager is not None and queue is not None and eager + 1 > queue // 2

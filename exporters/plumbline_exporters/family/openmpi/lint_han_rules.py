@@ -116,14 +116,14 @@ class _Reader:
             )  # fmt: skip
         for _ in range(self._count("the number of levels")):
             level = self._next("a level")
-            known = _LEVELS.get(level.text.lower(), level.text)
-            if str(known) not in ("0", "1", "2"):
+            level_number = _LEVELS.get(level.text.lower(), level.text)
+            if str(level_number) not in ("0", "1", "2"):
                 raise _Wrong(
                     level.line, f"there is no level {level.text!r}", f"write {', '.join(_LEVELS)}"
                 )
             sizes: list[int] = []
             for _ in range(self._count("the number of communicator sizes")):
-                yield from self._block(int(known), sizes)
+                yield from self._block(int(level_number), sizes)
 
     def _block(self, level: int, sizes: list[int]) -> Iterator[Finding]:
         size, line = self._number("a communicator size", 1)

@@ -152,14 +152,16 @@ class Exploring:
         for decision in ready:
             function = decision.cells[0].function
             front = self._front(decision)
-            cold = [each for each in front if self._candidate_space.is_cold(function, each)]
-            hot = [each for each in front if each not in cold]
+            cold = [
+                survivor for survivor in front if self._candidate_space.is_cold(function, survivor)
+            ]
+            hot = [survivor for survivor in front if survivor not in cold]
             if hot:
                 groups.append(([decision], hot))
             if cold:
                 members, survivors = together.setdefault(function, ([], []))
                 members.append(decision)
-                survivors.extend(each for each in cold if each not in survivors)
+                survivors.extend(survivor for survivor in cold if survivor not in survivors)
         for members, survivors in [*groups, *together.values()]:
             studied = _Studied(members, self._study(members, survivors))
             if self._goes_on(studied):
@@ -168,12 +170,12 @@ class Exploring:
     def _study(self, members: Sequence[Decision], survivors: Sequence[Candidate]) -> Study:
         cells = [member.cells[0] for member in members]
         largest = max(cells)
-        known = dict.fromkeys(
+        measured_candidates = dict.fromkeys(
             candidate for cell in cells for candidate in self._evidence.candidates(cell)
         )
         ratios = {
             candidate: ratio
-            for candidate in known
+            for candidate in measured_candidates
             if (ratio := self._over(members, candidate)) is not None
         }
         limits = [
@@ -203,11 +205,13 @@ class Exploring:
             for candidate in self._judge.ranked(of, self._measured(of))
             if (lead := self._judge.lead(of, candidate)) is not None and lead.log <= limit
         ]
-        found: dict[Candidate, Candidate] = {}  # of each algorithm the best
+        best_of_algorithm: dict[Candidate, Candidate] = {}  # of each algorithm the best
         for candidate in near:
             if self._candidate_space.choices(cell.function, candidate, cell.bytes):
-                found.setdefault(self._candidate_space.base(cell.function, candidate), candidate)
-        return list(found.values())[: self._effort.front]
+                best_of_algorithm.setdefault(
+                    self._candidate_space.base(cell.function, candidate), candidate
+                )
+        return list(best_of_algorithm.values())[: self._effort.front]
 
     def _measured(self, of: Decision) -> list[Candidate]:
         return self._measured_at(of.cells[0])
@@ -215,13 +219,13 @@ class Exploring:
     def _best(self, of: Decision) -> float:
         """The least ratio to the default."""
         leader = self._judge.leader(of, self._measured(of))
-        found = None if leader == DEFAULT else self._judge.lead(of, leader)
-        return 1.0 if found is None else math.exp(found.log)
+        lead = None if leader == DEFAULT else self._judge.lead(of, leader)
+        return 1.0 if lead is None else math.exp(lead.log)
 
     def _over(self, of: Sequence[Decision], candidate: Candidate) -> float | None:
         """The mean ratio of a candidate over the cells that know it."""
-        found = [self._judge.lead(decision, candidate) for decision in of]
-        logs = [lead.log for lead in found if lead is not None]
+        leads = [self._judge.lead(decision, candidate) for decision in of]
+        logs = [lead.log for lead in leads if lead is not None]
         return math.exp(sum(logs) / len(logs)) if logs else None
 
 
@@ -236,7 +240,7 @@ class Study:
         self,
         candidate_space: CandidateSpace,
         survivors: Mapping[Candidate, Mapping[str, Sequence[int]]],
-        known: Mapping[Candidate, float],
+        known_ratios: Mapping[Candidate, float],
         seed: int,
         *,
         limit: float | None = None,
@@ -245,7 +249,7 @@ class Study:
         self._candidate_space = candidate_space
         self._choices = dict(enumerate(survivors.values()))
         self._survivors = list(survivors)
-        self._seen = set(known)
+        self._seen = set(known_ratios)
         self._limit = limit
         self._study = optuna.create_study(sampler=_sampler(seed), direction="minimize")
         points = [
@@ -260,13 +264,15 @@ class Study:
         self._values: dict[_Point, float] = {}
         self._first: list[_Point] = []
         self._trials: dict[Candidate, optuna.Trial] = {}
-        for candidate, ratio in known.items():
+        for candidate, ratio in known_ratios.items():
             self._remember(candidate, ratio)
 
     def hint(self, candidates: Sequence[Candidate]) -> None:
         """Take as a hint what won elsewhere, to be proposed next, where it lies in the space."""
-        found = [point for candidate in candidates if (point := self._place(candidate)) is not None]
-        self._first = list(dict.fromkeys([*found, *self._first]))
+        points = [
+            point for candidate in candidates if (point := self._place(candidate)) is not None
+        ]
+        self._first = list(dict.fromkeys([*points, *self._first]))
 
     def ask(self, count: int) -> list[Candidate]:
         """Return at most `count` candidates that nobody has measured; fewer when the space is used
@@ -296,7 +302,7 @@ class Study:
         return not any(map(self._is_beside_best, self._unseen))
 
     def _is_beside_best(self, point: _Point) -> bool:
-        best = min(self._values, key=lambda one: (self._values[one], one), default=None)
+        best = min(self._values, key=lambda point: (self._values[point], point), default=None)
         return best is not None and best.survivor == point.survivor and point.apart(best) <= 1
 
     def tell(self, candidate: Candidate, ratio: float | None) -> None:
@@ -320,13 +326,20 @@ class Study:
             point = self._first.pop(0)
         elif self._unseen and (self._enumerated or self._turns % 2):
             beside = [point for point in self._unseen if self._is_beside_best(point)]
-            point = min(beside or self._unseen, key=lambda one: self._promise(one, assumed))
+            point = min(
+                beside or self._unseen,
+                key=lambda unseen_point: self._promise(unseen_point, assumed),
+            )
         else:
             return
         if point in self._unseen:
             self._unseen.remove(point)
         # What is under way is taken to be as good as the best, so that a batch is spread out.
-        alike = (value for other, value in assumed.items() if other.survivor == point.survivor)
+        alike = (
+            value
+            for assumed_point, value in assumed.items()
+            if assumed_point.survivor == point.survivor
+        )
         assumed[point] = min(alike, default=0.0)
         names = (f"{point.survivor}.{knob}" for knob in self._choices[point.survivor])
         places = dict(zip(names, point.places, strict=True))
@@ -335,9 +348,9 @@ class Study:
     def _promise(self, point: _Point, values: Mapping[_Point, float]) -> float:
         """The least that a point can come to, if no step gains more than _STEP."""
         near = (
-            value - _STEP * point.steps(other)
-            for other, value in values.items()
-            if other.survivor == point.survivor
+            value - _STEP * point.steps(valued_point)
+            for valued_point, value in values.items()
+            if valued_point.survivor == point.survivor
         )
         return max(near, default=-math.inf)
 
@@ -348,8 +361,13 @@ class Study:
         places = []
         for knob, values in self._choices[index].items():
             text = settings.get(knob, "")
-            wanted = int(text) if text.lstrip("-").isdigit() else values[len(values) // 2]
-            places.append(min(range(len(values)), key=lambda one: abs(values[one] - wanted)))
+            number = int(text) if text.lstrip("-").isdigit() else values[len(values) // 2]
+            places.append(
+                min(
+                    range(len(values)),
+                    key=lambda index_of_value: abs(values[index_of_value] - number),
+                )
+            )
         return _Point(index, tuple(places))
 
     def _candidate(self, trial: optuna.Trial) -> Candidate:
