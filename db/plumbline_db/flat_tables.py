@@ -72,7 +72,7 @@ def of(db: Statements, what: str, names: Sequence[str] = ()) -> Iterator[Part]:
     missing = [name for name in names if name not in campaign_ids]
     if missing:
         listed = ", ".join(campaign_ids) or "none"
-        raise UsageError(f"{db.path} holds no run {missing[0]}; it holds: {listed}")
+        raise UsageError(f"{db.path} contains no run {missing[0]}; it contains: {listed}")
     for name in names or campaign_ids:
         yield from _TABLES[what](db, name)
 

@@ -80,11 +80,11 @@ def _named(db: Statements, names: Sequence[str]) -> list[Campaign]:
     missing = [name for name in names if name not in every]
     if missing:
         listed = ", ".join(every) or "none"
-        raise UsageError(f"{db.path} holds no campaign {missing[0]}; it holds: {listed}")
+        raise UsageError(f"{db.path} contains no campaign {missing[0]}; it contains: {listed}")
     chosen = [every[name] for name in dict.fromkeys(names)]
     chosen = chosen or [run for run in every.values() if run.state == "finished"]
     if not chosen:
-        raise UsageError(f"{db.path} holds no finished campaign: name one that is under way")
+        raise UsageError(f"{db.path} contains no finished campaign: name one that is under way")
     return chosen
 
 

@@ -108,19 +108,19 @@ def test_a_campaign_takes_it(tmp_path: Path, name: str, data: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ("@ mpiP\n", "where its tasks ran"),
+        ("@ mpiP\n", "the hosts of its tasks"),
         (printed.MPIP.partition("@--- Callsite Message")[0], "no collective with a size"),
         (printed.MPIP.replace("0.20", "x"), "line 28"),
-        (printed.MPIP.replace("       800       800", "       800       9e99"), "is no number"),
+        (printed.MPIP.replace("       800       800", "       800       9e99"), "is not a number"),
         (PLAIN[:700], "cannot be read|as Cube writes it"),
-        (PLAIN.replace(b"anchor.xml", b"anchor.txt", 1), "has no anchor.xml"),
+        (PLAIN.replace(b"anchor.xml", b"anchor.txt", 1), "anchor.xml is missing"),
         (made(xml="<cube>"), "cannot be read"),
         (made(xml="<!DOCTYPE cube><cube/>"), "document type"),
         (made(xml="<cube/>"), "no processes"),
         (made(xml=cube_profile.anchor("")), "no collective with a size"),
         (made(values=VALUES | {"bytes_sent": {}, "bytes_received": {}}), "with a size"),
-        (made(values=VALUES | {"time": {3: (float("nan"),) * 4}}), "that cannot be"),
-        (PLAIN.replace(b"CUBEX.INDEX", b"CUBEY.INDEX"), "does not begin"),
+        (made(values=VALUES | {"time": {3: (float("nan"),) * 4}}), "is impossible"),
+        (PLAIN.replace(b"CUBEX.INDEX", b"CUBEY.INDEX"), "has a wrong header"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, data: str | bytes, words: str) -> None:

@@ -344,19 +344,20 @@ shared = together(
     _shared(
         "--nodes",
         type=Count(),
-        help="Nodes, as many ranks on each; not given: one, all of `hosts`, or a simulated one a "
-        "rank.",
+        help="Nodes, with the same number of ranks on each. Default: one, all `hosts`, or "
+        "one simulated node for each rank.",
     ),
     _shared(
         "--bind",
         metavar="core|none|numa|plain|socket",
-        help="What ranks are bound to; plain: as by mpirun; not given: so, or core where they "
-        "share one.",
+        help="Bind ranks to this; plain: leave it to mpirun. Default: plain, or core if "
+        "there are more ranks than cores.",
     ),
     _shared(
         "--map-by",
         metavar="core|node|numa|socket",
-        help="Over what ranks are put in turn; not given: as the library does it.",
+        help="Place consecutive ranks on consecutive ones of these. Default: the library's "
+        "own order.",
     ),
     _shared(
         "--simulate",
@@ -369,10 +370,10 @@ shared = together(
     ),
     _shared(
         "--type",
-        help="MPI datatype of all functions; not given: MPI_FLOAT where data are reduced, else "
+        help="MPI datatype of all functions. Default: MPI_FLOAT for reductions, otherwise "
         "MPI_BYTE.",
     ),
-    _shared("--op", help="MPI reduction operator; not given: MPI_SUM, of MPI_BYTE MPI_BOR."),
+    _shared("--op", help="MPI reduction operator. Default: MPI_SUM, for MPI_BYTE MPI_BOR."),
     _shared("--root", type=Count(0, LARGEST), unset="0", help="Root of rooted functions."),
     _shared("--seed", type=Count(0, LARGEST), unset="1", help="Seed of orders and data."),
     _shared(

@@ -17,13 +17,13 @@ from plumbline.system.words import counted
 from plumbline_db import regular, scratch
 from plumbline_db.errors import PlumblineError, UsageError, command_name
 
-# Of the work of an application: what its heaviest cells make up together. The rest is left alone.
+# The share of an application's work that its heaviest cells make up together; the rest is ignored.
 _WORTH = 0.99
-# Sizes of a function that are measured, at most: as many as a campaign without an application has.
+# The most sizes of a function that are measured: as many as in a campaign without an application.
 _MOST_SIZES = 21
-# A call is told by a measured size that is no farther away than this.
+# A call is represented by a measured size that is no farther away than this factor.
 _REACH = 2.0
-# Beginnings of functions that are recorded, but that no campaign measures.
+# Prefixes of functions that are recorded but not measured by campaigns.
 _UNMEASURED = ("MPI_Alltoallw", "MPI_Neighbor_")
 
 
@@ -142,7 +142,7 @@ def read(path: Path) -> Application:
     for number, call in enumerate(application.calls):
         times = (call.calls, call.seconds, call.fastest_seconds, call.work_seconds)
         if call.nprocs < 1 or min(times) < 0 or (call.bytes or 0) < 0 or not call.function:
-            raise UsageError(f"profile {path}: calls[{number}]: a number that no run has")
+            raise UsageError(f"profile {path}: calls[{number}]: a number is impossible")
     return application
 
 

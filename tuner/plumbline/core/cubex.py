@@ -66,7 +66,7 @@ def _read(data: bytes, metrics: Sequence[str], regions: frozenset[str]) -> CubeP
 
         def content(name: str) -> bytes:
             if name not in members:
-                raise UsageError(f"it has no {name}: a profile has (profile.cubex)")
+                raise UsageError(f"{name} is missing: take a profile (profile.cubex)")
             file = archive.extractfile(members[name])
             assert file is not None  # noqa: S101 - it is a regular file
             return _unpacked(file.read())
@@ -165,18 +165,18 @@ def _rows(index: bytes, data: bytes, kind: str, columns: int) -> dict[int, Value
 
     at = len(_INDEX)
     if index[:at] != _INDEX or columns < 1:
-        raise ValueError("an index does not begin as one")
+        raise ValueError("an index has a wrong header")
     order = "<" if index[at : at + 4] == b"\1\0\0\0" else ">"
     (is_sparse, count) = struct.unpack_from(f"{order}xxBI", index, at + 4)
     if is_sparse != 1:
-        raise ValueError("an index is dense, which Score-P writes none")
+        raise ValueError("an index is dense, but Score-P writes sparse ones")
     numbers = struct.unpack_from(f"{order}{count}I", index, at + 11)
     if data.startswith(_DATA):
         packed = data[len(_DATA) :]
     elif data.startswith(_PACKED):
         packed = _inflated(data[len(_PACKED) :], order, 8 * columns)
     else:
-        raise ValueError("data do not begin as such")
+        raise ValueError("data have a wrong header")
     values = np.frombuffer(packed, f"{order}{kind}")
     if len(values) != count * columns:
         raise ValueError(f"{len(values)} values stand where {count} times {columns} should")

@@ -23,7 +23,7 @@ MESSAGE_FUNCTIONS_IN_BLOCKS = with_forms(
         "MPI_Reduce_scatter_block",
     }
 )
-# Blocks that may differ in length, and make up the volume together.
+# Functions with blocks that may differ in length; all blocks together are the volume.
 FUNCTIONS_IN_PARTS = with_forms(
     {
         "MPI_Gatherv",
@@ -35,7 +35,7 @@ FUNCTIONS_IN_PARTS = with_forms(
 )
 IN_BLOCKS = MESSAGE_FUNCTIONS_IN_BLOCKS | FUNCTIONS_IN_PARTS
 """Functions whose volume is made of a block for each rank."""
-# Those whose data an operator joins.
+# Functions whose data are combined by an operator.
 REDUCTIONS = with_forms(
     {
         "MPI_Allreduce",
@@ -46,7 +46,7 @@ REDUCTIONS = with_forms(
         "MPI_Scan",
     }
 )
-# Functions that an operator is applied in, also those that send nothing.
+# Functions that apply an operator, including those that send nothing.
 _WITH_OPERATOR = REDUCTIONS | {"MPI_Reduce_local"}
 WITHOUT_SIZE = with_forms({"MPI_Barrier"})
 TYPE_BYTES = {
@@ -57,16 +57,17 @@ TYPE_BYTES = {
     "MPI_INT64_T": 8,
     "MPI_DOUBLE": 8,
 }
-# Calls of a stream, which gives one sample a block; of large messages fewer. They are to be many
-# more than ranks can run ahead of each other by: a stream of sixteen can say the opposite.
+# Calls of a stream, which gives one sample for each block; large messages have fewer. There must be
+# many more calls than ranks can run ahead: a stream of sixteen can show the opposite result.
 STREAM_CALLS = 100
 _STREAM_BYTES = 8192
 _VALUE = re.compile(r"[^\s#=]+\Z")
-# Between whose calls the harness calls the library's own barrier (probes/sync, probes/use).
+# Start schemes in which the harness calls the library's barrier between calls (probes/sync,
+# probes/use).
 _WITH_BARRIER = frozenset({"after_barrier", "at_root", "loop", "stream"})
 
 
-# How a volume is shared among ranks that may have different counts; the probe defines the shapes.
+# Ways to divide a volume among ranks with different counts; the probe defines the shapes.
 EQUAL_COUNTS = "equal"
 COUNT_SHAPES = (EQUAL_COUNTS, "linear", "last", "half")
 
@@ -432,7 +433,7 @@ def rounding(asked: Mapping[str, Iterable[int]], data: Data) -> str:
 
 def _value(text: str) -> str:
     if not _VALUE.match(text):
-        raise UsageError(f"{text!r} cannot stand in a plan: no white space, '#' or '='")
+        raise UsageError(f"{text!r} is not allowed in a plan: no white space, '#' or '='")
     return text
 
 

@@ -23,25 +23,27 @@ from plumbline_exporters.bundle import conditions, is_profile
 BuiltOn = Mapping[str, Collection[str]]
 Sizes = Mapping[str, Sequence[int]]
 
-# A winner without an upper end must do no harm up to this size. A simulated machine holds the
-# buffers of all ranks in one process, which bounds the size too.
+# A winner without an upper end must not be slower up to this size. A simulated machine has the
+# buffers of all ranks in one process, which limits the size too.
 FAR_BYTES = 4 << 20
 _MOST_BYTES_OF_ALL_RANKS = 1 << 30
-# The most, for each rank, by which calls inside a mock-up differ from its volume: whole elements.
+# The most bytes for each rank by which calls inside a mock-up differ from its volume, because
+# counts are whole elements.
 PADDING_BYTES = 16
 
-# The classes in a profile (docs/profile.md) of types that applications reduce. What holds for bytes
-# alone is of no use to them.
+# The profile's classes (docs/profile.md) of types that applications reduce. A rule for bytes alone
+# is useless to them.
 _CLASSES = {
     "MPI_INT": "integer",
     "MPI_INT64_T": "integer",
     "MPI_FLOAT": "floating",
     "MPI_DOUBLE": "floating",
 }
-# All ranks know the counts of all, so that a rule of a profile can be for equal ones alone.
+# Functions in which all ranks know all counts, so that a rule can be limited to equal counts.
 _KNOWN_COUNTS = frozenset({"MPI_Allgatherv", "MPI_Reduce_scatter"})
 _IF_EQUAL = f"counts={EQUAL_COUNTS}"
-# From so many bytes a rank on, no other shape is taken for the equal one (docs/profile.md).
+# From so many bytes for each rank on, no other shape can be mistaken for equal counts
+# (docs/profile.md).
 _TOLD_APART_BYTES = 32
 
 
@@ -186,7 +188,7 @@ def _are_about(
     within: dict[str, float] = {}  # how far the volume of a call may lie from `size`
     further = dict.fromkeys(called, padding if size is not None else math.inf)
     while further:
-        # What calls itself by way of others may do so with any volume.
+        # A function that calls itself through others may do so with any volume.
         within |= {name: math.inf if name in within else far for name, far in further.items()}
         inside: dict[str, float] = {}
         for winner in in_force:

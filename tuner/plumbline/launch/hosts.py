@@ -39,7 +39,7 @@ from .local import here
 _ASKED_AT_ONCE = 16
 _ANSWER_SECONDS = 60.0
 _FOLDERS, _TOKENS = "job-", "token-"
-# The one text that a shell of another host reads; {token} is a quoted path.
+# The only command that a shell on another host runs; {token} is a quoted path.
 _QUESTION = (
     "uname -n && nproc && cat {token} && cat /proc/sys/kernel/random/boot_id && "
     "grep Cpus_allowed_list: /proc/self/status && "

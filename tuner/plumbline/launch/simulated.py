@@ -34,14 +34,14 @@ from .known import Key, Known, keys
 from .local import short_lived
 from .parts import Record
 
-# smpirun hands words on through a shell that splits and expands them.
+# smpirun passes words through a shell that splits and expands them.
 _SAFE = re.compile(r"[\w./:=+,@%-]+\Z")
 
 
-# Fewer ranks start sooner than a second process would help.
+# With fewer ranks a second process would not save time.
 MANY = 64
 _PROFILE = "PLUMBLINE_PROFILE"
-# How to start a part: its name and plan -> words, and where its records go.
+# Starts a part: its name and plan -> the words of the command, and the file of its records.
 _Command = Callable[[str, str], tuple[list[str], Path]]
 
 
@@ -96,7 +96,7 @@ class Simulated:
         depends = self.command(installation, [program], job.placement, job.folder, options)
         known_as = _keys(plan, depends, job.environment)
         known_records = self._known.look_up(known_as)
-        # One case at least is measured: the header is its launch's.
+        # At least one case is measured, because the header comes from its launch.
         without = set(list(known_records)[: len(parts.case_lines(plan)) - 1])
 
         def command(name: str, text: str) -> tuple[list[str], Path]:
@@ -115,7 +115,7 @@ class Simulated:
             timeout_seconds=job.timeout_seconds,
         ).run(parts.split(plan, without))
         records_given = [record for number in sorted(without) for record in known_records[number]]
-        # What is wrong stands last, with the case that was under way.
+        # Parts with bad records come last, with the case that was running.
         broken = sorted((end for end in ends if not end.whole), key=lambda part: bool(part.bad))
         joined = parts.join(
             [end.records for end in ends if end.whole],
@@ -159,7 +159,7 @@ class Simulated:
         unfit = [word for word in (*program[1:], str(folder), *options) if not _SAFE.match(word)]
         if unfit:
             raise PlumblineError(
-                f"smpirun cannot be handed {unfit[0]!r}: choose a path without blanks and special "
+                f"smpirun cannot use {unfit[0]!r}: choose a path without blanks and special "
                 "characters (TMPDIR names the folder of temporary files)"
             )
         platform_file, host_file = folder / "platform.xml", folder / "hosts"

@@ -25,7 +25,7 @@ NPROCS = 32
 
 Topology = Literal["cluster", "fat-tree", "dragonfly", "torus"]
 
-# By topology: what its shape is, in words and in numbers.
+# The form of each topology's shape, in words, and how many numbers it has.
 _FORMS: dict[Topology, tuple[str, int]] = {
     "cluster": ("[]", 0),
     "fat-tree": ("[nodes a leaf switch, leaf switches, switches above]", 3),
@@ -56,10 +56,10 @@ class Simulation(
     near_latency_seconds: float = 5e-7
     near_bandwidth_bytes_per_second: float = 1e10
     platform: str = ""
-    # As calibrated for small messages on a cluster with links of 10 Gbit/s (docs/simulated.md).
+    # Calibrated for small messages on a cluster with links of 10 Gbit/s (docs/simulated.md).
     send_seconds: float = 5.8e-6
     receive_seconds: float = 4.5e-6
-    # Of the computer that simulates, from 64 ranks on.
+    # The load of the computer that simulates, from 64 ranks on.
     case_seconds: Unmeasured[float] = 120.0
 
     def __post_init__(self) -> None:
@@ -100,7 +100,7 @@ def known(selector: str) -> Selector:
     for candidate in SELECTORS:
         if candidate == selector:
             return cast(Selector, candidate)
-    raise UsageError(f"no library {selector} to simulate; there are {', '.join(SELECTORS)}")
+    raise UsageError(f"{selector} cannot be simulated; choose one of {', '.join(SELECTORS)}")
 
 
 def nodes(simulation: Simulation, nprocs: int) -> int:
@@ -126,10 +126,10 @@ def problem(simulation: Simulation, nodes: int | None = None) -> str | None:
     if topology == "cluster":
         return None
     if topology == "dragonfly" and shape[0] > shape[2]:
-        # SimGrid's way to a group goes through the router of that number; without one it aborts.
+        # SimGrid reaches a group through the router of that number, and aborts if it is missing.
         return (
-            f"shape = {shape}: {shape[0]} groups want {shape[0]} routers a chassis or more, each "
-            f"has the link to one group; there are {shape[2]}"
+            f"shape = {shape}: {shape[0]} groups need at least {shape[0]} routers in each chassis "
+            f"(each has the link to one group), not {shape[2]}"
         )
     held = _nodes_of(simulation)
     if nodes not in (None, held) and not simulation.platform:
@@ -157,7 +157,7 @@ def platform(simulation: Simulation, placement: Placement) -> str:
             return regular.text(simulation.platform)
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"platform = {simulation.platform}: {error}") from error
-    # The near ones are of messages that stay inside a node; with one rank, of those to itself.
+    # The near values are for messages inside a node; with one rank, for messages to itself.
     return f"""<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
@@ -180,7 +180,7 @@ def _middle(simulation: Simulation, nodes: int) -> str:
         case "torus", shape:
             name, parameters = "TORUS", ",".join(map(str, shape))
         case _:
-            # The switch is as fast as all links together, and what passes it never shares.
+            # The switch is as fast as all links together, and its messages never share bandwidth.
             switch = nodes * simulation.bandwidth_bytes_per_second
             return (
                 f'bb_bw="{switch!r}Bps" bb_lat="{simulation.switch_latency_seconds!r}s"\n'

@@ -26,10 +26,10 @@ from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.probe_records import Begin, Check, Footer, Header, ProbeRecord, UnderWay
 from plumbline_db.records import Failure, Run
 
-# With which level of threads the probe starts MPI (probes/measure/world.h).
+# The level of threads with which the probe starts MPI (probes/measure/world.h).
 THREADS = "PLUMBLINE_THREADS"
 
-# `none`: the probe does without MPI_T, which plans without knobs have no use for (the same file).
+# `none`: the probe does not use MPI_T, which plans without knobs do not need (the same file).
 MPI_T = "PLUMBLINE_MPI_T"
 
 PRELOAD = "LD_PRELOAD"
@@ -226,8 +226,8 @@ class Starter:
             plan_file.write_text(text)
         except OSError as error:
             raise PlumblineError(
-                f"cannot write {plan_file}: {error.strerror}; make room, and the same command "
-                "goes on"
+                f"cannot write {plan_file}: {error.strerror}; free space and run the same command "
+                "again"
             ) from error
         return Job(
             id=id,

@@ -65,7 +65,7 @@ def one(db: Database, id: str) -> Stored:
     }
     if id not in overlap_campaigns:
         listed = ", ".join(overlap_campaigns) or f"none (run `{command_name()} overlap` first)"
-        raise UsageError(f"{db.path} holds no overlap campaign {id}; it holds: {listed}")
+        raise UsageError(f"{db.path} contains no overlap campaign {id}; it contains: {listed}")
     return _stored(db, overlap_campaigns[id])
 
 

@@ -31,7 +31,7 @@ class NextStep(msgspec.Struct, frozen=True):
 def of(db: Database, every_campaign: Sequence[Campaign]) -> list[NextStep]:
     """Return what concerns no single place, the most urgent step first."""
     if not every_campaign:
-        return [NextStep("The database holds no campaign yet.", typed("campaign"))]
+        return [NextStep("The database contains no campaign yet.", typed("campaign"))]
     return [*_watched(db), *_unfinished(db, every_campaign)]
 
 

@@ -13,7 +13,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 
-# Kinds of events: how long it may take; cells that nothing is left for.
+# Kinds of events: the time limit; cells that were left out because the budget was used up.
 
 _TABLES = 8  # times what the first table has cost, where nobody named a budget
 _CONFIRMED = 1.5  # times what it has cost: what comes after the first search, at least

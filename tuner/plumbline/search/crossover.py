@@ -22,12 +22,12 @@ from plumbline_db.records import Trial
 from .space.candidates import DEFAULT, Candidate
 from .space.select import REACH, Chosen
 
-# RaceLaunches of one race at most: a gap of a factor 2^8 is closed by two.
+# The most launches of one race: two close a gap of a factor 2^8.
 MOST_LOOKS = 3
 
 _CLOSE = math.sqrt(2)
 
-# What is chosen with these trials between measured sizes, given as `between`.
+# The choices with these trials between measured sizes, which are passed as `between`.
 Choose = Callable[..., list[Chosen]]
 IsCold = Callable[[str, Candidate], bool]
 # Candidates by cell -> trials by cell.
@@ -63,7 +63,7 @@ class SizeGrid:
         middle = math.sqrt(first * last)
         halvings = math.ceil(math.log2(math.log(last / max(first, 1), _CLOSE)))
         parts = 2 ** (halvings if self._at_once else min(2, halvings))
-        # A message is the volume, or its block.
+        # A message is the whole volume, or one of its blocks.
         ways = [switch // self._data.width(function) for switch in self._switches]
         inside = [way for way in ways if first <= way < last]
         if inside:

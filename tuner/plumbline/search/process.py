@@ -62,7 +62,7 @@ class Settable(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, toolchain: Toolchain, settings: Settings) -> Settable:
-        # Variables that name a site's rules belong to every knob of an algorithm.
+        # Variables that name a site's rules file belong to every knob of an algorithm.
         environment_names = settings.fixed.environment.keys() - site_rules.variables(toolchain)
         in_environment = toolchain.family.in_environment
         fixed = [

@@ -70,7 +70,7 @@ class Races:
         """Return a race in launches with this `environment`, which puts the winners `in_force`."""
         store, effort = self._store, self._effort
         if self._settings.ranks.simulate is None:
-            # How far launches lie apart here is seen in the table.
+            # The table shows the spread between launches on this machine.
             medians = runs.medians(store.db, store.campaign, ["before"])
             own = self._as_it_is(in_force)
             usual = runs.medians(store.db, store.campaign, [own]) if own else []

@@ -82,7 +82,7 @@ class Rounds:
     ) -> None:
         settings, candidate_space = setup.settings, setup.candidate_space
         if candidate_space.is_all_cold and setup.plan.sync == BARRIER:
-            # Its candidates, and what a library sets beside any, would be under every start.
+            # Its candidates, and settings beside them, would be part of every start.
             plan = msgspec.structs.replace(setup.plan, sync=OWN_BARRIER)
             setup = msgspec.structs.replace(setup, plan=plan)
         ranks = settings.ranks
@@ -223,7 +223,7 @@ class Rounds:
             targets = worth(self._left(self._wanted(table)), self._weights)
             around_part = around.at(step + 1, won)
             further = self._favourites(around_part, set(targets))
-            # What favourites alone win asks for no further part: there would be one after another.
+            # Wins of favourites alone do not open a further part: parts would never end.
             if not targets and (alone or not further):
                 break
             alone, step = not targets, step + 1
@@ -263,7 +263,7 @@ class Rounds:
         close = self._neighbours(verdicts).of(targets)
         beside = [cell for cell in close if cell not in self._searched]
         environment = dict(around.environment)
-        # One that answers the calls of a racing cell would take the candidates' place.
+        # A winner that answers the calls of a racing cell would replace the candidates.
         raced = [*entered, *beside]
         others = [
             winner
@@ -299,7 +299,7 @@ class Rounds:
         opened_by = _opened_by(targets, verdicts)
         lineup = self._lineup(race, opened_by, targets, verdicts, {})
         new = self._run(race, lineup, opened_by, verdicts, refine=True)
-        # What stands and has won again stays what it is: accepted, and confirmed.
+        # A standing winner that won again stays accepted and confirmed.
         new = [
             new_winner
             for new_winner in new
@@ -365,7 +365,8 @@ class Rounds:
             beside=[cell for cell in entered if cell not in opened_by and cell not in beside],
             along=along,
             named={cell for cell, names in opened_by.items() if names} | set(beside),
-            # Cells that are there for the library's one choice race without ours, but for these.
+            # Cells that race only for the library's single choice race without our variants, except
+            # for these.
             favourites={
                 cell: favourites
                 for cell, favourites in further.items()
@@ -393,7 +394,8 @@ class Rounds:
         self._races.tell_passed_over(race)
         winners_chosen = self._select(candidate_space, trials, opened_by)
         while True:
-            # What a winner breaks at a smaller size is a violation there, before it is measured.
+            # A guideline that a winner breaks at a smaller size counts as violated before it is
+            # measured.
             unopened = [cell for cell in beside if cell not in opened_by]
             raised = close.broken(unopened, as_tried(trials, winners_chosen))
             if not raised:

@@ -20,9 +20,9 @@ from .race.race import Race
 from .space.candidates import DEFAULT, Candidate, CandidateSpace
 from .space.select import Trials, candidate_of
 
-# Puts winners in force: the environment of a launch, from the winners and the name of the search.
+# Returns the environment that activates winners in a launch, by the winners and the search's name.
 InForce = Callable[[Sequence[Winner]], Mapping[str, str]]
-# Winners by what was measured; each cell with the names of its violations.
+# Selects winners by trials, for cells with the names of their violations.
 Select = Callable[[CandidateSpace, Trials, Mapping[Target, Sequence[str]]], list[Winner]]
 
 _RIVALS = 2  # candidates of a second choice
@@ -229,7 +229,7 @@ class SecondChoices:
             if not rivals:
                 continue
             if raced.in_force:
-                # The environment of its launches names files that others have been written to.
+                # The environment of its launches names files that were overwritten since.
                 in_force(raced.in_force)
             measured = raced.race.measure(
                 {target: list(candidates) for target, candidates in rivals.items()}

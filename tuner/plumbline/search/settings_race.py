@@ -32,8 +32,8 @@ from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Search, Suite,
 from .outcome import label
 from .space.candidates import DEFAULT
 
-# Launches of each value by the end of a stage, and how many values go on after it. Those of the
-# last stage alone decide: the others have chosen what is in it.
+# The launches of each value by the end of a stage, and how many values go on. Only launches of the
+# last stage decide, because the earlier ones selected its values.
 FEW = 3  # that the last stage alone decides
 STAGES = ((2, 8), (5, FEW), (12, FEW))
 

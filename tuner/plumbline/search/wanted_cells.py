@@ -11,11 +11,11 @@ from plumbline_db.records import Verdict
 
 from .space.candidates import CandidateSpace
 
-# A guideline whose left side takes this much of its right side may be violated in the next round.
+# A guideline with a ratio above this may be violated in the next round.
 _NEAR = 0.5
 
-# An undecided cell is searched where it is so many times what is allowed above 1. On a quiet
-# machine no more than two of 819 cells are; beside other work 23 were.
+# An undecided cell is searched if its ratio exceeds 1 by so many times the tolerance. On a quiet
+# machine this applies to at most two of 819 cells; beside other work it applied to 23.
 _FAR = 2
 
 

@@ -35,13 +35,16 @@ def build(layout: paths.Layout, mpicc: Path, environment: Mapping[str, str] = {}
     PlumblineError where something is missing that the sources need."""
     sources = layout.sources
     if sources is None or not (sources / "probes").is_dir():
-        raise PlumblineError("there are no C sources here: install Plumbline from a wheel or pip")
+        raise PlumblineError(
+            "the C sources are missing: install Plumbline from a wheel or with pip"
+        )
     target = layout.own or layout.programs
     for folder in (sources, target):
         if any(letter.isspace() for letter in str(folder)):
             raise PlumblineError(
-                f"make takes no blanks in {folder}: name another folder (XDG_STATE_HOME for what "
-                "is built)"
+                f"make does not work with blanks in {folder}: name another folder (XDG_STATE_HOME "
+                "for "
+                "build results)"
             )
     variables = os.environ | environment | {"MPICC": str(mpicc)}
     _require(sources, variables)

@@ -47,8 +47,8 @@ def read(path: Path | None) -> Document:
     source = toml.read(path, f"campaign file {path}")
     for key in _GONE & source.values.keys():
         raise source.refused(
-            f"[{key}]: launches are no jobs of their own any more, one job holds a campaign: name "
-            f"the table [job], and type `{command_name()} campaign {path} --submit {key}` "
+            f"[{key}]: one job now runs a whole campaign: rename the table to [job], and type "
+            f"`{command_name()} campaign {path} --submit {key}` "
             "(keys: docs/clusters.md)"
         )
     values = copy.deepcopy(source.values)
@@ -153,7 +153,7 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
     if overrides.keys() & {"nprocs", "nodes"}:
         layouts = [None]
     elif "layouts" in lists and values.keys() & {"nprocs", "nodes"}:
-        raise source.refused("layouts say how many ranks there are; leave nprocs and nodes out")
+        raise source.refused("layouts set the number of ranks: leave nprocs and nodes out")
     table = values.get("simulate")
     table = table if isinstance(table, dict) else {}
     if "libraries" in lists and "library" in table:
@@ -161,7 +161,7 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
             "libraries are the selectors of the simulated machine; leave library out of the table "
             "simulate"
         )
-    # An allocation has more nodes than the smallest layout.
+    # An allocation may have more nodes than the smallest layout.
     spread = values.keys() & set(PLACES) or "job" in overrides or allocation.found() is not None
     campaign_tasks = []
     for library in libraries:
@@ -184,5 +184,5 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
 def _strings(source: Document, key: str, value: Any) -> list[str]:
     fine = isinstance(value, list) and value and all(isinstance(word, str) for word in value)
     if not fine or len(set(value)) < len(value):
-        raise source.refused(f"{key} must be a list of different texts, with one at least")
+        raise source.refused(f"{key} must be a list of at least one text, without repetition")
     return list(value)

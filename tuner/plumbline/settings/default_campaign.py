@@ -43,7 +43,7 @@ def choose(db: Database, named: str | None, mpi_prefix: Path | None = None) -> C
     if not own:
         listed = ", ".join(campaign.named for campaign in campaigns.all_campaigns(db))
         raise PlumblineError(
-            f"{db.path} holds no campaign that was measured here, only {listed}: name one with "
+            f"{db.path} contains no campaign that was measured here, only {listed}: name one with "
             f"--campaign, or run `{command_name()} campaign`"
         )
     if not with_winners:

@@ -49,12 +49,12 @@ def begin(
     unknown = set(settings.search.variants or ()) - variant_names
     if unknown:
         raise UsageError(
-            f"variants: there is no {', '.join(sorted(unknown))}; names stand without parameters, "
+            f"variants: unknown {', '.join(sorted(unknown))}; give names without parameters, as "
             f"`{command_name()} variants` shows them"
         )
     placement = settings.ranks.placement(toolchain.launcher.processing_units())
     site = rules_of_site.find(toolchain, settings)
-    # The usual types were bytes once: campaigns of these do not go on with others.
+    # The default types were bytes in earlier versions: such campaigns do not continue with others.
     more = [] if settings.cases.type else ["usual types"]
     more += [] if site is None else [f"{site.path}\n{site.text}"]
     more += [hashlib.sha256(regular.read(path)).hexdigest() for path in settings.fixed.preload]
@@ -213,7 +213,7 @@ def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
         guidelines_chosen = toolchain.guidelines.selected((), settings.cases.functions)
         if settings.cases.profile is None:
             return guidelines_chosen
-        # What the application does not call has no share in its time.
+        # A function that the application does not call has no share in its time.
         called = [
             pattern for pattern in guidelines_chosen.patterns if pattern.lhs in settings.called
         ]

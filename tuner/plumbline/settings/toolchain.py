@@ -58,7 +58,7 @@ class Pattern(msgspec.Struct, frozen=True):
         )
 
 
-# Parameters that count ranks.
+# Names of parameters that count ranks.
 OF_RANKS = ("radix", "fan_out", "leaders", "direct_parts", "blocks")
 _WINDOW = "window"  # messages that are open at a time
 
@@ -231,7 +231,7 @@ def variants_tried(
     ]
 
 
-# What to do about them.
+# The remedy for knobs that something outside of the campaign sets.
 OUT = (
     f"take it out while a campaign runs (what {command_name()} apply put there: "
     f"{command_name()} rollback)"

@@ -59,7 +59,7 @@ def operations(suite: AskedSuite, catalogue: Catalogue) -> list[NamedOperation]:
             named_operations.append(NamedOperation(name, variants[variant_name(name)], name))
         else:
             raise UsageError(
-                f"{where}: {name} is no function of MPI that the probe knows, and none of our "
+                f"{where}: {name} is neither an MPI function that the probe knows nor one of our "
                 f"variants (`{command_name()} variants` lists both)"
             )
     return named_operations

@@ -138,7 +138,7 @@ def read(path: Path) -> Description:
     description = document.convert(Description)
     names = [suite.name for suite in description.suite]
     if not names or len(set(names)) < len(names):
-        raise document.refused("there must be tables [[suite]], each of another name")
+        raise document.refused("the file needs tables [[suite]] with different names")
     for place, suite in enumerate(description.suite):
         for problem in suite.problems():
             raise document.refused(f"suite {suite.name!r}: {problem}", ("suite", place))
@@ -164,7 +164,7 @@ def named(word: str) -> Description:
     path = Path(word)
     if path.suffix != ".toml" and not path.exists():
         raise UsageError(
-            f"there is no suite file {word}, and none of this name ships; "
-            f"those that do: {', '.join(descriptions)}"
+            f"the suite file {word} does not exist, and no suite of this name ships; "
+            f"suites that ship: {', '.join(descriptions)}"
         )
     return read(path)

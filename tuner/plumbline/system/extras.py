@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-# The smallest extra that brings a module.
+# The smallest extra that installs each module.
 EXTRAS = {
     "anyio": "pages",
     "jinja2": "pages",

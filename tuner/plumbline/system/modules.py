@@ -10,7 +10,7 @@ from plumbline_db.errors import PlumblineError
 
 PREFIX = "module:"  # `module:openmpi/5.0.3` in place of a prefix
 
-# The command prints shell code, which ends with a status; the name is an argument, never code.
+# The module command prints shell code, which ends with a status; the name is passed as an argument.
 _LOAD = 'code=$("$1" sh load "$2") && eval "$code" && exec env -0'
 _SHELL_OWN = {"_", "PWD", "SHLVL", "OLDPWD"}
 

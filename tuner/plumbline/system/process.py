@@ -82,7 +82,7 @@ def in_foreground(argv: Sequence[str | Path], environment: Mapping[str, str]) ->
         for child in children:
             child.send_signal(number)
 
-    # Keys of the terminal reach the whole group anyway.
+    # Signals from terminal keys reach the whole group anyway.
     handlers: dict[int, Callable[[int, object], None]]
     handlers = dict.fromkeys((signal.SIGINT, signal.SIGQUIT), lambda *_: None)
     handlers |= dict.fromkeys((signal.SIGTERM, signal.SIGHUP), pass_on)

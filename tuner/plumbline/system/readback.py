@@ -33,11 +33,11 @@ def mismatch(header: Header, placement: Placement, domains: Domains) -> str:
             f"asked for, the ranks are on {counted(header.nodes, 'node')} "
             f"({', '.join(header.hosts)}), up to {header.ppn} on one"
         )
-    # Containers of one machine do not see that they share it.
+    # Containers of one machine cannot detect that they share it.
     if placement.nodes > 1 and header.oversubscribed and not placement.oversubscribed:
         return (
-            f"a node has {counted(header.processing_units, 'processing unit')}, not as many as it "
-            "said when it was asked"
+            f"a node has {counted(header.processing_units, 'processing unit')}, which is not what "
+            "it reported before"
         )
     return _misbound(header, placement.binding, domains)
 

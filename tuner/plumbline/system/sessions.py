@@ -96,7 +96,7 @@ def _processes() -> Iterator[tuple[int, list[str]]]:
 
 def _say(session: int) -> None:
     global _pipe
-    # Where it cannot be started, or was killed, nobody can help.
+    # If the watcher cannot be started, or was killed, sessions are not ended.
     with _lock, contextlib.suppress(OSError):
         if _pipe is None or _pipe[0] != os.getpid():
             _pipe = os.getpid(), _watcher()

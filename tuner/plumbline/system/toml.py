@@ -98,7 +98,7 @@ def read(path: Path, name: str) -> Document:
         with regular.open_file(path) as file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
-            raise UsageError(f"{name}: longer than {_MOST_BYTES >> 20} MiB, and no such file")
+            raise UsageError(f"{name}: longer than {_MOST_BYTES >> 20} MiB, so not such a file")
         text = data.decode().replace("\r\n", "\n")
         document = Document(name, text, tomllib.loads(text))
     except OSError as error:
@@ -111,7 +111,7 @@ def read(path: Path, name: str) -> Document:
         if isinstance(value, str) and "\0" in value:
             raise UsageError(f"{name}: {value!r} has a NUL character")
         if isinstance(value, float) and not math.isfinite(value):
-            raise UsageError(f"{name}: {value} is no number that anything can have here")
+            raise UsageError(f"{name}: {value} is not a valid number here")
         if isinstance(value, int) and abs(value) > limits.LARGEST:
             raise UsageError(f"{name}: a number is larger than {limits.LARGEST}")
     return document

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float64]
 
-# Standard deviations of true log ratios: of candidates, of the sizes of one, of its ways of use, of
-# types, of what is left.
+# Standard deviations of true log ratios: between candidates, sizes, ways of use and types, and the
+# residual.
 _LEVEL, _SIZES, _USES, _TYPES, _OWN = 1.0, 0.17, 0.09, 0.04, 0.02
 _REACH = 4.0  # doublings of the volume over which a curve forgets
 _FACTORS = (1.0, 4.0, 16.0)  # of these variances

@@ -28,18 +28,18 @@ FEW = 2  # launches after which what is much slower in all of them is given up
 
 _NORMAL = NormalDist()
 
-# "undecided": more launches may decide. "equal": not slower by more than the tolerance, and nothing
-# else is claimed; "faster": the same, and faster beyond doubt.
+# "undecided": more launches may decide. "equal": not slower by more than the tolerance; "faster":
+# not slower by more than the tolerance, and certainly faster.
 Word = Literal["slower", "equal", "faster", "undecided"]
 Key = TypeVar("Key")
 
-# Log ratios, one a launch, and the confidence of the interval.
+# Compares log ratios (one for each launch) with the confidence of the interval.
 Compare = Callable[[Sequence[float], float], Comparison]
-# How a cell is compared, once the log ratios of all comparable cells are known.
+# Chooses the comparison of a cell by the log ratios of all comparable cells.
 Judge = Callable[[Collection[Sequence[float]]], Compare]
 
-# What a look knows of a test: log ratios of all launches so far, one each; why there are none; or
-# None: it has not been measured since it was looked at last.
+# The evidence of a test at a look: the log ratios of all launches so far, the reason why there are
+# none, or None if nothing was measured since the last look.
 Evidence = Sequence[float] | str | None
 
 

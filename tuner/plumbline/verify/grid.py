@@ -15,8 +15,8 @@ from plumbline.core.guidelines import Guidelines
 from plumbline.verify.kinds import all_kinds
 from plumbline_db.records import Verdict
 
-# What a cell can say. `depends`: another way of use has another answer. The last two only where two
-# tables are laid over each other.
+# The states of a cell. `depends`: another way of use has another answer. The last two occur only if
+# two tables are combined.
 State = Literal["violated", "undecided", "holds", "depends", "absent", "removed", "new"]
 
 

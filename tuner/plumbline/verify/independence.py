@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# From here on equal tables have false violations two and a half times (50 cells) to five times (645
+# From this coefficient on, equal tables have false violations 2.5 times (50 cells) to 5 times (645
 # cells) as often as with independent launches.
 HIGH = 0.1
 ALPHA = 0.01  # of a warning where launches are independent

@@ -31,12 +31,12 @@ _VERDICTS: dict[Word, Literal["holds", "violated", "undecided"]] = {
     "faster": "holds",
     "undecided": "undecided",
 }
-# Stands by a verdict in the place of a p.
+# The reason of a verdict without a p.
 DETERMINISTIC = "deterministic: one launch decides"
 IN_FORCE = "its right-hand side is in force"
 
-# What a replaced call takes more than its replacement: the most that `make bench` has measured in a
-# calm run for functions that block (docs/design/profile.md).
+# The overhead of a replaced call over its replacement: the largest that `make bench` measured in a
+# quiet run for blocking functions (docs/design/profile.md).
 REPLACED_SECONDS = 30e-9
 
 

@@ -29,9 +29,9 @@ from plumbline_db.records import Failure, Suite
 
 from .company import Company
 
-# So many cases should show the factor between two launches.
+# So many cases are used to estimate the factor between two launches.
 ENOUGH_REFERENCES = 5
-# A candidate under which launches fail in so many cells is left out of the others too.
+# A candidate whose launches fail in so many cells is left out of the other cells too.
 _STRIKES = 2
 _MARKS = string.ascii_lowercase  # MPI has fewer collective functions
 _REFERENCES = 2  # cases of a launch
@@ -51,7 +51,7 @@ class Comparands(msgspec.Struct, frozen=True):
     def references(self) -> list[Target]:
         """Return a cell of each function, of a size in the middle, for settings that should leave
         it alone."""
-        # Intel MPI gets another barrier beside any candidate (libraries/intelmpi).
+        # Intel MPI uses another barrier beside any candidate (libraries/intelmpi).
         return _middles(
             target
             for target, candidate in self.plain
@@ -97,7 +97,7 @@ def settings_of(
         for candidate in candidates:
             cells.setdefault((target.function, candidate), []).append(target)
     settings: list[tuple[dict[str, Candidate], dict[str, str], list[Target]]] = []
-    # Those that call most first: they leave room for what they may share a launch with.
+    # Candidates that call most other functions come first, because they limit the choice of others.
     ranked = sorted(
         cells.items(),
         key=lambda candidate_and_cells: (
@@ -262,7 +262,7 @@ class ColdLaunches:
         flaws = self._checks(setting)
         suspects = list(dict.fromkeys(target.function for target in flaws))
         if suspects and len(setting.chosen) > 1:
-            # One may corrupt the results of another, so that each is tried without the others.
+            # A candidate may corrupt the results of another, so each is tried alone.
             return self._apart(setting, suspects)
         for target, flaw in flaws.items():
             self.flaws[target, setting.chosen[target.function]] = flaw

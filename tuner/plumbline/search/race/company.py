@@ -16,11 +16,11 @@ from collections.abc import Collection, Mapping, Sequence
 from plumbline.core.cell import Target
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 
-# So much may a case take more, or less, in company: what a simulated machine leaves open.
+# The share by which a case may take more or less time in company; simulated machines vary by less.
 AGREE = 0.02
-# Of so many shared launches one candidate is measured alone too.
+# For so many shared launches one candidate is measured alone too.
 _SAMPLE = 10
-# So many standard errors beyond that, where launches differ, a case is no more the same.
+# If launches differ, a case counts as changed beyond that share plus so many standard errors.
 _DEVIATIONS = 3.0
 
 Chosen = Mapping[str, Candidate]

@@ -233,7 +233,7 @@ class Entering:
                     searched_cells, [cell for cell in cells if cell not in searched_cells]
                 )
                 continue
-            # Launches for what comes later are dear where candidates are cold.
+            # Later launches are expensive if candidates are cold.
             dear = self._is_cold_at_all(function)
             sizes = [cell.bytes for cell in searched_cells]
             chosen = sizes if dear else neighbours.grid_sizes(sizes)

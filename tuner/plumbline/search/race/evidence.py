@@ -24,16 +24,16 @@ from plumbline_db.runs import LaunchSamples
 Key = tuple[Target, Candidate]
 Blocks = tuple[float, ...]
 
-# Spread of a log ratio between launches, where nothing is known: the larger ones that were measured
-# on a quiet machine.
+# The assumed spread of a log ratio between launches if nothing is known: an upper value from
+# measurements on a quiet machine.
 SPREAD = 0.05
-# The same of launches that ran beside other work: two busy loops on two cores.
+# The same for launches beside other work: two busy loops on two cores.
 DISTURBED = 0.15
-# From this log ratio on, the default of a launch is another one than in the table. On virtual
-# machines two processors share a cache in some launches and not in others: a candidate may be 1.5
-# times as fast as the default in one mood, and 1.5 times as slow in the other.
+# From this log ratio on, the default of a launch differs from the table's. On virtual machines two
+# processors share a cache in some launches and not in others: a candidate may be 1.5 times as fast
+# as the default in one state, and 1.5 times as slow in the other.
 _ODD = 0.1
-# How many launches of a cell the spread that is known beforehand counts for.
+# The weight of the assumed spread, as a number of launches of a cell.
 _WEIGHT = 4
 # A cold candidate is compared across launches.
 COLD = 2.0
@@ -109,9 +109,9 @@ class Evidence:
         self.exact = exact
         self.spread = spread
         self._usual = usual or {}
-        # Logarithms of the medians of a launch's blocks, in seconds.
+        # The logarithms of the medians of a launch's blocks, in seconds.
         self._blocks: dict[Key, dict[int, Blocks]] = {}
-        # Of cold candidates, log(candidate / default), by the launch of the default.
+        # log(candidate / default) of cold candidates, by the launch of the default.
         self._cold: dict[Key, dict[int, float]] = {}
         self._there: dict[Target, dict[Candidate, None]] = {}
         self._between: dict[Target, float] = {}
@@ -314,7 +314,7 @@ class Evidence:
                     freedom += len(logs) - 1
                     most = max(most, len(logs) - 1)
             variance = squares / freedom if freedom else 0.0
-            # Candidates share the default of their launches: all together count for two of them.
+            # Candidates share the default of their launches, so all together count as two.
             total = _WEIGHT * self.spread**2 + 2 * most * variance
             self._between[target] = math.sqrt(total / (_WEIGHT + 2 * most))
         return self._between[target]

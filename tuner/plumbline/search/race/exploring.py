@@ -25,8 +25,8 @@ from .judging import Decision, Judge
 
 ENUMERATE_UP_TO = 60
 _ATTEMPTS = 50
-# What one step of one parameter, to the value beside it, may gain at most, as a logarithm. It sets
-# the order in which a small space is walked through, and nothing else.
+# The most that one step of one parameter may gain, as a logarithm. It only sets the order in which
+# a small space is searched.
 _STEP = 0.15
 
 
@@ -287,7 +287,7 @@ class Study:
             trial = self._study.ask()
             candidate = self._candidate(trial)
             if candidate in self._seen:
-                # Told as failed: its value is in the study already, from `known` or an earlier ask.
+                # The trial is reported as failed: the study has its value already.
                 self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
                 continue
             if (point := self._place(candidate)) in self._unseen:
@@ -334,7 +334,7 @@ class Study:
             return
         if point in self._unseen:
             self._unseen.remove(point)
-        # What is under way is taken to be as good as the best, so that a batch is spread out.
+        # Points under way are assumed to be as good as the best, so that a batch is spread out.
         alike = (
             value
             for assumed_point, value in assumed.items()
@@ -402,7 +402,7 @@ class Study:
         point = self._place(candidate)
         if point is None:
             if candidate in self._survivors:
-                # Not one of the choices, but it says where the space is good.
+                # The value is not one of the choices, but it shows where the space is good.
                 near = self._nearest(self._survivors.index(candidate))
                 self._values.setdefault(near, math.log(ratio))
             return
@@ -455,7 +455,7 @@ def _finished(
     if _NATIVE:
         more = {} if beyond is None else {"constraints": {_BEYOND: beyond}}
     else:
-        # Where the sampler of Optuna 4 keeps what `constraints_func` said.
+        # The attribute in which the sampler of Optuna 4 keeps the result of `constraints_func`.
         more = {"system_attrs": {"constraints": (beyond or 0.0,)}}
     return optuna.trial.create_trial(
         params=dict(params), distributions=dict(distributions), value=value, **more

@@ -83,7 +83,7 @@ class Judge:
                 kept.append(candidate)
         of.racing = kept
         if of.guards and of.looks == 1 and not of.at_once:
-            # How they do at the guards is not known yet, so that none can be driven out by another.
+            # No candidate has been measured on the guard cells yet, so none can be eliminated.
             ranked = [
                 candidate
                 for candidate in self.ranked(of, of.racing)

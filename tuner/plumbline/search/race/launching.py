@@ -28,7 +28,7 @@ from .equivalent import equivalent_variants, passed_over
 from .evidence import COLD
 from .past import Past
 
-# log(candidate / default), a launch each.
+# log(candidate / default), one value for each launch.
 _Ratios = dict[Target, dict[Candidate, list[float]]]
 
 
@@ -68,7 +68,7 @@ class RaceLaunches:
             return False
         self._looks += 1
         suite = self._arm.suite.at(self._looks)
-        # Its own orders and data.
+        # Each look has its own orders and data.
         plan = of_round(self._arm.plan, self._looks)
         plan = msgspec.structs.replace(plan, blocks=blocks)
         if self.evidence.exact:
@@ -79,11 +79,11 @@ class RaceLaunches:
         cases += [case for case in beside if self._is_new(case)]
         if cases:
             ran = self._hot(suite, plan, cases, hot)
-            # The calls of a longer row are faster, and cold launches are compared with this one.
+            # Calls in a longer series are faster, and cold launches are compared with this launch.
             plan = msgspec.structs.replace(plan, reps=ran.reps, blocks=ran.blocks)
         if cold:
             if self.evidence.exact:
-                # Where launches repeat each other, what the first has said of our variants holds.
+                # If launches repeat each other, the first result of our variants stays valid.
                 cold = self._worth_a_launch(entries, cold)
                 reference_variants = self._reference_variants(cold)
             self._cold(suite, plan, cold, reference_variants)
@@ -213,8 +213,8 @@ class RaceLaunches:
             (case for case in cases if case.variant == "default" and not case.configuration), None
         )
         if default is not None and any(case.configuration for case in cases):
-            # The default on a plain duplicate beside MPI_COMM_WORLD's: some libraries treat them
-            # apart.
+            # The default is also measured on a plain duplicate of MPI_COMM_WORLD: some libraries
+            # treat the two differently.
             cases.append(msgspec.structs.replace(default, plain_duplicate=True))
         plan = msgspec.structs.replace(plan, cases=tuple(dict.fromkeys(cases)))
         plan = self._store.filled(suite, plan)
@@ -257,7 +257,7 @@ class RaceLaunches:
         entered: Entries,
         reference_variants: Mapping[Target, Sequence[str]],
     ) -> None:
-        # The launch of the library as it is of this look; any, where they repeat each other.
+        # The launch of the untuned library in this look; any launch, if launches repeat each other.
         launch = None if self.evidence.exact else self._launch
         plain = {
             (target, candidate): seconds

@@ -19,11 +19,12 @@ from plumbline_exporters.bundle import Refusal
 
 from .evidence import Evidence
 
-# Grid sizes are at most so far apart, as a factor of sizes, where there are sizes between.
+# The largest factor between neighbouring grid sizes, if there are sizes between them.
 SPAN = 16
-# So much slower at both ends, and a candidate is beaten in between: no time is quite linear.
+# A candidate that is slower by this at both ends is also beaten in between; the margin allows for
+# times that are not quite linear.
 MARGIN = math.log(1.1)
-# So many of the best at either end are compared with.
+# Candidates are compared with so many of the best at either end.
 _RIVALS = 3
 
 

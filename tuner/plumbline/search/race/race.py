@@ -54,7 +54,7 @@ class Race:
         self.suite = arm.suite
         self.candidate_space = candidate_space
         self.in_force = past.in_force
-        # Whether what this race measures is of use to later ones.
+        # Whether later races can use the measurements of this race.
         self.knows_more = effort.repeats and not arm.environment
         self._blocks = arm.plan.blocks
         self._effort = effort

@@ -28,7 +28,7 @@ from .candidate import DEFAULT, Candidate
 _ONE_NODE = "one_node"  # a restriction, as the probe's catalogue names it
 
 
-# Candidates by cell.
+# The candidates of each cell.
 Entries = Mapping[Target, Sequence[Candidate]]
 
 
@@ -50,15 +50,15 @@ class CandidateSpace:
         self._space = toolchain.space
         self._library = toolchain.installation.library
         self._installed = toolchain.knobs
-        # Naive ones are there to be compared with; nobody should get one. On fewer ranks than
-        # `least_ranks` a simpler one passes the same messages.
+        # Naive variants serve for comparison only and are never chosen. On fewer ranks than
+        # `least_ranks` a simpler variant sends the same messages.
         self._variants = {
             variant.name: variant
             for variant in (self._references if tried is None else tried)
             if variant.kind != "naive" and variant.deployable and variant.least_ranks <= nprocs
         }
         self._nprocs = nprocs
-        # What lets knobs be switched inside a launch.
+        # The environment with which knobs can be switched inside a launch.
         self.hot_environment = toolchain.space.hot_environment
         self._unsafe = unsafe
 
@@ -321,7 +321,7 @@ class CandidateSpace:
         return ["commutative"] if any(algorithm.commutative_only for algorithm in own) else []
 
     def _names(self, entry: FunctionSpace) -> list[str]:
-        # A selector that is in force anyway is the default under another name.
+        # A selector that is active anyway is the default under another name.
         own = self._library.build.get("selector")
         return [
             algorithm.name
@@ -331,7 +331,7 @@ class CandidateSpace:
         ]
 
     def _algorithm(self, entry: FunctionSpace, name: str) -> Candidate:
-        # Parameters are spelled out: in a rules file "left out" does not mean the default.
+        # All parameters are written: in a rules file a missing one does not mean the default.
         values = {entry.knob: name} | entry.needs | entry.algorithm(name).needs
         for parameter in self._parameters(entry, name):
             value = self._installed[parameter.knob].value or parameter.default

@@ -25,18 +25,17 @@ from .candidate import DEFAULT, Candidate
 if TYPE_CHECKING:
     from .candidates import CandidateSpace
 
-# How far a choice reaches from a measured size: nobody has measured what lies between.
+# The range of a choice around a measured size; sizes in between are not measured.
 REACH = 2
 
-# What a cell counts for, by function and size; one that is not there counts 1.
+# The weight of each cell by function and size; a missing cell has weight 1.
 Weights = Mapping[tuple[str, int], float]
 
 Trials = Mapping[Target, Sequence[Trial]]
 
-# What has a price at sizes that it is not for. The preload library stands before every call, so
-# that no variant is taken where knobs do as well everywhere. Where it is needed, and a knob of the
-# library makes its other calls slower, no knob is taken that is not so many times as fast as a
-# variant.
+# The choices that cost time at other sizes too. The preload library intercepts every call, so no
+# variant is chosen if knobs are as good everywhere. If the preload library is needed, and a knob
+# makes the library's other calls slower, a knob must be this many times as fast as a variant.
 Dear = Literal["knobs", "variants"]
 _WORTH_A_KNOB = 1.1
 
@@ -176,7 +175,7 @@ class Selection(msgspec.Struct, frozen=True):
             sizes_wanted = {
                 target.bytes for target in opened_by if target.function == taken.function
             }
-            # Where each measured size has its own choice, no cell would confirm the base.
+            # If each measured size has its own choice, no cell would confirm the base.
             if taken.base is not None and not taken.by_size.keys() >= set(taken.measured):
                 rest = [
                     name
@@ -247,7 +246,7 @@ class Selection(msgspec.Struct, frozen=True):
                 best = (gain, list(at.values()))
         if best is None:
             return None
-        # Over all sizes; those that get a choice of their own are not its cells in the end.
+        # The gain covers all sizes, although sizes with their own choice do not use it in the end.
         return self._winner(function, best[1], 0, UNBOUNDED_BYTES, [])
 
     def _winner(
@@ -352,7 +351,7 @@ def _as_good(trial: Trial, best: Trial) -> bool:
 
 _END = -1
 
-# Changes of the choice, choices that are dear, weighted log ratios: what a way through sizes costs.
+# The cost of a path through the sizes: changes of the choice, expensive choices, log ratios.
 _Cost = tuple[int, int, float]
 
 
@@ -370,7 +369,7 @@ def fewest_rules(
         if size in options:
             run.append(size)
             continue
-        # The best way to each option of the last size seen.
+        # The best path to each option of the last size.
         ways: list[tuple[_Cost, list[Trial]]] = [((0, 0, 0.0), [])]
         for at in run:
             ways = [

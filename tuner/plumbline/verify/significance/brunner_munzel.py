@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-# Launches of a side below which the t distribution is too generous: at 15 against 15 it calls twice
-# as many equal sides different at 0.001, and five times as many at 0.0001.
+# Below so many launches of a side the t distribution is too liberal: at 15 against 15 it finds
+# twice as many false differences at 0.001, and five times as many at 0.0001.
 SMALL = 30
 EXACT_SPLITS = 50_000  # all splits are gone through: up to 9 against 9
 DRAWN_SPLITS = 19_999  # else so many are drawn

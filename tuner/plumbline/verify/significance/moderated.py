@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 TRIMMED = 10  # one of so many launches is left out at either end
-# Fewer cells with a variance of their own say nothing about others.
+# With fewer variances than this, nothing can be concluded about other cells.
 LEAST_CELLS = 20
-# The pool counts for so many launches at most, however alike variances are: the tails of noise are
-# heavier than those of a normal distribution.
+# The pool counts as at most so many launches, however similar variances are, because noise has
+# heavier tails than a normal distribution.
 MOST_FREEDOM = 10.0
 _ROUNDING = 10.0 ** (-2 * TIE_DIGITS)  # a smaller variance is none
 
