@@ -59,8 +59,9 @@ def reopen(db: Statements, id: str) -> None:
         require(db, id)
         if db.row("SELECT 1 FROM pruned WHERE campaign = :id", key):
             raise PlumblineError(
-                f"campaign {id} cannot go on: its samples were thrown away (plumbline db prune); "
-                "--new begins another one"
+                f"campaign {id} cannot continue: its samples were thrown away (plumbline db "
+                "prune); "
+                "start another one with --new"
             )
         db.rows("UPDATE campaign SET state = 'running', finished = '' WHERE id = :id", key)
         of = "SELECT number FROM search WHERE campaign = :id"

@@ -159,7 +159,7 @@ def of_rows(samples: NDArray[np.int64]) -> list[dict[str, Any]]:
 
     n = samples.shape[1]
     ordered = np.sort(samples, axis=1)
-    # As Python's own: exact where two are so long that their sum is no 64-bit integer.
+    # The result equals Python's median even if the sum of two values exceeds a 64-bit integer.
     low, high = ordered[:, (n - 1) // 2], ordered[:, n // 2]
     summary_columns = {
         "n": np.full(len(samples), n),

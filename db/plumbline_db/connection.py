@@ -32,7 +32,7 @@ from plumbline_db.way_back import DamagedError
 BUSY_MILLISECONDS = 5000
 IN_MEMORY = Path(":memory:")  # SQLite's name for no file
 
-# What reading damaged content ends in, where it has got past checksums.
+# The errors of reading damaged content that passed the checksums.
 _CONFUSED = (apsw.Error, ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
 
 
@@ -137,7 +137,7 @@ class Database(Statements):
         trace: TracebackType | None,
     ) -> None:
         try:
-            # The content may be the reason of what looks like a bug.
+            # Damaged content may be the reason for an error that looks like a bug.
             if isinstance(error, _CONFUSED) and self.path != IN_MEMORY:
                 self._require_whole(error)
             writes = self._lock is not None
@@ -173,8 +173,8 @@ def _require_still_damaged(error: DamagedError) -> None:
         return
     if not damage:
         raise PlumblineError(
-            f"{error.path} could not be read ({error.why}), and is whole where it is read again: "
-            "run again, and have an eye on its disk (dmesg)"
+            f"{error.path} could not be read ({error.why}), but a second reading found no damage: "
+            "run the command again, and check the disk (dmesg)"
         ) from error
 
 
@@ -224,7 +224,7 @@ def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
     mode = connection.pragma("journal_mode", journal_mode)
     if mode != journal_mode.lower():
         raise PlumblineError(
-            f"the file system of {path} cannot hold a write-ahead log (journal mode {mode}): "
+            f"the file system of {path} does not support a write-ahead log (journal mode {mode}): "
             "put the database on a local disk with --db"
         )
     connection.pragma("journal_size_limit", 0)
@@ -272,7 +272,8 @@ def backup(path: Path, target: Path) -> None:
         scratch.replacing(target) as part,
     ):
         with closing(apsw.Connection(str(part), vfs=checksums.vfs())) as copy:
-            # Nobody else knows the file: no memory is shared, which it could not be everywhere.
+            # No other process uses the file, so shared memory, which not every file system
+            # supports, is not needed.
             copy.pragma("locking_mode", "EXCLUSIVE")
             with copy.backup("main", db._connection, "main") as progress:
                 progress.step()

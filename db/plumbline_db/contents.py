@@ -109,7 +109,7 @@ def sha256(
     content = read(db, campaign)
     look(content)
     checksum = hashlib.sha256()
-    # What changes when machine or library are seen again, or at another site, does not count.
+    # Facts that change when machine or library are seen again, or at another site, do not count.
     campaign_facts = msgspec.structs.replace(campaign, key="")
     identity = (content.machine.id, content.library.fingerprint, campaign_facts)
     checksum.update(_bytes([*identity, content.conclusions]))

@@ -81,7 +81,7 @@ def add(db: Statements, run: int) -> None:
     db.rows(f"INSERT OR IGNORE INTO timed_cell {_OF_CASES} AND run.number = :run", key)
 
 
-# The same of stored launches.
+# The same sums over stored launches.
 _OF_RUNS = """SELECT suite.campaign, coalesce(run.failure, '') AS failure, count(*),
                      total(run.seconds), total(run.timed_seconds),
                      sum((SELECT count(*) FROM cell_time m

@@ -14,7 +14,7 @@ _SHARED = frozenset(
         *("pvfs2", "panfs", "wekafs", "gfs", "gfs2", "ocfs2", "acfs", "davfs", "9p", "virtiofs"),
     )
 )
-# Of those that a program serves (fuse.NAME), these fetch from elsewhere.
+# File systems served by a program (fuse.NAME) that fetch data over a network.
 _SERVED = re.compile(
     r"fuse\.(sshfs|glusterfs|ceph.*|juicefs|s3fs|rclone|davfs.*|gcsfuse|goofys|curlftpfs|smb.*"
     r"|nfs.*|mfs|moosefs|seaweedfs|dfuse|daos|quobyte)\Z"

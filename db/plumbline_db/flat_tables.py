@@ -44,7 +44,7 @@ _CASE = {
 _PLACE = dict.fromkeys(("block", "place", "ns"), int)
 _SUMMARY = {name: float if name == "median_ns" else int for name in cell_times.SUMMARY}
 
-# A part of a table: values by column, each a list or an array of the same length.
+# A part of a table: values by column, all lists or arrays of the same length.
 Part = dict[str, Any]
 
 
@@ -54,7 +54,7 @@ def _kinds(record: type[msgspec.Struct]) -> dict[str, type]:
     return {field.name: plain.get(field.type, str) for field in msgspec.structs.fields(record)}
 
 
-# What each table has in its columns: int, float (may be missing), str or bool.
+# The types of each table's columns: int, float (may be missing), str or bool.
 COLUMNS: dict[str, dict[str, type]] = {
     "samples": _CASE
     | {"is_result": bool, "is_warmup": bool, "block": int, "place": int, "ns": int},

@@ -9,12 +9,13 @@ import msgspec
 
 from plumbline_db.records import Campaign
 
-# Key `command` of settings: has verdicts and winners as a campaign has, of benchmarks in place of
-# functions.
+# Values of the settings' key `command`. A run of this kind has verdicts and winners like a
+# campaign, but for benchmarks in place of functions.
 OVERLAP_TUNE = "overlap tune"
-# What another program has measured and printed: summaries without samples, nothing to compare with.
+# Results that another program measured and printed: summaries without samples, which cannot be
+# compared.
 FOREIGN = "foreign"
-# The same of `plumbline suite`: has no verdicts, and curves as a campaign has.
+# A run of `plumbline suite`: it has no verdicts, but curves like a campaign.
 SUITES = "suite"
 
 _BOUND = {"none": "not bound", "plain": "bound as mpirun binds by itself"}

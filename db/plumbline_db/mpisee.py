@@ -48,7 +48,7 @@ def read(path: Path) -> Seen:
     try:
         return _read(connection)
     except (apsw.Error, TypeError, ValueError, OverflowError, UnicodeDecodeError) as error:
-        raise UsageError(f"profile {path}: no database of mpisee ({error})") from error
+        raise UsageError(f"profile {path}: not a database of mpisee ({error})") from error
     finally:
         connection.close()
 
@@ -87,7 +87,7 @@ def _rows(connection: apsw.Connection, sql: str) -> list[tuple[Any, ...]]:
 
 def _int(value: Any) -> int:
     if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r:.60} is no whole number")
+        raise ValueError(f"{value!r:.60} is not a whole number")
     return value
 
 
@@ -96,5 +96,5 @@ def _numbers(values: tuple[Any, ...]) -> tuple[int, int, float, int]:
     least, calls, time, volume = values
     seconds = float(time)
     if not 0 <= seconds <= 1e12:
-        raise ValueError(f"{time!r:.40} are no seconds")
+        raise ValueError(f"{time!r:.40} is not a number of seconds")
     return least if type(least) is int else 0, _int(calls), seconds, _int(volume)

@@ -93,7 +93,7 @@ class _Allowance(msgspec.Struct, frozen=True):
 _SHOWN = ("bench", "bytes", "work_ns", "kernel", "test_ns", "function", "threads")  # as they are
 _ASKED = [name for name in CaseRecord.__struct_fields__ if name != "bytes_moved"]
 _asked = attrgetter(*_ASKED)
-# Where a start scheme finds repetitions invalid, or has a budget.
+# Start schemes that find repetitions invalid, or have a budget.
 _CHECKED = frozenset(("window", "roundtime", "synchronised", "late"))
 _CASE = {"variant": "default", "config": "default", "type": "MPI_BYTE", "op": "MPI_BOR"}
 
@@ -116,7 +116,7 @@ class Planned:
             match word:
                 case "set":
                     self._set = msgspec.convert(values, _Set, strict=False)
-                    # Where the plan has blocks, a rule ends cases between them.
+                    # If the plan has blocks, a rule ends cases between blocks.
                     self._by_samples = bool(self._set.nrep) and "blocks" not in values
                 case "config":
                     self._configs[values.pop("id")] = values
@@ -166,7 +166,7 @@ class Planned:
                 self._seen.add(("case", record.case))
             case Check():
                 self._seen.add(("check", record.case))
-                # What was right may turn out to be wrong later.
+                # A result that was right may become wrong later.
                 if record.outcome != "ok":
                     self._good.discard(record.case)
                 elif not self._cases[record.case].calls:
@@ -363,7 +363,7 @@ class Planned:
         for name in (*_SHOWN, "helper", "spare"):
             what = f"{name} of overlap cell {record.cell}"
             _require(what, getattr(record, name), getattr(planned, name))
-        # `multiple` sends a message a thread.
+        # `multiple` sends a message in each thread.
         requests = planned.threads if planned.bench == "multiple" else planned.requests
         _require(f"requests of overlap cell {record.cell}", record.requests, requests)
         for times in (record.communication_ns, record.computation_ns, record.both_ns):
@@ -397,7 +397,7 @@ class Planned:
             raise UnplannedError(
                 f"timed_ns is {footer.timed_ns}, and the times together {self._timed_ns}"
             )
-        # Where nothing keeps ranks together, one may begin a call while another is in the last one.
+        # If nothing synchronises ranks, one may begin a call while another is in the previous one.
         if footer.timed_ns > self._most_ns and self._set.sync != "none":
             raise UnplannedError(f"timed_ns is {footer.timed_ns}, longer than the launch")
         if footer.warmup_ns > footer.timed_ns:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# What was asked for of a case, as `columns.read` takes it, and the tables that say it.
+# The columns of a planned case for `columns.read`, and the tables that contain them.
 _CASE = """p.function, p.variant, c.knobs, p.config, p.bytes, p.type, p.op, p.root, p.delay_ns,
            p.ranks, p.use, p.counts"""
 _OF_CASES = """FROM cell_time m JOIN planned_case p ON p.number = m.planned_case
@@ -332,7 +332,7 @@ def launch_samples(
     ]
 
 
-# Of a case in a launch: its number there, its first block that is no transit, the median in ns.
+# A case in a launch: its number there, its first block after the transit, and the median in ns.
 _Found = tuple[int, int, float]
 _Timed = dict[tuple[Any, ...], dict[int, list[_Found]]]
 

@@ -101,9 +101,9 @@ def differences(connection: apsw.Connection) -> list[str]:
         if name not in statements_there:
             differences_found.append(f"table {name} is missing")
         elif name not in statements_expected:
-            differences_found.append(f"table {name} is none of this schema")
+            differences_found.append(f"table {name} is not part of this schema")
         elif statements_expected[name] != statements_there[name]:
-            differences_found.append(f"table {name} is not as the schema has it")
+            differences_found.append(f"table {name} differs from the schema")
     return differences_found
 
 

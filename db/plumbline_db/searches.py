@@ -45,7 +45,7 @@ def all_searches(db: Statements, campaign: str) -> list[Search]:
         {"campaign": campaign},
     ):
         trials.setdefault(search, []).append(columns.read(Trial, row))
-    # Trials are rows of their own.
+    # Trials are stored in rows of their own.
     names = columns.names(Search).replace("trials", "'[]'")
     search_rows = db.rows(
         f"SELECT number, {names} FROM search WHERE campaign = :campaign ORDER BY round, number",  # noqa: S608

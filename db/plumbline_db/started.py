@@ -13,7 +13,7 @@ from plumbline_db.probe_records import Header
 from plumbline_db.records import Run
 from plumbline_db.statements import Statements
 
-# How ranks are simulated follows from the simulated machine, not from words.
+# Simulated ranks follow from the simulated machine, not from the words of a command.
 _SIMULATOR = "smpirun"
 
 
@@ -63,7 +63,7 @@ def first_alike(db: Statements, run: Run) -> tuple[str, Header] | None:
     """Id and header of the first finished launch of the same campaign, in whatever suite, that was
     started by the same words and with the same variables as `run`."""
     started = words(run.argv)
-    # The first of each suite: launches of one are alike.
+    # The first launch of each suite is enough, because launches of a suite are alike.
     for id, argv, _ in db.rows(
         """SELECT run.id, run.argv, min(run.number) FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.environment = :environment

@@ -48,7 +48,7 @@ def explained(path: Path, read: Path | None = None) -> Iterator[None]:
     ) as error:
         code = getattr(error, "extendedresult", None)
         if code in _DAMAGE:
-            why = "it does not hold what was written into it"
+            why = "its content is not what was written"
             raise DamagedError(read or path, why) from error
         if code == apsw.SQLITE_IOERR_SHMSIZE:
             raise _no_space(path) from error
@@ -69,7 +69,7 @@ def explained(path: Path, read: Path | None = None) -> Iterator[None]:
 
 
 def _no_space(path: Path) -> PlumblineError:
-    return PlumblineError(f"no space left to write {path}: free some and run again")
+    return PlumblineError(f"disk full, cannot write {path}: free space and run again")
 
 
 class Statements:

@@ -95,7 +95,7 @@ def take(path: Path, source: Path) -> list[Moved]:
     makes it one that was measured here. Raises PlumblineError where the file is damaged, was
     changed, or is none of ours."""
     with Database.open(source) as source_db, source_db.snapshot():
-        # Before anything in it is believed: it may hold views and triggers of others.
+        # The form is checked first, because the file may contain foreign views and triggers.
         for problem in integrity.problems_of_form(source_db):
             raise PlumblineError(f"{source_db.path} is not whole ({problem}): fetch it again")
         try:
@@ -114,7 +114,7 @@ def take(path: Path, source: Path) -> list[Moved]:
             return [_take(db, source_db, campaign, sent[campaign.id]) for campaign in every]
 
 
-# What reading rows ends in that nobody of ours has written.
+# The errors of reading rows that Plumbline did not write.
 _UNREADABLE = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, apsw.Error)
 
 
@@ -146,8 +146,8 @@ def _take(db: Statements, source_db: Statements, campaign: Campaign, sent: Trans
         or not outside.NAME.match(name)
     ):
         raise PlumblineError(
-            f"{db.path} has no room for the name {name}: import the file into another one, with "
-            "--db"
+            f"{db.path} contains another campaign {name}: import the file into another database "
+            "with --db"
         )
     library = machines.library(source_db, campaign.library_fingerprint)
     renamed = msgspec.structs.replace(sent, campaign=name)

@@ -33,7 +33,7 @@ from plumbline_db.probe_records import (
 )
 
 _VIEWS = ("measured_case", "launch_median", "sample")
-# Tables that go, those that refer to others first.
+# The tables to drop, those that refer to others first.
 _TABLES = (
     *("series", "shape", "rank_series", "summary", "nrep", "refusal", "transit", "measurement"),
     *("run_configuration", "block_order", "clock_sync", "clock_model", "clock_error", "pingpong"),
@@ -60,7 +60,7 @@ _CELL_TIMES = f"""INSERT INTO cell_time
     LEFT JOIN summary ON summary.measurement = m.number
     LEFT JOIN series ON series.measurement = m.number
     LEFT JOIN shape ON shape.number = series.shape"""  # noqa: S608
-# Fields of Samples that were kept as they are, or as whether they are not what they are as a rule.
+# The fields of Samples that were stored as values, or as flags for unusual values.
 _USUAL = {"late": 0, "overrun": 0, "window_ns": 0, "budget_spent": False, "settled": True}
 
 

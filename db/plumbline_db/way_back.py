@@ -24,7 +24,7 @@ def remedy(path: Path) -> str:
     newest = newest_backup(path)
     if newest is None:
         return (
-            "no backup of it is known. Copy one over it, if there is one, and remove "
+            "no backup of it is known. If you have a backup, copy it over the file, and remove "
             f"{path.name}-wal and {path.name}-shm; or name another file with --db"
         )
     when = datetime.datetime.fromtimestamp(newest.stat().st_mtime, datetime.UTC)

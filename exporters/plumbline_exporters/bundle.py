@@ -17,7 +17,7 @@ from plumbline_exporters import quoting
 if TYPE_CHECKING:
     from plumbline_db.connection import Database
 
-# In the head of every file, for the checksum of all that stands around it (registry.texts).
+# The placeholder of the checksum in the head of every file (registry.texts).
 SUM = "sum"
 NO_SUM = "0" * 16
 
@@ -92,7 +92,7 @@ def load_bundle(
         directory=directory.absolute(),
         refusal=refusal_of(library),
         preload_library=None if preload_library is None else preload_library.absolute(),
-        # The rules of another site are none of this one.
+        # The rules of another site do not apply here.
         site_rules="" if campaign.imported_from else campaign.site_rules or "",
         started=ways,
     )

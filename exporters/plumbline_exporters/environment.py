@@ -7,7 +7,7 @@ from plumbline_exporters import bundle as bundles
 from plumbline_exporters import families, quoting
 from plumbline_exporters.bundle import Bundle
 
-# The preload library is not among the variables: how it enters ranks alone, plumbline.sh knows.
+# The preload library is not among the variables: only plumbline.sh can bring it into ranks.
 WRAPPER = "plumbline-run"
 
 

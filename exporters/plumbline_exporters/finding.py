@@ -13,7 +13,7 @@ from plumbline_exporters import families
 from plumbline_exporters.assignments import Assignment
 from plumbline_exporters.known import Known, Version
 
-# What happens to a user of the file, worst first.
+# The effects on a user of the file, worst first.
 Effect = Literal["corrupts", "fails", "ignored", "misread", "reaches"]
 EFFECTS: dict[Effect, str] = {
     "corrupts": "a legal program gets wrong data, or hangs or ends without a reason",

@@ -30,11 +30,11 @@ HEADERS = {
     ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
-    # Asked for again each time; `ETag` says whether there is something new.
+    # Browsers ask again each time; `ETag` shows whether something changed.
     "Cache-Control": "private, no-cache",
 }
 
-# Bootstrap's stylesheets come from the package of that name.
+# Bootstrap's stylesheets come from the Python package of that name.
 STATIC = Mount(
     "/static",
     StaticFiles(
@@ -183,7 +183,7 @@ JSON = "application/json"
 
 def unless_known(request: Request, answer: Response) -> Response:
     """The answer with the headers of all pages; 304 where the browser has it."""
-    # Weak: compressed or not, it is the same.
+    # The tag is weak, because it is the same with and without compression.
     tag = f'W/"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
     answer.headers.update(HEADERS | {"ETag": tag})
     tags_known = request.headers.get("if-none-match", "")

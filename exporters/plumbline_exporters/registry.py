@@ -128,7 +128,8 @@ def _require_room(paths: Sequence[Path], *, force: bool) -> None:
     foreign_files = [str(path) for path in paths if os.path.lexists(path) and not is_ours(path)]
     if foreign_files:
         raise PlumblineError(
-            f"{', '.join(foreign_files)}: there already, and not as Plumbline wrote it: name "
+            f"{', '.join(foreign_files)}: this file exists and was not written by Plumbline, or "
+            "was edited: name "
             "another "
             f"folder (`{command_name()} apply` puts winners into files of yours), or replace it by "
             f"`{command_name()} export --force`"
@@ -162,7 +163,7 @@ def _with_needs(formats: Sequence[str], family: str) -> list[Exporter]:
     def add(name: str) -> None:
         if name not in every_exporter:
             raise UsageError(
-                f"no export format {name}; there are: {', '.join(sorted(every_exporter))}"
+                f"unknown export format {name}; choose one of: {', '.join(sorted(every_exporter))}"
             )
         for needed in every_exporter[name].needs:
             if needed not in every_exporter or every_exporter[needed].family in ("", family):

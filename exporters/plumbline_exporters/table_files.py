@@ -23,7 +23,7 @@ def require(path: Path) -> None:
     if path.suffix == ".parquet":
         _parquet()
     if not path.absolute().parent.is_dir():
-        raise UsageError(f"{path}: there is no folder {path.absolute().parent}")
+        raise UsageError(f"{path}: the folder {path.absolute().parent} does not exist")
 
 
 def write(path: Path, columns: Mapping[str, type], parts: Iterable[Mapping[str, Any]]) -> int:

@@ -77,7 +77,7 @@ def _read(path: Path) -> str:
         with regular.open_file(path) as file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
-            raise UsageError(f"{path} has more than {_MOST_BYTES} bytes: no such file has")
+            raise UsageError(f"{path} has more than {_MOST_BYTES} bytes, too many for such a file")
         return data.decode("utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}; name a file") from error

@@ -15,7 +15,7 @@ from plumbline_exporters import families
 from plumbline_exporters.finding import Context, Finding, NamedFile, in_order
 from plumbline_exporters.lint import shell_file
 
-# What exported files say in their heads.
+# The line with the library in the heads of exported files.
 _MADE_FOR = re.compile(
     r"^(?:#|--|[ \t]*\") ?library   "
     r"(?P<id>(?P<family>\w+)-[0-9]{1,9}(?![0-9])[\w.]*), fingerprint ",

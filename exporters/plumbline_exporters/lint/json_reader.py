@@ -79,7 +79,7 @@ class _Reader:
             return Node(line, "string", value=self._string())
         word = _WORD.match(self._text, self.at)
         if word is None:
-            raise NotJson(line, f"a value is wanted where {first or 'the end'!r} stands")
+            raise NotJson(line, f"expected a value in place of {first or 'the end'!r}")
         self.at = word.end()
         try:
             value = json.loads(word[0])
@@ -90,7 +90,7 @@ class _Reader:
     def _string(self) -> str:
         match = _STRING.match(self._text, self.at)
         if match is None:
-            raise NotJson(self.line(), "a text in double quotes is wanted")
+            raise NotJson(self.line(), "expected a text in double quotes")
         try:
             text: str = json.loads(match[0])
         except ValueError as error:
@@ -104,7 +104,7 @@ class _Reader:
             key = self._string()
             self.skip()
             if self._text[self.at : self.at + 1] != ":":
-                raise NotJson(self.line(), f"a colon is wanted after {key!r}")
+                raise NotJson(self.line(), f"expected a colon after {key!r}")
             self.at += 1
             node.members.append((key, self.value(depth + 1)))
         return node
@@ -127,7 +127,7 @@ class _Reader:
         if not begun:
             return True
         if character != ",":
-            raise NotJson(self.line(), f"a comma or {closing} is wanted where {character!r} stands")
+            raise NotJson(self.line(), f"expected a comma or {closing} in place of {character!r}")
         line = self.line()
         self.at += 1
         self.skip()

@@ -337,7 +337,7 @@ def test_an_export_format_that_does_not_exist(
     path, _ = finished
     said = plumbline("export", "xml", "--output", tmp_path / "out", "--db", path)
     if "libplumbline.so is missing" not in said.err:
-        refused(said, 2, "no export format xml; there are: ", " json, ", " mca-params, ")
+        refused(said, 2, "unknown export format xml; choose one of: ", " json, ", " mca-params, ")
     assert not (tmp_path / "out").exists()
     refused(plumbline("export", "--db", path), 2, "name a format: ")
 

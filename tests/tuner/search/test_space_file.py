@@ -289,7 +289,7 @@ MISTAKES = {
         ('["{name}_a", "{NAME}_b"]', '["a"]', "each wants a {name} in the knob"),
     ],
     ALIKE: [
-        ("[alike.short]", "[alike.long]", r"there is no \[alike\.short\]"),
+        ("[alike.short]", "[alike.long]", r"the table \[alike\.short\] is missing"),
         ("[alike.short]", "[[alike]]", "Expected `object`, got `array`"),
         ("presets = 2", "presets = 0", "Expected `int` >= 1"),
         (
@@ -308,7 +308,7 @@ MISTAKES = {
         ('"space-5.0.3"', '"../space-5"', "like does not name FAMILY-VERSION of another file"),
         ('"space-5.0.3"', '"other-5.0.3"', "like does not name FAMILY-VERSION of another file"),
         ('"space-5.0.3"', '"none-5.0.3"', r"cannot read search space .*none\.toml"),
-        ('"space-5.0.3"', '"space-6.1"', r"space\.toml does not hold 6\.1"),
+        ('"space-5.0.3"', '"space-6.1"', r"space\.toml does not contain 6\.1"),
         ('"space-5.0.3"', "5", "Expected `str`, got `int`"),
         ("MPI_Bcast", "MPI_Reduce", r"space-5\.0\.3 has no MPI_Reduce"),
         ('name = "MPI_Bcast"', 'name = "MPI_Bcast"\nneeds = {}', "unknown key `needs`"),

@@ -163,7 +163,7 @@ def _opened(db_path: Path) -> Iterator[Database]:
         try:
             yield db
         except UsageError as error:
-            raise HTTPException(404, "there is no such campaign") from error
+            raise HTTPException(404, "this campaign does not exist") from error
 
 
 def _state(db: Database, campaign: Stored) -> Hashable:

@@ -59,7 +59,7 @@ def page(visit: Visit) -> Response:
     ]
     entry = _explained().get(_plain(name))
     if entry is None and not places:
-        raise HTTPException(404, "there is no such guideline")
+        raise HTTPException(404, "this guideline does not exist")
     return visit.page(
         "guideline.html",
         guideline=_counted(name, entry, [place.count for place in places]),

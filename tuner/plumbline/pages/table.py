@@ -56,7 +56,7 @@ def page(visit: Visit) -> Response:
     campaign, stage = visit.campaign(), visit.path("stage")
     every = verdicts.get(visit.db, campaign.id, stage)
     if not every:
-        raise HTTPException(404, "there is no such table")
+        raise HTTPException(404, "this table does not exist")
     chosen = [
         verdict
         for verdict in every

@@ -57,7 +57,7 @@ class Visit(NamedTuple):
         """The one that a path names under `run`, or of this id."""
         campaign = campaigns.known(self.db, self.path("run") if id is None else id)
         if campaign is None:
-            raise HTTPException(404, "there is no such run")
+            raise HTTPException(404, "this run does not exist")
         return campaign
 
     def asked(self, kind: type[Asked]) -> Asked:

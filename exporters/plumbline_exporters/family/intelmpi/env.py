@@ -13,7 +13,7 @@ from plumbline_exporters.bundle import Bundle, groups, is_profile, put
 from plumbline_exporters.family.intelmpi import ranges
 from plumbline_exporters.registry import exporter
 
-# Intel MPI splits a tool's command at blanks, and tools at semicolons; the loader splits at colons.
+# Intel MPI splits a tool's command at blanks and tools at semicolons; the loader splits at colons.
 _UNFIT = r"[\s;:,=$'\"\\]"
 
 _PRELOAD = """

@@ -18,11 +18,11 @@ ADJUST = "I_MPI_ADJUST_"
 OWN_DECISION = "0"
 LAST = 2**31 - 1
 
-# What never looks whether its preset applies: nothing can be proven of it.
+# Functions that never check whether their preset applies, so that nothing can be proven for them.
 SILENT = ("MPI_Exscan", "MPI_Scan")
 
-# What a range is compared with: the whole volume, the block of one process, or nothing that is
-# known, so that a value must be the same for all sizes. Measured with presets that fail
+# The size that is compared with a range: the whole volume, the block of one process, or nothing
+# known, so that a value must be the same for all sizes. It was measured with presets that fail
 # (tests/exporters/test_impi_ranges.py).
 _VOLUME = frozenset({"MPI_Allreduce", "MPI_Bcast", "MPI_Reduce", "MPI_Reduce_scatter"})
 _BLOCK = frozenset(

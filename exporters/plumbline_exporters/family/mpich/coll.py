@@ -55,18 +55,18 @@ COLLECTIVES = {
     "MPI_Scatterv": Collective(),
 }
 
-# Algorithms of all communicators; the others are `intra`, but for `nb`.
+# Algorithms for all communicators; the others are `intra`, except `nb`.
 _ALLCOMM = {"MPI_Gatherv": ("linear",), "MPI_Scatterv": ("linear",)}
 
-# How a table sees to what an algorithm needs; "enough": an element for each of the ranks (rounded
-# down to a power of two).
+# The tests with which a table checks the needs of an algorithm; "enough": an element for each of
+# the ranks (rounded down to a power of two).
 _GUARDS = {
     "commutative": (("is_commutative", "yes"),),
     "built_in": (("is_op_built_in", "yes"), ("count", "enough")),
     "regular": (("is_block_regular", "yes"),),
 }
 
-# What the variables of an algorithm are called in a table: by what follows the function's name.
+# The names of an algorithm's variables in a table, by what follows the function's name.
 _PARAMETERS = {
     "BRUCKS_KVAL": "k",
     "CCL": "ccl",
@@ -81,7 +81,7 @@ _PARAMETERS = {
     "TREE_PIPELINE_CHUNK_SIZE": "chunk_size",
     "TREE_TYPE": "tree_type",
 }
-# What an algorithm must be told in a table, since there it knows no default.
+# The parameters that an algorithm needs in a table, where it has no defaults.
 _TOLD = {
     ("MPI_Allreduce", "tree"): {"tree_type": "knomial_1"},
     ("MPI_Bcast", "tree"): {"tree_type": "kary"},

@@ -35,7 +35,7 @@ _OTHERS = tuple(f"i{collective}" for collective in _BLOCKING) + tuple(
 )
 _ALWAYS_RIGHT_IN_PLACE = ("pairwise_sendrecv_replace", "nb")
 
-# Keys from the outside in, each with all those of the object that it stands in.
+# Keys from the outside in, each with all keys of its object.
 Path = tuple[tuple[str, frozenset[str]], ...]
 
 

@@ -14,11 +14,11 @@ FALLBACK = "MPIR_CVAR_COLLECTIVE_FALLBACK"
 _ENDS: tuple[Effect, str] = ("fails", "every program ends in MPI_Init")
 TABLES = dict.fromkeys((selection.VARIABLE, selection.COMPOSITIONS_VARIABLE), _ENDS)
 _ALGORITHM = re.compile(r"MPIR_CVAR_(?P<collective>[A-Z_]+)_INTRA_ALGORITHM\Z")
-# Where shared memory stands above the algorithms that a variable names (docs/design/mpich.md).
+# Functions in which shared memory precedes the algorithms of a variable (docs/design/mpich.md).
 _SHARED = ("ALLREDUCE", "BARRIER", "BCAST", "REDUCE")
 _AUTOMATIC = "auto"
 _ALIASES = ("MPICH_", "MVP_")
-# Not those of MVAPICH2, which are variables of its MPI_T.
+# Variables of MVAPICH2's MPI_T have the same prefix and are not meant.
 PATTERN = rf"{coll.PREFIX}(?![A-Z]+_COLLECTIVE_ALGORITHM\Z)|{'|'.join(_ALIASES)}"
 
 

@@ -33,7 +33,7 @@ _HEAD = "written="
 _WHAT = "Tables of algorithms for MPICH, written by Plumbline."
 _MOST_BYTES = 2**31 - 1  # the library reads sizes as int
 
-# What is wrong for every function but its own, and what is for that one.
+# An algorithm that is wrong for every function except its own, and one for that function.
 _STRANGERS = {
     "algorithm": ("MPIR_Barrier_intra_smp", "MPIR_Exscan_intra_recursive_doubling"),
     "composition": (

@@ -16,7 +16,7 @@ from plumbline_exporters.finding import Context, Finding
 SUMMARY = "rules file of Open MPI's coll/han"
 COMPONENTS = ("self", "basic", "libnbc", "tuned", "sm", "adapt", "han")
 _LEVELS = {"intra_node": 0, "inter_node": 1, "global_communicator": 2}
-# coll/han looks up these; of the others its rules are read and never used.
+# coll/han looks up rules of these functions; rules of others are read and never used.
 _OWNED = {function.removeprefix("MPI_").lower() for function in han.FUNCTIONS}
 _OWNED |= {"allgatherv", "gatherv"}
 _NUMBER = re.compile(r"[0-9]{1,18}\Z")

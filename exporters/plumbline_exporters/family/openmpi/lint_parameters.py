@@ -21,7 +21,7 @@ from plumbline_exporters.finding import Effect, Finding, LintTarget
 from plumbline_exporters.lint import names
 
 COMPONENTS = "coll"
-# Parameters that name a file, with what happens where it is not there.
+# Parameters that name a file, with the effect of a missing file.
 _PASSED_OVER: tuple[Effect, str] = ("ignored", "the library says nothing and goes without")
 FILES = {RULES: _PASSED_OVER, HAN_RULES: _PASSED_OVER}
 _COMMENT = re.compile(r"(?<!\s)\s+[#;]")

@@ -22,7 +22,7 @@ from plumbline_exporters.finding import Context, Finding, LintTarget
 SUMMARY = "classic rules file of Open MPI's coll/tuned"
 _FUNCTIONS = {collective.rule_id: name for name, collective in tuned.COLLECTIVES.items()}
 UNTUNED_IDS = {5: "MPI_Alltoallw", 10: "MPI_Gatherv", 16: "MPI_Scatterv"}  # 17 to 21: neighbours
-# The upstream tuner's comments; it writes the sizes of OSU's benchmarks, which are those of a rank.
+# The upstream tuner's comments; it writes the sizes of OSU's benchmarks, which are sizes of a rank.
 _UPSTREAM = re.compile(r"# Collective ID for \w+$", re.MULTILINE)
 _COUNT = "write how many rules follow; each has 4 numbers, or 5 after rule-file-version-2"
 _LETTERS = re.compile(r"^[ \t]*(?:\{|\[|export\b|setenv\b|[A-Za-z_]\w*[ \t]*=)", re.MULTILINE)

@@ -129,9 +129,10 @@ _COLLECTIVES = (
 )
 COLLECTIVES = {collective.function: collective for collective in _COLLECTIVES}
 
-# Algorithms of Gather whose messages depend on the segment size on all ranks.
+# Algorithms of Gather in which the messages of all ranks depend on the segment size.
 SPLITS_FIRST = ("linear_sync",)
-# The size compared is that of one element times the ranks; of Alltoallv and Barrier it is 0.
+# Functions whose compared size is that of one element times the ranks; for Alltoallv and Barrier it
+# is 0.
 SIZE_OF_AN_ELEMENT = ("MPI_Exscan", "MPI_Scan")
 
 

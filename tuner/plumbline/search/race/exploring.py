@@ -152,9 +152,7 @@ class Exploring:
         for decision in ready:
             function = decision.cells[0].function
             front = self._front(decision)
-            cold = [
-                survivor for survivor in front if self._candidate_space.is_cold(function, survivor)
-            ]
+            cold = [entry for entry in front if self._candidate_space.is_cold(function, entry)]
             hot = [survivor for survivor in front if survivor not in cold]
             if hot:
                 groups.append(([decision], hot))
@@ -205,13 +203,11 @@ class Exploring:
             for candidate in self._judge.ranked(of, self._measured(of))
             if (lead := self._judge.lead(of, candidate)) is not None and lead.log <= limit
         ]
-        best_of_algorithm: dict[Candidate, Candidate] = {}  # of each algorithm the best
+        bests: dict[Candidate, Candidate] = {}  # of each algorithm the best
         for candidate in near:
             if self._candidate_space.choices(cell.function, candidate, cell.bytes):
-                best_of_algorithm.setdefault(
-                    self._candidate_space.base(cell.function, candidate), candidate
-                )
-        return list(best_of_algorithm.values())[: self._effort.front]
+                bests.setdefault(self._candidate_space.base(cell.function, candidate), candidate)
+        return list(bests.values())[: self._effort.front]
 
     def _measured(self, of: Decision) -> list[Candidate]:
         return self._measured_at(of.cells[0])
@@ -269,10 +265,8 @@ class Study:
 
     def hint(self, candidates: Sequence[Candidate]) -> None:
         """Take as a hint what won elsewhere, to be proposed next, where it lies in the space."""
-        points = [
-            point for candidate in candidates if (point := self._place(candidate)) is not None
-        ]
-        self._first = list(dict.fromkeys([*points, *self._first]))
+        hints = [point for candidate in candidates if (point := self._place(candidate)) is not None]
+        self._first = list(dict.fromkeys([*hints, *self._first]))
 
     def ask(self, count: int) -> list[Candidate]:
         """Return at most `count` candidates that nobody has measured; fewer when the space is used
@@ -326,20 +320,13 @@ class Study:
             point = self._first.pop(0)
         elif self._unseen and (self._enumerated or self._turns % 2):
             beside = [point for point in self._unseen if self._is_beside_best(point)]
-            point = min(
-                beside or self._unseen,
-                key=lambda unseen_point: self._promise(unseen_point, assumed),
-            )
+            point = min(beside or self._unseen, key=lambda free: self._promise(free, assumed))
         else:
             return
         if point in self._unseen:
             self._unseen.remove(point)
         # Points under way are assumed to be as good as the best, so that a batch is spread out.
-        alike = (
-            value
-            for assumed_point, value in assumed.items()
-            if assumed_point.survivor == point.survivor
-        )
+        alike = (value for taken, value in assumed.items() if taken.survivor == point.survivor)
         assumed[point] = min(alike, default=0.0)
         names = (f"{point.survivor}.{knob}" for knob in self._choices[point.survivor])
         places = dict(zip(names, point.places, strict=True))
@@ -362,12 +349,7 @@ class Study:
         for knob, values in self._choices[index].items():
             text = settings.get(knob, "")
             number = int(text) if text.lstrip("-").isdigit() else values[len(values) // 2]
-            places.append(
-                min(
-                    range(len(values)),
-                    key=lambda index_of_value: abs(values[index_of_value] - number),
-                )
-            )
+            places.append(min(range(len(values)), key=lambda at: abs(values[at] - number)))
         return _Point(index, tuple(places))
 
     def _candidate(self, trial: optuna.Trial) -> Candidate:

@@ -94,12 +94,10 @@ class Selection(msgspec.Struct, frozen=True):
         functions = sorted({target.function for target in trials})
         bases: dict[str, Winner | None] = dict.fromkeys(functions)
         for function in filter(self.candidate_space.one_for_all_sizes, functions):
-            trials_by_size = {
-                trial.bytes: trials[trial] for trial in trials if trial.function == function
-            }
-            sizes_wanted = {cell.bytes for cell in opened_by if cell.function == function}
+            rows = {trial.bytes: trials[trial] for trial in trials if trial.function == function}
+            wanted_sizes = {cell.bytes for cell in opened_by if cell.function == function}
             bases[function] = self._one_for_all(
-                function, trials_by_size, sizes_wanted, self._share(function, trials_by_size)
+                function, rows, wanted_sizes, self._share(function, rows)
             )
         tried = {
             cell: measured
@@ -115,9 +113,7 @@ class Selection(msgspec.Struct, frozen=True):
         choices = []
         for function in functions:
             by_size = {
-                cell.bytes: cell_options
-                for cell, cell_options in options.items()
-                if cell.function == function
+                cell.bytes: equal for cell, equal in options.items() if cell.function == function
             }
             added = {cell.bytes for cell in between or {} if cell.function == function}
             known_sizes = sorted({*self.sizes[function], *added})
@@ -201,10 +197,8 @@ class Selection(msgspec.Struct, frozen=True):
                     for size in inside
                     for name in opened_by.get(Target(taken.function, size), ())
                 }
-                trials_inside = [taken.by_size[size] for size in inside]
-                winners.append(
-                    self._winner(taken.function, trials_inside, low, high, sorted(removes))
-                )
+                inner = [taken.by_size[size] for size in inside]
+                winners.append(self._winner(taken.function, inner, low, high, sorted(removes)))
         return winners
 
     def _one_for_all(
@@ -330,13 +324,9 @@ def _options(
                 trial for trial in eligible if _ratio(trial) * tie(trial) < (under_base or 1.0)
             ]
     ranked = sorted(eligible, key=lambda trial: (_ratio(trial), candidate_of(trial)))
-    variant_trials = [trial for trial in ranked if trial.variant != DEFAULT.variant]
-    if (
-        spare_knobs
-        and variant_trials
-        and _ratio(variant_trials[0]) <= _WORTH_A_KNOB * _ratio(ranked[0])
-    ):
-        ranked = variant_trials
+    variants = [trial for trial in ranked if trial.variant != DEFAULT.variant]
+    if spare_knobs and variants and _ratio(variants[0]) <= _WORTH_A_KNOB * _ratio(ranked[0]):
+        ranked = variants
     return [trial for trial in ranked if _as_good(trial, ranked[0])]
 
 
