@@ -53,7 +53,7 @@ def formats() -> dict[str, Format]:
 
 
 def choose(name: str, text: str, format_name: str = "") -> Format:
-    """The format named `wanted`, or the first that takes the file for its own."""
+    """Return the format `format_name`, or the first one that recognises the file."""
     every_format = formats()
     if format_name:
         if format_name not in every_format:

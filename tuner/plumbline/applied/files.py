@@ -80,9 +80,9 @@ def _require_owner(file: FileAsItIs) -> None:
 
 
 def replace(file: FileAsItIs, data: bytes | None, whose: str, *, mode: int = 0o666) -> None:
-    """The file becomes `data` (None: it goes), if it is still what was `found`. A new one gets
-    `mode`, without what the umask takes unless it is for all (0o644). `whose` names the temporary
-    file: nobody else uses that name now, so that one which is there is left of a killed process."""
+    """Write `data` into the file (None: remove it), if it is still as it was read. A new file gets
+    `mode`, less the umask unless it is for all (0o644). `whose` names the temporary file: nobody
+    else uses that name now, so an existing one is a remainder of a killed process."""
     if read(file.path).data != file.data:
         raise TryLaterError(f"{file.path} has just been changed by somebody else; try again")
     part = file.real.with_name(f".{file.real.name}.plumbline-{whose}")

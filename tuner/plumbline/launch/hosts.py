@@ -198,8 +198,7 @@ class SeveralHosts(OnHosts):
 
 
 def machine_of(shown: str, facts_texts: Sequence[str], hosts: Sequence[Facts]) -> Machine:
-    """Return the machine that `hosts` are, called `shown`: another one where one of the texts
-    `told` is another."""
+    """Return the machine that `hosts` are, called `shown`. Its id depends on all `facts_texts`."""
     models = dict.fromkeys(facts.cpu_model for facts in hosts)
     return msgspec.structs.replace(
         machine.this_machine(),

@@ -138,9 +138,9 @@ def join(
     broken: Sequence[Sequence[Record]] = (),
     known_records: Sequence[Record] = (),
 ) -> list[Record]:
-    """The records of one launch, out of those of parts that have the same header. `known`: case,
-    check and sample records of cases that were in no part. Where parts are `broken`, so is the
-    whole: then there is no footer, and the case under way is that of the last part."""
+    """Join the records of parts with the same header to those of one launch. `known_records` are
+    case, check and sample records of cases that were in no part. If parts are `broken`, so is the
+    whole: it has no footer, and the case under way is that of the last part."""
     ordered = [*ended, *broken]
 
     def of(*kinds: str) -> list[Record]:

@@ -101,11 +101,15 @@ def begin(
 
 
 class Objective(SettingsRace[Side]):
-    """Times of the table; those of violated cells (`wanted`) are to become shorter, no other one
-    longer by more than the tolerance."""
+    """Times of the table: those of `violated_sides` are to become shorter, and no other one longer
+    by more than the tolerance."""
 
     def __init__(
-        self, store: LaunchStore, settings: Settings, grid: OverlapGrid, all_sides: Sequence[Side]
+        self,
+        store: LaunchStore,
+        settings: Settings,
+        grid: OverlapGrid,
+        violated_sides: Sequence[Side],
     ) -> None:
         super().__init__(
             store,
@@ -114,7 +118,7 @@ class Objective(SettingsRace[Side]):
             tolerance=settings.claims.tolerance,
         )
         self._grid = grid
-        self._wanted = frozenset(all_sides)
+        self._wanted = frozenset(violated_sides)
         self._plan = plan(grid.cells(), settings.sampling.seed)
         self._measured = frozenset(grid.measured())
 

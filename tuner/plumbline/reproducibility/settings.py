@@ -75,7 +75,7 @@ def effect_functions(functions: Sequence[str]) -> list[str]:
 def checked(
     settings: ReproducibilitySettings, probe_functions: Collection[str]
 ) -> ReproducibilitySettings:
-    """Raises UsageError for what cannot be measured; `known`: functions of the probe."""
+    """Return the settings. Raises UsageError for settings that cannot be measured."""
     functions = set(settings.functions) | set(settings.effect_functions)
     unknown = ", ".join(sorted(functions - set(probe_functions)))
     problems = {

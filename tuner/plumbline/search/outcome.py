@@ -46,8 +46,8 @@ def not_asked(
     trials_by_cell: Mapping[Target, Sequence[Trial]],
     winners: Sequence[Winner],
 ) -> str:
-    """Say that no search was opened for these, and what is `known` to be faster there than what
-    answers them."""
+    """Report that no search was opened for `cells`, and which candidates are known to be faster
+    there than the present answer."""
     faster = []
     for cell in cells:
         trials = {

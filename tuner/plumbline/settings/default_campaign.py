@@ -61,8 +61,8 @@ def finished_last(candidates: Sequence[Campaign]) -> Campaign | None:
 
 
 def preferred(candidates: Sequence[Campaign], fits: Callable[[Campaign], bool]) -> Campaign:
-    """Return of `those`, in the order in which they were finished, the last one whose library fits
-    and that was made on this machine, else whose library fits, else the last one."""
+    """Return the last of `candidates`, which are in the order in which they were finished, whose
+    library fits and that was made on this machine; else whose library fits; else the last one."""
     if len({campaign.library_fingerprint for campaign in candidates}) > 1:
         candidates = [campaign for campaign in candidates if fits(campaign)] or candidates
     if len({campaign.machine for campaign in candidates}) > 1:

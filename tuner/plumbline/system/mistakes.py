@@ -28,7 +28,7 @@ def fields_of(struct: type[Any]) -> Fields:
 
 def told(message: str, fields: Fields) -> tuple[str, tuple[str | int, ...]]:
     """Return what is wrong, in words, and where: keys and indices from the outermost table on.
-    `message` is msgspec's; `known` are the fields of that table."""
+    `message` is msgspec's; `fields` are those of that table."""
     where = _WHERE.search(message)
     message = _WHERE.sub("", message).replace(" | null", "")  # TOML has none
     place = tuple(_steps(where[1])) if where else ()

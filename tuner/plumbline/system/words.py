@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 launch`, `2 launches`; the last word of `thing` is the one that changes."""
+    """Return `1 launch`, `2 launches` …; the last word of `noun` changes."""
     if number == 1:
         return f"1 {noun}"
     return f"{number} {noun}{'es' if noun.endswith('ch') else 's'}"

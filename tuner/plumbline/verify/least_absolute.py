@@ -14,7 +14,7 @@ _FLAT = 1e-12  # a determinant, of columns of length 1, below which rows say the
 
 
 def weights(columns: Vector, goal: Vector) -> Vector:
-    """w ≥ 0 with the least Σ |columns w - wanted|; `columns[point, part]`, `wanted[point]`.
+    """w ≥ 0 with the least Σ |columns w - goal|; `columns[point, part]`, `goal[point]`.
 
     Exact: of the solutions one lies where as many points as there are parts are met, or a weight is
     0 (Bloomfield and Steiger, "Least Absolute Deviations", 1983); all such places are looked at, so

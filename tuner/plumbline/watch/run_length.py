@@ -58,8 +58,8 @@ def found_within(reference: float, threshold: float, canaries: int, shift: float
 
 @lru_cache(maxsize=4096)
 def threshold(reference: float, least_run_length: float) -> float:
-    """The lowest one with a run length of `wanted` canaries, and with LEAST_CANARIES behind each
-    alarm."""
+    """Return the lowest threshold with at least this run length (in canaries), and with
+    LEAST_CANARIES behind each alarm."""
     low = (LEAST_CANARIES - 1) * GAIN * (1 + 1e-6)
     if run_length(reference, low) >= least_run_length:
         return low

@@ -60,9 +60,9 @@ class Company:
         shared: Sequence[Chosen],
         logs_by_cell: Mapping[Target, Mapping[Candidate, Sequence[float]]],
     ) -> dict[Target, list[Candidate]]:
-        """Return those of the candidates of `shared` launches that are measured alone too, in the
-        cells that have a result in `found` (log(candidate / default)): the same as before while
-        they race, then the fastest of functions that had none yet, since winners are among them."""
+        """Return the candidates of `shared` launches that are measured alone too, in the cells of
+        `logs_by_cell` (log(candidate / default)): the same as before while they race, then the
+        fastest of functions that had none yet, since winners are among them."""
         gains = {
             (target.function, candidate): min(
                 statistics.median(of[candidate])

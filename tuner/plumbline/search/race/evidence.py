@@ -193,7 +193,8 @@ class Evidence:
     def logs(
         self, target: Target, candidate: Candidate, rival: Key | None = None
     ) -> dict[int, float]:
-        """log(candidate / other) of each launch that has both; `other`: the default of the cell."""
+        """Return log(candidate / rival) of each launch that has both; the default rival is the
+        default of the cell."""
         rival = rival or (target, DEFAULT)
         own_blocks, rival_blocks = (
             self._blocks.get((target, candidate), {}),

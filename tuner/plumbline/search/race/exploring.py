@@ -228,9 +228,9 @@ class Exploring:
 class Study:
     """Proposes parameter values for `survivors`: candidates with the choices of their parameters.
 
-    `known` are ratios to the default already measured; they are told to the study first, and are
-    never proposed again. `limit`: the ratio that is to be reached, a constraint (None: there is
-    none). Deterministic for a given seed and history."""
+    `known_ratios` are ratios to the default that were measured before; the study learns them first,
+    and never proposes them again. `limit` is the ratio to be reached, a constraint (None: there is
+    none). The study is deterministic for a given seed and history."""
 
     def __init__(
         self,

@@ -39,7 +39,7 @@ def grid_sizes(sizes: Sequence[int]) -> list[int]:
 
 
 def around(size: int, known_sizes: Sequence[int]) -> tuple[int, int]:
-    """The ones of `known`, ascending, below and above a size between them."""
+    """Return the two neighbours of a size among the ascending `known_sizes`."""
     return max(near for near in known_sizes if near < size), min(
         near for near in known_sizes if near > size
     )

@@ -78,7 +78,7 @@ TEST = Test("brunner-munzel", False, brunner_munzel)
 
 
 def _parts(ranks: NDArray[np.int64], is_left: NDArray[np.bool_]) -> tuple[Vector, Vector, Vector]:
-    """Return, for each split (a row of `mine`: which values are the left ones), P(left > right) +
+    """Return, for each split (a row of `is_left`: which values are left ones), P(left > right) +
     P(equal)/2 less one half, and the parts of its variance that the left and the right side bring
     in."""
     import numpy as np
