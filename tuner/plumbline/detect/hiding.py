@@ -21,7 +21,7 @@ from plumbline.detect.traffic import Traffic
 
 
 def lowered(analysed: Analysed, findings: Sequence[HandMade]) -> list[HandMade]:
-    """Limit savings to what shortens the run. `findings` are those of the analysis, in its order."""
+    """Limit savings to what shortens the run. `findings` are in the order of the analysis."""
     return [
         _lowered(analysed.detected.traffic, finding, instances)
         for finding, instances in zip(findings, analysed.instances, strict=True)
