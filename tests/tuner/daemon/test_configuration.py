@@ -59,7 +59,7 @@ def test_lengths_of_time(tmp_path: Path) -> None:
         ("[notify]\ntemplate = '$what $nothing'", "$nothing is none of $what, $table"),
         ("[notify]\ntemplate = 'costs 5 $'", "a $ names none of $what"),
         ("[canary]\nlaunches = 1.5", "Expected `int`"),
-        ("[neighbour]\nload = nan", "no number"),
+        ("[neighbour]\nload = nan", "nan is not a valid number"),
         ("[schedule]\ntime_zone = 'Vienna'", "time_zone"),
         ("[schedule]\nwindows = ['at noon']", "'at noon' is not a window"),
         ("[schedule]\nwindows = ['Mon']\nblackouts = ['Mon']", "nothing would ever be measured"),

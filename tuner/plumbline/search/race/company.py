@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from plumbline.core.cell import Target
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 
-# The share by which a case may take more or less time in company; simulated machines vary by less.
+# A case may take this share more or less time in company; on a real machine, errors are added.
 AGREE = 0.02
 # For so many shared launches one candidate is measured alone too.
 _SAMPLE = 10
