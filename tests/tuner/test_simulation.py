@@ -114,7 +114,7 @@ def test_campaign_files_that_are_wrong(tmp_path: Path, text: str, message: str) 
 
 
 def test_a_library_that_is_not_known() -> None:
-    with pytest.raises(UsageError, match="there are ompi, mpich, mvapich2, impi"):
+    with pytest.raises(UsageError, match="choose one of ompi, mpich, mvapich2, impi"):
         load(None, {"simulate": "openmpi"})
 
 

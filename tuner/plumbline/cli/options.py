@@ -344,19 +344,19 @@ shared = together(
     _shared(
         "--nodes",
         type=Count(),
-        help="Nodes, with the same number of ranks on each. Default: one, all `hosts`, or "
+        help="Nodes, with the same number of ranks on each; default: one, all `hosts`, or "
         "one simulated node for each rank.",
     ),
     _shared(
         "--bind",
         metavar="core|none|numa|plain|socket",
-        help="Bind ranks to this; plain: leave it to mpirun. Default: plain, or core if "
-        "there are more ranks than cores.",
+        help="Bind ranks to this (plain: leave it to mpirun; default: plain, or core if "
+        "there are more ranks than cores).",
     ),
     _shared(
         "--map-by",
         metavar="core|node|numa|socket",
-        help="Place consecutive ranks on consecutive ones of these. Default: the library's "
+        help="Place consecutive ranks on consecutive ones of these; default: the library's "
         "own order.",
     ),
     _shared(
@@ -370,10 +370,10 @@ shared = together(
     ),
     _shared(
         "--type",
-        help="MPI datatype of all functions. Default: MPI_FLOAT for reductions, otherwise "
+        help="MPI datatype of all functions; default: MPI_FLOAT for reductions, otherwise "
         "MPI_BYTE.",
     ),
-    _shared("--op", help="MPI reduction operator. Default: MPI_SUM, for MPI_BYTE MPI_BOR."),
+    _shared("--op", help="MPI reduction operator; default: MPI_SUM, for MPI_BYTE MPI_BOR."),
     _shared("--root", type=Count(0, LARGEST), unset="0", help="Root of rooted functions."),
     _shared("--seed", type=Count(0, LARGEST), unset="1", help="Seed of orders and data."),
     _shared(

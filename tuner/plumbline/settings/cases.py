@@ -27,13 +27,13 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     block_sizes: list[int] = []
     """Bytes of a block for each rank, in place of volumes made of blocks (docs/sizes.md)."""
     type: str = ""
-    """MPI datatype of all functions. Default: MPI_FLOAT for reductions, otherwise MPI_BYTE."""
+    """MPI datatype of all functions; default: MPI_FLOAT for reductions, otherwise MPI_BYTE."""
     op: str = ""
-    """MPI reduction operator. Default: MPI_SUM, for MPI_BYTE MPI_BOR."""
+    """MPI reduction operator; default: MPI_SUM, for MPI_BYTE MPI_BOR."""
     root: int = 0
     """Root of rooted functions."""
     guidelines: list[str] = []
-    """Ids of guidelines to verify, or `all`. Default: the usual set."""
+    """Ids of guidelines to verify, or `all`; default: the usual set."""
     functions: list[str] = []
     """Functions that are verified too, for monotony and split-robustness; MPI_Ibcast and
     the like also against the blocking one."""

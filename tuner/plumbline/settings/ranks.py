@@ -26,13 +26,13 @@ class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     nprocs: int = 0
     """Ranks (default: one for each processing unit, two at least, or 32 simulated ones)."""
     nodes: int | None = None
-    """Nodes, with the same number of ranks on each. Default: one, all `hosts`, or one simulated
+    """Nodes, with the same number of ranks on each; default: one, all `hosts`, or one simulated
     node for each rank."""
     bind: Bind | None = None
-    """Bind ranks to this; plain: leave it to mpirun. Default: plain, or core if there are more
-    ranks than cores."""
+    """Bind ranks to this (plain: leave it to mpirun; default: plain, or core if there are more
+    ranks than cores)."""
     map_by: MapBy | None = None
-    """Place consecutive ranks on consecutive ones of these. Default: the library's own order."""
+    """Place consecutive ranks on consecutive ones of these; default: the library's own order."""
     simulate: Simulation | None = None
     """A simulated machine in place of this one (docs/simulated.md)."""
     hosts: Hosts | None = None

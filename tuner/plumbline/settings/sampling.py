@@ -29,7 +29,7 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     launches: int = 6
     """Launches (or pairs of launches) before the first decision; only undecided cells get more."""
     launches_max: int = 0
-    """The most launches of undecided cells. Default: 30, or twice `launches`."""
+    """The most launches of undecided cells; default: 30, or twice `launches`."""
     blocks: int = 12
     """Passes over all cases in a launch, each in its own random order."""
     reps: int = 4
@@ -40,7 +40,7 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     seed: int = 1
     """Seed of orders and data."""
     launch_timeout_seconds: Unmeasured[float] = 120.0
-    """Seconds after which a launch is ended. Default for a simulated machine: an hour."""
+    """Seconds after which a launch is ended; default for a simulated machine: an hour."""
 
     def canonical(self) -> Sampling:
         most = self.launches_max or max(LAUNCHES_MAX, 2 * self.launches)

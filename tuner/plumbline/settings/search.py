@@ -17,20 +17,20 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """The search: what is searched, and how long."""
 
     rounds: int | None = None
-    """Number of search rounds; 0: verify only. Default: until nothing is left to search."""
+    """Number of search rounds (0: verify only; default: until nothing is left to search)."""
     budget_seconds: Unmeasured[float | None] = None
-    """Seconds in launches for the whole campaign. Default: eight times the first table, at
+    """Seconds in launches for the whole campaign; default: eight times the first table, at
     least 120."""
     variants: list[str] | None = None
-    """Variants of Plumbline that may be tried. Default: all."""
+    """Variants of Plumbline that may be tried; default: all."""
     all: bool = True
     """Also search cells without a violated guideline, after the others, while time is left."""
     settings: bool | list[str] | None = None
-    """Names of settings of the whole process that are searched. Default: an eager limit."""
+    """Names of settings of the whole process that are searched; default: an eager limit."""
     unsafe: bool = False
     """Also use algorithms that give wrong results for some correct programs."""
     earlier: Unmeasured[str | None] = None
-    """Campaign whose winners are confirmed before the search, or `none`. Default: with `--new`
+    """Campaign whose winners are confirmed before the search, or `none`; default: with `--new`
     the last finished one."""
 
     @property

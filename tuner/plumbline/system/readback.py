@@ -36,8 +36,8 @@ def mismatch(header: Header, placement: Placement, domains: Domains) -> str:
     # Containers of one machine cannot detect that they share it.
     if placement.nodes > 1 and header.oversubscribed and not placement.oversubscribed:
         return (
-            f"a node has {counted(header.processing_units, 'processing unit')}, which is not what "
-            "it reported before"
+            f"a node has {counted(header.processing_units, 'processing unit')}, fewer than it "
+            "reported before"
         )
     return _misbound(header, placement.binding, domains)
 
