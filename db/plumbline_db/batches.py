@@ -26,10 +26,10 @@ def put(db: Statements, name: str, members: Sequence[str], written: str) -> None
 
 def get(db: Statements, name: str) -> list[Campaign]:
     """Empty where there is no such batch."""
-    found = db.rows(
+    members = db.rows(
         "SELECT campaign FROM batch WHERE name = :name ORDER BY position", {"name": name}
     )
-    return [campaigns.get(db, member) for (member,) in found]
+    return [campaigns.get(db, member) for (member,) in members]
 
 
 def of(db: Statements, campaign: str) -> str | None:

@@ -11,7 +11,7 @@ import msgspec
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import Footer, Header, Load, ProbeRecord
 
-# Longer ones were not written here.
+# Longer texts cannot have been written by Plumbline.
 _MOST_TEXT_BYTES = 2**22
 _MOST_RECORDS_BYTES = 2**28
 _RECORDS_LEVEL = 1  # four fifths of what level 9 saves, in a thirteenth of its time
@@ -57,7 +57,7 @@ def _inflated(stored: bytes, *, most: int) -> bytes:
     try:
         data = inflating.decompress(stored, most)
     except zlib.error as error:
-        raise ValueError(f"no text of zlib's: {error}") from error
+        raise ValueError(f"not compressed by zlib: {error}") from error
     if not inflating.eof or inflating.unused_data:
-        raise ValueError("no text of zlib's: it is cut, goes on, or is too long")
+        raise ValueError("not compressed by zlib: cut off, followed by more data, or too long")
     return data

@@ -59,8 +59,9 @@ def reopen(db: Statements, id: str) -> None:
         require(db, id)
         if db.row("SELECT 1 FROM pruned WHERE campaign = :id", key):
             raise PlumblineError(
-                f"campaign {id} cannot go on: its samples were thrown away (plumbline db prune); "
-                "--new begins another one"
+                f"campaign {id} cannot continue: its samples were thrown away (plumbline db "
+                "prune); "
+                "start another one with --new"
             )
         db.rows("UPDATE campaign SET state = 'running', finished = '' WHERE id = :id", key)
         of = "SELECT number FROM search WHERE campaign = :id"
@@ -89,13 +90,13 @@ def get(db: Statements, id: str | None) -> Campaign:
         newest = _first(db, f"WHERE {_LOOPS} ORDER BY {MEASURED_HERE} DESC, number DESC LIMIT 1")
         if newest is None:
             raise PlumblineError(
-                f"{db.path} holds no campaign: run `{command_name()} campaign` first"
+                f"{db.path} contains no campaign: run `{command_name()} campaign` first"
             )
         return newest
     campaign = known(db, id)
     if campaign is None:
         listed = ", ".join(each.id for each in all_campaigns(db)) or "none"
-        raise PlumblineError(f"{db.path} holds no campaign {id}; it holds: {listed}")
+        raise PlumblineError(f"{db.path} contains no campaign {id}; it contains: {listed}")
     return campaign
 
 

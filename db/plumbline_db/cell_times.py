@@ -45,7 +45,7 @@ def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
 
 
 def _rows(db: Statements, records: Sequence[ProbeRecord]) -> list[dict[str, Any]]:
-    known = {"default": configurations.number(db, {})}
+    configuration_numbers = {"default": configurations.number(db, {})}
     cases: list[CaseRecord] = []
     checks: dict[int, Check] = {}
     refused: dict[int, str] = {}
@@ -54,8 +54,8 @@ def _rows(db: Statements, records: Sequence[ProbeRecord]) -> list[dict[str, Any]
     for record in records:
         match record:
             case ConfigRecord():
-                wanted = {name: reading.wanted for name, reading in record.knobs.items()}
-                known[record.id] = configurations.number(db, wanted)
+                knobs = {name: reading.wanted for name, reading in record.knobs.items()}
+                configuration_numbers[record.id] = configurations.number(db, knobs)
             case CaseRecord():
                 cases.append(record)
             case Check():
@@ -69,11 +69,13 @@ def _rows(db: Statements, records: Sequence[ProbeRecord]) -> list[dict[str, Any]
                     unsettled.add(record.case)
     summaries = summed_up(records)
     rows = []
-    for record in sorted(cases, key=lambda each: each.case):
-        if record.config not in known:
+    for record in sorted(cases, key=lambda case_record: case_record.case):
+        if record.config not in configuration_numbers:
             raise ValueError(f"case {record.case} names config {record.config}, which is not there")
         check = checks.get(record.case)
-        planned = columns.values(record, "case") | {"configuration": known[record.config]}
+        planned = columns.values(record, "case") | {
+            "configuration": configuration_numbers[record.config]
+        }
         rows.append(
             {
                 "case_id": record.case,
@@ -102,8 +104,10 @@ def without_samples(
     db: Statements, run_id: str, records: Iterable[ProbeRecord]
 ) -> dict[int, dict[str, Any]]:
     """Return the times of those cases of a launch whose samples are not among its records."""
-    there = {record.case for record in records if isinstance(record, Samples)}
-    return {case: times for case, times in _stored(db, run_id).items() if case not in there}
+    cases_with_samples = {record.case for record in records if isinstance(record, Samples)}
+    return {
+        case: times for case, times in _stored(db, run_id).items() if case not in cases_with_samples
+    }
 
 
 def add(db: Statements, run_id: str, times: Mapping[int, Mapping[str, Any]]) -> None:
@@ -140,11 +144,11 @@ def summed_up(records: Iterable[ProbeRecord]) -> dict[int, dict[str, Any]]:
             ns = record.from_block(first[record.case]) if record.case in first else record.ns
             if ns:
                 by_number.setdefault(len(ns), []).append((record.case, ns))
-    found: dict[int, dict[str, Any]] = {}
+    summary_by_case: dict[int, dict[str, Any]] = {}
     for cases in by_number.values():
         summaries = of_rows(np.array([ns for _, ns in cases], dtype="<i8"))
-        found |= zip((case for case, _ in cases), summaries, strict=True)
-    return found
+        summary_by_case |= zip((case for case, _ in cases), summaries, strict=True)
+    return summary_by_case
 
 
 def of_rows(samples: NDArray[np.int64]) -> list[dict[str, Any]]:
@@ -155,15 +159,15 @@ def of_rows(samples: NDArray[np.int64]) -> list[dict[str, Any]]:
 
     n = samples.shape[1]
     ordered = np.sort(samples, axis=1)
-    # As Python's own: exact where two are so long that their sum is no 64-bit integer.
+    # The result equals Python's median even if the sum of two values exceeds a 64-bit integer.
     low, high = ordered[:, (n - 1) // 2], ordered[:, n // 2]
-    found = {
+    summary_columns = {
         "n": np.full(len(samples), n),
         "least_ns": ordered[:, 0],
         "median_ns": low / 2 + high / 2 if n % 2 == 0 else low.astype("<f8"),
         "greatest_ns": ordered[:, -1],
     }
     for name, share in _SHARES.items():
-        found[name] = ordered[:, int(np.ceil(share * n)) - 1]
-    listed = [found[name].tolist() for name in SUMMARY]
+        summary_columns[name] = ordered[:, int(np.ceil(share * n)) - 1]
+    listed = [summary_columns[name].tolist() for name in SUMMARY]
     return [dict(zip(SUMMARY, row, strict=True)) for row in zip(*listed, strict=True)]

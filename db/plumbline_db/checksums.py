@@ -13,7 +13,7 @@ from apsw import sqlite_extra
 
 from plumbline_db.errors import PlumblineError
 
-# So many bytes of each page are theirs, says byte 20 of a file.
+# The bytes that checksums take in each page; byte 20 of a file has this number.
 RESERVED_BYTES = 8
 
 

@@ -32,27 +32,29 @@ def select(table: str, record: type[Record]) -> str:
 def values(record: Record, *but: str) -> dict[str, Any]:
     """Return the values by name, all `but` these; lists and dictionaries as JSON. Raises ValueError
     for NaN, which SQLite stores as NULL: nothing may become "unknown" without a reason."""
-    found = {name: getattr(record, name) for name in record.__struct_fields__ if name not in but}
-    if any(value != value for value in found.values()):
+    value_by_name = {
+        name: getattr(record, name) for name in record.__struct_fields__ if name not in but
+    }
+    if any(value != value for value in value_by_name.values()):
         raise ValueError(f"not a number in {record}")
     return {
         name: msgspec.json.encode(value).decode() if isinstance(value, (dict, list)) else value
-        for name, value in found.items()
+        for name, value in value_by_name.items()
     }
 
 
 def read(record: type[_Read], row: Sequence[Any]) -> _Read:
     """Make a record of the columns of `select`."""
-    found = list(row)
+    read_values = list(row)
     for place, reader in _readers(record):
-        found[place] = reader(found[place])
-    return record(*found)
+        read_values[place] = reader(read_values[place])
+    return record(*read_values)
 
 
 def put_row(db: Statements, table: str, row: Mapping[str, Any], then: str = "") -> Any:
     """Values by column; `then`: what follows. The first value of what that returns."""
-    found = db.row(_insert(table, row) + then, row)
-    return found[0] if found else None
+    first_row = db.row(_insert(table, row) + then, row)
+    return first_row[0] if first_row else None
 
 
 def number(db: Statements, table: str, row: Mapping[str, Any]) -> int:
@@ -61,8 +63,8 @@ def number(db: Statements, table: str, row: Mapping[str, Any]) -> int:
     key = (table, *row.values())
     if key not in db.numbers:
         same = " AND ".join(f"{name} = :{name}" for name in row)
-        found = db.row(f"SELECT number FROM {table} WHERE {same}", row)  # noqa: S608
-        made = found[0] if found else put_row(db, table, row, "RETURNING number")
+        existing = db.row(f"SELECT number FROM {table} WHERE {same}", row)  # noqa: S608
+        made = existing[0] if existing else put_row(db, table, row, "RETURNING number")
         db.numbers[key] = int(made)
     return db.numbers[key]
 

@@ -21,8 +21,8 @@ def put(db: Statements, campaign: str, line: str) -> None:
 
 def get(db: Statements, campaign: str) -> str:
     """Return the command line; empty where none is known, as of an imported campaign."""
-    found = db.row("SELECT line FROM command_line WHERE campaign = :id", {"id": campaign})
-    return "" if found is None else str(found[0])
+    line_row = db.row("SELECT line FROM command_line WHERE campaign = :id", {"id": campaign})
+    return "" if line_row is None else str(line_row[0])
 
 
 def to_continue(db: Statements, campaign: Campaign) -> str:

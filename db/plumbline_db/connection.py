@@ -32,7 +32,7 @@ from plumbline_db.way_back import DamagedError
 BUSY_MILLISECONDS = 5000
 IN_MEMORY = Path(":memory:")  # SQLite's name for no file
 
-# What reading damaged content ends in, where it has got past checksums.
+# The errors of reading damaged content that passed the checksums.
 _CONFUSED = (apsw.Error, ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
 
 
@@ -137,7 +137,7 @@ class Database(Statements):
         trace: TracebackType | None,
     ) -> None:
         try:
-            # The content may be the reason of what looks like a bug.
+            # Damaged content may be the reason for an error that looks like a bug.
             if isinstance(error, _CONFUSED) and self.path != IN_MEMORY:
                 self._require_whole(error)
             writes = self._lock is not None
@@ -151,8 +151,8 @@ class Database(Statements):
     def _require_whole(self, error: BaseException) -> None:
         from plumbline_db import integrity
 
-        if found := integrity.problems(self):
-            raise self.of_another_plumbline() or DamagedError(self.path, found[0]) from error
+        if damage := integrity.problems(self):
+            raise self.of_another_plumbline() or DamagedError(self.path, damage[0]) from error
 
     def of_another_plumbline(self) -> PlumblineError | None:
         """Return what to raise where the file has other tables in pages that are whole."""
@@ -168,13 +168,13 @@ def _require_still_damaged(error: DamagedError) -> None:
     """SQLite calls a file damaged of which a read has failed once. Raises PlumblineError where all
     of it can be read."""
     try:
-        found = check(error.path)
+        damage = check(error.path)
     except PlumblineError:
         return
-    if not found:
+    if not damage:
         raise PlumblineError(
-            f"{error.path} could not be read ({error.why}), and is whole where it is read again: "
-            "run again, and have an eye on its disk (dmesg)"
+            f"{error.path} could not be read ({error.why}), but a second reading found no damage: "
+            "run the command again, and check the disk (dmesg)"
         ) from error
 
 
@@ -205,8 +205,8 @@ def _create(path: Path) -> None:
 
 def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
     connection.set_busy_timeout(BUSY_MILLISECONDS)
-    found = schema.version(connection)
-    schema.require_readable(path, found, write=True)
+    version_found = schema.version(connection)
+    schema.require_readable(path, version_found, write=True)
     if connection.readonly("main"):
         raise PlumblineError(
             f"no permission to write {path}: ask its owner, or name another file with --db"
@@ -217,13 +217,14 @@ def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
         schema.advance(connection)
     except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:
         raise DamagedError(
-            path, f"it has not what schema version {found} has: {error}; it was left as it is"
+            path,
+            f"it has not what schema version {version_found} has: {error}; it was left as it is",
         ) from error
-    wanted = "WAL" if file_system.network(path) is None else "TRUNCATE"
-    mode = connection.pragma("journal_mode", wanted)
-    if mode != wanted.lower():
+    journal_mode = "WAL" if file_system.network(path) is None else "TRUNCATE"
+    mode = connection.pragma("journal_mode", journal_mode)
+    if mode != journal_mode.lower():
         raise PlumblineError(
-            f"the file system of {path} cannot hold a write-ahead log (journal mode {mode}): "
+            f"the file system of {path} does not support a write-ahead log (journal mode {mode}): "
             "put the database on a local disk with --db"
         )
     connection.pragma("journal_size_limit", 0)
@@ -271,7 +272,8 @@ def backup(path: Path, target: Path) -> None:
         scratch.replacing(target) as part,
     ):
         with closing(apsw.Connection(str(part), vfs=checksums.vfs())) as copy:
-            # Nobody else knows the file: no memory is shared, which it could not be everywhere.
+            # No other process uses the file, so shared memory, which not every file system
+            # supports, is not needed.
             copy.pragma("locking_mode", "EXCLUSIVE")
             with copy.backup("main", db._connection, "main") as progress:
                 progress.step()

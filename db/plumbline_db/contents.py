@@ -92,11 +92,11 @@ def read(db: Statements, campaign: Campaign) -> Content:
 
 def launches(db: Statements, campaign: str) -> Iterator[Launch]:
     """Yield them in the order in which they were stored."""
-    known = suites.get(db, campaign)
+    suite_by_name = suites.get(db, campaign)
     for run in runs.one_by_one(db, campaign):
         records = launch_records.of_run(db, run.id)
-        left = cell_times.without_samples(db, run.id, records)
-        yield Launch(run, known[run.suite], records, list(left.items()))
+        times_alone = cell_times.without_samples(db, run.id, records)
+        yield Launch(run, suite_by_name[run.suite], records, list(times_alone.items()))
 
 
 def sha256(
@@ -108,15 +108,15 @@ def sha256(
     to `look` first."""
     content = read(db, campaign)
     look(content)
-    found = hashlib.sha256()
-    # What changes when machine or library are seen again, or at another site, does not count.
-    told = msgspec.structs.replace(campaign, key="")
-    identity = (content.machine.id, content.library.fingerprint, told)
-    found.update(_bytes([*identity, content.conclusions]))
+    checksum = hashlib.sha256()
+    # Facts that change when machine or library are seen again, or at another site, do not count.
+    campaign_facts = msgspec.structs.replace(campaign, key="")
+    identity = (content.machine.id, content.library.fingerprint, campaign_facts)
+    checksum.update(_bytes([*identity, content.conclusions]))
     for launch in launches(db, campaign.id):
         look(launch)
-        found.update(_bytes(launch))
-    return found.hexdigest()
+        checksum.update(_bytes(launch))
+    return checksum.hexdigest()
 
 
 def _bytes(part: object) -> bytes:

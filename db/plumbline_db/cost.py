@@ -81,7 +81,7 @@ def add(db: Statements, run: int) -> None:
     db.rows(f"INSERT OR IGNORE INTO timed_cell {_OF_CASES} AND run.number = :run", key)
 
 
-# The same of stored launches.
+# The same sums over stored launches.
 _OF_RUNS = """SELECT suite.campaign, coalesce(run.failure, '') AS failure, count(*),
                      total(run.seconds), total(run.timed_seconds),
                      sum((SELECT count(*) FROM cell_time m
@@ -105,19 +105,21 @@ def problems(db: Statements, campaign: str) -> list[str]:
     key = {"campaign": campaign, "afterwards": _AFTERWARDS}
     of_runs = db.rows(f"{_OF_RUNS} AND suite.campaign = :campaign GROUP BY failure", key)
     of_cases = db.rows(f"{_OF_CASES} AND suite.campaign = :campaign", key)
-    found = []
-    expected = sorted((Spending(*row[1:]) for row in of_runs), key=lambda each: each.failure)
+    problems_found = []
+    expected = sorted(
+        (Spending(*row[1:]) for row in of_runs), key=lambda spending: spending.failure
+    )
     stored = spent_on(db, campaign)
     if len(stored) != len(expected) or not all(map(_is_same, stored, expected)):
-        found.append(f"campaign {campaign}: its cost is not that of its launches")
+        problems_found.append(f"campaign {campaign}: its cost is not that of its launches")
     if set(of_cases) != set(db.rows("SELECT * FROM timed_cell WHERE campaign = :campaign", key)):
-        found.append(f"campaign {campaign}: its timed cells are not those of its launches")
-    return found
+        problems_found.append(f"campaign {campaign}: its timed cells are not those of its launches")
+    return problems_found
 
 
-def _is_same(one: Spending, other: Spending) -> bool:
+def _is_same(first: Spending, second: Spending) -> bool:
     """Sums of seconds depend on the order in which they are made, in their last digits."""
-    numbers = zip(msgspec.structs.astuple(one), msgspec.structs.astuple(other), strict=True)
+    numbers = zip(msgspec.structs.astuple(first), msgspec.structs.astuple(second), strict=True)
     return all(
         math.isclose(a, b, rel_tol=1e-9) if isinstance(a, float) else a == b for a, b in numbers
     )
@@ -125,16 +127,16 @@ def _is_same(one: Spending, other: Spending) -> bool:
 
 def spent_on(db: Statements, campaign: str) -> list[Spending]:
     """Return the sums in the order of the failures; first that of what finished."""
-    found = db.rows("SELECT * FROM cost WHERE campaign = :campaign", {"campaign": campaign})
-    return sorted((Spending(*row[1:]) for row in found), key=lambda each: each.failure)
+    cost_rows = db.rows("SELECT * FROM cost WHERE campaign = :campaign", {"campaign": campaign})
+    return sorted((Spending(*row[1:]) for row in cost_rows), key=lambda spending: spending.failure)
 
 
 def by_campaign(db: Statements) -> dict[str, list[Spending]]:
     """Return the sums of all campaigns that have launches, by id."""
-    found: dict[str, list[Spending]] = {}
+    spending_by_campaign: dict[str, list[Spending]] = {}
     for campaign, *row in db.rows("SELECT * FROM cost ORDER BY campaign, failure"):
-        found.setdefault(campaign, []).append(Spending(*row))
-    return found
+        spending_by_campaign.setdefault(campaign, []).append(Spending(*row))
+    return spending_by_campaign
 
 
 def cells(db: Statements, campaigns: Sequence[str]) -> int:
@@ -149,14 +151,14 @@ def cells(db: Statements, campaigns: Sequence[str]) -> int:
 
 
 def cost(db: Statements, campaign: str) -> Cost:
-    found = spent_on(db, campaign)
+    spendings = spent_on(db, campaign)
     return Cost(
-        sum(each.launches for each in found),
+        sum(spending.launches for spending in spendings),
         starts(db, campaign),
-        sum(each.launches for each in found if each.failure),
+        sum(spending.launches for spending in spendings if spending.failure),
         cells(db, [campaign]),
-        sum(each.seconds for each in found),
-        sum(each.timed_seconds for each in found),
+        sum(spending.seconds for spending in spendings),
+        sum(spending.timed_seconds for spending in spendings),
     )
 
 
@@ -173,7 +175,7 @@ def starts(db: Statements, campaign: str) -> int:
 
 def spent(db: Statements, campaign: str) -> Spent | None:
     """None where no launch says it."""
-    found = db.row(
+    sums = db.row(
         """SELECT count(*), total(run.seconds), total(footer ->> '$.wall_ns') / 1e9,
                   total(footer ->> '$.start_ns') / 1e9, total(footer ->> '$.checks_ns') / 1e9,
                   total(footer ->> '$.timed_ns') / 1e9, total(footer ->> '$.warmup_ns') / 1e9
@@ -183,24 +185,24 @@ def spent(db: Statements, campaign: str) -> Spent | None:
              AND run.failure IS NULL AND footer ->> '$.start_ns' IS NOT NULL""",
         {"campaign": campaign, "afterwards": _AFTERWARDS},
     )
-    if found is None or not found[0]:
+    if sums is None or not sums[0]:
         return None
-    launches, seconds, inside, start, checks, timed, warmup = found
-    left = max(0.0, inside - start - checks - timed)
-    return Spent(launches, seconds - inside + start, checks, timed, warmup, left)
+    launches, seconds, inside, start, checks, timed, warmup = sums
+    remaining = max(0.0, inside - start - checks - timed)
+    return Spent(launches, seconds - inside + start, checks, timed, warmup, remaining)
 
 
 def of_launch(db: Statements, run: str) -> LaunchCost | None:
     """None where its footer does not say it."""
-    found = db.row(
+    launch_times = db.row(
         """SELECT run.seconds, (footer ->> '$.wall_ns') / 1e9, (footer ->> '$.start_ns') / 1e9,
                   (footer ->> '$.checks_ns') / 1e9, visit
            FROM run WHERE id = :run AND footer ->> '$.start_ns' IS NOT NULL""",
         {"run": run},
     )
-    if found is None:
+    if launch_times is None:
         return None
-    seconds, inside, start, checks, visit = found
+    seconds, inside, start, checks, visit = launch_times
     timed = db.rows(
         """SELECT m.case_id, m.n, m.median_ns / 1e9
            FROM run JOIN cell_time m ON m.run = run.number

@@ -102,11 +102,11 @@ def _stored(db: Statements, command: str) -> list[Coverage]:
         {"command": command},
     )
     stages = _stages(db)
-    found = [
+    places_covered = [
         Coverage(Place(*place), in_force, cells, finished, stages.get(number, {}))
         for number, *place, in_force, cells, finished in places
     ]
-    return sorted(found, key=lambda each: each.place)
+    return sorted(places_covered, key=lambda covered: covered.place)
 
 
 def _stages(db: Statements) -> dict[int, dict[str, StageCoverage]]:
@@ -117,12 +117,12 @@ def _stages(db: Statements) -> dict[int, dict[str, StageCoverage]]:
     shares: dict[tuple[int, str], list[Share]] = {}
     for coverage, stage, *share in db.rows("SELECT * FROM coverage_share"):
         shares.setdefault((coverage, stage), []).append(Share(*share))
-    found: dict[int, dict[str, StageCoverage]] = {}
+    stages_by_place: dict[int, dict[str, StageCoverage]] = {}
     for row in db.rows("SELECT * FROM coverage_stage ORDER BY stage DESC"):
         coverage, stage = row[:2]
         counts = guidelines.get((coverage, stage), {})
         speaking = shares.get((coverage, stage), [])
         ordered = {name: counts[name] for name in sorted(counts, key=by_number)}
         speaking.sort(key=lambda share: by_number(share.campaign))
-        found.setdefault(coverage, {})[stage] = StageCoverage(ordered, speaking, *row[2:])
-    return found
+        stages_by_place.setdefault(coverage, {})[stage] = StageCoverage(ordered, speaking, *row[2:])
+    return stages_by_place

@@ -89,9 +89,9 @@ class _Renewal:
         searched = self._speaking["after"]
         self._in_force = next(
             (
-                each
-                for each in reversed(searched)
-                if each.is_finished and each.has_winners and each.own
+                candidate
+                for candidate in reversed(searched)
+                if candidate.is_finished and candidate.has_winners and candidate.own
             ),
             None,
         )
@@ -102,7 +102,11 @@ class _Renewal:
         if not any(stages.values()):
             return
         speaking: set[str] = set()
-        finished = [each.finished for each in self._campaigns if each.is_finished]
+        finished = [
+            place_campaign.finished
+            for place_campaign in self._campaigns
+            if place_campaign.is_finished
+        ]
         values = self._key | {
             "number": number,
             "in_force": self._in_force.id if self._in_force else None,
@@ -136,10 +140,10 @@ class _Renewal:
     def _tables(self, stage: str) -> list[tuple[SpeakingCampaign, _Table]]:
         """Return the tables that there are, in the order in which they are heard: the last one has
         its way."""
-        found = [
+        tables = [
             (campaign, _table(self._db, campaign, stage)) for campaign in self._speaking[stage]
         ]
-        return [(campaign, table) for campaign, table in found if table]
+        return [(campaign, table) for campaign, table in tables if table]
 
     def _write_stage(
         self, number: int, stage: str, tables: Sequence[tuple[SpeakingCampaign, _Table]]
@@ -186,21 +190,21 @@ class _Renewal:
         return {share.campaign for share in shares}
 
 
-def in_order(those: Sequence[SpeakingCampaign]) -> dict[str, list[SpeakingCampaign]]:
+def in_order(speaking: Sequence[SpeakingCampaign]) -> dict[str, list[SpeakingCampaign]]:
     """Return the tables by stage, in the order in which they are heard: the last one has its
     way."""
     searched = [
         campaign
-        for campaign in sorted(those, key=_confirmed)
+        for campaign in sorted(speaking, key=_confirmed)
         if campaign.has_winners or not campaign.verifies_only
     ]
-    return {"before": list(those), "after": searched}
+    return {"before": list(speaking), "after": searched}
 
 
 def campaigns_of(db: Statements, key: dict[str, Any]) -> list[SpeakingCampaign]:
     """Return the campaigns of a place in the order in which they were started. Imported campaigns
     do not count where some were measured here."""
-    found = db.rows(
+    campaign_rows = db.rows(
         f"""SELECT id, finished, started, state = 'finished',
                    EXISTS (SELECT 1 FROM winner WHERE winner.campaign = campaign.id), settings,
                    {MEASURED_HERE}
@@ -221,9 +225,9 @@ def campaigns_of(db: Statements, key: dict[str, Any]) -> list[SpeakingCampaign]:
             verifies_only=verifies_only(text),
             own=bool(own),
         )
-        for id, finished, started, ended, won, text, own in found
+        for id, finished, started, ended, won, text, own in campaign_rows
     ]
-    return [each for each in every if each.own] or every
+    return [own_campaign for own_campaign in every if own_campaign.own] or every
 
 
 def _confirmed(campaign: SpeakingCampaign) -> tuple[bool, bool, str]:
@@ -235,13 +239,13 @@ def _confirmed(campaign: SpeakingCampaign) -> tuple[bool, bool, str]:
 def _table(db: Statements, campaign: SpeakingCampaign, stage: str) -> _Table:
     """Return the verdicts by what a verdict is about: two of the same cell say the same thing at
     different times."""
-    found = db.rows(
+    verdict_rows = db.rows(
         """SELECT guideline, verdict, ratio, ratio_low, ratio_high, uses,
                   kind, function, lhs, rhs, bytes, other_bytes, factor, ranks
            FROM verdict WHERE campaign = :campaign AND stage = :stage""",
         {"campaign": campaign.id, "stage": stage},
     )
-    return {(campaign.use, row[0], *row[6:]): _Judged(*row[:6]) for row in found}
+    return {(campaign.use, row[0], *row[6:]): _Judged(*row[:6]) for row in verdict_rows}
 
 
 def _noise(cells: Sequence[_Judged]) -> float | None:
@@ -290,5 +294,7 @@ def _shares(speaking: Sequence[SpeakingCampaign], stage: str) -> list[Share]:
         counts[campaign] = counts.get(campaign, 0) + 1
     return [
         Share(campaign.id, counts[campaign], campaign.measured(stage))
-        for campaign in sorted(counts, key=lambda each: by_number(each.id))
+        for campaign in sorted(
+            counts, key=lambda speaking_campaign: by_number(speaking_campaign.id)
+        )
     ]

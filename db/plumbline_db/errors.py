@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# What a machine does to a program in which nothing is wrong.
+# Errors of the machine, not of the program.
 _OF_MACHINE = {
     errno.EAGAIN,
     errno.EDQUOT,
@@ -88,6 +88,6 @@ def of_machine() -> Iterator[None]:
             raise
         where = f" ({error.filename})" if error.filename else ""
         raise PlumblineError(
-            f"{error.strerror}{where}: look for room, quotas, limits and the disk; the same "
-            "command goes on"
+            f"{error.strerror}{where}: check free space, quotas, limits and the disk, and run the "
+            "command again"
         ) from error

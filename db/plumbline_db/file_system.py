@@ -14,7 +14,7 @@ _SHARED = frozenset(
         *("pvfs2", "panfs", "wekafs", "gfs", "gfs2", "ocfs2", "acfs", "davfs", "9p", "virtiofs"),
     )
 )
-# Of those that a program serves (fuse.NAME), these fetch from elsewhere.
+# File systems served by a program (fuse.NAME) that fetch data over a network.
 _SERVED = re.compile(
     r"fuse\.(sshfs|glusterfs|ceph.*|juicefs|s3fs|rclone|davfs.*|gcsfuse|goofys|curlftpfs|smb.*"
     r"|nfs.*|mfs|moosefs|seaweedfs|dfuse|daos|quobyte)\Z"
@@ -37,7 +37,7 @@ def _kind(path: Path, mounts: str) -> str:
     deepest, kind = -1, ""
     for line in mounts.splitlines():
         words = line.split(" ")
-        place = Path(re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), words[4]))
+        place = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), words[4]))
         if path.is_relative_to(place) and len(place.parts) >= deepest:
             deepest, kind = len(place.parts), words[words.index("-") + 1]
     return kind

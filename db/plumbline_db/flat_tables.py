@@ -44,7 +44,7 @@ _CASE = {
 _PLACE = dict.fromkeys(("block", "place", "ns"), int)
 _SUMMARY = {name: float if name == "median_ns" else int for name in cell_times.SUMMARY}
 
-# A part of a table: values by column, each a list or an array of the same length.
+# A part of a table: values by column, all lists or arrays of the same length.
 Part = dict[str, Any]
 
 
@@ -54,7 +54,7 @@ def _kinds(record: type[msgspec.Struct]) -> dict[str, type]:
     return {field.name: plain.get(field.type, str) for field in msgspec.structs.fields(record)}
 
 
-# What each table has in its columns: int, float (may be missing), str or bool.
+# The types of each table's columns: int, float (may be missing), str or bool.
 COLUMNS: dict[str, dict[str, type]] = {
     "samples": _CASE
     | {"is_result": bool, "is_warmup": bool, "block": int, "place": int, "ns": int},
@@ -68,12 +68,12 @@ COLUMNS: dict[str, dict[str, type]] = {
 def of(db: Statements, what: str, names: Sequence[str] = ()) -> Iterator[Part]:
     """The table `what` of these campaigns, in their order (none named: of all). Raises UsageError
     where one is not there, PrunedError where samples are asked for that were thrown away."""
-    known = [campaign.id for campaign in campaigns.every(db)]
-    missing = [name for name in names if name not in known]
+    campaign_ids = [campaign.id for campaign in campaigns.every(db)]
+    missing = [name for name in names if name not in campaign_ids]
     if missing:
-        listed = ", ".join(known) or "none"
-        raise UsageError(f"{db.path} holds no run {missing[0]}; it holds: {listed}")
-    for name in names or known:
+        listed = ", ".join(campaign_ids) or "none"
+        raise UsageError(f"{db.path} contains no run {missing[0]}; it contains: {listed}")
+    for name in names or campaign_ids:
         yield from _TABLES[what](db, name)
 
 
@@ -143,9 +143,9 @@ def _medians(db: Statements, campaign: str) -> Iterator[Part]:
 
 def _ranks(db: Statements, campaign: str) -> Iterator[Part]:
     """The medians of what single ranks took, where launches kept that."""
-    found = rank_times.medians(db, campaign, list(suites.get(db, campaign)))
-    if found:
-        yield _of_records(campaign, found)
+    rank_medians = rank_times.medians(db, campaign, list(suites.get(db, campaign)))
+    if rank_medians:
+        yield _of_records(campaign, rank_medians)
 
 
 def _verdicts(db: Statements, campaign: str) -> Iterator[Part]:
@@ -154,9 +154,9 @@ def _verdicts(db: Statements, campaign: str) -> Iterator[Part]:
 
 
 def _winners(db: Statements, campaign: str) -> Iterator[Part]:
-    found = winners.get(db, campaign)
-    if found:
-        yield _of_records(campaign, found)
+    all_winners = winners.get(db, campaign)
+    if all_winners:
+        yield _of_records(campaign, all_winners)
 
 
 def _of_records(campaign: str, records: Sequence[Record]) -> Part:

@@ -46,15 +46,15 @@ def half_trips(db: Statements, campaign: str, suites: Sequence[str]) -> list[Hal
     """Return, for each class of pairs and size, the median of half the round trips in each launch
     of some suites, by pair and size. Launches that failed are left out."""
     runs = _finished(db, campaign, suites)
-    found: dict[tuple[Pair, int], dict[int, list[int]]] = {}
+    trips_by_pair: dict[tuple[Pair, int], dict[int, list[int]]] = {}
     for number, records in launch_records.of_kind(db, runs, PingPong).items():
         for record in records:
             if record.round_trip_ns:
-                launches = found.setdefault((record.pair, record.bytes), {})
+                launches = trips_by_pair.setdefault((record.pair, record.bytes), {})
                 launches[number] = record.round_trip_ns
     return [
         HalfTrips(pair, size, list(launches), [median(ns) / 2e9 for ns in launches.values()])
-        for (pair, size), launches in sorted(found.items())
+        for (pair, size), launches in sorted(trips_by_pair.items())
     ]
 
 

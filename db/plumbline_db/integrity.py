@@ -48,15 +48,15 @@ def problems_of_pages(db: Statements) -> list[str]:
 
 
 def _problems(db: Statements, *looks: Callable[[Statements], Iterator[str]]) -> list[str]:
-    found: list[str] = []
+    problems_found: list[str] = []
     for look in looks:
         try:
-            found += look(db)
+            problems_found += look(db)
         except DamagedError as error:
-            found.append(error.why)
-    found = list(dict.fromkeys(found))
-    more = len(found) - _MOST
-    return [*found[:_MOST], f"and {more} more"] if more > 0 else found
+            problems_found.append(error.why)
+    problems_found = list(dict.fromkeys(problems_found))
+    more = len(problems_found) - _MOST
+    return [*problems_found[:_MOST], f"and {more} more"] if more > 0 else problems_found
 
 
 def _pages(db: Statements) -> Iterator[str]:
@@ -108,13 +108,13 @@ def _contents(db: Statements) -> Iterator[str]:
     if db.differences_of_schema():
         return
     for campaign in campaigns.every(db):
-        for what, read in _READ.items():
+        for kind, read in _READ.items():
             try:
                 read(db, campaign)
             except DamagedError:
                 raise
             except (ValueError, TypeError, LookupError, PlumblineError, apsw.Error) as error:
-                yield f"campaign {campaign.id}: {what} cannot be read: {error}"
+                yield f"campaign {campaign.id}: {kind} cannot be read: {error}"
         yield from cost.problems(db, campaign.id)
     try:
         watching.get(db), watching.days(db), watching.watched(db), watching.told(db, "")

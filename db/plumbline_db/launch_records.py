@@ -39,15 +39,15 @@ def of_run(db: Statements, run_id: str) -> list[ProbeRecord]:
     if row is None:
         raise ValueError(f"run {run_id} is not stored in {db.path}")
     number, header, load, footer = row
-    found: list[ProbeRecord] = []
+    launch_records: list[ProbeRecord] = []
     if header is not None:
-        found.append(msgspec.json.decode(text(header), type=Header))
-    found += stored(db, number)
+        launch_records.append(msgspec.json.decode(text(header), type=Header))
+    launch_records += stored(db, number)
     if load is not None:
-        found.append(msgspec.json.decode(load, type=Load))
+        launch_records.append(msgspec.json.decode(load, type=Load))
     if footer is not None:
-        found.append(msgspec.json.decode(footer, type=Footer))
-    return found
+        launch_records.append(msgspec.json.decode(footer, type=Footer))
+    return launch_records
 
 
 def of_kind(db: Statements, runs: Collection[int], kind: type[_Kind]) -> dict[int, list[_Kind]]:
@@ -67,11 +67,11 @@ def of_kind(db: Statements, runs: Collection[int], kind: type[_Kind]) -> dict[in
 def samples(db: Statements, cases: Mapping[int, Collection[int]]) -> dict[tuple[int, int], Samples]:
     """Return the samples of cases, by the number of the launch and of the case. `cases`: the cases
     of each launch, all of which have some. Raises PrunedError where some were thrown away."""
-    found = samples_there(db, cases)
-    for run, wanted in cases.items():
-        if any((run, case) not in found for case in wanted):
+    samples_by_case = samples_there(db, cases)
+    for run, needed_cases in cases.items():
+        if any((run, case) not in samples_by_case for case in needed_cases):
             raise pruned(db, run)
-    return found
+    return samples_by_case
 
 
 def samples_there(

@@ -9,12 +9,13 @@ import msgspec
 
 from plumbline_db.records import Campaign
 
-# Key `command` of settings: has verdicts and winners as a campaign has, of benchmarks in place of
-# functions.
+# Values of the settings' key `command`. A run of this kind has verdicts and winners like a
+# campaign, but for benchmarks in place of functions.
 OVERLAP_TUNE = "overlap tune"
-# What another program has measured and printed: summaries without samples, nothing to compare with.
+# Results that another program measured and printed: summaries without samples, which cannot be
+# compared.
 FOREIGN = "foreign"
-# The same of `plumbline suite`: has no verdicts, and curves as a campaign has.
+# A run of `plumbline suite`: it has no verdicts, but curves like a campaign.
 SUITES = "suite"
 
 _BOUND = {"none": "not bound", "plain": "bound as mpirun binds by itself"}
@@ -48,12 +49,12 @@ def is_simulated(campaign: Campaign) -> bool:
 
 def layout(campaign: Campaign) -> str:
     """`2 x 16`, nodes and ranks a node, and what the ranks' placement was asked to be."""
-    known = asked(campaign)
+    settings_asked = asked(campaign)
     words = [f"{campaign.nodes} x {campaign.ppn}"]
-    if known.bind:
-        words.append(_BOUND.get(known.bind, f"bound to a {known.bind} each"))
-    if known.map_by:
-        words.append(f"in turn over each {known.map_by}")
+    if settings_asked.bind:
+        words.append(_BOUND.get(settings_asked.bind, f"bound to a {settings_asked.bind} each"))
+    if settings_asked.map_by:
+        words.append(f"in turn over each {settings_asked.map_by}")
     return ", ".join(words)
 
 
@@ -64,15 +65,17 @@ def use(campaign: Campaign) -> str:
 
 def use_of(settings: str) -> str:
     """The same by the text of its settings."""
-    known = msgspec.json.decode(settings, type=Asked)
-    return known.use or (f"start by {known.sync}" if known.sync else "after_barrier")
+    settings_asked = msgspec.json.decode(settings, type=Asked)
+    return settings_asked.use or (
+        f"start by {settings_asked.sync}" if settings_asked.sync else "after_barrier"
+    )
 
 
 def fixed(campaign: Campaign) -> str:
     """`NAME=value …`, the variables that were in force in every launch; empty without any."""
-    known = asked(campaign)
-    variables = known.environment | (
-        {"LD_PRELOAD": ":".join(known.preload)} if known.preload else {}
+    settings_asked = asked(campaign)
+    variables = settings_asked.environment | (
+        {"LD_PRELOAD": ":".join(settings_asked.preload)} if settings_asked.preload else {}
     )
     return " ".join(f"{name}={value}" for name, value in sorted(variables.items()))
 

@@ -52,10 +52,10 @@ class FileLock:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            found = _read(self._file)
+            lock_holder = _read(self._file)
             os.close(self._file)
-            who = found.named if found else "another process"
-            raise TryLaterError(f"{database} {taken.format(holder=who)}") from error
+            holder_name = lock_holder.named if lock_holder else "another process"
+            raise TryLaterError(f"{database} {taken.format(holder=holder_name)}") from error
         except OSError as error:
             os.close(self._file)
             raise PlumblineError(
@@ -119,8 +119,8 @@ def writer(database: Path) -> Holder | None:
         signed = _read(file)
     finally:
         os.close(file)
-    here = signed is not None and signed.host == socket.gethostname()
-    if here and signed is not None and not Path(f"/proc/{signed.pid}").exists():
+    is_local = signed is not None and signed.host == socket.gethostname()
+    if is_local and signed is not None and not Path(f"/proc/{signed.pid}").exists():
         return None
     return _holder(beside(database))
 

@@ -24,10 +24,10 @@ def add_machine(db: Statements, machine: Machine) -> None:
 
 
 def machine(db: Statements, id: str) -> Machine:
-    found = columns.first_of(db, "machine", Machine, "WHERE id = :id", {"id": id})
-    if found is None:
+    stored_machine = columns.first_of(db, "machine", Machine, "WHERE id = :id", {"id": id})
+    if stored_machine is None:
         raise PlumblineError(f"{db.path} knows no machine {id}")
-    return found
+    return stored_machine
 
 
 def all_machines(db: Statements) -> list[Machine]:
@@ -53,10 +53,10 @@ def add_library(db: Statements, library: Library) -> None:
 
 def library(db: Statements, fingerprint: str) -> Library:
     where = "WHERE fingerprint = :fingerprint"
-    found = columns.first_of(db, "library", Library, where, {"fingerprint": fingerprint})
-    if found is None:
+    stored_library = columns.first_of(db, "library", Library, where, {"fingerprint": fingerprint})
+    if stored_library is None:
         raise PlumblineError(f"{db.path} knows no library with fingerprint {fingerprint}")
-    return found
+    return stored_library
 
 
 def all_libraries(db: Statements) -> list[Library]:

@@ -48,7 +48,7 @@ def read(path: Path) -> Seen:
     try:
         return _read(connection)
     except (apsw.Error, TypeError, ValueError, OverflowError, UnicodeDecodeError) as error:
-        raise UsageError(f"profile {path}: no database of mpisee ({error})") from error
+        raise UsageError(f"profile {path}: not a database of mpisee ({error})") from error
     finally:
         connection.close()
 
@@ -57,11 +57,11 @@ def _read(connection: apsw.Connection) -> Seen:
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     steps = _STEPS // 1_000_000
-    left = iter(range(steps))
-    connection.set_progress_handler(lambda: next(left, None) is None, 1_000_000)
-    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
-    if not there >= _TABLES:
-        raise ValueError(f"it has no table {min(_TABLES - there)}")
+    steps_left = iter(range(steps))
+    connection.set_progress_handler(lambda: next(steps_left, None) is None, 1_000_000)
+    table_names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+    if not table_names >= _TABLES:
+        raise ValueError(f"it has no table {min(_TABLES - table_names)}")
     calls = [
         SeenCalls(_int(row[0]), str(row[1]), _int(row[2]), str(row[3]), *_numbers(row[4:]))
         for row in _rows(
@@ -79,15 +79,15 @@ def _read(connection: apsw.Connection) -> Seen:
 
 
 def _rows(connection: apsw.Connection, sql: str) -> list[tuple[Any, ...]]:
-    found = list(connection.execute(f"{sql} LIMIT {_MOST_ROWS + 1}"))
-    if len(found) > _MOST_ROWS:
+    rows = list(connection.execute(f"{sql} LIMIT {_MOST_ROWS + 1}"))
+    if len(rows) > _MOST_ROWS:
         raise ValueError(f"more than {_MOST_ROWS} rows")
-    return found
+    return rows
 
 
 def _int(value: Any) -> int:
     if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r:.60} is no whole number")
+        raise ValueError(f"{value!r:.60} is not a whole number")
     return value
 
 
@@ -96,5 +96,5 @@ def _numbers(values: tuple[Any, ...]) -> tuple[int, int, float, int]:
     least, calls, time, volume = values
     seconds = float(time)
     if not 0 <= seconds <= 1e12:
-        raise ValueError(f"{time!r:.40} are no seconds")
+        raise ValueError(f"{time!r:.40} is not a number of seconds")
     return least if type(least) is int else 0, _int(calls), seconds, _int(volume)

@@ -56,7 +56,7 @@ def old(db: Statements, policy: Policy, now: datetime.datetime) -> list[Campaign
     which they were started. `now` in UTC."""
     done = {row.campaign for row in listing(db)}
     later: Counter[tuple[object, ...]] = Counter()
-    found = []
+    old_campaigns = []
     for campaign in reversed(campaigns.all_campaigns(db)):
         if campaign.state != "finished":
             continue
@@ -69,8 +69,8 @@ def old(db: Statements, policy: Policy, now: datetime.datetime) -> list[Campaign
         is_last = policy.last is not None and later[kin] <= policy.last
         kept = policy.keeps_all or recent or is_last
         if not kept and campaign.id not in done and not layout.is_simulated(campaign):
-            found.append(campaign)
-    return found[::-1]
+            old_campaigns.append(campaign)
+    return old_campaigns[::-1]
 
 
 def _days(campaign: Campaign, now: datetime.datetime) -> float:

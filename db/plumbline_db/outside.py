@@ -18,9 +18,9 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.record import Record
 from plumbline_db.records import NOT_KNOWN, Library
 
-# `+` stands in names of some libraries. No option of a command begins like this, and no folder.
+# Some libraries have `+` in their names. No option of a command and no folder begins like this.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,199}\Z")
-# Of suites and launches: the words of a suite, and their campaign before them.
+# Names of suites and launches: the words of a suite, after their campaign.
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+=,@/*-]{0,599}\Z")
 _TEXT_CHARACTERS = 2**22
 _WORD_CHARACTERS = 2**16
@@ -33,7 +33,7 @@ _NAMES = {
     "Transfer": ("campaign", "sha256", "host"),
     "Pruned": ("campaign",),
 }
-# What stands in place of a name where a program's output says none.
+# The placeholder for a name that is missing in a program's output.
 _NONE = {("Machine", "host"): NOT_KNOWN, ("Library", "id"): NOT_KNOWN, ("Library", "version"): ""}
 _LABELS = {"Suite": ("name",), "Run": ("id", "suite")}
 
@@ -51,7 +51,7 @@ def require(part: Content | Launch) -> None:
         records = [part.run, part.suite, *part.records]
         for case, values in part.summaries:
             if type(case) is not int or not all(_is_number(value) for value in values.values()):
-                raise UnbelievableError(f"case {case!r:.50} has a summary that is none")
+                raise UnbelievableError(f"case {case!r:.50} has an invalid summary")
     for record in records:
         require_record(record)
 
@@ -64,12 +64,12 @@ def require_record(record: Record) -> None:
     except (ValueError, RecursionError, OverflowError) as error:
         raise UnbelievableError(f"{kind}: {_short(str(error))}") from error
     if read != record:
-        raise UnbelievableError(f"{kind}: its values are of other types")
+        raise UnbelievableError(f"{kind}: its values have wrong types")
     for field in record.__struct_fields__:
         value = getattr(record, field)
         is_named = field in _NAMES.get(kind, ()) and value != _NONE.get((kind, field))
         if is_named and not NAME.match(value):
-            raise UnbelievableError(f"{kind}, {field}: {_short(value)} is no name")
+            raise UnbelievableError(f"{kind}, {field}: {_short(value)} is not a name")
         if isinstance(value, str):
             _require_text(kind, field, value)
         else:
@@ -77,7 +77,8 @@ def require_record(record: Record) -> None:
                 _require_text(kind, field, text)
     for field in _LABELS.get(kind, ()):
         if not _LABEL.match(getattr(record, field)):
-            raise UnbelievableError(f"{kind}, {field}: {_short(getattr(record, field))} is no name")
+            text = _short(getattr(record, field))
+            raise UnbelievableError(f"{kind}, {field}: {text} is not a name")
 
 
 def of_elsewhere(library: Library, host: str) -> Library:
@@ -94,7 +95,7 @@ def _require_text(kind: str, field: str, text: str) -> None:
         try:
             datetime.datetime.fromisoformat(text)
         except ValueError as error:
-            raise UnbelievableError(f"{kind}, {field}: {_short(text)} is no time") from error
+            raise UnbelievableError(f"{kind}, {field}: {_short(text)} is not a time") from error
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -14,7 +14,7 @@ def of_suites(
 ) -> list[tuple[int, list[ProbeRecord]]]:
     """Return those of the finished launches of some suites, by the number of each launch, in their
     order."""
-    found: list[tuple[int, list[ProbeRecord]]] = []
+    records_by_launch: list[tuple[int, list[ProbeRecord]]] = []
     for suite in dict.fromkeys(suites):
         rows = db.rows(
             """SELECT run.number FROM run JOIN suite ON run.suite = suite.number
@@ -22,8 +22,8 @@ def of_suites(
                  AND run.failure IS NULL ORDER BY run.sequence""",
             {"campaign": campaign, "suite": suite},
         )
-        found += [(int(number), _of_run(db, number)) for (number,) in rows]
-    return found
+        records_by_launch += [(int(number), _of_run(db, number)) for (number,) in rows]
+    return records_by_launch
 
 
 def of_launch(db: Statements, id: str) -> list[ProbeRecord]:

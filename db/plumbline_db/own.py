@@ -27,7 +27,7 @@ def open_lock(path: Path, *beside: Path) -> int:
     facts = os.fstat(handle)
     owners = {os.geteuid(), 0, *(path.stat().st_uid for path in beside if path.exists())}
     wrong = (
-        "is no plain file of its own"
+        "is not a plain file of its own"
         if not stat.S_ISREG(facts.st_mode) or facts.st_nlink != 1
         else f"belongs to user {facts.st_uid}"
         if facts.st_uid not in owners
@@ -35,7 +35,9 @@ def open_lock(path: Path, *beside: Path) -> int:
     )
     if wrong:
         os.close(handle)
-        raise PlumblineError(f"{path} {wrong}, and is no lock: remove it, or use another folder")
+        raise PlumblineError(
+            f"{path} {wrong}, so it is not a lock: remove it, or use another folder"
+        )
     return handle
 
 
@@ -84,8 +86,9 @@ def make(folder: Path) -> None:
             parent.mkdir(mode=0o755, exist_ok=True)
 
 
-def _refusal(one: Path, why: str, path: Path) -> PlumblineError:
+def _refusal(refused_path: Path, why: str, path: Path) -> PlumblineError:
     return PlumblineError(
-        f"{one} {why}: what is in {path if path.is_dir() else path.parent} is not believed; name "
+        f"{refused_path} {why}: what is in {path if path.is_dir() else path.parent} is not "
+        "believed; name "
         "a folder that is yours, or put owner and mode right (chmod go-w)"
     )

@@ -93,7 +93,7 @@ class _Allowance(msgspec.Struct, frozen=True):
 _SHOWN = ("bench", "bytes", "work_ns", "kernel", "test_ns", "function", "threads")  # as they are
 _ASKED = [name for name in CaseRecord.__struct_fields__ if name != "bytes_moved"]
 _asked = attrgetter(*_ASKED)
-# Where a start scheme finds repetitions invalid, or has a budget.
+# Start schemes that find repetitions invalid, or have a budget.
 _CHECKED = frozenset(("window", "roundtime", "synchronised", "late"))
 _CASE = {"variant": "default", "config": "default", "type": "MPI_BYTE", "op": "MPI_BOR"}
 
@@ -116,13 +116,13 @@ class Planned:
             match word:
                 case "set":
                     self._set = msgspec.convert(values, _Set, strict=False)
-                    # Where the plan has blocks, a rule ends cases between them.
+                    # If the plan has blocks, a rule ends cases between blocks.
                     self._by_samples = bool(self._set.nrep) and "blocks" not in values
                 case "config":
                     self._configs[values.pop("id")] = values
                 case "case":
-                    one = self._case(values)
-                    self._cases[one.case] = one
+                    case_record = self._case(values)
+                    self._cases[case_record.case] = case_record
                 case "pingpong":
                     self._pingpongs[int(values["bytes"])] = int(values.get("reps", 100))
                 case "overlap":
@@ -139,10 +139,10 @@ class Planned:
 
     def _case(self, values: dict[str, str]) -> CaseRecord:
         number, reps = values.pop("id"), self._set.nrep_max if self._by_samples else 10
-        known: dict[str, Any] = {"case": number, "root": 0, "reps": reps, "bytes_moved": 0}
+        defaults: dict[str, Any] = {"case": number, "root": 0, "reps": reps, "bytes_moved": 0}
         if "calls" in values:  # a trial is not timed
-            known |= {"reps": 0, "least": values["bytes"], "mean": values["bytes"]}
-        return msgspec.convert(known | _CASE | values, CaseRecord, strict=False)
+            defaults |= {"reps": 0, "least": values["bytes"], "mean": values["bytes"]}
+        return msgspec.convert(defaults | _CASE | values, CaseRecord, strict=False)
 
     @property
     def _blocks(self) -> int:
@@ -158,15 +158,15 @@ class Planned:
             case Header():
                 self._header(record)
             case ConfigRecord():
-                wanted = {name: reading.wanted for name, reading in record.knobs.items()}
-                _require(f"the knobs of config {record.id}", wanted, self._configs.get(record.id))
+                knobs = {name: reading.wanted for name, reading in record.knobs.items()}
+                _require(f"the knobs of config {record.id}", knobs, self._configs.get(record.id))
                 self._seen.add(("config", record.id))
             case CaseRecord():
                 self._require_case(record)
                 self._seen.add(("case", record.case))
             case Check():
                 self._seen.add(("check", record.case))
-                # What was right may turn out to be wrong later.
+                # A result that was right may become wrong later.
                 if record.outcome != "ok":
                     self._good.discard(record.case)
                 elif not self._cases[record.case].calls:
@@ -296,18 +296,18 @@ class Planned:
         if overrun > count:
             raise UnplannedError(f"{overrun} of {count} samples overran")
         if count + late < allowance.samples and not spent:
-            wanted = allowance.samples - late
-            _require(f"the number of samples of {_where(*where)}", count, wanted)
+            samples_planned = allowance.samples - late
+            _require(f"the number of samples of {_where(*where)}", count, samples_planned)
         if allowance.by_rank:
             self._require_as_many((case, block), count)
 
     def _require_as_many(self, where: tuple[int, int], count: int) -> None:
         """Ranks have timed as many repetitions as there are samples; whichever record is first."""
-        known = self._by_rank.pop(where, None)
-        if known is None:
+        earlier_count = self._by_rank.pop(where, None)
+        if earlier_count is None:
             self._by_rank[where] = count
         else:
-            _require(f"the number of times of a rank in {_where(*where)}", count, known)
+            _require(f"the number of times of a rank in {_where(*where)}", count, earlier_count)
 
     def _allowance(self, case: int, block: int) -> _Allowance:
         planned = self._cases[case]
@@ -363,7 +363,7 @@ class Planned:
         for name in (*_SHOWN, "helper", "spare"):
             what = f"{name} of overlap cell {record.cell}"
             _require(what, getattr(record, name), getattr(planned, name))
-        # `multiple` sends a message a thread.
+        # `multiple` sends a message in each thread.
         requests = planned.threads if planned.bench == "multiple" else planned.requests
         _require(f"requests of overlap cell {record.cell}", record.requests, requests)
         for times in (record.communication_ns, record.computation_ns, record.both_ns):
@@ -397,7 +397,7 @@ class Planned:
             raise UnplannedError(
                 f"timed_ns is {footer.timed_ns}, and the times together {self._timed_ns}"
             )
-        # Where nothing keeps ranks together, one may begin a call while another is in the last one.
+        # If nothing synchronises ranks, one may begin a call while another is in the previous one.
         if footer.timed_ns > self._most_ns and self._set.sync != "none":
             raise UnplannedError(f"timed_ns is {footer.timed_ns}, longer than the launch")
         if footer.warmup_ns > footer.timed_ns:
@@ -411,14 +411,14 @@ class Planned:
 
     def end(self) -> None:
         """All that the plan asks for has been seen."""
-        for kind, known in (
+        for kind, planned_records in (
             ("config", self._configs),
             ("case", self._cases),
             ("check", self._cases),
             ("nrep", self._good if self._set.nrep else ()),
             ("overlap", self._cells),
         ):
-            for record in known:
+            for record in planned_records:
                 if (kind, record) not in self._seen:
                     raise UnplannedError(f"no {kind} record of {record}")
         for case, blocks in self._turns.items():
@@ -434,9 +434,9 @@ def _where(case: int, block: int) -> str:
     return f"case {case} in block {block}"
 
 
-def _require(what: str, said: object, planned: object) -> None:
-    if said != planned:
-        raise UnplannedError(f"{what} is {said}, {planned} in the plan")
+def _require(what: str, value: object, planned: object) -> None:
+    if value != planned:
+        raise UnplannedError(f"{what} is {value}, {planned} in the plan")
 
 
 def lines(plan: str) -> Iterator[tuple[str, dict[str, str]]]:

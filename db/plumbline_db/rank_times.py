@@ -44,10 +44,10 @@ def medians(db: Statements, campaign: str, suites: Sequence[str]) -> list[RankTi
     times: dict[tuple[int, int], list[list[int]]] = {}
     launches = list(dict.fromkeys(launch for launch, _ in cases))
     for launch, records in launch_records.of_kind(db, launches, RankSamples).items():
-        for record in sorted(records, key=lambda each: each.block):
+        for record in sorted(records, key=lambda rank_record: rank_record.block):
             ranks = times.setdefault((launch, record.case), [[] for _ in record.ns])
-            for known, ns in zip(ranks, record.ns, strict=True):
-                known += ns
+            for rank_times, ns in zip(ranks, record.ns, strict=True):
+                rank_times += ns
     return [
         RankTimes(launch, function, variant, size, ranks, rank, median(ns) / 1e9)
         for (launch, case), (function, variant, size, ranks) in cases.items()

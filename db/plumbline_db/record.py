@@ -10,7 +10,7 @@ from typing import Annotated
 
 import msgspec
 
-# What the probe writes is checked as it is decoded, each sample too: SQLite's integers are these.
+# The limits of SQLite's integers; each value of the probe's records is checked when it is decoded.
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Signed = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 

@@ -289,8 +289,8 @@ class Verdict(Record, frozen=True):
     @property
     def sides(self) -> tuple[tuple[str, str, int], tuple[str, str, int]]:
         """Function, variant and bytes of the left and of the right side."""
-        left = (self.function, self.lhs, self.bytes)
-        return left, (self.function, self.right, self.other_bytes or self.bytes)
+        left_side = (self.function, self.lhs, self.bytes)
+        return left_side, (self.function, self.right, self.other_bytes or self.bytes)
 
     @property
     def depends(self) -> bool:

@@ -80,20 +80,26 @@ def _move(path: Path, kept: Path) -> None:
 
 
 def _lost(damaged: Path, restored: Path) -> tuple[dict[str, int], bool]:
-    there, whole = _launches(damaged)
-    left, _ = _launches(restored)
-    return dict(sorted(Counter(there[id] for id in there.keys() - left.keys()).items())), not whole
+    launches_before, whole = _launches(damaged)
+    launches_after, _ = _launches(restored)
+    return dict(
+        sorted(
+            Counter(
+                launches_before[id] for id in launches_before.keys() - launches_after.keys()
+            ).items()
+        )
+    ), not whole
 
 
 def _launches(path: Path) -> tuple[dict[str, str], bool]:
     """Their campaigns, by id, as far as they can be read without checksums; whether all could."""
-    found: dict[str, str] = {}
+    campaign_by_launch: dict[str, str] = {}
     try:
         with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
             rows = db.execute(
                 "SELECT run.id, campaign FROM run JOIN suite ON suite.number = run.suite"
             )
-            found.update(rows)
+            campaign_by_launch.update(rows)
     except (sqlite3.Error, ValueError, TypeError):
-        return found, False
-    return found, True
+        return campaign_by_launch, False
+    return campaign_by_launch, True

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# What was asked for of a case, as `columns.read` takes it, and the tables that say it.
+# The columns of a planned case for `columns.read`, and the tables that contain them.
 _CASE = """p.function, p.variant, c.knobs, p.config, p.bytes, p.type, p.op, p.root, p.delay_ns,
            p.ranks, p.use, p.counts"""
 _OF_CASES = """FROM cell_time m JOIN planned_case p ON p.number = m.planned_case
@@ -61,13 +61,19 @@ def part(db: Statements, campaign: str, *, kept: Collection[str]) -> list[str]:
     they can be asked for again. What was measured for people afterwards stays as it is. Returns the
     ids that they had."""
     with db.transaction():
-        known = suite_rows.get(db, campaign)
-        time = 1 + max((suite.parted for suite in known.values()), default=0)
-        left = {suite.name for suite in known.values() if suite.parted or suite.stage in AFTERWARDS}
+        suite_by_name = suite_rows.get(db, campaign)
+        time = 1 + max((suite.parted for suite in suite_by_name.values()), default=0)
+        unmoved_suites = {
+            suite.name
+            for suite in suite_by_name.values()
+            if suite.parted or suite.stage in AFTERWARDS
+        }
         every = listing(db, campaign)
-        gone = [run for run in every if run.id not in kept and run.suite not in left]
-        for run in gone:
-            suite = msgspec.structs.replace(known[run.suite], parted=time)
+        moved_runs = [
+            run for run in every if run.id not in kept and run.suite not in unmoved_suites
+        ]
+        for run in moved_runs:
+            suite = msgspec.structs.replace(suite_by_name[run.suite], parted=time)
             db.rows(
                 "UPDATE run SET id = :new, suite = :suite WHERE id = :id",
                 {
@@ -76,7 +82,7 @@ def part(db: Statements, campaign: str, *, kept: Collection[str]) -> list[str]:
                     "id": run.id,
                 },
             )
-    return [run.id for run in gone]
+    return [run.id for run in moved_runs]
 
 
 def run_id(campaign: str, suite: str, sequence: int) -> str:
@@ -111,21 +117,21 @@ def _insert(db: Statements, run: Run, records: Sequence[ProbeRecord], suite: Sui
 
 
 def get(db: Statements, campaign: str, suite: str, sequence: int) -> Run | None:
-    found = db.row(
+    run_row = db.row(
         _SELECT + "AND suite.name = :suite AND run.sequence = :sequence",
         {"campaign": campaign, "suite": suite, "sequence": sequence},
     )
-    return None if found is None else _record(found)
+    return None if run_row is None else _record(run_row)
 
 
 def listing(db: Statements, campaign: str, suites: Sequence[str] | None = None) -> list[Run]:
     """Return the launches of a campaign, or of some of its suites, in the order in which they were
     stored."""
-    found = db.rows(
+    run_rows = db.rows(
         _SELECT + _OF_SUITES + "ORDER BY run.number",
         {"campaign": campaign, "suites": None if suites is None else _json(sorted(suites))},
     )
-    return [_record(row) for row in found]
+    return [_record(row) for row in run_rows]
 
 
 def one_by_one(db: Statements, campaign: str) -> Iterator[Run]:
@@ -173,14 +179,14 @@ def last(db: Statements, campaign: str) -> int:
 def span(db: Statements, campaign: str) -> tuple[str, str] | None:
     """Return when the first finished launch of a campaign started and the last one ended (ISO
     8601)."""
-    found = db.row(
+    span_row = db.row(
         """SELECT min(run.started), strftime('%Y-%m-%dT%H:%M:%S+00:00',
                   max(julianday(run.started) + run.seconds / 86400))
            FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.failure IS NULL""",
         {"campaign": campaign},
     )
-    return None if found is None or found[0] is None else (found[0], found[1])
+    return None if span_row is None or span_row[0] is None else (span_row[0], span_row[1])
 
 
 def first_header(
@@ -199,19 +205,19 @@ def first_header(
 
 def checks(db: Statements, campaign: str, suite: str, sequence: int) -> list[tuple[Case, Check]]:
     """The check of each case of a launch, in order of case id; cases without one are left out."""
-    found = db.rows(
+    check_rows = db.rows(
         f"""SELECT {_CASE}, m.case_id, m.outcome, m.detail {_OF_CASES}
             WHERE suite.campaign = :campaign AND suite.name = :suite AND run.sequence = :sequence
               AND m.outcome IS NOT NULL
             ORDER BY m.case_id""",
         {"campaign": campaign, "suite": suite, "sequence": sequence},
     )
-    return [(columns.read(Case, row[:-3]), Check(*row[-3:])) for row in found]
+    return [(columns.read(Case, row[:-3]), Check(*row[-3:])) for row in check_rows]
 
 
 def refusals(db: Statements, campaign: str, suites: Sequence[str]) -> list[tuple[Case, Refused]]:
     """Cases of finished launches whose samples are not results, in the order of the launches."""
-    found = db.rows(
+    refused_rows = db.rows(
         f"""SELECT suite.name, {_CASE}, m.case_id, m.refused {_OF_CASES}
             WHERE suite.campaign = :campaign AND run.failure IS NULL AND m.refused IS NOT NULL
             ORDER BY m.run, m.case_id""",
@@ -219,14 +225,14 @@ def refusals(db: Statements, campaign: str, suites: Sequence[str]) -> list[tuple
     )
     return [
         (columns.read(Case, case), Refused(number, reason))
-        for suite, *case, number, reason in found
+        for suite, *case, number, reason in refused_rows
         if suite in suites
     ]
 
 
 def wrong(db: Statements, campaign: str) -> list[Wrong]:
     """Return what gave wrong results in a campaign, in the order in which it was found out."""
-    found = db.rows(
+    wrong_rows = db.rows(
         f"""SELECT p.function, p.variant, c.knobs, p.bytes, p.type, p.op, count(DISTINCT m.run),
                    m.detail, min(m.run) AS launch, min(m.case_id) AS place
             {_OF_CASES}
@@ -235,14 +241,14 @@ def wrong(db: Statements, campaign: str) -> list[Wrong]:
             ORDER BY launch, place""",
         {"campaign": campaign},
     )
-    return [columns.read(Wrong, row[:-2]) for row in found]
+    return [columns.read(Wrong, row[:-2]) for row in wrong_rows]
 
 
 def samples(db: Statements, run_id: str, case_id: int) -> list[Samples]:
     """Return the raw samples of one case of a launch: one record, or none."""
     row = db.row("SELECT number FROM run WHERE id = :run", {"run": run_id})
-    found = [] if row is None else launch_records.of_kind(db, [row[0]], Samples)[row[0]]
-    return [record for record in found if record.case == case_id]
+    sample_records = [] if row is None else launch_records.of_kind(db, [row[0]], Samples)[row[0]]
+    return [record for record in sample_records if record.case == case_id]
 
 
 def by_case(
@@ -262,10 +268,10 @@ def by_case(
         {"campaign": campaign, "suite": suite, "sequence": sequence},
     )
     cases = {case for _, case in rows}
-    found = launch_records.of_kind(db, {run for run, _ in rows}, Samples)
+    samples_by_run = launch_records.of_kind(db, {run for run, _ in rows}, Samples)
     return {
         record.case: [np.array(ns, "<i8") for ns in record.by_block() if ns]
-        for records in found.values()
+        for records in samples_by_run.values()
         for record in records
         if record.case in cases and record.ns
     }
@@ -301,11 +307,11 @@ def launch_samples(
     import numpy as np
 
     timed = _timed(db, campaign, suites, use, sizes, functions)
-    wanted: dict[int, set[int]] = {}
+    cases_by_launch: dict[int, set[int]] = {}
     for launches in timed.values():
-        for number, those in launches.items():
-            wanted.setdefault(number, set()).update(case for case, _, _ in those)
-    kept = launch_records.samples(db, wanted)
+        for number, timed_cases in launches.items():
+            cases_by_launch.setdefault(number, set()).update(case for case, _, _ in timed_cases)
+    kept = launch_records.samples(db, cases_by_launch)
     return [
         LaunchSamples(
             case,
@@ -326,7 +332,7 @@ def launch_samples(
     ]
 
 
-# Of a case in a launch: its number there, its first block that is no transit, the median in ns.
+# A case in a launch: its number there, its first block after the transit, and the median in ns.
 _Found = tuple[int, int, float]
 _Timed = dict[tuple[Any, ...], dict[int, list[_Found]]]
 
@@ -382,29 +388,31 @@ def medians(
     medians, where the samples were thrown away. Other averages: plumbline.verify.launch_averages.
     """
     timed = _timed(db, campaign, suites, use, sizes, functions)
-    if any(len(those) > 1 for launches in timed.values() for those in launches.values()):
+    if any(
+        len(timed_cases) > 1 for launches in timed.values() for timed_cases in launches.values()
+    ):
         try:
-            found = launch_samples(db, campaign, suites, use, sizes, functions)
+            samples_found = launch_samples(db, campaign, suites, use, sizes, functions)
         except launch_records.PrunedError:
             pass
         else:
-            return [medians_of(sample) for sample in found]
+            return [medians_of(sample) for sample in samples_found]
     return [
         Medians(
             case,
             list(launches),
             [
-                1e-9 * statistics.median(median for _, _, median in those)
-                for those in launches.values()
+                1e-9 * statistics.median(median for _, _, median in timed_cases)
+                for timed_cases in launches.values()
             ],
         )
         for case, launches in _by_case(timed)
     ]
 
 
-def medians_of(found: LaunchSamples) -> Medians:
-    seconds = [1e-9 * statistics.median(ns.tolist()) for ns in found.ns]
-    return Medians(found.case, found.runs, seconds)
+def medians_of(samples_of_case: LaunchSamples) -> Medians:
+    seconds = [1e-9 * statistics.median(ns.tolist()) for ns in samples_of_case.ns]
+    return Medians(samples_of_case.case, samples_of_case.runs, seconds)
 
 
 class Surroundings(NamedTuple):
@@ -426,15 +434,15 @@ class Surroundings(NamedTuple):
 def load(db: Statements, run_id: str) -> tuple[Load, float] | None:
     """Return the load record of a finished launch, and the seconds that it covers; None where the
     launch has none."""
-    found = db.row(
+    load_row = db.row(
         """SELECT load, footer FROM run
            WHERE id = :id AND failure IS NULL AND load IS NOT NULL AND footer IS NOT NULL""",
         {"id": run_id},
     )
-    if found is None:
+    if load_row is None:
         return None
-    record = msgspec.json.decode(found[0], type=Load)
-    return record, msgspec.json.decode(found[1], type=Footer).wall_ns / 1e9
+    record = msgspec.json.decode(load_row[0], type=Load)
+    return record, msgspec.json.decode(load_row[1], type=Footer).wall_ns / 1e9
 
 
 def trips(db: Statements, run_ids: Collection[str]) -> dict[int, list[int]]:
@@ -454,7 +462,7 @@ def surroundings(
 ) -> list[Surroundings]:
     """Return those of the finished launches of a campaign, or of some of its suites, as they were
     stored."""
-    found = db.rows(
+    launch_rows = db.rows(
         f"""SELECT run.number, run.id, suite.name, run.header, run.load, run.footer, run.started,
                    run.seconds, run.member
            FROM run JOIN suite ON suite.number = run.suite
@@ -475,7 +483,7 @@ def surroundings(
             seconds,
             member,
         )
-        for number, run, suite, stored, load, footer, started, seconds, member in found
+        for number, run, suite, stored, load, footer, started, seconds, member in launch_rows
     ]
 
 

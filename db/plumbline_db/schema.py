@@ -76,33 +76,35 @@ def version(connection: apsw.Connection) -> int:
     return int(connection.pragma("user_version"))
 
 
-def require_readable(path: Path, found: int, *, write: bool) -> None:
+def require_readable(path: Path, version_found: int, *, write: bool) -> None:
     """Refuse a file of another version of the code; one that is to be written may be older."""
-    known = VERSION
-    if found > known:
+    version_known = VERSION
+    if version_found > version_known:
         raise OtherSchemaError(
-            f"{path} was made by a newer Plumbline (schema {found}), this one knows schemas up to "
-            f"{known}: use the newer Plumbline, or name another file with --db"
+            f"{path} was made by a newer Plumbline (schema {version_found}), this one knows "
+            "schemas up to "
+            f"{version_known}: use the newer Plumbline, or name another file with --db"
         )
-    if found < known and not write:
+    if version_found < version_known and not write:
         raise OtherSchemaError(
-            f"{path} was made by an older Plumbline (schema {found}), this one reads schema "
-            f"{known}: copy the file; then any command that writes brings it up to date"
+            f"{path} was made by an older Plumbline (schema {version_found}), this one reads "
+            "schema "
+            f"{version_known}: copy the file; then any command that writes brings it up to date"
         )
 
 
 def differences(connection: apsw.Connection) -> list[str]:
     """Return each table or index that is not as in a file that this version of the code makes."""
-    wanted, there = statements(), dict(connection.execute(_TABLES))
-    found = []
-    for name in sorted(wanted.keys() | there.keys()):
-        if name not in there:
-            found.append(f"table {name} is missing")
-        elif name not in wanted:
-            found.append(f"table {name} is none of this schema")
-        elif wanted[name] != there[name]:
-            found.append(f"table {name} is not as the schema has it")
-    return found
+    statements_expected, statements_there = statements(), dict(connection.execute(_TABLES))
+    differences_found = []
+    for name in sorted(statements_expected.keys() | statements_there.keys()):
+        if name not in statements_there:
+            differences_found.append(f"table {name} is missing")
+        elif name not in statements_expected:
+            differences_found.append(f"table {name} is not part of this schema")
+        elif statements_expected[name] != statements_there[name]:
+            differences_found.append(f"table {name} differs from the schema")
+    return differences_found
 
 
 @cache
@@ -113,10 +115,11 @@ def statements() -> dict[str, str]:
         return dict(new.execute(_TABLES))
 
 
-def other_tables(path: Path, found: int, difference: str) -> OtherSchemaError:
+def other_tables(path: Path, version_found: int, difference: str) -> OtherSchemaError:
     """Return what to raise for a whole file of a schema with this number and other tables."""
     return OtherSchemaError(
-        f"{path} was made by an older Plumbline (schema {found} with other tables: {difference}): "
+        f"{path} was made by an older Plumbline (schema {version_found} with other tables: "
+        f"{difference}): "
         "read it with that Plumbline, or measure into another file with --db"
     )
 
@@ -127,12 +130,12 @@ def advance(connection: apsw.Connection) -> None:
     connection.pragma("foreign_keys", False)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        found = version(connection)
-        if found == 1:
+        version_found = version(connection)
+        if version_found == 1:
             version_1.convert(connection, statements())
-        elif found == 0:
+        elif version_found == 0:
             connection.execute(text())
-        if found < VERSION:
+        if version_found < VERSION:
             connection.pragma("application_id", APPLICATION_ID)
             connection.pragma("user_version", VERSION)
         connection.execute("COMMIT")

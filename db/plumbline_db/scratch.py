@@ -99,7 +99,7 @@ def _is_left(path: Path, prefix: str, handle: int) -> bool:
             return False
         except OSError:  # a file system without such locks
             pass
-    # Of the folder, or of a file in it: records grow for hours.
+    # The newest change of the folder or of a file in it: records may grow for hours.
     changed = max(inside.lstat().st_mtime for inside in (path, *path.iterdir()))
     return changed < time.time() - OLD_SECONDS
 

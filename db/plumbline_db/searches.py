@@ -45,13 +45,13 @@ def all_searches(db: Statements, campaign: str) -> list[Search]:
         {"campaign": campaign},
     ):
         trials.setdefault(search, []).append(columns.read(Trial, row))
-    # Trials are rows of their own.
+    # Trials are stored in rows of their own.
     names = columns.names(Search).replace("trials", "'[]'")
-    found = db.rows(
+    search_rows = db.rows(
         f"SELECT number, {names} FROM search WHERE campaign = :campaign ORDER BY round, number",  # noqa: S608
         {"campaign": campaign},
     )
     return [
         msgspec.structs.replace(columns.read(Search, row), trials=trials.get(number, []))
-        for number, *row in found
+        for number, *row in search_rows
     ]

@@ -13,7 +13,7 @@ from plumbline_db.probe_records import Header
 from plumbline_db.records import Run
 from plumbline_db.statements import Statements
 
-# How ranks are simulated follows from the simulated machine, not from words.
+# Simulated ranks follow from the simulated machine, not from the words of a command.
 _SIMULATOR = "smpirun"
 
 
@@ -21,16 +21,16 @@ def words(argv: Sequence[str]) -> list[str]:
     """`mpirun -np 4 --oversubscribe` of a launch of the probe, as a user types it."""
     options = [place for place, word in enumerate(argv) if word in ("--plan", "--serve")]
     end = options[0] - 1 if options else len(argv)
-    found = [Path(word).name for word in argv[:1]]
+    words_typed = [Path(word).name for word in argv[:1]]
     for word in argv[1:end]:
         if word == "env":  # srun: variables of the ranks, up to the program
             break
-        option = found[-1]
+        option = words_typed[-1]
         if option == "-x" or (word.startswith("/") and option.startswith("-")):
-            found.pop()  # a variable for the ranks, a path
+            words_typed.pop()  # a variable for the ranks, a path
         elif not word.startswith("--env="):  # flux run: the same
-            found.append(Path(word).name if word.startswith("/") else word)
-    return found
+            words_typed.append(Path(word).name if word.startswith("/") else word)
+    return words_typed
 
 
 def lines(db: Statements, campaign: str) -> list[str]:
@@ -46,7 +46,7 @@ def lines(db: Statements, campaign: str) -> list[str]:
 def _ways(db: Statements, campaign: str) -> list[str]:
     """Return that of the first launch, then those of the launches that confirm or accept
     winners."""
-    found = db.rows(
+    argv_rows = db.rows(
         """WITH finished AS (
                SELECT run.number, run.argv, suite.stage IN ('confirm', 'accept')
                       AND suite.parted = 0 AS confirms
@@ -56,14 +56,14 @@ def _ways(db: Statements, campaign: str) -> list[str]:
            WHERE confirms OR number = (SELECT min(number) FROM finished) ORDER BY number""",
         {"campaign": campaign},
     )
-    return list(dict.fromkeys(" ".join(_words(text)) for (text,) in found))
+    return list(dict.fromkeys(" ".join(_words(text)) for (text,) in argv_rows))
 
 
 def first_alike(db: Statements, run: Run) -> tuple[str, Header] | None:
     """Id and header of the first finished launch of the same campaign, in whatever suite, that was
     started by the same words and with the same variables as `run`."""
     started = words(run.argv)
-    # The first of each suite: launches of one are alike.
+    # The first launch of each suite is enough, because launches of a suite are alike.
     for id, argv, _ in db.rows(
         """SELECT run.id, run.argv, min(run.number) FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.environment = :environment

@@ -48,7 +48,7 @@ def explained(path: Path, read: Path | None = None) -> Iterator[None]:
     ) as error:
         code = getattr(error, "extendedresult", None)
         if code in _DAMAGE:
-            why = "it does not hold what was written into it"
+            why = "its content is not what was written"
             raise DamagedError(read or path, why) from error
         if code == apsw.SQLITE_IOERR_SHMSIZE:
             raise _no_space(path) from error
@@ -69,7 +69,7 @@ def explained(path: Path, read: Path | None = None) -> Iterator[None]:
 
 
 def _no_space(path: Path) -> PlumblineError:
-    return PlumblineError(f"no space left to write {path}: free some and run again")
+    return PlumblineError(f"disk full, cannot write {path}: free space and run again")
 
 
 class Statements:
@@ -91,8 +91,8 @@ class Statements:
 
     def row(self, sql: str, values: Mapping[str, Any] | None = None) -> tuple[Any, ...] | None:
         """The first row, or None."""
-        found = self.rows(sql, values)
-        return found[0] if found else None
+        all_rows = self.rows(sql, values)
+        return all_rows[0] if all_rows else None
 
     def many(self, sql: str, sets: Iterable[Mapping[str, Any]]) -> None:
         """A statement once for each set of values."""

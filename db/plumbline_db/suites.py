@@ -15,8 +15,8 @@ def number(db: Statements, campaign: str, suite: Suite) -> int:
     key = {"campaign": campaign, "name": suite.name}
     columns.put(db, "suite", suite, "ON CONFLICT DO NOTHING", **key)
     where = "WHERE campaign = :campaign AND name = :name"
-    ((number, found),) = columns.numbered(db, "suite", Suite, where, key)
-    if found != suite:
+    ((number, stored_suite),) = columns.numbered(db, "suite", Suite, where, key)
+    if stored_suite != suite:
         raise ValueError(f"suite {suite.name} of campaign {campaign} is another one")
     return number
 
@@ -24,8 +24,8 @@ def number(db: Statements, campaign: str, suite: Suite) -> int:
 def get(db: Statements, campaign: str) -> dict[str, Suite]:
     """Return those of a campaign by name, in the order in which they were begun."""
     where = "WHERE campaign = :campaign ORDER BY number"
-    found = columns.all_of(db, "suite", Suite, where, {"campaign": campaign})
-    return {suite.name: suite for suite in found}
+    stored_suites = columns.all_of(db, "suite", Suite, where, {"campaign": campaign})
+    return {suite.name: suite for suite in stored_suites}
 
 
 def in_turn(db: Statements, campaign: str, name: str) -> list[tuple[str, str]]:
@@ -39,4 +39,4 @@ def in_turn(db: Statements, campaign: str, name: str) -> list[tuple[str, str]]:
         if suite.arm == BESIDE
         and (suite.stage, suite.round, suite.parted) == (of.stage, of.round, of.parted)
     ]
-    return [(ours, beside) for ours, beside in pairs if ours in every]
+    return [(own_name, beside) for own_name, beside in pairs if own_name in every]

@@ -27,7 +27,7 @@ def listed(db: Statements, campaign: str, suites: Collection[str] | None = None)
     """Return those of some suites of a campaign (None: of all that are in use), as the first
     finished launch of each has them, in the way of use that the campaign is about; suites in the
     order in which they were begun, the rest by name."""
-    found = db.rows(
+    sweep_rows = db.rows(
         """SELECT suite.name, p.function, p.variant, c.knobs, p.ranks, count(DISTINCT p.bytes)
            FROM suite JOIN run ON run.number = (
                SELECT min(number) FROM run WHERE run.suite = suite.number AND run.failure IS NULL)
@@ -45,13 +45,13 @@ def listed(db: Statements, campaign: str, suites: Collection[str] | None = None)
             "suites": None if suites is None else msgspec.json.encode(sorted(suites)).decode(),
         },
     )
-    return [columns.read(Sweep, row) for row in found]
+    return [columns.read(Sweep, row) for row in sweep_rows]
 
 
 def sizes(db: Statements, campaign: str, function: str, suites: Collection[str]) -> list[int]:
     """Return the sizes at which the library's own call of a function was measured in some suites,
     in bytes."""
-    found = db.rows(
+    size_rows = db.rows(
         """SELECT DISTINCT p.bytes
            FROM suite JOIN run ON run.suite = suite.number
            JOIN cell_time m ON m.run = run.number
@@ -68,7 +68,7 @@ def sizes(db: Statements, campaign: str, function: str, suites: Collection[str])
             "suites": msgspec.json.encode(sorted(suites)).decode(),
         },
     )
-    return [size for (size,) in found]
+    return [size for (size,) in size_rows]
 
 
 class DescribedSuite(Record, frozen=True):
@@ -115,9 +115,9 @@ def described(db: Statements, campaign: str) -> list[DescribedSuite]:
             axes[name],
             [
                 Sweep(name, function, variant, configurations.knobs(knobs), ranks, len(at))
-                for (function, variant, knobs, ranks), at in known.items()
+                for (function, variant, knobs, ranks), at in sizes_by_sweep.items()
             ],
             sorted(sizes.get(name, ())),
         )
-        for name, known in places.items()
+        for name, sizes_by_sweep in places.items()
     ]

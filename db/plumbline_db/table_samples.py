@@ -37,9 +37,7 @@ def samples(
     return _joined(
         table,
         lambda suite: runs.launch_samples(db, campaign, [suite], sizes=sizes, functions=functions),
-        lambda known, found: LaunchSamples(
-            known.case, [*known.runs, *found.runs], [*known.ns, *found.ns]
-        ),
+        lambda a, b: LaunchSamples(a.case, [*a.runs, *b.runs], [*a.ns, *b.ns]),
     )
 
 
@@ -54,9 +52,7 @@ def medians(
     return _joined(
         table,
         lambda suite: runs.medians(db, campaign, [suite], sizes=sizes, functions=functions),
-        lambda known, found: Medians(
-            known.case, [*known.runs, *found.runs], [*known.seconds, *found.seconds]
-        ),
+        lambda a, b: Medians(a.case, [*a.runs, *b.runs], [*a.seconds, *b.seconds]),
     )
 
 
@@ -70,10 +66,10 @@ def _joined(
     joined: dict[bytes, _Found] = {}
     named = _named(table)
     for suite in suites(table):
-        for found in of_suite(suite):
-            if named(found.case, suite):
-                key = msgspec.json.encode(found.case)
-                joined[key] = both(joined[key], found) if key in joined else found
+        for of_case in of_suite(suite):
+            if named(of_case.case, suite):
+                key = msgspec.json.encode(of_case.case)
+                joined[key] = both(joined[key], of_case) if key in joined else of_case
     return list(joined.values())
 
 
@@ -87,8 +83,8 @@ def _named(table: Sequence[Verdict]) -> Callable[[Case, str], bool]:
         by_cell.setdefault((verdict.function, verdict.bytes), set()).update(verdict.suites)
 
     def named(case: Case, suite: str) -> bool:
-        found = by_side.get((case.function, case.variant, case.bytes))
-        found = found or by_cell.get((case.function, case.bytes))
-        return found is None or suite in found
+        suites_of_case = by_side.get((case.function, case.variant, case.bytes))
+        suites_of_case = suites_of_case or by_cell.get((case.function, case.bytes))
+        return suites_of_case is None or suite in suites_of_case
 
     return named

@@ -80,12 +80,12 @@ def _named(db: Statements, names: Sequence[str]) -> list[Campaign]:
     missing = [name for name in names if name not in every]
     if missing:
         listed = ", ".join(every) or "none"
-        raise UsageError(f"{db.path} holds no campaign {missing[0]}; it holds: {listed}")
-    found = [every[name] for name in dict.fromkeys(names)]
-    found = found or [run for run in every.values() if run.state == "finished"]
-    if not found:
-        raise UsageError(f"{db.path} holds no finished campaign: name one that is under way")
-    return found
+        raise UsageError(f"{db.path} contains no campaign {missing[0]}; it contains: {listed}")
+    chosen = [every[name] for name in dict.fromkeys(names)]
+    chosen = chosen or [run for run in every.values() if run.state == "finished"]
+    if not chosen:
+        raise UsageError(f"{db.path} contains no finished campaign: name one that is under way")
+    return chosen
 
 
 def take(path: Path, source: Path) -> list[Moved]:
@@ -94,13 +94,13 @@ def take(path: Path, source: Path) -> list[Moved]:
     there already stays as it is. That a campaign was imported is a record of this database: no file
     makes it one that was measured here. Raises PlumblineError where the file is damaged, was
     changed, or is none of ours."""
-    with Database.open(source) as other, other.snapshot():
-        # Before anything in it is believed: it may hold views and triggers of others.
-        for problem in integrity.problems_of_form(other):
-            raise PlumblineError(f"{other.path} is not whole ({problem}): fetch it again")
+    with Database.open(source) as source_db, source_db.snapshot():
+        # The form is checked first, because the file may contain foreign views and triggers.
+        for problem in integrity.problems_of_form(source_db):
+            raise PlumblineError(f"{source_db.path} is not whole ({problem}): fetch it again")
         try:
-            sent = {transfer.campaign: transfer for transfer in listing(other)}
-            every = campaigns.every(other)
+            sent = {transfer.campaign: transfer for transfer in listing(source_db)}
+            every = campaigns.every(source_db)
         except _UNREADABLE as error:
             raise outside.problem(source, error) from error
         if not every or sent.keys() != {campaign.id for campaign in every}:
@@ -109,53 +109,58 @@ def take(path: Path, source: Path) -> list[Moved]:
                 "and is read with --db"
             )
         for campaign in every:
-            _require(other, campaign, sent[campaign.id])
+            _require(source_db, campaign, sent[campaign.id])
         with Database.open(path, write=True) as db:
-            return [_take(db, other, campaign, sent[campaign.id]) for campaign in every]
+            return [_take(db, source_db, campaign, sent[campaign.id]) for campaign in every]
 
 
-# What reading rows ends in that nobody of ours has written.
+# The errors of reading rows that Plumbline did not write.
 _UNREADABLE = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, apsw.Error)
 
 
-def _require(other: Statements, campaign: Campaign, sent: Transfer) -> None:
+def _require(source_db: Statements, campaign: Campaign, sent: Transfer) -> None:
     """All of a campaign can be believed, and is what was exported. Raises PlumblineError."""
     try:
         outside.require_record(sent)
-        checksum = contents.sha256(other, campaign, outside.require)
+        checksum = contents.sha256(source_db, campaign, outside.require)
     except _UNREADABLE as error:
-        raise outside.problem(other.path, error) from error
+        raise outside.problem(source_db.path, error) from error
     if checksum != sent.sha256:
         raise PlumblineError(
-            f"{other.path}: campaign {campaign.id} is not what was exported on {sent.host}: fetch "
+            f"{source_db.path}: campaign {campaign.id} is not what was exported on {sent.host}: "
+            "fetch "
             "the file again"
         )
 
 
-def _take(db: Statements, other: Statements, campaign: Campaign, sent: Transfer) -> Moved:
-    there = {run.id: run for run in campaigns.every(db)}
+def _take(db: Statements, source_db: Statements, campaign: Campaign, sent: Transfer) -> Moved:
+    campaign_by_id = {run.id: run for run in campaigns.every(db)}
     name = f"{sent.host}:{campaign.id}"
-    for known in (campaign.id, name):
-        if known in there and _same(db, there[known], sent):
-            return Moved(known, sent.sha256, False)
+    for possible_name in (campaign.id, name):
+        if possible_name in campaign_by_id and _same(db, campaign_by_id[possible_name], sent):
+            return Moved(possible_name, sent.sha256, False)
     key = campaigns.key_from(sent.host, campaign.key)
-    if name in there or key in {run.key for run in there.values()} or not outside.NAME.match(name):
+    if (
+        name in campaign_by_id
+        or key in {run.key for run in campaign_by_id.values()}
+        or not outside.NAME.match(name)
+    ):
         raise PlumblineError(
-            f"{db.path} has no room for the name {name}: import the file into another one, with "
-            "--db"
+            f"{db.path} contains another campaign {name}: import the file into another database "
+            "with --db"
         )
-    library = machines.library(other, campaign.library_fingerprint)
+    library = machines.library(source_db, campaign.library_fingerprint)
     renamed = msgspec.structs.replace(sent, campaign=name)
     try:
         with db.transaction():
             elsewhere = outside.of_elsewhere(library, sent.host)
-            contents.put(db, other, campaign, name, key, elsewhere)
+            contents.put(db, source_db, campaign, name, key, elsewhere)
             columns.put(db, "transfer", renamed)
     except _UNREADABLE as error:
-        raise outside.problem(other.path, error) from error
+        raise outside.problem(source_db.path, error) from error
     return Moved(name, sent.sha256, True)
 
 
-def _same(db: Statements, there: Campaign, sent: Transfer) -> bool:
+def _same(db: Statements, stored: Campaign, sent: Transfer) -> bool:
     came = {transfer.campaign: transfer.sha256 for transfer in listing(db)}
-    return came.get(there.id) == sent.sha256 or contents.sha256(db, there) == sent.sha256
+    return came.get(stored.id) == sent.sha256 or contents.sha256(db, stored) == sent.sha256

@@ -33,8 +33,10 @@ def get(db: Statements, campaign: str, stage: str) -> list[Verdict]:
 
 def stages(db: Statements, campaign: str) -> list[str]:
     """`before`, then the others by name with `after` last."""
-    found = db.rows(
+    stage_rows = db.rows(
         "SELECT DISTINCT stage FROM verdict WHERE campaign = :campaign", {"campaign": campaign}
     )
     first_and_last = {"before": 0, "after": 2}
-    return sorted((str(stage) for (stage,) in found), key=lambda s: (first_and_last.get(s, 1), s))
+    return sorted(
+        (str(stage) for (stage,) in stage_rows), key=lambda s: (first_and_last.get(s, 1), s)
+    )

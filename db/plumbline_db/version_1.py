@@ -33,7 +33,7 @@ from plumbline_db.probe_records import (
 )
 
 _VIEWS = ("measured_case", "launch_median", "sample")
-# Tables that go, those that refer to others first.
+# The tables to drop, those that refer to others first.
 _TABLES = (
     *("series", "shape", "rank_series", "summary", "nrep", "refusal", "transit", "measurement"),
     *("run_configuration", "block_order", "clock_sync", "clock_model", "clock_error", "pingpong"),
@@ -60,7 +60,7 @@ _CELL_TIMES = f"""INSERT INTO cell_time
     LEFT JOIN summary ON summary.measurement = m.number
     LEFT JOIN series ON series.measurement = m.number
     LEFT JOIN shape ON shape.number = series.shape"""  # noqa: S608
-# Fields of Samples that were kept as they are, or as whether they are not what they are as a rule.
+# The fields of Samples that were stored as values, or as flags for unusual values.
 _USUAL = {"late": 0, "overrun": 0, "window_ns": 0, "budget_spent": False, "settled": True}
 
 
@@ -127,8 +127,8 @@ class _Launch:
             """SELECT id, in_force, reason, readings FROM run_configuration
                WHERE run = ? ORDER BY id"""
         ):
-            known = msgspec.json.decode(readings, type=dict[str, KnobReading])
-            yield ConfigRecord(id, bool(in_force), reason, known)
+            knob_readings = msgspec.json.decode(readings, type=dict[str, KnobReading])
+            yield ConfigRecord(id, bool(in_force), reason, knob_readings)
 
     def _cases(self) -> Iterator[ProbeRecord]:
         fields = ", ".join(CaseRecord.__struct_fields__[1:])
@@ -276,11 +276,11 @@ def _notes(
     blocks, at = len(shape["blocks"]), 0
     own: dict[str, list[Any]] = {}
     counts: dict[str, list[int]] = {}
-    for found, columns in ((own, shape["own"]), (counts, shape["counts"])):
+    for target, columns in ((own, shape["own"]), (counts, shape["counts"])):
         for name, width in columns:
             values = _unpacked(0, notes[at : at + width * blocks], blocks)
             at += width * blocks
-            usual = _USUAL[name] if found is own else 0
+            usual = _USUAL[name] if target is own else 0
             is_truth = isinstance(usual, bool)
-            found[name] = [(value == 0) == usual for value in values] if is_truth else values
+            target[name] = [(value == 0) == usual for value in values] if is_truth else values
     return own, counts

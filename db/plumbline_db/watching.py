@@ -68,7 +68,10 @@ def watched(db: Statements) -> list[WatchedCampaign]:
 
 
 def campaign(db: Statements, id: str) -> WatchedCampaign | None:
-    return next((found for found in watched(db) if found.campaign == id), None)
+    return next(
+        (watched_campaign for watched_campaign in watched(db) if watched_campaign.campaign == id),
+        None,
+    )
 
 
 def counted(db: Statements, campaign: str, canaries: int) -> None:
@@ -120,8 +123,10 @@ def canaries(
     """Return them with their numbers, in the order in which they were begun: those of one campaign
     (None: of all), the `last` so many (-1: all)."""
     where = "WHERE :campaign IS NULL OR campaign = :campaign ORDER BY number DESC LIMIT :last"
-    found = columns.numbered(db, "canary", Canary, where, {"campaign": campaign, "last": last})
-    return found[::-1]
+    all_canaries = columns.numbered(
+        db, "canary", Canary, where, {"campaign": campaign, "last": last}
+    )
+    return all_canaries[::-1]
 
 
 def under_way(db: Statements, campaign: str) -> tuple[int, Canary] | None:

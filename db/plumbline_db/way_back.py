@@ -24,7 +24,7 @@ def remedy(path: Path) -> str:
     newest = newest_backup(path)
     if newest is None:
         return (
-            "no backup of it is known. Copy one over it, if there is one, and remove "
+            "no backup of it is known. If you have a backup, copy it over the file, and remove "
             f"{path.name}-wal and {path.name}-shm; or name another file with --db"
         )
     when = datetime.datetime.fromtimestamp(newest.stat().st_mtime, datetime.UTC)
@@ -47,8 +47,12 @@ def newest_backup(path: Path) -> Path | None:
 def backups(path: Path) -> list[Path]:
     """Return those that are known, the newest first: the one of the note, and those of `daily`."""
     folder = daily(path)
-    known = {*(folder.glob("*.db") if folder.is_dir() else ()), newest_backup(path)} - {None}
-    return sorted((one for one in known if one), key=lambda one: one.stat().st_mtime, reverse=True)
+    backup_paths = {*(folder.glob("*.db") if folder.is_dir() else ()), newest_backup(path)} - {None}
+    return sorted(
+        (backup for backup in backup_paths if backup),
+        key=lambda backup: backup.stat().st_mtime,
+        reverse=True,
+    )
 
 
 def daily(path: Path) -> Path:

@@ -40,10 +40,10 @@ def get(db: Statements, campaign: str) -> list[Winner]:
 
 def speedups(db: Statements, campaign: str) -> dict[str, list[float]]:
     """Return the speed-ups of the winners of each function; functions by name."""
-    found: dict[str, list[float]] = {}
+    speedups_by_function: dict[str, list[float]] = {}
     for function, speedup in db.rows(
         "SELECT function, speedup FROM winner WHERE campaign = :campaign ORDER BY function",
         {"campaign": campaign},
     ):
-        found.setdefault(function, []).append(speedup)
-    return found
+        speedups_by_function.setdefault(function, []).append(speedup)
+    return speedups_by_function

@@ -36,13 +36,13 @@ class Assignment(msgspec.Struct, frozen=True):
 def of_shell(text: str) -> list[Assignment]:
     """Return those of POSIX shells, csh and fish, module files (Tcl and Lua), and the mpirun lines
     of job scripts. What a shell would do beyond that is not followed."""
-    found: list[Assignment] = []
+    assignments: list[Assignment] = []
     exported: set[str] = set()
     depth = 0
     for line, words in _lines(text):
         depth += sum(word in ("if", "case", "foreach", "while") for word in words[:1])
         for of_word in _of_words(line, words):
-            found.append(msgspec.structs.replace(of_word, depends=depth > 0))
+            assignments.append(msgspec.structs.replace(of_word, depends=depth > 0))
         if words and words[0] in _EXPORTS:
             exported |= {word for word in words[1:] if _NAME.match(word)}
         depth -= sum(word in ("fi", "esac", "end", "endif", "done") for word in words[:1])
@@ -50,7 +50,7 @@ def of_shell(text: str) -> list[Assignment]:
         msgspec.structs.replace(
             assignment, exported=assignment.exported or assignment.name in exported
         )
-        for assignment in found
+        for assignment in assignments
     ]
 
 

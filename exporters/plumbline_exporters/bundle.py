@@ -17,7 +17,7 @@ from plumbline_exporters import quoting
 if TYPE_CHECKING:
     from plumbline_db.connection import Database
 
-# In the head of every file, for the checksum of all that stands around it (registry.texts).
+# The placeholder of the checksum in the head of every file (registry.texts).
 SUM = "sum"
 NO_SUM = "0" * 16
 
@@ -92,7 +92,7 @@ def load_bundle(
         directory=directory.absolute(),
         refusal=refusal_of(library),
         preload_library=None if preload_library is None else preload_library.absolute(),
-        # The rules of another site are none of this one.
+        # The rules of another site do not apply here.
         site_rules="" if campaign.imported_from else campaign.site_rules or "",
         started=ways,
     )
@@ -110,11 +110,11 @@ def groups(chosen: list[Winner]) -> dict[tuple[str, int], list[Winner]]:
                 f"{function}, {nprocs} ranks: winners for different numbers of ranks per node; "
                 "the file formats cannot tell these apart, so export one campaign at a time"
             )
-        for left, right in pairwise(group):
-            if left.bytes_to >= right.bytes_from:
+        for lower, upper in pairwise(group):
+            if lower.bytes_to >= upper.bytes_from:
                 raise PlumblineError(
-                    f"{function}, {nprocs} ranks: the winners for {sizes(left)} and "
-                    f"{sizes(right)} overlap"
+                    f"{function}, {nprocs} ranks: the winners for {sizes(lower)} and "
+                    f"{sizes(upper)} overlap"
                 )
     return grouped
 
@@ -182,20 +182,21 @@ def heading(bundle: Bundle, what: str) -> list[str]:
         f"{machine.processing_units} processing units",
         f"library   {library.id}, fingerprint {library.fingerprint}",
     ]
-    for one in [*bundle.others, campaign]:
+    for described in [*bundle.others, campaign]:
         lines.append(
-            f"campaign  {one.named}, {one.nprocs} ranks, nodes x ranks a node: "
-            f"{layout(one)}{', oversubscribed' if one.oversubscribed else ''}"
+            f"campaign  {described.named}, {described.nprocs} ranks, nodes x ranks a node: "
+            f"{layout(described)}{', oversubscribed' if described.oversubscribed else ''}"
         )
-        if one.finished:
+        if described.finished:
             lines.append(
-                f"measured from {one.started} to {one.finished}; intervals are of that time, and "
+                f"measured from {described.started} to {described.finished}; intervals are of "
+                "that time, and "
                 "other hours lie further apart"
             )
     lines += [f"written   {bundle.created}", f"{SUM}       {NO_SUM}"]
-    for one in [*bundle.others, campaign]:
-        if fixed(one):
-            lines.append(f"measured under {fixed(one)}")
+    for described in [*bundle.others, campaign]:
+        if fixed(described):
+            lines.append(f"measured under {fixed(described)}")
     lines += bundle.started
     if bundle.started:
         lines.append(

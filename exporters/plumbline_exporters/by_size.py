@@ -41,15 +41,15 @@ def write(ranges: list[Range]) -> str:
 
 def read(text: str) -> list[Range]:
     """Raises ValueError where `text` is not what `write` makes."""
-    found = []
+    ranges = []
     for word in text.split(","):
         match = _RANGE.match(word)
         if match is None:
             raise ValueError(f"{word!r} is not ALGORITHM:FIRST-LAST")
         last = None if match[3] == "+" else int(match[3])
-        found.append(Range(int(match[1]), int(match[2]), last))
-    _check(found)
-    return found
+        ranges.append(Range(int(match[1]), int(match[2]), last))
+    _check(ranges)
+    return ranges
 
 
 def _check(ranges: list[Range]) -> None:
@@ -57,6 +57,6 @@ def _check(ranges: list[Range]) -> None:
         raise ValueError("sizes go from 0 to +")
     if len(ranges) > MOST_RANGES:
         raise ValueError(f"more than {MOST_RANGES} ranges of sizes")
-    for left, right in pairwise(ranges):
-        if left.last is None or not left.first <= left.last == right.first - 1:
-            raise ValueError(f"the sizes from {left.first} and from {right.first} do not meet")
+    for lower, upper in pairwise(ranges):
+        if lower.last is None or not lower.first <= lower.last == upper.first - 1:
+            raise ValueError(f"the sizes from {lower.first} and from {upper.first} do not meet")

@@ -7,15 +7,15 @@ from plumbline_exporters import bundle as bundles
 from plumbline_exporters import families, quoting
 from plumbline_exporters.bundle import Bundle
 
-# The preload library is not among the variables: how it enters ranks alone, plumbline.sh knows.
+# The preload library is not among the variables: only plumbline.sh can bring it into ranks.
 WRAPPER = "plumbline-run"
 
 
 def variables(bundle: Bundle) -> dict[str, str]:
     """Return those of the library, in order; none is for the preload library. Raises PlumblineError
     where winners cannot be had together, or no file can hold a name or a value."""
-    found = families.of(bundle.library).variables(bundle)
-    return {quoting.name(name): quoting.held(value) for name, value in found.items()}
+    family_variables = families.of(bundle.library).variables(bundle)
+    return {quoting.name(name): quoting.held(value) for name, value in family_variables.items()}
 
 
 def heading(bundle: Bundle, use: str) -> list[str]:

@@ -31,7 +31,9 @@ class Function(msgspec.Struct, frozen=True):
     algorithms: tuple[Algorithm, ...] = ()
 
     def commutative_only(self) -> frozenset[str]:
-        return frozenset(one.name for one in self.algorithms if one.commutative_only)
+        return frozenset(
+            algorithm.name for algorithm in self.algorithms if algorithm.commutative_only
+        )
 
 
 class _Space(msgspec.Struct, frozen=True):
@@ -66,12 +68,12 @@ def folder() -> Path:
     named = os.environ.get("PLUMBLINE_PREFIX")
     if named:
         return _installed(Path(named).absolute())
-    here = Path(__file__).resolve()
-    checkout = here.parents[2]
+    this_file = Path(__file__).resolve()
+    checkout = this_file.parents[2]
     if (checkout / "search-spaces").is_dir() and (checkout / "probes").is_dir():
         return checkout / "search-spaces"
-    carried = here.parents[1] / "plumbline" / "sources" / "search-spaces"
-    own = _installed(here.parents[4])
+    carried = this_file.parents[1] / "plumbline" / "sources" / "search-spaces"
+    own = _installed(this_file.parents[4])
     return carried if carried.is_dir() and not own.is_dir() else own
 
 

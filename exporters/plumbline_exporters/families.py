@@ -95,9 +95,9 @@ def linted() -> dict[str, Linting]:
 
 def speaking(named: str) -> Iterator[tuple[str, Linting]]:
     """Return those that speak of their variables, where `named` (or '') is the family of a file."""
-    known = linted()
-    instead_of = known[named].instead_of if named in known else ""
-    for name, lint in known.items():
+    linted_families = linted()
+    instead_of = linted_families[named].instead_of if named in linted_families else ""
+    for name, lint in linted_families.items():
         if name == named or (name != instead_of and not lint.instead_of):
             yield name, lint
 
@@ -110,8 +110,8 @@ def prefixes() -> tuple[str, ...]:
 
 def in_ranges(variable: str) -> frozenset[int]:
     """The algorithms that the value of `variable` may name for a range of sizes."""
-    found = (family.in_ranges.get(variable, frozenset()) for family in families().values())
-    return frozenset[int]().union(*found)
+    in_family = (family.in_ranges.get(variable, frozenset()) for family in families().values())
+    return frozenset[int]().union(*in_family)
 
 
 @cache
@@ -122,7 +122,7 @@ def options() -> dict[str, str]:
 
 def parameter_file(library: Library) -> ParameterFile:
     """Return that of a family which reads one."""
-    found = of(library).parameter_file
-    if found is None:
+    file = of(library).parameter_file
+    if file is None:
         raise ValueError(f"{library.id} reads no file of parameters")
-    return found
+    return file

@@ -13,7 +13,7 @@ from plumbline_exporters import families
 from plumbline_exporters.assignments import Assignment
 from plumbline_exporters.known import Known, Version
 
-# What happens to a user of the file, worst first.
+# The effects on a user of the file, worst first.
 Effect = Literal["corrupts", "fails", "ignored", "misread", "reaches"]
 EFFECTS: dict[Effect, str] = {
     "corrupts": "a legal program gets wrong data, or hangs or ends without a reason",
@@ -76,24 +76,28 @@ class Context(msgspec.Struct, frozen=True):
     def target(self, family: str) -> LintTarget:
         """The named library where it is of this family, else all known versions of it."""
         versions = families.linted()[family].versions
-        ours = [known for known in self.known if known.family == family]
-        fitting = ours
+        own_versions = [
+            library_known for library_known in self.known if library_known.family == family
+        ]
+        fitting = own_versions
         asked = _named(self.library) if self.library else None
         if asked is not None and asked[0] == family:
             versions = (asked[1],)
-            fitting = [known for known in ours if known.holds(asked[1])]
-        others = [known for known in ours if known not in fitting]
+            fitting = [
+                library_known for library_known in own_versions if library_known.holds(asked[1])
+            ]
+        others = [library_known for library_known in own_versions if library_known not in fitting]
         return LintTarget(family, versions, tuple(fitting), tuple(others))
 
 
 def _named(library: str) -> tuple[str, Version]:
     family, _, version = library.partition("-")
     match = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*(?![0-9])", version)
-    known = families.linted()
-    if family not in known or match is None:
+    families_known = families.linted()
+    if family not in families_known or match is None:
         raise UsageError(
             f"no library {library!r}: name one as FAMILY-VERSION, for instance openmpi-5.0.11; "
-            f"families are {', '.join(known)}"
+            f"families are {', '.join(families_known)}"
         )
     numbers = [int(part) for part in match[0].split(".")]
     return family, (*numbers, 0, 0)[: max(3, len(numbers))]
@@ -107,4 +111,7 @@ def check_library(library: str) -> None:
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
     """Return them by line, worst first; each once."""
     ranks = {effect: rank for rank, effect in enumerate(EFFECTS)}
-    return sorted(set(findings), key=lambda one: (one.line, ranks[one.effect], one.trap, one))
+    return sorted(
+        set(findings),
+        key=lambda finding: (finding.line, ranks[finding.effect], finding.trap, finding),
+    )

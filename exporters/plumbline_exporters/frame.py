@@ -30,11 +30,11 @@ HEADERS = {
     ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
-    # Asked for again each time; `ETag` says whether there is something new.
+    # Browsers ask again each time; `ETag` shows whether something changed.
     "Cache-Control": "private, no-cache",
 }
 
-# Bootstrap's stylesheets come from the package of that name.
+# Bootstrap's stylesheets come from the Python package of that name.
 STATIC = Mount(
     "/static",
     StaticFiles(
@@ -81,20 +81,22 @@ class Field(NamedTuple):
 def templates(*packages: str) -> Environment:
     """Return those of the named packages, which may extend the layout that is here."""
     rooms = [PackageLoader(name) for name in (*packages, "plumbline_exporters")]
-    found = Environment(loader=ChoiceLoader(rooms), autoescape=True, undefined=StrictUndefined)
-    found.filters.update(moment=_moment, headed=_headed)
-    return found
+    environment = Environment(
+        loader=ChoiceLoader(rooms), autoescape=True, undefined=StrictUndefined
+    )
+    environment.filters.update(moment=_moment, headed=_headed)
+    return environment
 
 
 def _moment(text: str) -> str:
     """`2026-11-22 10:31` of ISO 8601, in UTC; what is no time stays."""
     try:
-        found = datetime.datetime.fromisoformat(text)
+        moment = datetime.datetime.fromisoformat(text)
     except ValueError:
         return text
-    if found.tzinfo is not None:
-        found = found.astimezone(datetime.UTC)
-    return f"{found:%Y-%m-%d %H:%M}"
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(datetime.UTC)
+    return f"{moment:%Y-%m-%d %H:%M}"
 
 
 def _headed(rows: str, heads: Sequence[str]) -> Markup:
@@ -151,13 +153,13 @@ def error(request: Request, status: int, detail: str) -> Response:
 
 
 def _fields(request: Request, detail: str) -> list[Field]:
-    given = dict(request.query_params)
-    keys = [*getattr(request.state, "keys", ()), *given]
+    query = dict(request.query_params)
+    keys = [*getattr(request.state, "keys", ()), *query]
     wrong = getattr(request.state, "wrong", "")
-    if not given:
+    if not query:
         return []
     return [
-        Field(key[:_MOST_WORDS], given.get(key, "")[:_MOST_WORDS], detail if key == wrong else "")
+        Field(key[:_MOST_WORDS], query.get(key, "")[:_MOST_WORDS], detail if key == wrong else "")
         for key in list(dict.fromkeys(keys))[:_MOST_FIELDS]
     ]
 
@@ -181,10 +183,10 @@ JSON = "application/json"
 
 def unless_known(request: Request, answer: Response) -> Response:
     """The answer with the headers of all pages; 304 where the browser has it."""
-    # Weak: compressed or not, it is the same.
+    # The tag is weak, because it is the same with and without compression.
     tag = f'W/"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
     answer.headers.update(HEADERS | {"ETag": tag})
-    known = request.headers.get("if-none-match", "")
-    if tag in [each.strip() for each in known.split(",")]:
+    tags_known = request.headers.get("if-none-match", "")
+    if tag in [tag_known.strip() for tag_known in tags_known.split(",")]:
         return NotModifiedResponse(Headers(raw=answer.headers.raw))
     return answer

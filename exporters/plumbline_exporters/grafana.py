@@ -95,7 +95,7 @@ def document(dashboard: Dashboard, annotations: Sequence[Annotation]) -> str:
         "links": [
             {"type": "dashboards", "tags": ["plumbline"], "title": "Plumbline", "asDropdown": True}
         ],
-        "annotations": {"list": [_annotation(each) for each in annotations]},
+        "annotations": {"list": [_annotation(annotation) for annotation in annotations]},
         "templating": {"list": [_source(), *map(_variable, dashboard.variables), _pages()]},
         "panels": list(_panels(dashboard.panel)),
     }
@@ -115,16 +115,16 @@ def _pages() -> dict[str, Any]:
     return {**words, "current": chosen, "options": [{**chosen, "selected": True}]}
 
 
-def _annotation(one: Annotation) -> dict[str, Any]:
+def _annotation(annotation: Annotation) -> dict[str, Any]:
     return {
-        "name": one.name,
+        "name": annotation.name,
         "datasource": _SOURCE,
         "enable": True,
-        "iconColor": one.colour,
-        "expr": one.expr,
+        "iconColor": annotation.colour,
+        "expr": annotation.expr,
         "step": "60s",
-        "titleFormat": one.name,
-        "textFormat": one.text,
+        "titleFormat": annotation.name,
+        "textFormat": annotation.text,
     }
 
 
@@ -148,13 +148,13 @@ def _variable(label: str) -> dict[str, Any]:
 
 def _panels(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
     """Rows from left to right, as long as there is room."""
-    left = top = height = 0
+    column = top = height = 0
     for number, panel in enumerate(panels, 1):
-        if left + panel.width > WIDTH:
-            left, top, height = 0, top + height, 0
+        if column + panel.width > WIDTH:
+            column, top, height = 0, top + height, 0
         height = max(height, _HEIGHTS[panel.kind])
-        place = {"x": left, "y": top, "w": panel.width, "h": _HEIGHTS[panel.kind]}
-        left += panel.width
+        place = {"x": column, "y": top, "w": panel.width, "h": _HEIGHTS[panel.kind]}
+        column += panel.width
         yield _panel(number, panel, place)
 
 
@@ -192,7 +192,7 @@ def _defaults(panel: Panel) -> dict[str, Any]:
     steps: list[dict[str, Any]] = [{"color": base, "value": None}]
     steps += [{"color": colour, "value": value} for colour, value in above]
     by_series = panel.kind == "series"
-    found: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "unit": panel.unit,
         "min": 0,
         "noValue": "no data",
@@ -203,8 +203,8 @@ def _defaults(panel: Panel) -> dict[str, Any]:
         ],
     }
     if by_series:
-        found["custom"] = {"thresholdsStyle": {"mode": "dashed" if above else "off"}}
-    return found
+        defaults["custom"] = {"thresholdsStyle": {"mode": "dashed" if above else "off"}}
+    return defaults
 
 
 def _options(kind: str) -> dict[str, Any]:

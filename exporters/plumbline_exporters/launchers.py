@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import fnmatch
 
-# They hand ranks what exported shell files list for them, and must not be preloaded themselves.
+# Launchers that pass the lists of exported shell files to ranks; they must not be preloaded.
 HAND_ON = ("mpirun*", "mpiexec*", "orterun", "prterun", "smpirun", "srun", "sbatch", "salloc")
-# Their ranks get the environment as it is: the preload library has to be in it.
+# Launchers whose ranks get the environment unchanged, so it must contain the preload library.
 WHOLE = ("aprun", "jsrun", "lrun", "ibrun", "ccc_mprun", "flux")
 
 

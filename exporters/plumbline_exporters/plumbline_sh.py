@@ -41,10 +41,10 @@ def preload_library(bundle: Bundle, unfit: str, reader: str) -> str:
 def whole(path: Path, unfit: str, reader: str) -> str:
     """`path`, where no character is among `unfit` (a class of a pattern), at which `reader` or the
     loader would split it. Raises PlumblineError."""
-    found = re.search(unfit, str(path))
-    if found is not None:
+    unfit_character = re.search(unfit, str(path))
+    if unfit_character is not None:
         raise PlumblineError(
-            f"{path}: the loader or {reader} would split this path at {found[0]!r}; "
+            f"{path}: the loader or {reader} would split this path at {unfit_character[0]!r}; "
             "move it to a path without"
         )
     return str(path)

@@ -13,7 +13,7 @@ from plumbline_db.errors import PlumblineError
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _WORD = re.compile(r"[A-Za-z0-9_.:/=+,@%-]+\Z")
-# Control characters, ends of lines and paragraphs, bytes that are no UTF-8.
+# Control characters, ends of lines and paragraphs, and bytes that are not UTF-8.
 _UNFIT = ("Cc", "Zl", "Zp", "Cs")
 
 
@@ -32,7 +32,8 @@ def name(text: str) -> str:
     """`text`, where it is the name of a variable or of a parameter. Raises PlumblineError."""
     if not _NAME.match(text):
         raise PlumblineError(
-            f"{text!r} is no name of a variable or parameter (letters, digits and _): correct it "
+            f"{text!r} is not the name of a variable or parameter (letters, digits and _): "
+            "correct it "
             "in the search space"
         )
     return text
@@ -42,8 +43,7 @@ def word(text: str) -> str:
     """`text`, where it is one word to a reader that knows no quotes. Raises PlumblineError."""
     if not _WORD.match(text):
         raise PlumblineError(
-            f"{text!r} cannot stand in a file that knows no quotes (letters, digits and "
-            "_.:/=+,@%- can)"
+            f"{text!r} is not allowed in a file without quotes (letters, digits and _.:/=+,@%- are)"
         )
     return text
 

@@ -110,10 +110,10 @@ def is_ours(path: Path) -> bool:
     if path.is_symlink() or not path.is_file():
         return False
     data = path.read_bytes()
-    found = _sum(b"[0-9a-f]{%d}" % len(NO_SUM)).search(data)
-    if found is None:
+    checksum = _sum(b"[0-9a-f]{%d}" % len(NO_SUM)).search(data)
+    if checksum is None:
         return False
-    return _digest(_sum(found[2]).sub(rb"\g<1>" + NO_SUM.encode(), data)) == found[2]
+    return _digest(_sum(checksum[2]).sub(rb"\g<1>" + NO_SUM.encode(), data)) == checksum[2]
 
 
 def _require_room(paths: Sequence[Path], *, force: bool) -> None:
@@ -125,10 +125,12 @@ def _require_room(paths: Sequence[Path], *, force: bool) -> None:
         )
     if force:
         return
-    theirs = [str(path) for path in paths if os.path.lexists(path) and not is_ours(path)]
-    if theirs:
+    foreign_files = [str(path) for path in paths if os.path.lexists(path) and not is_ours(path)]
+    if foreign_files:
         raise PlumblineError(
-            f"{', '.join(theirs)}: there already, and not as Plumbline wrote it: name another "
+            f"{', '.join(foreign_files)}: this file exists and was not written by Plumbline, or "
+            "was edited: name "
+            "another "
             f"folder (`{command_name()} apply` puts winners into files of yours), or replace it by "
             f"`{command_name()} export --force`"
         )
@@ -139,13 +141,13 @@ def texts(bundle: Bundle, formats: Sequence[str]) -> list[tuple[str, str, str]]:
     Raises PlumblineError where a format cannot say it."""
     quoting.held(str(bundle.directory))
     quoting.held(str(bundle.preload_library or ""))
-    ours = bundle.library.family
-    chosen = _with_needs(formats, ours)
+    own_family = bundle.library.family
+    chosen = _with_needs(formats, own_family)
     for format in chosen:
-        if format.family not in ("", ours):
+        if format.family not in ("", own_family):
             raise UsageError(
                 f"{format.name} is for {format.family}, this campaign for {bundle.library.id}: "
-                f"there are {', '.join(sorted(exporters(ours)))}"
+                f"there are {', '.join(sorted(exporters(own_family)))}"
             )
     return [
         (format.name, name, _with_sum(text))
@@ -155,16 +157,18 @@ def texts(bundle: Bundle, formats: Sequence[str]) -> list[tuple[str, str, str]]:
 
 
 def _with_needs(formats: Sequence[str], family: str) -> list[Exporter]:
-    known = exporters()
+    every_exporter = exporters()
     ordered: dict[str, Exporter] = {}
 
     def add(name: str) -> None:
-        if name not in known:
-            raise UsageError(f"no export format {name}; there are: {', '.join(sorted(known))}")
-        for needed in known[name].needs:
-            if needed not in known or known[needed].family in ("", family):
+        if name not in every_exporter:
+            raise UsageError(
+                f"unknown export format {name}; choose one of: {', '.join(sorted(every_exporter))}"
+            )
+        for needed in every_exporter[name].needs:
+            if needed not in every_exporter or every_exporter[needed].family in ("", family):
                 add(needed)
-        ordered.setdefault(name, known[name])
+        ordered.setdefault(name, every_exporter[name])
 
     for name in formats:
         add(name)

@@ -37,7 +37,7 @@ def _rows(tables: Any, alike: Mapping[str, _Table]) -> Iterator[_Table]:
             whole = shared | row
             name = whole.pop("alike", None)
             if name is not None and name not in alike:
-                raise ValueError(f"there is no [alike.{name!s:.100}]")
+                raise ValueError(f"the table [alike.{name!s:.100}] is missing")
             yield alike.get(name, {}) | whole
 
 

@@ -23,7 +23,7 @@ def require(path: Path) -> None:
     if path.suffix == ".parquet":
         _parquet()
     if not path.absolute().parent.is_dir():
-        raise UsageError(f"{path}: there is no folder {path.absolute().parent}")
+        raise UsageError(f"{path}: the folder {path.absolute().parent} does not exist")
 
 
 def write(path: Path, columns: Mapping[str, type], parts: Iterable[Mapping[str, Any]]) -> int:
@@ -78,8 +78,8 @@ def _latex_row(values: Iterable[Any]) -> str:
 
 
 def _values(values: Any, kind: type) -> list[Any]:
-    found = values.tolist() if hasattr(values, "tolist") else list(values)
-    return [int(value) for value in found] if kind is bool else found
+    plain_values = values.tolist() if hasattr(values, "tolist") else list(values)
+    return [int(value) for value in plain_values] if kind is bool else plain_values
 
 
 def _write_parquet(

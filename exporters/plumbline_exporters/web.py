@@ -40,11 +40,11 @@ from plumbline_exporters.metrics import MOST_SERIES, DatabaseCollector, text
 from plumbline_exporters.metrics.scrape import Collect
 
 _log = logging.getLogger("plumbline")
-# Far below the 1024 files that a process may have open. Prometheus and a few people need a handful.
+# The limit is far below the 1024 files that a process may open; Prometheus and people need few.
 CONNECTIONS = 64
 IDLE_SECONDS = 10
 HEAD_BYTES = 16 * 1024
-# Answers that are made at once; more wait. Each worker keeps a megabyte to the process's end.
+# The answers that are made at the same time; others wait. Each worker keeps a megabyte.
 WORKERS = 4
 _HOST = re.compile(r"(?:\*|(?:\*\.)?[A-Za-z0-9:][A-Za-z0-9._:-]*)\Z")
 
@@ -152,7 +152,7 @@ def app(
 
     def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
-        detail = "there is no such page" if error.detail == "Not Found" else error.detail
+        detail = "this page does not exist" if error.detail == "Not Found" else error.detail
         answer = frame.error(request, error.status_code, detail)
         answer.headers.update(error.headers or {})
         return answer
@@ -210,7 +210,7 @@ class _OwnNames:
         if not entered:
             name = Headers(scope=scope).get("host", "")[:100]
             allow = "start it with --allow-host NAME (or serve.allow_hosts)"
-            text = f"{name!r} is no name of this server: {allow}"
+            text = f"{name!r} is not a name of this server: {allow}"
             _log.warning("a request was refused: %s", text)
             await PlainTextResponse(text + "\n", status_code=400)(scope, receive, send)
 

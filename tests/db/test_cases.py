@@ -48,7 +48,7 @@ def test_rows_of_other_commands_are_not_campaigns(started: Database) -> None:
     assert [one.id for one in campaigns.all_campaigns(started)] == [CAMPAIGN]
     assert [one.id for one in campaigns.every(started)] == [CAMPAIGN, "r1"]
     assert campaigns.get(started, None).id == CAMPAIGN
-    with pytest.raises(PlumblineError, match=f"no campaign r1; it holds: {CAMPAIGN}"):
+    with pytest.raises(PlumblineError, match=f"no campaign r1; it contains: {CAMPAIGN}"):
         campaigns.get(started, "r1")
 
 

@@ -165,7 +165,7 @@ def test_latest_campaign(started: Database) -> None:
     campaigns.put(started, second)
     campaigns.put(started, msgspec.structs.replace(build.CAMPAIGN, state="finished"))
     assert campaigns.get(started, None) == second
-    with pytest.raises(PlumblineError, match=r"no campaign c-3; it holds: c-20250301-a, c-2"):
+    with pytest.raises(PlumblineError, match=r"no campaign c-3; it contains: c-20250301-a, c-2"):
         campaigns.get(started, "c-3")
 
 

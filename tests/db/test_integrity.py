@@ -70,9 +70,9 @@ def test_what_another_program_writes_counts_as_damage(path: Path, whole: bytes) 
 @pytest.mark.parametrize(
     ("sql", "problem"),
     [
-        ("UPDATE run SET header = x'7b'", "launches cannot be read: no text of zlib's"),
+        ("UPDATE run SET header = x'7b'", "launches cannot be read: not compressed by zlib"),
         ("UPDATE run SET argv = '[1]'", "launches cannot be read: Expected `str`"),
-        ("UPDATE run SET records = x'0102'", "launches cannot be read: no text of zlib's"),
+        ("UPDATE run SET records = x'0102'", "launches cannot be read: not compressed by zlib"),
         (
             f"UPDATE run SET records = x'{zlib.compress(b'{}').hex()}'",
             "launches cannot be read: Object missing",
@@ -84,8 +84,8 @@ def test_what_another_program_writes_counts_as_damage(path: Path, whole: bytes) 
         ("UPDATE configuration SET knobs = '7' WHERE knobs <> '{}'", "winners cannot be read"),
         ("DELETE FROM machine", "refers to a missing row of machine"),
         ("DROP TABLE hockney", "table hockney is missing"),
-        ("CREATE TABLE more (x)", "table more is none of this schema"),
-        ("ALTER TABLE hockney ADD COLUMN more TEXT", "table hockney is not as the schema has it"),
+        ("CREATE TABLE more (x)", "table more is not part of this schema"),
+        ("ALTER TABLE hockney ADD COLUMN more TEXT", "table hockney differs from the schema"),
     ],
 )
 def test_rows_that_cannot_be_read_as_what_they_are(
@@ -234,7 +234,7 @@ def test_a_read_that_fails_once_is_no_damage(
     with Database.open(path, write=True) as db:
         build.finished(db)
     once = DamagedError(path, "database disk image is malformed")
-    said = "is whole where it is read again"
+    said = "a second reading found no damage"
     with pytest.raises(PlumblineError, match=said) as caught, Database.open(path):
         raise once
     assert caught.value.__cause__ is once and not isinstance(caught.value, DamagedError)

@@ -47,7 +47,7 @@ def test_medians_stay_and_samples_are_said_to_be_gone(db: Database) -> None:
 def test_a_pruned_campaign_does_not_go_on(db: Database) -> None:
     build.done(db)
     old_samples.prune(db, CAMPAIGN, "old", TIME)
-    with pytest.raises(PlumblineError, match="cannot go on: its samples were thrown away"):
+    with pytest.raises(PlumblineError, match="cannot continue: its samples were thrown away"):
         campaigns.reopen(db, CAMPAIGN)
     assert verdicts.stages(db, CAMPAIGN) == ["before", "after"]
 

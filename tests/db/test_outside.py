@@ -24,7 +24,9 @@ def test_names_of_here_are_names() -> None:
 @pytest.mark.parametrize("name", [*hostile_file.NAMES, ".", "..", "-x", ".hidden", "a/b", "a\n"])
 def test_others_are_none(name: str) -> None:
     assert not outside.NAME.match(name)
-    with pytest.raises(outside.UnbelievableError, match=r"Machine, host: .* is no name") as raised:
+    with pytest.raises(
+        outside.UnbelievableError, match=r"Machine, host: .* is not a name"
+    ) as raised:
         outside.require_record(msgspec.structs.replace(build.MACHINE, host=name))
     assert len(str(raised.value)) < 300
 
@@ -34,7 +36,7 @@ def test_others_are_none(name: str) -> None:
     [
         ({"state": "later"}, "Invalid enum value 'later'"),
         ({"nprocs": "4"}, "Expected `int`"),
-        ({"finished": "yesterday"}, "is no time"),
+        ({"finished": "yesterday"}, "is not a time"),
         ({"settings": "x" * 2**23}, "a text of 8388608 characters"),
         ({"site_rules": 3}, "Expected `str"),
     ],

@@ -210,7 +210,7 @@ def test_a_whole_database_is_no_such_file(path: Path, sent: Path, tmp_path: Path
 
 
 def test_what_cannot_be_exported(path: Path, sent: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=f"no campaign x; it holds: {CAMPAIGN}, under-way"):
+    with pytest.raises(UsageError, match=f"no campaign x; it contains: {CAMPAIGN}, under-way"):
         transfer.export(path, tmp_path / "new", ["x"], TIME)
     with pytest.raises(PlumblineError, match="is the database itself"):
         transfer.export(path, path, [], TIME)

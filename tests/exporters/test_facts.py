@@ -72,7 +72,10 @@ def test_the_environment_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("function = 3", r"search space .*mine\.toml: "),
         ("function = [", r"search space .*mine\.toml: "),
         ('[[function]]\nknob = "k"\nname = "f"\nalgorithms = [{ id = "x", name = "y" }]', "`int`"),
-        ('[[function]]\nknob = "k"\nname = "f"\nalike = "none"', r"no \[alike\.none\]"),
+        (
+            '[[function]]\nknob = "k"\nname = "f"\nalike = "none"',
+            r"table \[alike\.none\] is missing",
+        ),
     ],
 )
 def test_a_file_that_says_nothing(

@@ -65,7 +65,7 @@ def test_values_by_size_turn_the_indexed_mode_off_for_their_function() -> None:
         ),
         (
             [everywhere("MPI_Reduce", MV2_INTER_REDUCE_TUNING="1:0-63,8:64-+")],
-            "algorithm 8 is not there in ranges of sizes",
+            "algorithm 8 does not exist in ranges of sizes",
         ),
         (
             [

@@ -107,18 +107,18 @@ def test_what_no_file_may_put_in_force_is_refused(tmp_path: Path, character: str
 @pytest.mark.parametrize("name", ["a b", "a;touch x", "a\n", "a-b", "a$(x)", "é"])
 def test_names_are_names(name: str) -> None:
     for files in (*SHELLS, "mca-params"):
-        with pytest.raises(PlumblineError, match="no name of a variable"):
+        with pytest.raises(PlumblineError, match="not the name of a variable"):
             texts(bundle(knobs({name: "1"})), [files])
     for family, version in (("mvapich2", "2.3.7"), ("intelmpi", "2021.17.2")):
         given = bundle(everywhere("MPI_Bcast", **{name: "1"}), version=version, family=family)
-        with pytest.raises(PlumblineError, match="no name of a variable"):
+        with pytest.raises(PlumblineError, match="not the name of a variable"):
             texts(given, [{"mvapich2": "mvapich2-env", "intelmpi": "impi-env"}[family]])
 
 
 def test_words_of_a_simulator_are_words() -> None:
     knob = {"smpi/bcast": "x --cfg=other"}
     given = bundle(everywhere("MPI_Bcast", **knob), version="3.32", family="simgrid")
-    with pytest.raises(PlumblineError, match="knows no quotes"):
+    with pytest.raises(PlumblineError, match="a file without quotes"):
         texts(given, ["simgrid-env"])
 
 

@@ -125,7 +125,9 @@ def test_refusal_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
 
 
 def test_unknown_format(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no export format xml; there are: .*fish, impi-env"):
+    with pytest.raises(
+        UsageError, match=r"unknown export format xml; choose one of: .*fish, impi-env"
+    ):
         write(placed(tmp_path), ["json", "xml"])
     assert list(tmp_path.iterdir()) == []
 

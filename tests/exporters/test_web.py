@@ -304,4 +304,4 @@ def test_one_damaged_row_takes_no_other_metric_with_it(path: Path) -> None:
 def test_pages_that_are_not_there_name_no_path(quiet: str) -> None:
     for page in ("/no/such/page", "/%2e%2e/etc/passwd", "/overlap/x"):
         status, _, text = fetch(quiet + page)
-        assert status == 404 and text == "there is no such page"
+        assert status == 404 and text == "this page does not exist"

@@ -43,7 +43,7 @@ def test_all_are_there() -> None:
 @pytest.mark.parametrize("name", doctor_daemon.UNITS)
 def test_systemd_finds_nothing_wrong(units: Path, name: str) -> None:
     if shutil.which("systemd-analyze") is None:
-        pytest.skip("systemd-analyze is not here")
+        pytest.skip("systemd-analyze is not installed")
     done = subprocess.run(
         ["systemd-analyze", "verify", str(units / name)], capture_output=True, text=True
     )
@@ -53,7 +53,7 @@ def test_systemd_finds_nothing_wrong(units: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["plumbline-watch.service", "plumbline-watch-once.service"])
 def test_it_has_few_rights(units: Path, name: str) -> None:
     if shutil.which("systemd-analyze") is None:
-        pytest.skip("systemd-analyze is not here")
+        pytest.skip("systemd-analyze is not installed")
     words = ["systemd-analyze", "security", "--offline=true", "--threshold=30", str(units / name)]
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
@@ -84,7 +84,7 @@ def test_the_doctor_finds_them_fine(units: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "to", "said"),
     [
-        ("User=root", "User=nobody-here", "there is no user nobody-here"),
+        ("User=root", "User=nobody-here", "the user nobody-here does not exist"),
         ("UMask=", "Nice=10\nUMask=", "Nice=10: run times depend on it"),
         ("Type=notify", "Type=notfy", "systemd-analyze verify"),
         ("watch.toml", "gone.toml", "cannot read configuration"),
@@ -92,7 +92,7 @@ def test_the_doctor_finds_them_fine(units: Path) -> None:
 )
 def test_the_doctor_says_what_is_wrong(units: Path, changed: str, to: str, said: str) -> None:
     if said.startswith("systemd") and shutil.which("systemd-analyze") is None:
-        pytest.skip("systemd-analyze is not here")
+        pytest.skip("systemd-analyze is not installed")
     unit = units / "plumbline-watch.service"
     unit.write_text(unit.read_text().replace(changed, to))
     found = [one for one in _findings(units) if one.state in ("warns", "fails")]

@@ -64,10 +64,10 @@ def test_selectors_of_a_simulated_machine(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("libraries = []", "libraries must be a list of different texts"),
-        ('libraries = "a"', "libraries must be a list of different texts"),
-        ('libraries = ["a", "a"]', "libraries must be a list of different texts"),
-        ("layouts = [4]", "layouts must be a list of different texts"),
+        ("libraries = []", "libraries must be a list of at least one text"),
+        ('libraries = "a"', "libraries must be a list of at least one text"),
+        ('libraries = ["a", "a"]', "libraries must be a list of at least one text"),
+        ("layouts = [4]", "layouts must be a list of at least one text"),
         ('layouts = ["32"]', "a layout is nodes x ranks a node, as in 32x16"),
         ('layouts = ["0x4"]', "start at 1"),
         ('layouts = ["1x4"]\nnprocs = 4', "leave nprocs and nodes out"),

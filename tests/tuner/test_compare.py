@@ -108,10 +108,10 @@ def test_names_of_nothing_show_the_form(text: str) -> None:
 def test_what_is_not_there_is_listed(both: Database) -> None:
     put(both, "before", 0, [Timed()])
     for text, words in (
-        ("c-9", f"no run c-9; it holds: {FIRST.id}, c-2"),
+        ("c-9", f"contains no run c-9; it contains: {FIRST.id}, c-2"),
         (f"{FIRST.id}/confirm", "no suite confirm; it has: before"),
         (f"{FIRST.id}:before", f"no table before; it has: none yet.*{FIRST.id}/SUITE"),
-        (f"{FIRST.id}/before@ring", "no case of variant ring; there are: default"),
+        (f"{FIRST.id}/before@ring", "has no variant ring; its variants are: default"),
     ):
         with pytest.raises(UsageError, match=words):
             read(both, text)
@@ -318,7 +318,7 @@ def test_tests_of_location_name_the_faster_of_sides_measured_in_turn(
 def test_tests_that_do_not_fit(planted: Database) -> None:
     with pytest.raises(UsageError, match=r"pairs of launches.*different runs.*rank-sum"):
         compared(planted, A, B, test="signed-rank")
-    with pytest.raises(UsageError, match="no test t-test; there are: auto, signed-rank"):
+    with pytest.raises(UsageError, match="unknown test t-test; choose one of: auto, signed-rank"):
         compared(planted, A, B, test="t-test")
 
 
@@ -356,7 +356,7 @@ def test_times_that_the_timer_cannot_see(both: Database) -> None:
     small, zero = compared(both, A, B).lines
     assert small.verdict == "not shown"
     assert (zero.verdict, zero.p_adjusted) == ("not compared", None)
-    assert "no time that the timer can see" in zero.reason
+    assert "too short for the timer" in zero.reason
 
 
 # --- when it was measured, and what else ran ----------------------------------------------------

@@ -72,7 +72,7 @@ def test_one_alone_needs_no_words(db: Database) -> None:
 
 
 def test_without_winners_the_last_finished_one_then_the_last_one(db: Database) -> None:
-    with pytest.raises(PlumblineError, match="holds no campaign"):
+    with pytest.raises(PlumblineError, match="contains no campaign"):
         choose(db, None)
     build.later(db, "begun", 1, state="running", finished="")
     assert choose(db, None).campaign.id == "begun"

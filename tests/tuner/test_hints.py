@@ -145,7 +145,7 @@ def test_a_campaign_that_is_not_there_or_not_finished_gives_none(
     first: tuple[Database, Campaign],
 ) -> None:
     db, _ = first
-    with pytest.raises(PlumblineError, match="holds no campaign nosuch"):
+    with pytest.raises(PlumblineError, match="contains no campaign nosuch"):
         hints.of(db, "nosuch", trusting)
     running = identity.begin(db, toolchain(), SETTINGS, new=True)
     assert running.state == "running"

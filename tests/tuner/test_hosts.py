@@ -35,7 +35,7 @@ def test_the_hosts_of_a_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"hosts: cannot read .*none: "):
         settings(tmp_path, '[hosts]\nfile = "none"\n')
     (tmp_path / "hostfile").write_text("a\n-bad\n")
-    with pytest.raises(UsageError, match=r"hostfile: names: '-bad' is no host name"):
+    with pytest.raises(UsageError, match=r"hostfile: names: '-bad' is not a host name"):
         settings(tmp_path, '[hosts]\nfile = "hostfile"\n')
 
 
@@ -65,15 +65,15 @@ def test_layouts_of_a_file_are_the_first_hosts(tmp_path: Path) -> None:
         (f'{TWO}[simulate]\nlibrary = "ompi"\n', "at most one of the tables"),
         ("[hosts]\n", "either `names` or `file`"),
         ('[hosts]\nnames = ["a"]\nfile = "b"\n', "either `names` or `file`"),
-        ('[hosts]\nnames = ["a", "a"]\n', "each host stands there once"),
-        ('[hosts]\nnames = ["a;reboot", "b"]\n', "'a;reboot' is no host name"),
-        ('[hosts]\nnames = ["-x", "b"]\n', "'-x' is no host name"),
-        (f'{TWO}interface = "eth0 -x"\n', "is no interface"),
+        ('[hosts]\nnames = ["a", "a"]\n', "name each host once"),
+        ('[hosts]\nnames = ["a;reboot", "b"]\n', "'a;reboot' is not a host name"),
+        ('[hosts]\nnames = ["-x", "b"]\n', "'-x' is not a host name"),
+        (f'{TWO}interface = "eth0 -x"\n', "is neither an interface"),
         (f"{TWO}agent = []\n", "agent: a program"),
         (f'{TWO}folder = "here"\n', "must be the whole path"),
         (f'{TWO}fodler = "/here"\n', "unknown key `fodler`"),
         ('bind = "thread"', "Invalid enum value 'thread'"),
-        ('[environment]\n"A B" = "1"\n', "environment: 'A B' is no name of a variable"),
+        ('[environment]\n"A B" = "1"\n', "environment: 'A B' is not the name of a variable"),
         ("[environment]\nA = 1\n", "Expected `str`, got `int`"),
         ('bind = "core"\n[simulate]\nlibrary = "ompi"\n', "a simulated machine binds no ranks"),
     ],

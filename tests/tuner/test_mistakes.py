@@ -61,7 +61,7 @@ CASES: list[Case] = [
     (_campaign, CAMPAIGN, "sizes", "sises", ["line 3: unknown key `sises`", "keys here: all, "]),
     (_campaign, CAMPAIGN, "[job]", "[jbo]", ["line 7: unknown key `jbo`; nearest: job"]),
     (_campaign, CAMPAIGN, "queue", "quuee", ["line 8: unknown key `quuee`"]),
-    (_campaign, CAMPAIGN, "[job]", "[pbs]", ["line 7: [pbs]: launches", "--submit pbs"]),
+    (_campaign, CAMPAIGN, "[job]", "[pbs]", ["line 7: [pbs]: one job now runs", "--submit pbs"]),
     (_campaign, CAMPAIGN, "64,\n", "'64',\n", ["line 5: sizes[1]: Expected `int`, got `str`"]),
     (_campaign, CAMPAIGN, "4", "1", ["line 2: nprocs must be at least 2"]),
     (_campaign, CAMPAIGN, "nprocs = 4", "nprocs = 4\nbind = 'cores'", [

@@ -36,7 +36,7 @@ LINKS = Simulation(
         ("fat-tree", [4, 2], 8, "switches above"),
         ("dragonfly", [2, 2, 2, 2], 16, None),
         ("dragonfly", [2, 2, 2], 8, "nodes a router"),
-        ("dragonfly", [3, 2, 2, 2], 24, "3 groups want 3 routers a chassis"),
+        ("dragonfly", [3, 2, 2, 2], 24, "3 groups need at least 3 routers in each chassis"),
         ("cluster", [], 7, None),
         ("cluster", [7], 7, "is [], not [7]"),
     ],

@@ -37,7 +37,7 @@ def tool(tmp_path: Path) -> Path:
 def test_paths_are_relative_to_the_file(tool: Path, tmp_path: Path) -> None:
     file = tmp_path / "campaign.toml"
     file.write_text(f'nprocs = 2\npreload = ["tool.so", "{tool}", "{os.devnull}"]\n')
-    with pytest.raises(UsageError, match="preload: there is no file '/dev/null'"):
+    with pytest.raises(UsageError, match="preload: the file '/dev/null' does not exist"):
         campaign_file.load(file, {})
     file.write_text(f'nprocs = 2\npreload = ["tool.so", "{tool}"]\n')
     assert campaign_file.load(file, {}).fixed.preload == [str(tool)]
@@ -52,7 +52,7 @@ def test_none_is_not_written() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"preload": ["/none/tool.so"]}, "there is no file '/none/tool.so'; name a library"),
+        ({"preload": ["/none/tool.so"]}, "the file '/none/tool.so' does not exist; name a library"),
         ({"environment": {"LD_PRELOAD": "x"}}, r'LD_PRELOAD.*preload = \["/path/tool\.so"\]'),
         ({"preload": "tool.so"}, "preload"),
     ],

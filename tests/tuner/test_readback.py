@@ -70,7 +70,7 @@ def test_nodes() -> None:
     found = mismatch(header("0", "0", "0", "0"), two, {})
     assert found.startswith("2 nodes with 2 ranks each were asked for, the ranks are on 1 node")
     crowded = header("0", "0", "0", "0", nodes=2, oversubscribed=True)
-    assert "8 processing units, not as many" in mismatch(crowded, two, {})
+    assert "8 processing units, fewer than it" in mismatch(crowded, two, {})
 
 
 def test_domains_of_a_machine(tmp_path: Path) -> None:

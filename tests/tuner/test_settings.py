@@ -71,7 +71,9 @@ def test_a_start_scheme_names_the_way_of_use(tmp_path: Path) -> None:
     assert (rounds.way.use, rounds.start_scheme) == ("synchronised", "roundtime")
     odd = load(None, {"sync": "dissemination"})
     assert (odd.way.use, odd.start_scheme) == ("", "dissemination")
-    with pytest.raises(UsageError, match="sync = barrier is no start of use = synchronised"):
+    with pytest.raises(
+        UsageError, match="sync = barrier is not a start scheme of use = synchronised"
+    ):
         load(None, {"use": "synchronised", "sync": "barrier"})
 
 
@@ -124,7 +126,7 @@ def test_plans_start_as_the_way_of_use_says() -> None:
         ("rounds = -1", "rounds must not be negative"),
         ("seed = -1", "seed must not be negative"),
         ("budget_seconds = -1.0", "budget_seconds must be a number"),
-        ("budget_seconds = nan", "is no number"),
+        ("budget_seconds = nan", "is not a valid number"),
         ("launch_timeout_seconds = 0.0", "launch_timeout_seconds must be a number"),
         ("alpha = 1.0", "alpha must lie between 0 and 1"),
         ("tolerance = -0.1", "tolerance must lie between 0 and 1"),

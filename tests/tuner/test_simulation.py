@@ -114,7 +114,7 @@ def test_campaign_files_that_are_wrong(tmp_path: Path, text: str, message: str) 
 
 
 def test_a_library_that_is_not_known() -> None:
-    with pytest.raises(UsageError, match="there are ompi, mpich, mvapich2, impi"):
+    with pytest.raises(UsageError, match="choose one of ompi, mpich, mvapich2, impi"):
         load(None, {"simulate": "openmpi"})
 
 
@@ -227,7 +227,7 @@ def test_knobs_and_overheads_are_words_of_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["$HOME", "a;b", "*"])
 def test_a_value_that_smpirun_would_expand(tmp_path: Path, value: str) -> None:
     words = options_in(SimGrid().in_environment({"smpi/gather": value}))
-    with pytest.raises(PlumblineError, match="smpirun cannot be handed"):
+    with pytest.raises(PlumblineError, match="smpirun cannot use"):
         Simulated(SLOW, tmp_path).command(
             installed(Path("/opt/bin")), ["/opt/probe"], 3, tmp_path, words
         )
@@ -260,5 +260,5 @@ def test_a_canary_is_an_algorithm_that_does_not_exist(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["/tmp/a b/plan", "/tmp/*/plan", "/tmp/$HOME/plan"])
 def test_words_that_smpirun_would_split_or_expand(tmp_path: Path, path: str) -> None:
     program = ["/opt/probe", "--plan", path]
-    with pytest.raises(PlumblineError, match=r"smpirun cannot be handed .* \(TMPDIR"):
+    with pytest.raises(PlumblineError, match=r"smpirun cannot use .* \(TMPDIR"):
         Simulated(SLOW, tmp_path).command(installed(Path("/opt/bin")), program, flat(3), tmp_path)

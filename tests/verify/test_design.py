@@ -47,7 +47,7 @@ def test_a_last_look_before_the_first_is_refused() -> None:
 @pytest.mark.parametrize(
     ("bad", "why"),
     [
-        (((), ()), "one look at least"),
+        (((), ()), "at least one look"),
         (((9, 9), (0.5, 0.5)), "grow"),
         (((9, 12), (0.5, 0.6)), "add up to 1"),
         (((9, 12), (0.0, 1.0)), "positive"),

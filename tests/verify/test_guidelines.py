@@ -175,7 +175,7 @@ def test_a_guideline_is_one_entry(tmp_path: Path) -> None:
         (GL4, f"{GL4}, uses = 3", r"pattern\[1\].uses.*entry 2, id GL4"),
         (GL4, f"{GL4}, speed = 3", r"(?s)speed.*entry 2, id GL4"),
         ("tolerance = 0.05", "tolerance = -1.0", "'GL2': tolerance = -1.0"),
-        ("tolerance = 0.05", "tolerance = nan", "nan is no number"),
+        ("tolerance = 0.05", "tolerance = nan", "nan is not a valid number"),
         ("tolerance = 0.05", 'tolerance = "5 %"', "split.tolerance"),
         ("pieces = [2]", "pieces = []", "'GL2': pieces must name"),
         ("pieces = [2]", "pieces = [1, 2]", "'GL2': pieces must name"),

@@ -24,31 +24,36 @@ class Linted(msgspec.Struct, frozen=True):
     named_in: str = ""
 
 
-def lint(path: Path, context: Context, wanted: str = "") -> list[Linted]:
+def lint(path: Path, context: Context, format_name: str = "") -> list[Linted]:
     """The file, then those that it puts in force. Raises UsageError where it cannot be read, or is
     of no format that is known."""
     text = _read(path)
-    format = choose(path.name, text, wanted)
-    found = check(text, format, context)
+    format = choose(path.name, text, format_name)
+    file_findings = check(text, format, context)
     others: list[Linted] = []
     for named in format.refers(text):
         line, name = named.line, named.path
-        other = Path(os.path.expanduser(name) if "\0" not in name else name)
-        if not other.is_absolute():
+        other_file = Path(os.path.expanduser(name) if "\0" not in name else name)
+        if not other_file.is_absolute():
             continue
-        if not os.path.isfile(other):
-            found.append(_missing(named))
+        if not os.path.isfile(other_file):
+            file_findings.append(_missing(named))
             continue
         try:
-            inner = _read(other)
-            known = choose(other.name, inner)
+            inner = _read(other_file)
+            inner_format = choose(other_file.name, inner)
         except UsageError as error:
-            found.append(_unknown(line, name, error))
+            file_findings.append(_unknown(line, name, error))
             continue
         others.append(
-            Linted(str(other), known.name, check(inner, known, context), f"{path}:{line}")
+            Linted(
+                str(other_file),
+                inner_format.name,
+                check(inner, inner_format, context),
+                f"{path}:{line}",
+            )
         )
-    return [Linted(str(path), format.name, in_order(found)), *others]
+    return [Linted(str(path), format.name, in_order(file_findings)), *others]
 
 
 def _missing(named: NamedFile) -> Finding:
@@ -72,7 +77,7 @@ def _read(path: Path) -> str:
         with regular.open_file(path) as file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
-            raise UsageError(f"{path} has more than {_MOST_BYTES} bytes: no such file has")
+            raise UsageError(f"{path} has more than {_MOST_BYTES} bytes, too many for such a file")
         return data.decode("utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}; name a file") from error

@@ -15,7 +15,7 @@ from plumbline_exporters import families
 from plumbline_exporters.finding import Context, Finding, NamedFile, in_order
 from plumbline_exporters.lint import shell_file
 
-# What exported files say in their heads.
+# The line with the library in the heads of exported files.
 _MADE_FOR = re.compile(
     r"^(?:#|--|[ \t]*\") ?library   "
     r"(?P<id>(?P<family>\w+)-[0-9]{1,9}(?![0-9])[\w.]*), fingerprint ",
@@ -52,19 +52,19 @@ def formats() -> dict[str, Format]:
     }
 
 
-def choose(name: str, text: str, wanted: str = "") -> Format:
-    """The format named `wanted`, or the first that takes the file for its own."""
-    known = formats()
-    if wanted:
-        if wanted not in known:
-            raise UsageError(f"no format {wanted}; there are {', '.join(known)}")
-        return known[wanted]
-    for known_format in known.values():
+def choose(name: str, text: str, format_name: str = "") -> Format:
+    """Return the format `format_name`, or the first one that recognises the file."""
+    every_format = formats()
+    if format_name:
+        if format_name not in every_format:
+            raise UsageError(f"no format {format_name}; there are {', '.join(every_format)}")
+        return every_format[format_name]
+    for known_format in every_format.values():
         if known_format.recognises(name, text):
             return known_format
     raise UsageError(
         f"{name}: cannot tell what this is: name its format with --format "
-        f"({', '.join(known)}), or its variables with their full names"
+        f"({', '.join(every_format)}), or its variables with their full names"
     )
 
 

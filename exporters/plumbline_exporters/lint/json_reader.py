@@ -79,7 +79,7 @@ class _Reader:
             return Node(line, "string", value=self._string())
         word = _WORD.match(self._text, self.at)
         if word is None:
-            raise NotJson(line, f"a value is wanted where {first or 'the end'!r} stands")
+            raise NotJson(line, f"expected a value in place of {first or 'the end'!r}")
         self.at = word.end()
         try:
             value = json.loads(word[0])
@@ -88,14 +88,14 @@ class _Reader:
         return Node(line, "number" if word[0][0] in "-0123456789" else "word", value=value)
 
     def _string(self) -> str:
-        found = _STRING.match(self._text, self.at)
-        if found is None:
-            raise NotJson(self.line(), "a text in double quotes is wanted")
+        match = _STRING.match(self._text, self.at)
+        if match is None:
+            raise NotJson(self.line(), "expected a text in double quotes")
         try:
-            text: str = json.loads(found[0])
+            text: str = json.loads(match[0])
         except ValueError as error:
-            raise NotJson(self.line(), f"{found[0]} is not a text") from error
-        self.at = found.end()
+            raise NotJson(self.line(), f"{match[0]} is not a text") from error
+        self.at = match.end()
         return text
 
     def _object(self, line: int, depth: int) -> Node:
@@ -104,7 +104,7 @@ class _Reader:
             key = self._string()
             self.skip()
             if self._text[self.at : self.at + 1] != ":":
-                raise NotJson(self.line(), f"a colon is wanted after {key!r}")
+                raise NotJson(self.line(), f"expected a colon after {key!r}")
             self.at += 1
             node.members.append((key, self.value(depth + 1)))
         return node
@@ -120,14 +120,14 @@ class _Reader:
         if not begun:
             self.at += 1
         self.skip()
-        found = self._text[self.at : self.at + 1]
-        if found == closing:
+        character = self._text[self.at : self.at + 1]
+        if character == closing:
             self.at += 1
             return False
         if not begun:
             return True
-        if found != ",":
-            raise NotJson(self.line(), f"a comma or {closing} is wanted where {found!r} stands")
+        if character != ",":
+            raise NotJson(self.line(), f"expected a comma or {closing} in place of {character!r}")
         line = self.line()
         self.at += 1
         self.skip()

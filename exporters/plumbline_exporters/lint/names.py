@@ -31,24 +31,24 @@ def check(
     """`prefix` is what the environment puts before a name."""
     guesses = _MOST_GUESSES
     for assignment in assignments:
-        found = [known.parameters.get(assignment.name) for known in target.known]
-        there = [parameter for parameter in found if parameter is not None]
-        if not there:
+        by_version = [version.parameters.get(assignment.name) for version in target.known]
+        parameters = [parameter for parameter in by_version if parameter is not None]
+        if not parameters:
             guesses -= 1
             yield from _unknown(assignment, target, prefix, guess=guesses >= 0)
-        elif all(parameter.dead for parameter in there):
+        elif all(parameter.dead for parameter in parameters):
             yield Finding(
                 assignment.line, "ignored", "dead-parameter",
-                f"{prefix}{assignment.name} changes nothing: {there[0].dead}", "leave it out",
+                f"{prefix}{assignment.name} changes nothing: {parameters[0].dead}", "leave it out",
             )  # fmt: skip
         elif assignment.value is not None and not any(
-            _takes(each, assignment.value) for each in there
+            _takes(parameter, assignment.value) for parameter in parameters
         ):
             effect, what = families.linted()[target.family].refusal
             yield Finding(
                 assignment.line, effect, "no-such-value",
                 f"{prefix}{assignment.name}: {assignment.value!r} {what}",
-                f"take {there[0].choices()}",
+                f"take {parameters[0].choices()}",
             )  # fmt: skip
 
 
@@ -62,26 +62,34 @@ def _takes(parameter: Parameter, value: str) -> bool:
     return parameter.takes(value)
 
 
-def _unknown(one: Assignment, target: LintTarget, prefix: str, *, guess: bool) -> Iterator[Finding]:
+def _unknown(
+    assignment: Assignment, target: LintTarget, prefix: str, *, guess: bool
+) -> Iterator[Finding]:
     """Silent where the name may belong to a part that nothing is known of."""
     if not target.known:
         return
-    elsewhere = [known for known in target.others if one.name in known.parameters]
+    elsewhere = [
+        other_versions
+        for other_versions in target.others
+        if assignment.name in other_versions.parameters
+    ]
     if elsewhere:
-        versions = " and ".join(known.versions() for known in elsewhere)
+        versions = " and ".join(version.versions() for version in elsewhere)
         yield Finding(
-            one.line, "ignored", "other-version",
-            f"{prefix}{one.name} is a parameter of {target.family} {versions}, not of this version",
+            assignment.line, "ignored", "other-version",
+            f"{prefix}{assignment.name} is a parameter of {target.family} {versions}, not of this "
+            "version",
             "leave it out, or take what took its place",
         )  # fmt: skip
         return
-    names = [name for known in target.known for name in known.parameters]
-    near = difflib.get_close_matches(one.name, names, n=1, cutoff=_ALIKE) if guess else []
-    component = "_".join(one.name.split("_")[:2]) + "_"
-    spoken = any(known.speaks_of(one.name) for known in target.known)
+    names = [name for version in target.known for name in version.parameters]
+    near = difflib.get_close_matches(assignment.name, names, n=1, cutoff=_ALIKE) if guess else []
+    component = "_".join(assignment.name.split("_")[:2]) + "_"
+    spoken = any(version.speaks_of(assignment.name) for version in target.known)
     if near or (spoken and any(name.startswith(component) for name in names)):
         yield Finding(
-            one.line, "ignored", "unknown-name",
-            f"{target.family} has no {prefix}{one.name}, and says nothing of names that it does "
+            assignment.line, "ignored", "unknown-name",
+            f"{target.family} has no {prefix}{assignment.name}, and says nothing of names that it "
+            "does "
             "not know", f"did you mean {prefix}{near[0]}?" if near else "leave it out",
         )  # fmt: skip

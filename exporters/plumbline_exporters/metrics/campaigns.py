@@ -57,7 +57,7 @@ def under_way(scrape: Scrape) -> Iterator[Metric]:
         values = (*labels(where), campaign.id)
         spent = scrape.spent.get(campaign.id, [])
         started.add_metric(values, unix(campaign.started))
-        launches.add_metric(values, sum(each.launches for each in spent))
+        launches.add_metric(values, sum(spending.launches for spending in spent))
         if spent:
-            newest.add_metric(values, max(unix(each.newest) for each in spent))
+            newest.add_metric(values, max(unix(spending.newest) for spending in spent))
     yield from (started, launches, newest)

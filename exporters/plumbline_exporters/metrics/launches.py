@@ -44,8 +44,8 @@ def totals(scrape: Scrape) -> Iterator[Metric]:
 
 
 def _by_place(scrape: Scrape) -> dict[Place, list[Spending]]:
-    found: dict[Place, list[Spending]] = {}
+    spendings_by_place: dict[Place, list[Spending]] = {}
     for campaign in scrape.campaigns:
-        parts = found.setdefault(scrape.place(campaign), [])
+        parts = spendings_by_place.setdefault(scrape.place(campaign), [])
         parts += scrape.spent.get(campaign.id, [])
-    return found
+    return spendings_by_place

@@ -10,7 +10,7 @@ from prometheus_client.samples import Sample
 
 from plumbline_exporters.metrics.labels import PLACE
 
-# Tells how recent a place is: the newest of its times decides.
+# The metrics whose newest time shows how recent a place is.
 _TIME = "_timestamp_seconds"
 
 Labels = tuple[str, ...]

@@ -18,11 +18,13 @@ def places(scrape: Scrape) -> Iterator[Metric]:
     library = InfoMetricFamily(
         "plumbline_library", "An MPI library; always 1.", labels=("library", "fingerprint")
     )
-    for found in scrape.machines.values():
-        machine.add_metric((found.id, found.host), {"cpu_model": found.cpu_model})
-    for known in scrape.libraries.values():
-        if known.fingerprint in scrape.left_out:
+    for machine_stored in scrape.machines.values():
+        machine.add_metric(
+            (machine_stored.id, machine_stored.host), {"cpu_model": machine_stored.cpu_model}
+        )
+    for library_stored in scrape.libraries.values():
+        if library_stored.fingerprint in scrape.left_out:
             continue
-        words = {"family": known.family, "version": known.version}
-        library.add_metric((known.id, known.fingerprint), words)
+        words = {"family": library_stored.family, "version": library_stored.version}
+        library.add_metric((library_stored.id, library_stored.fingerprint), words)
     yield from (machine, library)

@@ -25,10 +25,16 @@ _NAMES = (*PLACE, "campaign")
 
 def _watched(scrape: Scrape) -> Iterator[tuple[tuple[str, ...], WatchedCampaign]]:
     """Return it with the values of _NAMES."""
-    known: dict[str, Campaign] = {campaign.id: campaign for campaign in scrape.campaigns}
-    for one in watching.watched(scrape.db):
-        if one.campaign in known:
-            yield (*labels(scrape.place(known[one.campaign])), one.campaign), one
+    campaign_by_id: dict[str, Campaign] = {campaign.id: campaign for campaign in scrape.campaigns}
+    for watched_campaign in watching.watched(scrape.db):
+        if watched_campaign.campaign in campaign_by_id:
+            yield (
+                (
+                    *labels(scrape.place(campaign_by_id[watched_campaign.campaign])),
+                    watched_campaign.campaign,
+                ),
+                watched_campaign,
+            )
 
 
 @collector("watched")
@@ -64,20 +70,29 @@ def watched(scrape: Scrape) -> Iterator[Metric]:
         "Generation of plumbline apply that was in force when cells were learnt; 0: none.",
         labels=_NAMES,
     )
-    for values, one in _watched(scrape):
-        stale.add_metric(values, bool(one.stale))
-        generation.add_metric(values, one.generation)
-        here = watching.cells(scrape.db, one.campaign)
+    for values, watched_campaign in _watched(scrape):
+        stale.add_metric(values, bool(watched_campaign.stale))
+        generation.add_metric(values, watched_campaign.generation)
+        cells_watched = watching.cells(scrape.db, watched_campaign.campaign)
         for role in ROLES:
-            ratios = [cell.ratio for cell in here if cell.role == role]
+            ratios = [cell.ratio for cell in cells_watched if cell.role == role]
             cells.add_metric((*values, role), len(ratios))
             if ratios:
                 worst.add_metric((*values, role), max(ratios))
-        last = [each for _, each in watching.canaries(scrape.db, one.campaign, last=50)]
-        judged = [each for each in last if each.outcome == "judged" and each.finished]
+        last = [
+            one_canary
+            for _, one_canary in watching.canaries(scrape.db, watched_campaign.campaign, last=50)
+        ]
+        judged = [
+            one_canary
+            for one_canary in last
+            if one_canary.outcome == "judged" and one_canary.finished
+        ]
         if judged:
             canary.add_metric(values, unix(judged[-1].finished))
-        noises = [each.disturbance for each in last if each.disturbance is not None]
+        noises = [
+            one_canary.disturbance for one_canary in last if one_canary.disturbance is not None
+        ]
         if noises:
             disturbance.add_metric(values, noises[-1])
     yield from (cells, worst, canary, disturbance, stale, generation)
@@ -87,7 +102,7 @@ def watched(scrape: Scrape) -> Iterator[Metric]:
 def regressions(scrape: Scrape) -> Iterator[Metric]:
     """A cell that stays slower, as nothing better was found, is none any more: it is learnt
     anew."""
-    found = GaugeMetricFamily(
+    changes = GaugeMetricFamily(
         "plumbline_regressions",
         "Cells that may have changed (raised), have changed (confirmed), are searched.",
         labels=(*_NAMES, "direction", "state"),
@@ -106,33 +121,33 @@ def regressions(scrape: Scrape) -> Iterator[Metric]:
         "When the newest change was found that was not refuted, in Unix time.",
         labels=_NAMES,
     )
-    for values, one in _watched(scrape):
-        every = [alarm for _, alarm in alarms.every(scrape.db, one.campaign)]
+    for values, watched_campaign in _watched(scrape):
+        every = [alarm for _, alarm in alarms.every(scrape.db, watched_campaign.campaign)]
         counts: Counter[tuple[str, str]] = Counter(
             (alarm.direction, alarm.state) for alarm in every if alarm.is_open
         )
         for direction in DIRECTIONS:
             for state in OPEN:
-                found.add_metric((*values, direction, state), counts[direction, state])
+                changes.add_metric((*values, direction, state), counts[direction, state])
         for (function, direction), ratio in _worst(every).items():
             worst.add_metric((*values, function, direction), ratio)
         real = [unix(alarm.found) for alarm in every if alarm.state not in ("raised", "refuted")]
         if real:
             newest.add_metric(values, max(real))
         became: Counter[str] = Counter(
-            search.state for _, search in alarms.retunings(scrape.db, one.campaign)
+            search.state for _, search in alarms.retunings(scrape.db, watched_campaign.campaign)
         )
         for state in RETUNINGS:
             searches.add_metric((*values, state), became[state])
-    yield from (found, worst, newest, searches)
+    yield from (changes, worst, newest, searches)
 
 
 def _worst(every: list[CellAlarm]) -> dict[tuple[str, str], float]:
     """Return that of open alarms, by function and direction."""
-    found: dict[tuple[str, str], float] = {}
+    worst_by_function: dict[tuple[str, str], float] = {}
     for alarm in every:
         if alarm.is_open:
             key = (alarm.function, alarm.direction)
             pick = max if alarm.direction == "slower" else min
-            found[key] = pick(alarm.ratio, found.get(key, alarm.ratio))
-    return found
+            worst_by_function[key] = pick(alarm.ratio, worst_by_function.get(key, alarm.ratio))
+    return worst_by_function

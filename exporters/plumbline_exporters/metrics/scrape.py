@@ -48,11 +48,13 @@ class Scrape:
         """Fingerprints of libraries that are simulated."""
         if self._simulated:
             return set()
-        known = campaigns.all_campaigns(self.db)
-        return {each.library_fingerprint for each in known if is_simulated(each)}
+        every_campaign = campaigns.all_campaigns(self.db)
+        return {
+            campaign.library_fingerprint for campaign in every_campaign if is_simulated(campaign)
+        }
 
-    def _told(self, known: list[Coverage]) -> list[Coverage]:
-        return [each for each in known if each.place.fingerprint not in self.left_out]
+    def _told(self, coverages: list[Coverage]) -> list[Coverage]:
+        return [covered for covered in coverages if covered.place.fingerprint not in self.left_out]
 
     @cached_property
     def coverage(self) -> list[Coverage]:
@@ -65,8 +67,12 @@ class Scrape:
     @cached_property
     def campaigns(self) -> list[Campaign]:
         """Return them in the order in which they were started."""
-        known = campaigns.all_campaigns(self.db)
-        return [each for each in known if each.library_fingerprint not in self.left_out]
+        every_campaign = campaigns.all_campaigns(self.db)
+        return [
+            campaign
+            for campaign in every_campaign
+            if campaign.library_fingerprint not in self.left_out
+        ]
 
     @cached_property
     def spent(self) -> dict[str, list[Spending]]:
@@ -132,7 +138,7 @@ class DatabaseCollector(Collector):
         seconds = GaugeMetricFamily(
             "plumbline_scrape_duration_seconds", "Time a collector took.", labels=("collector",)
         )
-        told: list[Metric] = []
+        collected: list[Metric] = []
         try:
             db = Database.open(self._path)
         except PlumblineError as error:
@@ -145,13 +151,13 @@ class DatabaseCollector(Collector):
                 for name, collect in sorted(self._collectors.items()):
                     started = time.perf_counter()
                     try:
-                        told += collect(scrape)
+                        collected += collect(scrape)
                         success.add_metric((name,), 1)
                     except Exception as error:  # one that fails takes no other with it
                         _log.warning("collector %s: %s: %s", name, type(error).__name__, error)
                         success.add_metric((name,), 0)
                     seconds.add_metric((name,), time.perf_counter() - started)
-        kept, left_out = limited(told, self._most)
+        kept, left_out = limited(collected, self._most)
         yield _build()
         yield from (success, seconds, *_counted(kept, self._most, left_out), *kept)
 

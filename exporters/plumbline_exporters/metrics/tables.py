@@ -48,7 +48,7 @@ def tables(scrape: Scrape) -> Iterator[Metric]:
             cells.add_metric(values, of_stage.cells)
             share.add_metric(values, of_stage.newest_cells / of_stage.cells)
             newest.add_metric(values, unix(of_stage.newest_measured))
-            oldest.add_metric(values, min(unix(each.measured) for each in of_stage.shares))
+            oldest.add_metric(values, min(unix(share.measured) for share in of_stage.shares))
             if of_stage.whole is not None:
                 full.add_metric(values, unix(of_stage.whole_measured))
             if of_stage.noise is not None:
@@ -74,7 +74,11 @@ def coverage(scrape: Scrape) -> Iterator[Metric]:
         "When a campaign that speaks was finished, in Unix time.",
         labels=(*PLACE, "campaign"),
     )
-    ended = {each.id: each.finished for each in scrape.campaigns if each.state == "finished"}
+    ended = {
+        campaign.id: campaign.finished
+        for campaign in scrape.campaigns
+        if campaign.state == "finished"
+    }
     for covered in scrape.coverage:
         where = labels(covered.place)
         timed.add_metric(where, covered.timed_cells)

@@ -13,7 +13,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.samples import Sample
 from prometheus_client.utils import floatToGoString
 
-# How the plain format calls a type, and ends the name of such a family.
+# The name of a type in the plain format, and the suffix of such a family's name.
 _PLAIN = {
     "gauge": ("gauge", ""),
     "counter": ("counter", "_total"),

@@ -41,41 +41,41 @@ class _Configuration(msgspec.Struct, frozen=True):
 @collector("watch")
 def watch(scrape: Scrape) -> Iterator[Metric]:
     """The daemon, as it last said."""
-    found = watching.get(scrape.db)
-    if found is None:
+    daemon = watching.get(scrape.db)
+    if daemon is None:
         return
-    yield InfoMetricFamily("plumbline_watch", "The daemon; always 1.", {"host": found.host})
+    yield InfoMetricFamily("plumbline_watch", "The daemon; always 1.", {"host": daemon.host})
     yield StateSetMetricFamily(
         "plumbline_watch_step",
         "The step that ended last.",
-        value={step: step == found.step for step in STEPS},
+        value={step: step == daemon.step for step in STEPS},
     )
     yield GaugeMetricFamily(
         "plumbline_watch_running",
         "Whether it runs, as it said last; the time of its last step says more.",
-        value=found.state == "running",
+        value=daemon.state == "running",
     )
     yield GaugeMetricFamily(
         "plumbline_watch_waiting",
         "Whether it may measure nothing now.",
-        value=bool(found.waits_for),
+        value=bool(daemon.waits_for),
     )
     yield GaugeMetricFamily(
         "plumbline_watch_configuration_refused",
         "Whether its configuration was changed and not taken.",
-        value=bool(found.refused),
+        value=bool(daemon.refused),
     )
-    yield from _times(found)
+    yield from _times(daemon)
 
 
-def _times(found: Watch) -> Iterator[Metric]:
+def _times(daemon: Watch) -> Iterator[Metric]:
     """Return those that there are."""
     for name, what, time in (
-        ("started", "When it was started", found.started),
-        ("stepped", "When its last step ended", found.stepped),
-        ("failed", "When a step failed last", found.failed),
-        ("next_canary", "When the next canary is due", found.next_canary),
-        ("configuration_read", "When its configuration was read", found.read),
+        ("started", "When it was started", daemon.started),
+        ("stepped", "When its last step ended", daemon.stepped),
+        ("failed", "When a step failed last", daemon.failed),
+        ("next_canary", "When the next canary is due", daemon.next_canary),
+        ("configuration_read", "When its configuration was read", daemon.read),
     ):
         if time:
             yield GaugeMetricFamily(
@@ -88,12 +88,12 @@ def _times(found: Watch) -> Iterator[Metric]:
 @collector("watch_days")
 def days(scrape: Scrape) -> Iterator[Metric]:
     """Return what it did today, and what it may spend."""
-    known = watching.get(scrape.db)
-    if known is None:
+    daemon = watching.get(scrape.db)
+    if daemon is None:
         return
     date = scrape.now.date()
-    found = watching.days(scrape.db, (date - timedelta(days=6)).isoformat())
-    today = next((day for day in found if day.day == date.isoformat()), WatchDay(""))
+    last_days = watching.days(scrape.db, (date - timedelta(days=6)).isoformat())
+    today = next((day for day in last_days if day.day == date.isoformat()), WatchDay(""))
     canaries = CounterMetricFamily(
         "plumbline_watch_canaries",
         f"Canaries that were judged, that said nothing (busy), that were due and missed{_SINCE}",
@@ -120,16 +120,16 @@ def days(scrape: Scrape) -> Iterator[Metric]:
         labels=("period",),
     )
     spent.add_metric(("day",), today.node_seconds)
-    spent.add_metric(("week",), sum(day.node_seconds for day in found))
+    spent.add_metric(("week",), sum(day.node_seconds for day in last_days))
     yield spent
-    yield _budget(known)
+    yield _budget(daemon)
 
 
-def _budget(known: Watch) -> Metric:
+def _budget(daemon: Watch) -> Metric:
     budget = GaugeMetricFamily(
         "plumbline_watch_budget_node_seconds", "The most that may be spent.", labels=("period",)
     )
-    limits = msgspec.json.decode(known.configuration or b"{}", type=_Configuration).neighbour
+    limits = msgspec.json.decode(daemon.configuration or b"{}", type=_Configuration).neighbour
     for period, limit in (
         ("day", limits.node_seconds_a_day),
         ("week", limits.node_seconds_a_week),
@@ -148,8 +148,8 @@ def told(scrape: Scrape) -> Iterator[Metric]:
         "plumbline_notices", "Messages of the last 24 hours.", labels=("way", "state")
     )
     since = (scrape.now - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    found = [(notice.way, notice.state) for notice in watching.told(scrape.db, since)]
+    notices = [(notice.way, notice.state) for notice in watching.told(scrape.db, since)]
     for way in ("command", "webhook"):
         for state in ("sent", "failed", "held back"):
-            messages.add_metric((way, state), found.count((way, state)))
+            messages.add_metric((way, state), notices.count((way, state)))
     yield messages

@@ -117,7 +117,7 @@ def test_a_later_campaign_for_the_same_ranks_takes_the_place(user: User) -> None
     user.apply(EIGHT)
     done = user.apply(tuned("MPI_Allreduce", "rabenseifner", 8192, 65536), id="c-4-new")
     assert done.campaigns == ["c-8", "c-4-new"]
-    assert "c-4 gives way: it was for the same ranks" in done.notes
+    assert "c-4 is replaced: it was for the same ranks" in done.notes
     assert user.rollback(everything=True).generation == 0
     assert not user.file.exists()
 

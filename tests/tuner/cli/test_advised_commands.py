@@ -61,7 +61,7 @@ def test_the_command_for_a_site_works_when_it_is_typed(
     assert user.startswith("plumbline run -- mpirun ") and way in command
     done = plumbline(*shlex.split(command)[1:], "--db", database)
     assert done.status == 0 and "would be applied: c-20250301-a" in done.err, done.err
-    own = "is closed to other users: nobody else can load this module"
+    own = "so they cannot load this module"
     assert (own in done.err) == (way == MODULES)
     assert site.read_text() == OF_DEBIAN and list(site.parent.iterdir()) == [site]
     assert not (Path.cwd() / "modules").exists()
@@ -85,7 +85,7 @@ def test_where_nothing_works_the_reason_is_printed(
     ours.write_text("# somebody's\n")
     assert len(advised(database, VARIANT)) == 1
     said = " ".join(plumbline("results", "--db", database).out.split())
-    assert "nothing can be applied for a site: " in said and "is there and is not ours" in said
+    assert "nothing can be applied for a site: " in said and "was not written by Plumbline" in said
 
     def nowhere(*_: object) -> None:
         raise PlumblineError("openmpi-4.1.4 is not installed")

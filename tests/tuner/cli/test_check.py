@@ -88,8 +88,8 @@ def test_json(
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (["--launches", "5"], 2, "fewer than 6"),
-        (["--bind", "thread"], 2, "--bind thread: it is one of core"),
+        (["--launches", "5"], 2, "at least 6 are needed"),
+        (["--bind", "thread"], 2, "--bind thread: choose one of core"),
         (["--functions", "MPI_Foo"], 2, "has no winner of MPI_Foo"),
         (["--functions", ""], 2, "has no winner of "),
         (["--osu", "/nowhere"], 2, "name the folder that OSU"),

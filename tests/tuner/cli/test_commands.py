@@ -135,7 +135,7 @@ def test_what_people_write(starter: SimulatedStarter, tmp_path: Path) -> None:
     assert plumbline(*asked, "16k").out == plumbline(*asked, "16384").out != ""
     for wrong in ("16x", "k", "-1", "1.5k"):
         said = plumbline(*asked, wrong)
-        assert said.status == 2 and f"{wrong} is no number of bytes" in said.err
+        assert said.status == 2 and f"{wrong} is not a number of bytes" in said.err
 
 
 def test_a_guideline_of_another_function_is_told(starter: SimulatedStarter, tmp_path: Path) -> None:

@@ -130,12 +130,12 @@ def test_two_files(database: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "text"),
     [
-        ((FIRST, "c-9"), 2, f"it holds: {FIRST}, c-2"),
+        ((FIRST, "c-9"), 2, f"it contains: {FIRST}, c-2"),
         ((FIRST, f"{FIRST}:after"), 2, "no table after; it has: before"),
         ((FIRST, ":x"), 2, "[FILE#]RUN"),
         ((FIRST, FIRST), 2, "share launches"),
         ((FIRST, "c-2", "--test", "signed-rank"), 2, "take one of: rank-sum"),
-        ((FIRST, "c-2", "--test", "guess"), 2, "no test guess"),
+        ((FIRST, "c-2", "--test", "guess"), 2, "unknown test guess"),
         ((FIRST, "nowhere.db#c-2"), 1, "there is no database at"),
     ],
 )

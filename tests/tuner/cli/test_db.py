@@ -135,7 +135,7 @@ def test_tables_in_parquet_are_those_in_csv(database: Path, tmp_path: Path, what
 def test_tables_that_cannot_be_written(database: Path, tmp_path: Path) -> None:
     for words, word in (
         (["--output", tmp_path / "x.txt"], "must end in one of .csv, .tex, .parquet"),
-        (["nowhere"], "holds no run nowhere"),
+        (["nowhere"], "contains no run nowhere"),
         (["--output", tmp_path / "no" / "x.csv"], "no"),
     ):
         said = plumbline("db", "table", "samples", *words, "--db", database)

@@ -188,14 +188,14 @@ def test_a_folder_that_may_not_be_written(
 def test_no_campaign_yet(tmp_path: Path) -> None:
     path = tmp_path / "plumbline.db"
     Database.open(path, write=True).close()
-    refused(plumbline("results", "--db", path), 1, "holds no campaign: run `plumbline campaign`")
-    refused(plumbline("run", "--db", path, "--", "env"), 1, "holds no campaign")
+    refused(plumbline("results", "--db", path), 1, "contains no campaign: run `plumbline campaign`")
+    refused(plumbline("run", "--db", path, "--", "env"), 1, "contains no campaign")
 
 
 def test_a_campaign_that_is_not_there(finished: tuple[Path, Result]) -> None:
     path, _ = finished
     said = plumbline("results", "--campaign", "c-none", "--db", path)
-    refused(said, 1, "holds no campaign c-none; it holds: openmpi-4.1.4-4x")
+    refused(said, 1, "contains no campaign c-none; it contains: openmpi-4.1.4-4x")
 
 
 def test_a_campaign_that_is_not_finished(
@@ -231,7 +231,7 @@ def test_an_interrupted_campaign_is_continued_by_its_id(
     refused(
         plumbline("campaign", "--continue", begun.id, "--budget", 3, "--db", path), 2, "leave out"
     )
-    refused(plumbline("campaign", "--continue", "c-none", "--db", path), 1, "holds no campaign")
+    refused(plumbline("campaign", "--continue", "c-none", "--db", path), 1, "contains no campaign")
     install(monkeypatch, starter)
     assert plumbline("campaign", "--continue", begun.id, "--db", path).status == 0
     with Database.open(path) as db:
@@ -337,7 +337,7 @@ def test_an_export_format_that_does_not_exist(
     path, _ = finished
     said = plumbline("export", "xml", "--output", tmp_path / "out", "--db", path)
     if "libplumbline.so is missing" not in said.err:
-        refused(said, 2, "no export format xml; there are: ", " json, ", " mca-params, ")
+        refused(said, 2, "unknown export format xml; choose one of: ", " json, ", " mca-params, ")
     assert not (tmp_path / "out").exists()
     refused(plumbline("export", "--db", path), 2, "name a format: ")
 

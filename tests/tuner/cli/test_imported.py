@@ -142,7 +142,7 @@ def test_tables_of_an_imported_campaign_are_named_with_its_host(sent: Path, tmp_
     for a, b in ((id, f"{id}:after"), (f"{id}:before", f"{id}:after")):
         said = plumbline("compare", a, b, "--db", there)
         assert said.status in (0, 3), said
-    assert "holds no run" in plumbline("compare", f"{id}x", id, "--db", there).err
+    assert "contains no run" in plumbline("compare", f"{id}x", id, "--db", there).err
 
 
 def test_one_s_own_campaign_is_there_already(

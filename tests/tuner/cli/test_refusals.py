@@ -32,10 +32,10 @@ SETTINGS = [
     ("-n 4 --nodes 2", "several nodes need a table"),
     ("-n 4 --bind thread", "Invalid enum value 'thread'"),
     ("-n 4 --map-by slot", "Invalid enum value 'slot'"),
-    ("--wait-for-quiet --simulate ompi -n 4", "these ranks run elsewhere: leave it out"),
+    ("--wait-for-quiet --simulate ompi -n 4", "but these ranks run elsewhere: leave it out"),
 ]
 NOTHING = (
-    "{} names no cell of {}: there is nothing to repeat without data; its smallest size here is {}"
+    "{} names no cell of {}: a call without data is not measured; its smallest size here is {}"
 )
 REFUSED = [
     *((f"campaign {words}", said) for words, said in SETTINGS),
@@ -45,7 +45,7 @@ REFUSED = [
     ("measure MPI_Bcast --variants bcast_as_x", "has no variant bcast_as_x; it has bcast_as_s"),
     ("measure MPI_Bcast --sizes 4,x", "--sizes takes whole numbers"),
     ("measure MPI_Bcast --knob oops", "--knob takes NAME=VALUE, not 'oops'"),
-    ("measure MPI_Bcast --knob 'coll_tuned_bcast_algorithm=b c'", "cannot stand in a plan"),
+    ("measure MPI_Bcast --knob 'coll_tuned_bcast_algorithm=b c'", "is not allowed in a plan"),
     ("measure MPI_Bcast --knob a=1", "openmpi-4.1.4 reports no parameter a"),
     ("measure MPI_Bcast -n 4 --nodes 2", "several nodes need a table"),
     ("measure MPI_Bcast -n 4 --bind thread", "Invalid enum value 'thread'"),
@@ -56,7 +56,7 @@ REFUSED = [
     ("nrep MPI_Bcast --sizes 0", NOTHING.format("--sizes 0", "MPI_Bcast", 1)),
     ("nrep MPI_Gather --sizes 2 -n 4", NOTHING.format("--sizes 2", "MPI_Gather", 4)),
     ("nrep MPI_Bcast --sizes 2 --type MPI_INT", NOTHING.format("--sizes 2", "MPI_Bcast", 4)),
-    ("nrep MPI_Bcast --rule 'rse: 0.1'", "cannot stand in a plan"),
+    ("nrep MPI_Bcast --rule 'rse: 0.1'", "is not allowed in a plan"),
     ("pingpong --sizes 0,8", "a line needs 3 sizes or more"),
     ("pingpong --sizes 0,eight", "--sizes takes whole numbers"),
     ("pingpong --nprocs 1", "--nprocs 1: 2 at least"),
@@ -78,9 +78,9 @@ REFUSED = [
     ("overlap tune --triples 2", "--triples 2: 3 at least"),
     ("overlap timeline --sizes 8,16", "a timeline is of one cell: name one of --sizes"),
     # comparisons
-    ("compare a b --tolerance 0.1", "--tolerance: A and B are in the database"),
-    ("compare a b -n 2", "--nprocs: A and B are in the database"),
-    ("compare --measure /a /b --test rank-sum", "--test means nothing to --measure"),
+    ("compare a b --tolerance 0.1", "--tolerance needs --measure"),
+    ("compare a b -n 2", "--nprocs needs --measure"),
+    ("compare --measure /a /b --test rank-sum", "--test has no effect with --measure"),
     ("compare --measure /a /b --output x.txt", "name a file that ends in .xml"),
     ("variants --best --kind naive", "naive variants do not race"),
     ("variants --best MPI_Allreduce MPI_Gatherv", "no function MPI_Gatherv"),
@@ -98,8 +98,8 @@ REFUSED = [
         for command in ("apply", "rollback")
         for words in ("", "--user --site", "--user --modules m")
     ),
-    ("watch --once --status", "one of them"),
-    ("watch --json", "--json goes with"),
+    ("watch --once --status", "exclude each other"),
+    ("watch --json", "--json needs"),
     ("watch --check gone.toml", "does not exist"),
     # what the words of a command line are
     ("frobnicate", "No such command 'frobnicate'"),
@@ -108,12 +108,12 @@ REFUSED = [
     ("db tabel", "No such command 'tabel'. (Did you mean table"),
     ("results --colour", "No such option"),
     ("run", "Missing argument"),
-    ("guidelines gl122", "there is no guideline GL122; nearest: GL"),
+    ("guidelines gl122", "unknown guideline GL122; nearest: GL"),
     ("advise alreduce --bytes 8 -n 4", "for MPI_Alreduce; nearest: MPI_Allr"),
     ("-n 4,8 advise bcast --bytes 8", "--nprocs takes one number here"),
     ("advise --np 4,8 bcast --bytes 8", "--nprocs takes one number here"),
-    ("run --no-proof -- ./app", "there is no program ./app that can be started"),
-    ("run -- mpirun -np 4 ./nosuch", "there is no program ./nosuch that can be started"),
+    ("run --no-proof -- ./app", "the program ./app cannot be started"),
+    ("run -- mpirun -np 4 ./nosuch", "the program ./nosuch cannot be started"),
     ("record --output x -- mpirun -np 4 nosuch", "nosuch is not on PATH"),
     ("watch", "name a configuration: `plumbline watch --example > watch.toml`"),
     ("watch --once", "name a configuration"),
@@ -121,7 +121,7 @@ REFUSED = [
     ("overlap --sizes x, tune", "--sizes takes whole numbers"),
     ("overlap tune --sizes x,", "--sizes takes whole numbers"),
     *(
-        (words, f"{option} means nothing to `plumbline {command}`: leave it out")
+        (words, f"{option} is not an option of `plumbline {command}`: leave it out")
         for words, option, command in (
             ("--seed 1 run -- env", "--seed", "run"),
             ("run --seed 1 -- env", "--seed", "run"),

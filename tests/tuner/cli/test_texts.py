@@ -40,7 +40,7 @@ def test_paths_that_are_no_text(tmp_path: Path, words: list[str], where: str) ->
     added = [b"--db", b"/x/\xff.db"] if where == "argument" else []
     variables = {"PLUMBLINE_DB": b"/x/\xff.db"} if where == "variable" else {}
     done = started(*words, *added, folder=folder, **variables)
-    assert done.returncode == 2 and b"is no UTF-8: give it a name that is" in done.stderr
+    assert done.returncode == 2 and b"is not UTF-8: rename it to a name that is" in done.stderr
 
 
 def test_a_folder_that_is_gone(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_folder_that_is_gone(tmp_path: Path) -> None:
         code, cwd=tmp_path, capture_output=True, timeout=60, check=False,
         env={"PATH": "/usr/bin", "PYTHONPATH": ":".join(filter(None, sys.path))},
     )  # fmt: skip
-    assert done.returncode == 2 and b"this folder is gone" in done.stderr
+    assert done.returncode == 2 and b"the current folder was removed" in done.stderr
 
 
 def test_a_terminal_that_knows_no_such_letters(tmp_path: Path) -> None:

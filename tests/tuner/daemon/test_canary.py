@@ -64,7 +64,7 @@ def test_a_busy_machine_says_nothing(site: Site) -> None:
     site.starter._case_noise = 0.5
     busy = site.canaries(6)
     assert {one.outcome for one in busy} == {"busy"}
-    assert "times as wide" in busy[0].detail
+    assert "times as much" in busy[0].detail
     assert alarms.every(site.db) == []
     site.starter._case_noise = 0.01
     assert site.canary().outcome == "judged"

@@ -50,7 +50,7 @@ def test_sighup_reads_the_configuration_again(daemon: Daemon) -> None:
     good = daemon.file.read_text()
     daemon.file.write_text(good.replace("launches = 2", "launches = 0"))
     daemon.process.send_signal(signal.SIGHUP)
-    assert "launches" in daemon.until("the configuration before it stays in force")
+    assert "launches" in daemon.until("the previous configuration stays active")
     daemon.until("judged")
     with daemon.open() as db:
         watch = watching.get(db)

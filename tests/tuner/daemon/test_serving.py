@@ -42,7 +42,7 @@ def test_metrics_beside_the_daemon(daemon: Daemon) -> None:
     assert ask(port, "attacker.example")[0] == 400
     daemon.file.write_text(daemon.file.read_text().replace("mpi.example", "mpi2.example"))
     daemon.process.send_signal(signal.SIGHUP)
-    daemon.until("[serve] was changed: that holds when plumbline watch is started anew")
+    daemon.until("[serve] was changed: restart plumbline watch to apply it")
     assert daemon.end() == 0
 
 

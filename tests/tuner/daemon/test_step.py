@@ -48,4 +48,4 @@ def test_a_table_that_is_out_of_date_says_what_to_do() -> None:
     found = following(Situation(stale="kernel: 6.1, now 6.2", due=True))
     assert found.step is Step.WAIT
     assert "kernel: 6.1, now 6.2" in found.because and "plumbline campaign" in found.because
-    assert "no finished campaign" in following(Situation(table=False)).because
+    assert "no campaign is finished" in following(Situation(table=False)).because

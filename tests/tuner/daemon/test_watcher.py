@@ -155,7 +155,7 @@ def test_what_cannot_be_applied_is_offered(site: Site) -> None:
     theirs.write_text("#%Module\n")
     until(site, watcher, Step.SEARCH)
     ((_, row),) = alarms.retunings(site.db)
-    assert row.state == "offered" and "is there and is not ours" in row.detail
+    assert row.state == "offered" and "was not written by Plumbline" in row.detail
     assert theirs.read_text() == "#%Module\n"
 
 

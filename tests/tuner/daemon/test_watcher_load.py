@@ -23,7 +23,11 @@ NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
     [
         (Neighbour(), {}, ""),
         (Neighbour(), {"closed": "no window is open"}, "no window is open"),
-        (Neighbour(load=0.5), {"load": 0.51}, "the load is 0.51 a processing unit, and 0.50"),
+        (
+            Neighbour(load=0.5),
+            {"load": 0.51},
+            "the load is 0.51 for each processing unit, above 0.50",
+        ),
         (Neighbour(), {"today_seconds": 7200.0}, "7200 node-seconds were used today, of 7200"),
         (Neighbour(), {"week_seconds": 36000.5}, "in the last seven days, of 36000"),
     ],

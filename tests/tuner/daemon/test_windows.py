@@ -40,7 +40,7 @@ def test_the_next_moment_that_is_open() -> None:
 
 def test_a_blackout_goes_before_a_window() -> None:
     times = windows.times("UTC", ["Sat,Sun"], ["2026-11-28..2026-12-06", "Sat 00:00-12:00"])
-    assert "a blackout holds at Sat 2026-11-28 13:00 (UTC)" in times.closed(at("2026-11-28T13:00"))
+    assert "Sat 2026-11-28 13:00 (UTC) is in a blackout" in times.closed(at("2026-11-28T13:00"))
     assert times.next_open(at("2026-11-24T12:00")) == at("2026-12-12T12:00")
 
 

@@ -158,4 +158,4 @@ def test_launches_without_a_replay(recorded: Path) -> None:
     given = [*_kept(recorded), "detect", str(recorded), "--launches", "3"]
     told = CliRunner().invoke(plumbline, given)
     assert told.exit_code != 0
-    assert "--launches is of --replay: add it" in str(told.exception)
+    assert "--launches needs --replay: add it" in str(told.exception)

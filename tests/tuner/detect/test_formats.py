@@ -99,7 +99,7 @@ def test_otf2(tmp_path: Path) -> None:
     except PlumblineError as error:
         assert "apt-get install python3-otf2" in str(error)
         pytest.skip("no python3-otf2; install the Debian package")
-    with pytest.raises(UsageError, match="there already"):
+    with pytest.raises(UsageError, match="exists already"):
         otf2_trace.write(recording(), tmp_path / "trace")
     if not shutil.which("otf2-print"):
         pytest.skip("no otf2-print; install otf2-tools")

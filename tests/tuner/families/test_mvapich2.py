@@ -170,7 +170,7 @@ def test_sizes_turn_the_indexed_mode_off() -> None:
     [
         ({"MV2_ALLTOALLV_TUNING": "0:0-63,1:64-+"}, "takes no sizes here"),
         ({"MV2_INTER_BCAST_TUNING": "2:0-63,5:65-+"}, "do not meet"),
-        ({"MV2_INTER_REDUCE_TUNING": "1:0-63,8:64-+"}, "algorithm 8 is not there in ranges"),
+        ({"MV2_INTER_REDUCE_TUNING": "1:0-63,8:64-+"}, "algorithm 8 does not exist in ranges"),
         ({"MV2_INTER_RED_SCAT_TUNING": "1"}, "crashes where MV2_INTER_REDUCE_TUNING"),
         ({"MV2_INTER_RED_SCAT_TUNING": "1:0-63,4:64-+"}, "crashes where MV2_INTER_REDUCE_TUNING"),
         (

@@ -56,7 +56,7 @@ def test_osu() -> None:
 
 
 def test_osu_does_not_say_on_how_many_ranks() -> None:
-    with pytest.raises(UsageError, match="--nprocs says it"):
+    with pytest.raises(UsageError, match="give it with --nprocs"):
         read(printed.OSU, None)
 
 
@@ -112,20 +112,20 @@ def test_madmpi() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "no output of"),
-        ("hello\n", "no output of"),
+        ("", "neither output of"),
+        ("hello\n", "neither output of"),
         (printed.OSU.replace("2.50", "2" * 60), "line 4"),
-        (printed.OSU.replace("2.50", "9e99"), "is no time"),
-        (printed.OSU.replace("\n4  ", "\n99999999999999999999  "), "is no number"),
+        (printed.OSU.replace("2.50", "9e99"), "is not a time"),
+        (printed.OSU.replace("\n4  ", "\n99999999999999999999  "), "is not a valid number"),
         ("# OSU MPI Bandwidth Test v5.3\n# Size      Bandwidth (MB/s)\n1   4.00\n", "no times"),
         (printed.IMB.replace("# #processes = 2", "#"), "on how many ranks"),
-        (printed.IMB.replace("= 4", "= 99999999999"), "no number that can stand"),
-        (printed.IMB.replace("= 4", "= 0"), "no ranks"),
-        (printed.SKAMPI.replace("6.6       0.1       54       3.1       6.6", "6.6"), "wanted"),
+        (printed.IMB.replace("= 4", "= 99999999999"), "is not a valid number"),
+        (printed.IMB.replace("= 4", "= 0"), "number of ranks is 0"),
+        (printed.SKAMPI.replace("6.6       0.1       54       3.1       6.6", "6.6"), "expected"),
         (printed.SKAMPI.replace("nodes= 2", "nodes= x"), "line 4"),
-        (printed.REPROMPI.replace("         10         10 ", " "), "values are wanted"),
-        (printed.REPROMPI.replace("0.0000038767", "nan"), "is no time"),
-        (printed.MADMPI.replace(" 0.500 ", " x.500 "), "is no time"),
+        (printed.REPROMPI.replace("         10         10 ", " "), "expected"),
+        (printed.REPROMPI.replace("0.0000038767", "nan"), "is not a time"),
+        (printed.MADMPI.replace(" 0.500 ", " x.500 "), "is not a time"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, words: str) -> None:

@@ -88,12 +88,12 @@ def test_the_command_takes_it_once(database: Path, tmp_path: Path) -> None:
     assert found["run"] == names(database)[0] and not found["new"]
     assert found["tables"] == 4 and found["numbers"] == 2 + 3 + 6 + 3
     refused = plumbline("db", "import", tmp_path / "osu.txt", "--db", database)
-    assert refused.status == 2 and "--nprocs says it" in refused.err
+    assert refused.status == 2 and "give it with --nprocs" in refused.err
     osu = plumbline("db", "import", tmp_path / "osu.txt", "--nprocs", "4", "--db", database)
     assert "left out: Bandwidth" in osu.out
     (tmp_path / "none.txt").write_text("nothing")
     none = plumbline("db", "import", tmp_path / "none.txt", "--db", database)
-    assert none.status == 1 and "is no output of" in none.err
+    assert none.status == 1 and "is neither output of" in none.err
 
 
 def test_what_a_text_that_is_cut_off_lacks_is_said_and_kept(tmp_path: Path) -> None:

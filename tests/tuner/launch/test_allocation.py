@@ -219,9 +219,9 @@ def test_an_mpi_type_that_srun_does_not_have(
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"start": "srun"}, "mpi goes with start"),
+        ({"start": "srun"}, "mpi needs start"),
         ({"queue": "-x"}, "queue = '-x': it must be one word"),
-        ({"options": ["x"]}, "options: 'x' is no option"),
+        ({"options": ["x"]}, "options: 'x' is not an option"),
         ({"minutes": -1}, "minutes = -1"),
         ({"folder": "jobs"}, "must be the whole path"),
     ],

@@ -105,7 +105,7 @@ def test_a_killed_job_is_submitted_again_and_goes_on(tmp_path: Path, slurm: Clus
     killed.await_launches(2)
     ((number, name, _),) = slurm.until("RUNNING")
     assert killed.submit() == (
-        f"job {number} of Slurm holds this campaign already (RUNNING): no second one is submitted"
+        f"job {number} of Slurm runs this campaign already (RUNNING): no second job is submitted"
     )
     slurm.ask("scancel", number)
     killed.await_end()

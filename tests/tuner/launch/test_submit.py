@@ -197,7 +197,7 @@ def test_the_command(commands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["--submit", "sge"], "one of slurm, pbs, flux, lsf"),
         (["--submit", "lsf,long"], "then KEY=VALUE"),
         (["--submit", "lsf,minuets=3", "-n", "4"], "unknown key `minuets`; nearest: minutes"),
-        (["--continue", "x", "--submit", "pbs"], "type these, not --continue"),
+        (["--continue", "x", "--submit", "pbs"], "give these, not --continue"),
         (["--submit", "lsf,minutes=x", "-n", "4"], "minutes: Expected `int`, got `str`"),
         (["--submit", "lsf", "-n", "4", "--wait-for-quiet"], "leave it out"),
         (["--submit", "pbs", "-n", "4", "--simulate", "ompi"], "at most one of the tables"),

@@ -91,7 +91,7 @@ def test_the_difference_of_two(client: TestClient) -> None:
 )
 def test_what_is_not_there_is_not_found(client: TestClient, address: str) -> None:
     answer = client.get(address)
-    assert answer.status_code == 404 and answer.text == "there is no such campaign"
+    assert answer.status_code == 404 and answer.text == "this campaign does not exist"
 
 
 def test_a_database_that_is_gone_is_said(client: TestClient, path: Path) -> None:

@@ -251,7 +251,10 @@ def test_two_campaigns_compared(stored: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["first", "third"], "holds no overlap campaign third; it holds: first, second<script>"),
+        (
+            ["first", "third"],
+            "contains no overlap campaign third; it contains: first, second<script>",
+        ),
         (["first", "first"], "nothing to compare"),
         (["first"], "name two campaigns to compare, or any number with --sheet"),
         (["first", "--picture", "x.svg"], "name two"),

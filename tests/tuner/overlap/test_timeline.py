@@ -209,7 +209,7 @@ def test_the_command_on_the_real_library(tmp_path: Path, mpirun: None) -> None:
         (["--benches", "sender,receiver", "--output", "TRACE"], "of one benchmark"),
         (["--knob", "nothing"], "NAME=VALUE"),
         (["--work", "0"], "--work"),
-        (["--picture", "missing/line.svg"], "name a file in a folder that is there"),
+        (["--picture", "missing/line.svg"], "name a file in an existing folder"),
     ],
 )
 def test_what_makes_no_sense_is_refused(words: list[str], said: str, tmp_path: Path) -> None:

@@ -117,5 +117,5 @@ def test_what_others_have_printed_is_not_tested(tmp_path: Path) -> None:
     )
     path = tmp_path / "plumbline.db"
     run = storing.take(path, text, 4).run
-    with Database.open(path) as db, pytest.raises(UsageError, match="another program has printed"):
+    with Database.open(path) as db, pytest.raises(UsageError, match="another program's output"):
         sides.read(db, sides.parse(run))

@@ -219,5 +219,5 @@ def test_without_a_pdf_the_pages_are_there_and_it_is_said(
 
 def test_a_campaign_that_is_not_there(stored: Path, tmp_path: Path) -> None:
     said = plumbline("report", "nothing", "--output", tmp_path / "out", "--db", stored)
-    assert said.status == 1 and "holds no campaign nothing" in said.err
+    assert said.status == 1 and "contains no campaign nothing" in said.err
     assert not (tmp_path / "out").exists()

@@ -316,12 +316,12 @@ def test_a_size_may_have_a_unit(client: TestClient) -> None:
 
 def test_a_page_that_is_not_there_is_said_in_a_sentence(client: TestClient) -> None:
     answer = client.get("/nosuch", headers=BROWSER)
-    assert answer.status_code == 404 and "there is no such page" in answer.text
+    assert answer.status_code == 404 and "this page does not exist" in answer.text
 
 
 def test_an_error_of_a_path_is_a_page_too(client: TestClient) -> None:
     answer = client.get("/run/nothing", headers=BROWSER)
-    assert answer.status_code == 404 and "there is no such run" in answer.text
+    assert answer.status_code == 404 and "this run does not exist" in answer.text
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
     assert "<nav" in answer.text and "<form" not in answer.text
 

@@ -68,7 +68,7 @@ def test_a_function_the_library_cannot_tune_has_our_variants() -> None:
 @pytest.mark.parametrize("nprocs", [2, 3, 4, 8])
 @pytest.mark.parametrize("version", ["4.1.4", "4.1.8"])
 def test_everything_on_the_menu_can_be_exported(function: str, nprocs: int, version: str) -> None:
-    """Also with every choice of parameters; nothing stands there twice, the default never."""
+    """Also with every choice of parameters; nothing is defined twice, the default never."""
     offered = candidate_space(nprocs, version=version)
     library = msgspec.structs.replace(build.LIBRARY, version=version)
     found = offered.first(function)

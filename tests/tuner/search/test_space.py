@@ -36,16 +36,13 @@ def renamed(knobs: dict[str, Knob]) -> None:
         (
             without,
             [
-                "coll_tuned_bcast_algorithm_segmentsize (MPI_Bcast) stands in the search space "
+                "coll_tuned_bcast_algorithm_segmentsize (MPI_Bcast) is in the search space "
                 "but the library does not report it"
             ],
         ),
         (
             beyond,
-            [
-                "coll_tuned_sparkle is reported by the library but stands nowhere in the search "
-                "space"
-            ],
+            ["coll_tuned_sparkle is reported by the library but missing in the search space"],
         ),
         (
             renamed,

@@ -62,14 +62,14 @@ def test_what_is_refused(tmp_path: Path, suite: str, why: str) -> None:
 
 def test_names_are_different_ones(tmp_path: Path) -> None:
     for suites in ((), (GOOD, GOOD)):
-        with pytest.raises(UsageError, match=r"of another name|key `suite` is missing"):
+        with pytest.raises(UsageError, match=r"with different names|key `suite` is missing"):
             read(tmp_path, *suites)
 
 
 def test_those_that_ship_have_names(tmp_path: Path) -> None:
     assert "simple" in description.standard()
     assert description.named("simple") == description.standard()["simple"]
-    with pytest.raises(UsageError, match="those that do: collectives, gather-by-rank"):
+    with pytest.raises(UsageError, match="suites that ship: collectives, gather-by-rank"):
         description.named("nothing")
     with pytest.raises(UsageError, match="cannot read suite file"):
         description.named(str(tmp_path / "nothing.toml"))

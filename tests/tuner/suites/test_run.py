@@ -156,7 +156,7 @@ def test_operations_of_patterns() -> None:
     ("changes", "why"),
     [
         ({"pattern": "one_sided"}, "pattern must be one of collective"),
-        ({"operations": ("MPI_Sand",)}, "MPI_Sand is no function of MPI"),
+        ({"operations": ("MPI_Sand",)}, "MPI_Sand is neither an MPI function"),
         ({"vary": "ranks", "first": 2, "to": 9}, "and 4 are started"),
         ({"vary": "ranks", "first": 2, "to": 4, "root": 3}, "the root must be among the first"),
         ({"ranks": 9, "first": 1, "to": 4}, "raise --nprocs"),

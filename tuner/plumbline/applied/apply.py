@@ -57,7 +57,7 @@ class Wish(msgspec.Struct, frozen=True):
 def apply(place: Place, wish: Wish, *, now: str, dry_run: bool = False) -> AppliedOutcome:
     """Raises PlumblineError, with the reason, before anything is changed."""
     store = Store(place.root, place.name, shared=place.shared)
-    # Refuses what can be known without a lock, so that not even a folder is made for it.
+    # Refuse invalid requests before the lock, so that no folder is created for them.
     looked = _apply(place, store, wish, now, dry_run=True)
     if dry_run:
         return looked
@@ -69,8 +69,8 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
     states = [targets.state(where.path, place.name) for where in place.where]
     number = targets.in_force(states)
     targets.require_untouched(store, states, force=wish.force)
-    known = store.read(number) if number else None
-    sources, notes = _together(wish, known)
+    generation_before = store.read(number) if number else None
+    sources, notes = _together(wish, generation_before)
     preload = paths.layout().preload(paths.build_id(wish.installation.library))
 
     def made(at: int) -> Bundle:
@@ -81,35 +81,35 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
     latest = max([number, *store.numbers()], default=0)
     chosen = latest + 1
     for before in sorted({number, latest} - {0}):
-        one = store.read(before)
+        earlier = store.read(before)
         if (
-            one is not None
-            and _is(one, sources, number)
-            and _says(store, one, place, made(before), preload)
+            earlier is not None
+            and _is(earlier, sources, number)
+            and _says(store, earlier, place, made(before), preload)
         ):
             chosen = before
     bundle = made(chosen)
     contents = _contents_of(bundle, preload)
-    wanted = _wanted(place, states, chosen, bundle, wish.instead)
+    wanted_targets = _wanted(place, states, chosen, bundle, wish.instead)
     edits = [
         targets.Edit(state.found, targets.with_set(state, target, place.name))
-        for state, target in zip(states, wanted, strict=True)
+        for state, target in zip(states, wanted_targets, strict=True)
     ]
     changes = targets.changes(edits)
     folders = [place.root, *(state.found.real.parent for state in states)]
     closed = _closed(folders) if place.shared else None
     if closed and place.scope == "site":
         raise PlumblineError(
-            f"{closed} is closed to other users, who could not read what lies in it: open it, or "
-            "name another place with --store"
+            f"other users cannot read {closed}: change its permissions, or name another place with "
+            "--store"
         )
     if not dry_run and chosen not in store.numbers():
         copies = {
             target.before: state.found.data
-            for state, target in zip(states, wanted, strict=True)
+            for state, target in zip(states, wanted_targets, strict=True)
             if target.before is not None and state.found.data is not None
         }
-        one = Generation(
+        earlier = Generation(
             format=FORMAT,
             version=1,
             name=place.name,
@@ -121,10 +121,10 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
             unsafe=wish.unsafe,
             sources=sources,
             files={name: sha256(data) for name, data in contents.items()},
-            targets=wanted,
+            targets=wanted_targets,
             scope=place.scope,
         )
-        store.write(one, contents | copies)
+        store.write(earlier, contents | copies)
     if not dry_run:
         store.mark_rolled_back(place.scope, False)
         targets.carry_out(edits, store)
@@ -171,34 +171,44 @@ def _wanted(
     ]
 
 
-def _together(wish: Wish, known: Generation | None) -> tuple[list[Source], list[str]]:
+def _together(wish: Wish, generation_before: Generation | None) -> tuple[list[Source], list[str]]:
     """The campaigns that are in force then: another one of the same ranks and nodes gives way, and
     all of those that were measured with another build do."""
-    if known is None:
+    if generation_before is None:
         return [wish.source], []
-    library, theirs = wish.installation.library, known.library
-    if theirs.fingerprint != library.fingerprint:
-        if theirs.prefix != library.prefix:
+    library, library_before = wish.installation.library, generation_before.library
+    if library_before.fingerprint != library.fingerprint:
+        if library_before.prefix != library.prefix:
             raise PlumblineError(
-                f"generation {known.number} is in force there, for {theirs.id} in {theirs.prefix}: "
-                f"one place holds one library; `{command_name()} rollback` first"
+                f"generation {generation_before.number} is in force there, for "
+                f"{library_before.id} in {library_before.prefix}: "
+                f"one place has one library; run `{command_name()} rollback` first"
             )
-        ids = ", ".join(source.campaign.id for source in known.sources)
+        ids = ", ".join(source.campaign.id for source in generation_before.sources)
         return [wish.source], [
-            f"{theirs.id} in {theirs.prefix} was updated since generation {known.number} "
-            f"(fingerprint {theirs.fingerprint}, now {library.fingerprint}): taken out: {ids}"
+            f"{library_before.id} in {library_before.prefix} was updated since generation "
+            f"{generation_before.number} "
+            f"(fingerprint {library_before.fingerprint}, now {library.fingerprint}): taken out: "
+            f"{ids}"
         ]
-    if known.machine.id != wish.machine.id:
+    if generation_before.machine.id != wish.machine.id:
         raise PlumblineError(
-            f"generation {known.number} is in force there, measured on {known.machine.host} "
-            f"({known.machine.id}), and this campaign on {wish.machine.host} ({wish.machine.id}): "
-            f"what one machine likes may harm the other; `{command_name()} rollback` first"
+            f"generation {generation_before.number} is in force there, measured on "
+            f"{generation_before.machine.host} "
+            f"({generation_before.machine.id}), and this campaign on {wish.machine.host} "
+            f"({wish.machine.id}): "
+            f"what is fast on one machine may be slow on another; run `{command_name()} rollback` "
+            "first"
         )
-    kept = [source for source in known.sources if source.layout != wish.source.layout]
-    gone = [source.campaign.id for source in known.sources if source.layout == wish.source.layout]
+    kept = [source for source in generation_before.sources if source.layout != wish.source.layout]
+    dropped = [
+        source.campaign.id
+        for source in generation_before.sources
+        if source.layout == wish.source.layout
+    ]
     notes = [
-        f"{path} gives way: it was for the same ranks"
-        for path in gone
+        f"{path} is replaced: it was for the same ranks"
+        for path in dropped
         if path != wish.source.campaign.id
     ]
     notes += [
@@ -210,22 +220,27 @@ def _together(wish: Wish, known: Generation | None) -> tuple[list[Source], list[
     return [*kept, wish.source], notes
 
 
-def _is(one: Generation, sources: Sequence[Source], number: int) -> bool:
+def _is(generation: Generation, sources: Sequence[Source], number: int) -> bool:
     """Return whether that generation is in force, or was about to be when something came
     between."""
-    return one.sources == list(sources) and number in (one.number, one.previous)
+    return generation.sources == list(sources) and number in (
+        generation.number,
+        generation.previous,
+    )
 
 
-def _says(store: Store, one: Generation, place: Place, bundle: Bundle, preload: Path) -> bool:
+def _says(
+    store: Store, generation: Generation, place: Place, bundle: Bundle, preload: Path
+) -> bool:
     """Return whether it would be written the same way today, into the same files of others."""
     contents = _contents_of(bundle, preload)
-    same = one.files == {name: sha256(data) for name, data in contents.items()}
+    same = generation.files == {name: sha256(data) for name, data in contents.items()}
     lines = [
-        (str(where.path), where.kind, _text_of(place, where, one.number, bundle))
+        (str(where.path), where.kind, _text_of(place, where, generation.number, bundle))
         for where in place.where
     ]
-    there = [(target.path, target.kind, target.text) for target in one.targets]
-    return same and lines == there and store.intact(one)
+    there = [(target.path, target.kind, target.text) for target in generation.targets]
+    return same and lines == there and store.intact(generation)
 
 
 def _missing(real: Path) -> list[Path]:
@@ -243,47 +258,49 @@ def _own(place: Place, closed: Path | None) -> list[str]:
     """Return the note that a tree of modulefiles is for its owner alone."""
     if place.scope != "modules" or closed is None:
         return []
-    return [f"{closed} is closed to other users: nobody else can load this module"]
+    return [f"other users cannot read {closed}, so they cannot load this module"]
 
 
 def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:
-    found = []
+    notes = []
     for where in place.where:
-        ours = _wanted_parameters(where, bundle)
+        own_parameters = _wanted_parameters(where, bundle)
         if where.form == "parameters":
             file = families.parameter_file(bundle.library)
-            names = {file.prefix + name: value for name, value in ours.items()}
+            names = {file.prefix + name: value for name, value in own_parameters.items()}
             for path in place.overridden:
                 if path.is_file():
                     text = regular.text(path, "replace")
-                    said = conflicts.in_parameters(text, ours, file, None)
-                    found += [f"{path}: {conflict}; ours is heard first" for conflict in said]
+                    conflicts_found = conflicts.in_parameters(text, own_parameters, file, None)
+                    notes += [
+                        f"{path}: {conflict}; ours is heard first" for conflict in conflicts_found
+                    ]
             if file.elsewhere in wish.environment:
-                found.append(f"{file.elsewhere} is set in this shell: other files are read")
+                notes.append(f"{file.elsewhere} is set in this shell: other files are read")
         else:
-            names = ours
-        found += conflicts.in_environment(wish.environment, names)
-    found += [
+            names = own_parameters
+        notes += conflicts.in_environment(wish.environment, names)
+    notes += [
         f"{campaign.id} was imported from {campaign.imported_from}: nothing of it was measured here"
         for campaign in [*bundle.others, bundle.campaign]
         if campaign.imported_from
     ]
-    found += [
+    notes += [
         f"{campaign.id} was measured with more ranks than processing units: it holds for that"
         for campaign in [*bundle.others, bundle.campaign]
         if campaign.oversubscribed
     ]
-    found += [
+    notes += [
         f"{choice(winner)} holds for any number of ranks; it was measured with {winner.nprocs}"
         for winner in bundle.winners
         if winner.function == EVERY_FUNCTION
     ]
-    found += [
+    notes += [
         f"{campaign.id} was measured under {fixed(campaign)}: set that too"
         for campaign in [*bundle.others, bundle.campaign]
         if fixed(campaign)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(notes))
 
 
 def _bundle_of(
@@ -312,17 +329,17 @@ def _contents_of(made: Bundle, preload: Path) -> dict[str, bytes]:
     """The files of a generation, by name. Raises PlumblineError where winners cannot be had
     together, or the preload library is not built."""
     formats = list(registry.exporters(made.library.family))
-    found = {name: text.encode() for _, name, text in registry.texts(made, formats)}
+    contents = {name: text.encode() for _, name, text in registry.texts(made, formats)}
     if made.variants:
-        # A copy, so that the next build changes nothing for those who run.
+        # The library is copied, so that the next build does not change running programs.
         try:
-            found[PRELOAD] = preload.read_bytes()
+            contents[PRELOAD] = preload.read_bytes()
         except OSError as error:
             raise PlumblineError(
                 f"winners are variants, which need {preload}, and it cannot be read "
                 f"({error.strerror}): build it for this MPI library (plumbline build, make build)"
             ) from error
-    return found
+    return contents
 
 
 def _text_of(place: Place, where: Where, number: int, made: Bundle) -> str:
@@ -367,40 +384,43 @@ def _wanted_parameters(where: Where, made: Bundle) -> dict[str, str]:
 
 def _require_free(place: Place, where: Where, text: str, made: Bundle) -> None:
     """Raises PlumblineError where the file, or one that is heard before it, contradicts."""
-    ours = _wanted_parameters(where, made)
+    own_parameters = _wanted_parameters(where, made)
     if where.kind == "whole":
         if text and find(text, place.name) is None:
             raise PlumblineError(
-                f"{where.path} is there and is not ours: move it away, or use another place"
+                f"{where.path} exists and was not written by Plumbline: move it away, or use "
+                "another place"
             )
         return
     # Lines keep their numbers.
-    foreign = "\n".join("" if mine else line for line, mine in _owned(text, place.name))
+    foreign = "\n".join("" if is_own else line for line, is_own in _owned(text, place.name))
     if where.form == "parameters":
         file = families.parameter_file(made.library)
-        found = [
+        conflicts_found = [
             (where.path, conflict)
-            for conflict in conflicts.in_parameters(foreign, ours, file, made.library)
+            for conflict in conflicts.in_parameters(foreign, own_parameters, file, made.library)
         ]
         for path in place.overrides:
             if path.is_file():
                 text = without(regular.text(path, "replace"), place.name)
-                said = conflicts.in_parameters(text, ours, file, made.library)
-                found += [(path, conflict) for conflict in said]
+                of_file = conflicts.in_parameters(text, own_parameters, file, made.library)
+                conflicts_found += [(path, conflict) for conflict in of_file]
     else:
-        found = [(where.path, conflict) for conflict in conflicts.in_shell(foreign, ours)]
-    if found:
-        told = "; ".join(f"{path}: {conflict}" for path, conflict in found)
+        conflicts_found = [
+            (where.path, conflict) for conflict in conflicts.in_shell(foreign, own_parameters)
+        ]
+    if conflicts_found:
+        listed = "; ".join(f"{path}: {conflict}" for path, conflict in conflicts_found)
         raise PlumblineError(
-            f"{told}. Nothing was changed: remove these lines and apply again, or keep them and "
+            f"{listed}. Nothing was changed: remove these lines and apply again, or keep them and "
             "use --modules DIR, which changes no file of others"
         )
 
 
 def _owned(text: str, name: str) -> list[tuple[str, bool]]:
-    mine = find(text, name)
+    own_block = find(text, name)
     return [
-        (line, mine is not None and mine.first <= number <= mine.last)
+        (line, own_block is not None and own_block.first <= number <= own_block.last)
         for number, line in enumerate(text.split("\n"))
     ]
 

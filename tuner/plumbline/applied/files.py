@@ -47,69 +47,67 @@ def read(path: Path) -> FileAsItIs:
     try:
         real = path.resolve()
         if real.exists() and not real.is_file():
-            raise PlumblineError(f"{path} is no plain file; nothing can be written there")
+            raise PlumblineError(f"{path} is not a plain file; nothing can be written there")
         return FileAsItIs(path, real, regular.read(real) if real.exists() else None)
     except (OSError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "a link that leads to itself"
         raise PlumblineError(f"cannot read {path}: {reason}") from error
 
 
-def writable(found: FileAsItIs) -> None:
+def writable(file: FileAsItIs) -> None:
     """Raises PlumblineError where `replace` would fail, before anything is written."""
-    folder = next(parent for parent in found.real.parents if parent.exists())
+    folder = next(parent for parent in file.real.parents if parent.exists())
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PlumblineError(
-            f"{found.path} cannot be written: {folder} is not yours to write in; ask its owner, or "
+            f"{file.path} cannot be written: {folder} is not writable for you; ask its owner, or "
             "apply for yourself alone (--user)"
         )
-    if found.data is not None and not os.stat(found.real).st_mode & stat.S_IWUSR:
-        raise PlumblineError(
-            f"{found.path} is read-only; its owner wants no changes: chmod u+w, if you know better"
-        )
-    if found.data is not None:
-        _require_owner(found)
+    if file.data is not None and not os.stat(file.real).st_mode & stat.S_IWUSR:
+        raise PlumblineError(f"{file.path} is read-only: run chmod u+w if you want to change it")
+    if file.data is not None:
+        _require_owner(file)
 
 
-def _require_owner(found: FileAsItIs) -> None:
+def _require_owner(file: FileAsItIs) -> None:
     """Require that what is replaced belongs to who replaces it, unless he may give it back."""
-    kept = os.stat(found.real)
-    mine = kept.st_uid == os.geteuid() and kept.st_gid in (os.getegid(), *os.getgroups())
-    if os.geteuid() != 0 and not mine:
+    kept = os.stat(file.real)
+    is_own = kept.st_uid == os.geteuid() and kept.st_gid in (os.getegid(), *os.getgroups())
+    if os.geteuid() != 0 and not is_own:
         raise PlumblineError(
-            f"{found.path} belongs to user {kept.st_uid}, group {kept.st_gid}, and would not any "
+            f"{file.path} belongs to user {kept.st_uid}, group {kept.st_gid}, and would not any "
             "more: let its owner, or root, do this"
         )
 
 
-def replace(found: FileAsItIs, data: bytes | None, whose: str, *, mode: int = 0o666) -> None:
-    """The file becomes `data` (None: it goes), if it is still what was `found`. A new one gets
-    `mode`, without what the umask takes unless it is for all (0o644). `whose` names the temporary
-    file: nobody else uses that name now, so that one which is there is left of a killed process."""
-    if read(found.path).data != found.data:
-        raise TryLaterError(f"{found.path} has just been changed by somebody else; try again")
-    part = found.real.with_name(f".{found.real.name}.plumbline-{whose}")
+def replace(file: FileAsItIs, data: bytes | None, whose: str, *, mode: int = 0o666) -> None:
+    """Write `data` into the file (None: remove it), if it is still as it was read. A new file gets
+    `mode`, less the umask unless it is for all (0o644). `whose` names the temporary file: nobody
+    else uses that name now, so an existing one is a remainder of a killed process."""
+    if read(file.path).data != file.data:
+        raise TryLaterError(f"{file.path} has just been changed by somebody else; try again")
+    part = file.real.with_name(f".{file.real.name}.plumbline-{whose}")
     try:
         part.unlink(missing_ok=True)
         if data is None:
-            found.real.unlink(missing_ok=True)
+            file.real.unlink(missing_ok=True)
         else:
-            found.real.parent.mkdir(parents=True, exist_ok=True)
-            _write(found, part, data, mode)
-        sync_folder(found.real.parent)
+            file.real.parent.mkdir(parents=True, exist_ok=True)
+            _write(file, part, data, mode)
+        sync_folder(file.real.parent)
     except OSError as error:
-        raise PlumblineError(f"cannot write {found.path}: {error.strerror}") from error
+        raise PlumblineError(f"cannot write {file.path}: {error.strerror}") from error
 
 
-def _write(found: FileAsItIs, part: Path, data: bytes, mode: int) -> None:
+def _write(current: FileAsItIs, part: Path, data: bytes, mode: int) -> None:
     try:
-        # What others may not read is closed to them from the first byte on.
-        first = 0o600 if found.data is not None else 0o666
+        # A file that others must not read is created unreadable for them.
+        first = 0o600 if current.data is not None else 0o666
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, first), "wb") as file:
             file.write(data)
             file.flush()
-            if found.data is not None:
-                kept = os.stat(found.real)
-                shutil.copystat(found.real, part)
+            if current.data is not None:
+                kept = os.stat(current.real)
+                shutil.copystat(current.real, part)
                 os.utime(part)
                 made = os.stat(part)
                 if (made.st_uid, made.st_gid) != (kept.st_uid, kept.st_gid):
@@ -118,7 +116,7 @@ def _write(found: FileAsItIs, part: Path, data: bytes, mode: int) -> None:
             elif mode != 0o666:
                 os.chmod(part, mode)
             os.fsync(file.fileno())
-        part.rename(found.real)
+        part.rename(current.real)
     finally:
         part.unlink(missing_ok=True)
 
@@ -142,12 +140,14 @@ def sync_folder(folder: Path) -> None:
 
 def diff(path: Path, before: bytes | None, after: bytes | None) -> str:
     """Return the difference as `diff -u` would say it; empty when nothing changes."""
-    left, right = (text_of(content or b"").splitlines(keepends=True) for content in (before, after))
+    old_lines, new_lines = (
+        text_of(content or b"").splitlines(keepends=True) for content in (before, after)
+    )
     old = "/dev/null" if before is None else str(path)
     new = "/dev/null" if after is None else str(path)
-    said = "".join(
+    text = "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-        for line in difflib.unified_diff(left, right, old, new)
+        for line in difflib.unified_diff(old_lines, new_lines, old, new)
     )
-    # What is not text is shown, not sent to a terminal.
-    return said.encode("utf-8", "backslashreplace").decode()
+    # Bytes that are not text are escaped for the terminal.
+    return text.encode("utf-8", "backslashreplace").decode()

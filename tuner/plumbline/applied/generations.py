@@ -89,8 +89,12 @@ class Store:
 
     def generations(self, scope: str) -> list[Generation]:
         """Return those of one scope. Two may have their generations in one folder (--store)."""
-        known = [one for number in self.numbers() if (one := self.read(number)) is not None]
-        return [generation for generation in known if generation.scope in ("", scope)]
+        every_generation = [
+            generation_read
+            for number in self.numbers()
+            if (generation_read := self.read(number)) is not None
+        ]
+        return [generation for generation in every_generation if generation.scope in ("", scope)]
 
     def read(self, number: int) -> Generation | None:
         """None where it is gone. Raises PlumblineError where its record cannot be read, or where
@@ -105,12 +109,13 @@ class Store:
         except (OSError, msgspec.DecodeError) as error:
             raise PlumblineError(f"{path} cannot be read: {error}") from error
 
-    def intact(self, one: Generation) -> bool:
+    def intact(self, generation: Generation) -> bool:
         """Return whether its files are what they were written as."""
-        folder = self.path(one.number)
+        folder = self.path(generation.number)
         try:
             return all(
-                sha256(regular.read(folder / name)) == known for name, known in one.files.items()
+                sha256(regular.read(folder / name)) == checksum
+                for name, checksum in generation.files.items()
             )
         except OSError:
             return False
@@ -177,15 +182,15 @@ class Store:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise TryLaterError(
-                    f"another plumbline apply or rollback is at work in {self.folder}"
+                    f"another plumbline apply or rollback is running in {self.folder}"
                 ) from error
             except OSError as error:
                 raise PlumblineError(
                     f"{self.folder} is on a file system without locks ({error.strerror}); name "
                     "another place with --store"
                 ) from error
-            for left in self.folder.glob(".[0-9]*.[0-9]*"):
-                shutil.rmtree(left, ignore_errors=True)
+            for temporary in self.folder.glob(".[0-9]*.[0-9]*"):
+                shutil.rmtree(temporary, ignore_errors=True)
             yield
 
     def _make(self) -> None:

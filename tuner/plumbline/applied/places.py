@@ -103,7 +103,7 @@ def place(
         )
     if scope == "user" and root is not None:
         file, form = _login_file(os.environ)
-        notes = [f"{file} is read by login shells: what is open already has nothing of it"]
+        notes = [f"login shells read {file}: shells that are already open are not affected"]
         where = [Where(file, "lines", form)]
         return Place(scope, root, library.family, False, where, notes=notes)
     names = f"plumbline-{library.family}"
@@ -140,8 +140,8 @@ def _login_file(environment: Mapping[str, str]) -> tuple[Path, Form]:
             named = environment.get("XDG_CONFIG_HOME")
             return (Path(named) if named else home / ".config") / "fish" / "config.fish", "fish"
     raise PlumblineError(
-        f"what {shell} reads at login is not known here: source plumbline.sh of an export "
-        "yourself, or use --modules"
+        f"Plumbline does not know which file {shell} reads at login: source plumbline.sh of an "
+        "export yourself, or use --modules"
     )
 
 
@@ -150,7 +150,7 @@ def login_environment(environment: Mapping[str, str], *, of_site: bool) -> dict[
     the sh of any user. Raises PlumblineError where its shell cannot be asked."""
     shell = "/bin/sh" if of_site else environment.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell
     if Path(shell).name in ("csh", "tcsh"):
-        raise PlumblineError(f"{shell} starts no login shell for a command")
+        raise PlumblineError(f"{shell} cannot run a command as a login shell")
     done = process.run(
         [shell, "-l", "-c", "exec env -0"], timeout_seconds=20, environment=environment
     )

@@ -26,14 +26,14 @@ def noted(
     if not read or not isinstance(family, ReadsParameterFiles):
         return done
     library = installation.library
-    ours: dict[str, str] = {}
+    own_parameters: dict[str, str] = {}
     for where in read:
         block = find(files.read(where.path).text, place.name)
-        ours |= _lines(library.family, block.text if block else "")
+        own_parameters |= _lines(library.family, block.text if block else "")
     reported = family.reported_in(installation, plain_environment(family, installation))
-    wrong = differing(ours, reported, family, library.id)
+    wrong = differing(own_parameters, reported, family, library.id)
     notes = list(done.notes)
-    if ours and not wrong:
+    if own_parameters and not wrong:
         asked = families.of(library).question(library)
         notes.append(f"{asked.tool if asked else family.name} of {library.id} reports these values")
     return msgspec.structs.replace(done, notes=notes, not_in_force=wrong)
@@ -44,13 +44,13 @@ def plain_environment(family: Family, installation: Installation) -> dict[str, s
     return os.environ | installation.environment | family.environment(installation)
 
 
-def parameters_of(one: Generation) -> dict[str, str]:
+def parameters_of(generation: Generation) -> dict[str, str]:
     """Return the lines of a generation that the library reads by itself."""
-    found: dict[str, str] = {}
-    for target in one.targets:
+    parameters: dict[str, str] = {}
+    for target in generation.targets:
         if target.kind == "lines":
-            found |= _lines(one.library.family, target.text)
-    return found
+            parameters |= _lines(generation.library.family, target.text)
+    return parameters
 
 
 def _lines(family_name: str, text: str) -> dict[str, str]:
@@ -60,30 +60,33 @@ def _lines(family_name: str, text: str) -> dict[str, str]:
 
 
 def differing(
-    ours: Mapping[str, str], reported: Mapping[str, Knob], family: ReadsParameterFiles, library: str
+    own_parameters: Mapping[str, str],
+    reported: Mapping[str, Knob],
+    family: ReadsParameterFiles,
+    library: str,
 ) -> list[str]:
     """Return a sentence, with the remedy, for each parameter that has another value than ours."""
     wrong = []
-    for name, value in ours.items():
+    for name, value in own_parameters.items():
         knob = reported.get(name)
         if knob is not None and _same(knob, value):
             continue
         value_here = f"{knob.value} ({knob.source or 'default'})" if knob else "no such parameter"
         remedy = f": {family.undoing(knob)}" if knob and knob.source else ""
         wrong.append(f"{name} = {value}: {library} says {value_here}{remedy}")
-    others = silencers(ours, reported, family) if wrong else ""
+    others = silencers(own_parameters, reported, family) if wrong else ""
     return [f"{sentence}{others}" for sentence in wrong]
 
 
 def silencers(
-    ours: Mapping[str, str], reported: Mapping[str, Knob], family: ReadsParameterFiles
+    own_parameters: Mapping[str, str], reported: Mapping[str, Knob], family: ReadsParameterFiles
 ) -> str:
     """Name the parameters of others that may take ours out of use, and how to undo them. Empty
     where nobody has set one."""
     suspects = [
         f"{knob.name} = {knob.value} ({family.undoing(knob)})"
         for knob in reported.values()
-        if knob.source and knob.name not in ours and family.silencing.match(knob.name)
+        if knob.source and knob.name not in own_parameters and family.silencing.match(knob.name)
     ]
     return f"; these may be the reason: {', '.join(suspects)}" if suspects else ""
 

@@ -60,8 +60,8 @@ def _rollback(
             edits.append(targets.without(store, state))
         elif target.kind == "whole" and state.found.data and not state.number:
             raise PlumblineError(
-                f"{state.found.path} is there and is not ours any more: move it away, or take "
-                "everything out (--all)"
+                f"{state.found.path} was replaced by another file: move it away, or remove "
+                "everything (--all)"
             )
         else:
             after = targets.with_set(state, target, store.name)
@@ -92,18 +92,18 @@ def _before(
     """The generation to go back to, if any. One for another build of the library is none."""
     if everything or now is None or now.previous == 0:
         return None, []
-    found = store.read(now.previous)
-    if found is None or not store.intact(found):
+    generation = store.read(now.previous)
+    if generation is None or not store.intact(generation):
         raise PlumblineError(
             f"generation {now.previous} in {store.folder} is gone or was changed, so that it "
             "cannot be in force again; --all takes everything out"
         )
-    if found.library.fingerprint != now.library.fingerprint:
+    if generation.library.fingerprint != now.library.fingerprint:
         return None, [
-            f"generation {found.number} was for another build of the library "
-            f"({found.library.fingerprint}): it is not put in force again"
+            f"generation {generation.number} was for another build of the library "
+            f"({generation.library.fingerprint}): it is not put in force again"
         ]
-    return found, []
+    return generation, []
 
 
 def is_in_force(scope: Scope, root: Path, name: str) -> bool:

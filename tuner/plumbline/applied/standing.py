@@ -27,21 +27,23 @@ class AppliedState(msgspec.Struct, frozen=True):
 def standing(mpi_prefix: Path | None) -> list[AppliedState]:
     """Return those of this user and of the site. Raises PlumblineError where our marks are
     damaged."""
-    found = []
+    applied_states = []
     for scope, store in stores(roots(mpi_prefix)):
-        one = targets.applied(store, targets.states(store, scope))
-        if one is not None:
+        generation = targets.applied(store, targets.states(store, scope))
+        if generation is not None:
             root = store.folder.parent
-            found.append(AppliedState(scope, root, one, fits.other(one.library)))
-    return found
+            applied_states.append(
+                AppliedState(scope, root, generation, fits.other(generation.library))
+            )
+    return applied_states
 
 
 def roots(mpi_prefix: Path | None) -> list[tuple[Scope, Path]]:
     """Return where generations of this user and of the site are. Takes the library's own tools."""
-    found: list[tuple[Scope, Path]] = [("site", places.site_root(mpi_prefix, None))]
+    found_roots: list[tuple[Scope, Path]] = [("site", places.site_root(mpi_prefix, None))]
     if (user := places.root_of("user", None, None)) is not None:
-        found.insert(0, ("user", user))
-    return found
+        found_roots.insert(0, ("user", user))
+    return found_roots
 
 
 def stores(roots: Sequence[tuple[Scope, Path]]) -> Iterator[tuple[Scope, Store]]:

@@ -44,19 +44,21 @@ class Edit(msgspec.Struct, frozen=True):
 
 def state(path: Path, name: str) -> TargetState:
     """Raises PlumblineError where our marks are damaged."""
-    found = files.read(path)
+    file = files.read(path)
     try:
-        mine = blocks.find(found.text, name)
+        own_block = blocks.find(file.text, name)
     except PlumblineError as error:
         raise PlumblineError(f"{path}: {error}") from error
-    return TargetState(found, mine.number if mine else 0)
+    return TargetState(file, own_block.number if own_block else 0)
 
 
 def states(store: Store, scope: str) -> list[TargetState]:
     """Return those of all files that a generation of this scope was written into. Raises
     PlumblineError where our marks are damaged."""
-    every = [target for one in store.generations(scope) for target in one.targets]
-    return [state(Path(path), store.name) for path in dict.fromkeys(each.path for each in every)]
+    every = [target for generation in store.generations(scope) for target in generation.targets]
+    return [
+        state(Path(path), store.name) for path in dict.fromkeys(target.path for target in every)
+    ]
 
 
 def in_force(states: Sequence[TargetState]) -> int:
@@ -74,85 +76,87 @@ def require_untouched(store: Store, states: Sequence[TargetState], *, force: boo
     for state in states:
         if force or not state.number:
             continue
-        known = store.read(state.number)
-        target = target_of(known, state.found.path)
+        generation = store.read(state.number)
+        target = target_of(generation, state.found.path)
         if target is None:
             raise PlumblineError(
-                f"{state.found.path} names generation {state.number} in {store.folder}, which is "
-                "not there; take its lines out by hand, or --force"
+                f"{state.found.path} names generation {state.number} in {store.folder}, which does "
+                "not exist; remove its lines by hand, or use --force"
             )
         text = state.found.text
-        mine = blocks.find(text, store.name)
-        ours = mine.text if mine and target.kind == "lines" else text
-        if ours != target.text:
-            diff = files.diff(state.found.path, target.text.encode(), files.bytes_of(ours))
+        own_block = blocks.find(text, store.name)
+        own_text = own_block.text if own_block and target.kind == "lines" else text
+        if own_text != target.text:
+            diff = files.diff(state.found.path, target.text.encode(), files.bytes_of(own_text))
             raise PlumblineError(
                 f"{state.found.path}: our lines were changed since they were written (below). Keep "
                 f"what is yours elsewhere, then --force\n{diff}"
             )
 
 
-def with_set(one: TargetState, target: AppliedFile, name: str) -> bytes:
+def with_set(target_state: TargetState, target: AppliedFile, name: str) -> bytes:
     """The file with our part for a generation in it."""
     if target.kind == "whole":
         return files.bytes_of(target.text)
-    return files.bytes_of(blocks.put(one.found.text, name, target.text))
+    return files.bytes_of(blocks.put(target_state.found.text, name, target.text))
 
 
-def without(store: Store, one: TargetState) -> Edit:
+def without(store: Store, target_state: TargetState) -> Edit:
     """The file without us: as it was before the first of our generations, where nobody else has
     changed it since; else with what others have written meanwhile."""
-    if not one.number:
-        return Edit(one.found, one.found.data)
+    if not target_state.number:
+        return Edit(target_state.found, target_state.found.data)
     holders = [
-        (store.path(each.number), target)
-        for each in _chain(store, one.number)
-        if (target := target_of(each, one.found.path)) is not None
+        (store.path(generation.number), target)
+        for generation in _chain(store, target_state.number)
+        if (target := target_of(generation, target_state.found.path)) is not None
     ]
-    left = blocks.without(one.found.text, store.name)
+    foreign_text = blocks.without(target_state.found.text, store.name)
     if not holders:
-        return Edit(one.found, files.bytes_of(left))
+        return Edit(target_state.found, files.bytes_of(foreign_text))
     folder, first = holders[-1]
-    made = [Path(each) for each in first.made]
+    made = [Path(path) for path in first.made]
     if first.kind == "whole":
-        return Edit(one.found, None, made)
+        return Edit(target_state.found, None, made)
     original = None
     if first.before is not None:
         original = files.read(folder / first.before).data
     text = files.text_of(original or b"")
-    known = first.before is None or original is not None
-    if known and blocks.find(text, store.name) is None:
+    is_original_known = first.before is None or original is not None
+    if is_original_known and blocks.find(text, store.name) is None:
         written = blocks.put(text, store.name, first.text)
-        if left == blocks.without(written, store.name):
-            return Edit(one.found, original, made)
-    return Edit(one.found, files.bytes_of(left))
+        if foreign_text == blocks.without(written, store.name):
+            return Edit(target_state.found, original, made)
+    return Edit(target_state.found, files.bytes_of(foreign_text))
 
 
 def _chain(store: Store, number: int) -> list[Generation]:
     """The generation and those that were in force before, as far as they are there, newest
     first."""
-    found: list[Generation] = []
-    while number and (one := store.read(number)) is not None and one.previous < number:
-        found.append(one)
-        number = one.previous
-    return found
+    generations: list[Generation] = []
+    while (
+        number and (generation := store.read(number)) is not None and generation.previous < number
+    ):
+        generations.append(generation)
+        number = generation.previous
+    return generations
 
 
-def target_of(one: Generation | None, path: Path) -> AppliedFile | None:
+def target_of(generation: Generation | None, path: Path) -> AppliedFile | None:
     """Return what a generation has written there."""
-    targets = one.targets if one else []
+    targets = generation.targets if generation else []
     return next((target for target in targets if target.path == str(path)), None)
 
 
 def changes(edits: Sequence[Edit]) -> list[Change]:
     """Return those of the files that do not stay as they are. Raises PlumblineError where one of
     them cannot be written."""
-    found = []
+    changed = []
     for edit in edits:
         if (change := edit.change) is not None:
             files.writable(edit.found)
-            found.append(change)
-    return found
+            changed.append(change)
+    return changed
 
 
 def carry_out(edits: Sequence[Edit], store: Store) -> None:

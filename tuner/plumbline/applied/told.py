@@ -53,8 +53,8 @@ def _state(store: Store, scope: Scope) -> tuple[int, bool] | None:
             return None
         targets.require_untouched(store, states, force=False)
     except PlumblineError:  # our marks are damaged, or our lines were changed
-        known = store.generations(scope)
-        return max((generation.number for generation in known), default=0), False
+        generations = store.generations(scope)
+        return max((generation.number for generation in generations), default=0), False
     applied = targets.applied(store, states)
     if applied is None:
         return number, False

@@ -15,7 +15,7 @@ from plumbline_db.errors import PlumblineError, UsageError, of_machine
 
 from . import base, options, streams
 
-# Variables that name files of ours.
+# Environment variables that name files of Plumbline.
 _PLACES = ("PLUMBLINE_", "XDG_", "HOME")
 
 # What each command does, by group and name; its module has the same name, with the function
@@ -124,7 +124,7 @@ def main() -> None:
     except MemoryError:
         click.echo(
             "plumbline: out of memory: close other programs, raise the limit (ulimit -v), or ask "
-            "for less at a time; a file that says more than it holds does this too",
+            "for less at a time; a damaged file can cause this too",
             err=True,
         )
         status = 1
@@ -140,12 +140,14 @@ def main() -> None:
 def _require_text() -> None:
     """Raises UsageError where a path is no text: files, the database and JSON hold UTF-8 alone."""
     try:
-        given = [*sys.argv[1:], os.getcwd()]
+        words = [*sys.argv[1:], os.getcwd()]
     except OSError as error:
-        raise UsageError(f"this folder is gone ({error.strerror}): go to another one") from error
-    given += [value for name, value in os.environ.items() if name.startswith(_PLACES)]
-    for word in given:
+        raise UsageError(
+            f"the current folder was removed ({error.strerror}): change to another folder"
+        ) from error
+    words += [value for name, value in os.environ.items() if name.startswith(_PLACES)]
+    for word in words:
         try:
             word.encode()
         except UnicodeEncodeError as error:
-            raise UsageError(f"{word!r} is no UTF-8: give it a name that is") from error
+            raise UsageError(f"{word!r} is not UTF-8: rename it to a name that is") from error

@@ -61,10 +61,11 @@ def shown(
         if raced:
             yield Text(f"stored: {TAKE[best.answer.way]}; {best.answer.why}")
         yield from map(Text, _coverage(best, now))
-        for other in [each for each in advised.known if each is not best][:_OTHERS]:
+        for other_advice in [place for place in advised.known if place is not best][:_OTHERS]:
             yield Text(
-                f"also known: {other.library.version_string} on {other.machine.host}, "
-                f"{_ranks(other)}: {TAKE[other.answer.way]} ({other.age(now)})"
+                f"also known: {other_advice.library.version_string} on "
+                f"{other_advice.machine.host}, "
+                f"{_ranks(other_advice)}: {TAKE[other_advice.answer.way]} ({other_advice.age(now)})"
             )
     way = taken.way if taken else None
     if way == "tuned" and best is not None and best.use_of_winner is not None:
@@ -87,61 +88,61 @@ def _table(answer: Answer) -> RenderableType:
     return table
 
 
-def _ranks(known: Advice) -> str:
-    campaign = known.campaign
+def _ranks(place: Advice) -> str:
+    campaign = place.campaign
     crowded = ", oversubscribed" if campaign.oversubscribed else ""
     return f"{campaign.nprocs} ranks ({campaign.nodes} x {campaign.ppn}{crowded})"
 
 
-def _coverage(known: Advice, now: datetime.datetime) -> Iterator[str]:
-    data = known.type + (f", {known.op}" if known.op else "")
+def _coverage(place: Advice, now: datetime.datetime) -> Iterator[str]:
+    data = place.type + (f", {place.op}" if place.op else "")
     yield (
-        f"from campaign {known.campaign.named}: {known.library.version_string} on "
-        f"{known.machine.host}, {_ranks(known)}, {data}, {known.use}"
+        f"from campaign {place.campaign.named}: {place.library.version_string} on "
+        f"{place.machine.host}, {_ranks(place)}, {data}, {place.use}"
     )
-    sizes = known.sizes
+    sizes = place.sizes
     yield (
-        f"{known.age(now)} ({known.measured_from} to {known.measured_to}); the function at "
+        f"{place.age(now)} ({place.measured_from} to {place.measured_to}); the function at "
         f"{counted(len(sizes), 'size')}, {sizes[0]} to {sizes[-1]} B"
     )
-    winners = known.winners_from
+    winners = place.winners_from
     yield f"winners in use: those of {winners}" if winners else "winners in use: none"
 
 
 def _raced(raced: Raced) -> str:
-    said = (
+    text = (
         f"measured now with {raced.library}, and not kept: {counted(raced.candidates, 'candidate')}"
         f" in {counted(raced.launches, 'launch')}, the fastest three of each side in the last ones"
     )
-    return said + (f"; without the tuned one: {raced.left_out}" if raced.left_out else "")
+    return text + (f"; without the tuned one: {raced.left_out}" if raced.left_out else "")
 
 
 def document(advised: Advised, raced: Raced | None, now: datetime.datetime) -> dict[str, Any]:
-    known = [_known(each, now) for each in advised.known]
+    documents = [_known(place, now) for place in advised.known]
     taken = answer(advised, raced)
     return {
         **msgspec.to_builtins(advised.question),
         "way": taken.way if taken else None,
         "why": taken.why if taken else advised.silence,
         "measured_now": None if raced is None else msgspec.to_builtins(raced),
-        "known": known,
+        "known": documents,
         "other_nprocs": advised.ranks,
         "functions": advised.functions,
     }
 
 
-def _known(known: Advice, now: datetime.datetime) -> dict[str, Any]:
-    campaign, answer = known.campaign, known.answer
+def _known(place: Advice, now: datetime.datetime) -> dict[str, Any]:
+    campaign, answer = place.campaign, place.answer
     return {
         **msgspec.to_builtins(answer),
         "campaign": campaign.id,
         "imported_from": campaign.imported_from,
-        "host": known.machine.host,
-        "library": known.library.id,
-        "fingerprint": known.library.fingerprint,
+        "host": place.machine.host,
+        "library": place.library.id,
+        "fingerprint": place.library.fingerprint,
         **{name: getattr(campaign, name) for name in ("nprocs", "nodes", "ppn", "oversubscribed")},
-        **{name: getattr(known, name) for name in ("type", "op", "use", "sizes", "winners_from")},
-        "measured_from": known.measured_from,
-        "measured_to": known.measured_to,
-        "age_days": known.age_days(now),
+        **{name: getattr(place, name) for name in ("type", "op", "use", "sizes", "winners_from")},
+        "measured_from": place.measured_from,
+        "measured_to": place.measured_to,
+        "age_days": place.age_days(now),
     }

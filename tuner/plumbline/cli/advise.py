@@ -52,11 +52,11 @@ def command(
     from . import advice_tables
 
     if nprocs is None:
-        raise click.UsageError("say on how many ranks: --nprocs N")
+        raise click.UsageError("name the number of ranks: --nprocs N")
     asked = forms.name_of(function)
-    if asked not in (known := guidelines.load().lhs_functions()):
+    if asked not in (measurable := guidelines.load().lhs_functions()):
         raise UsageError(
-            f"there is nothing to choose from for {asked}{mistakes.instead([asked], known)}"
+            f"there is nothing to choose from for {asked}{mistakes.instead([asked], measurable)}"
         )
     question = advice_stored.Question(asked, bytes, nprocs)
     if measure and not program.database.exists():

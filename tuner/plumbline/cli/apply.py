@@ -12,7 +12,7 @@ from .base import Program
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
-# Rollback has all of them but those of a campaign.
+# Rollback has all of these options except those of a campaign.
 @base.command("apply", gathers={"change": applying.ApplyRequest}, takes="mpi db json campaign")
 @click.option("--user", is_flag=True, help="For yourself alone.")
 @click.option("--site", is_flag=True, help="For everybody.")
@@ -48,8 +48,10 @@ def command(
     scope = change.scope
     with Database.open(program.database) as db:
         choice = default_campaign.choose(db, campaign, program.mpi)
-        found = choice.campaign
-        wish = putting_in_use.wish(db, found, program.mpi, unsafe=unsafe, force=change.force)
+        chosen_campaign = choice.campaign
+        wish = putting_in_use.wish(
+            db, chosen_campaign, program.mpi, unsafe=unsafe, force=change.force
+        )
     common.remark(choice.note)
     place = places.place(scope, wish.family, wish.installation, change.modules, change.store)
     done = apply.apply(place, wish, now=identity.now(), dry_run=change.dry_run)

@@ -32,7 +32,7 @@ class ApplyRequest(NamedTuple):
     @property
     def scope(self) -> Scope:
         if self.user + self.site + (self.modules is not None) != 1:
-            raise click.UsageError("say for whom: one of --user, --site and --modules DIR")
+            raise click.UsageError("name the place: one of --user, --site and --modules DIR")
         return "user" if self.user else "site" if self.site else "modules"
 
 
@@ -78,8 +78,8 @@ def show(done: AppliedOutcome, *, as_json: bool) -> int:
     common.remark(*(f"not checked: {text}" for text in done.not_checked))
     common.remark(*(f"NOT ACTIVE: {text}" for text in done.not_in_force))
     campaigns = ", ".join(done.campaigns) or "nothing"
-    said = "would be applied" if done.changes and done.dry_run else "applied"
+    verb = "would be applied" if done.changes and done.dry_run else "applied"
     nothing = "" if done.changes else "nothing to change; "
     number = f" (generation {done.generation} of {done.name})" if done.generation else ""
-    common.remark(f"{nothing}{said}: {campaigns}{number}")
+    common.remark(f"{nothing}{verb}: {campaigns}{number}")
     return status

@@ -67,22 +67,22 @@ class Command(click.Command):
         if ctx.parent is None:
             ctx.meta[_WORDS] = tuple(args)
         rest = super().parse_args(ctx, args)
-        given: dict[str, Any] = ctx.meta.setdefault(__name__, {})
+        values: dict[str, Any] = ctx.meta.setdefault(__name__, {})
         for name, value in ctx.params.items():
             if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-                given[name] = (*given.get(name, ()), *value) if type(value) is tuple else value
+                values[name] = (*values.get(name, ()), *value) if type(value) is tuple else value
         ends = not (isinstance(self, click.Group) and rest)  # no command's name follows
         for option in _above(ctx):
             name = str(option.name)
             value = ctx.params.pop(name)
             if name in self.takes:
-                value = given.get(name, value)
+                value = values.get(name, value)
                 ctx.params[name] = value if name in self.several else _single(ctx, option, value)
-                if name in given:
+                if name in values:
                     ctx.set_parameter_source(name, ParameterSource.COMMANDLINE)
-            elif ends and name in given and not ctx.resilient_parsing:
+            elif ends and name in values and not ctx.resilient_parsing:
                 raise click.UsageError(
-                    f"{option.opts[-1]} means nothing to `{ctx.command_path}`: leave it out", ctx
+                    f"{option.opts[-1]} is not an option of `{ctx.command_path}`: leave it out", ctx
                 )
         for argument, gathered in self.gathers.items():
             names = [name for name in gathered._fields if name in ctx.params]
@@ -108,9 +108,9 @@ class Command(click.Command):
             formatter.write_text(f"Also {names}: {ctx.find_root().command_path} --help.")
 
     def _here(self, param: click.Parameter) -> click.Parameter:
-        here = copy.copy(param)
-        vars(here).update(self.told.get(str(param.name), {}))
-        return here
+        copied = copy.copy(param)
+        vars(copied).update(self.told.get(str(param.name), {}))
+        return copied
 
 
 def _shared(param: click.Parameter) -> bool:
@@ -130,12 +130,12 @@ def _single(ctx: click.Context, option: click.Option, value: Any) -> Any:
 
 def _above(ctx: click.Context) -> list[click.Option]:
     """The options of the groups that a command stands in."""
-    found: list[click.Option] = []
+    options: list[click.Option] = []
     while ctx.parent is not None:
         ctx = ctx.parent
         params = ctx.command.params
-        found += [p for p in params if isinstance(p, click.Option) and p.expose_value]
-    return found
+        options += [p for p in params if isinstance(p, click.Option) and p.expose_value]
+    return options
 
 
 def _section(
@@ -162,8 +162,8 @@ class Group(click.Group, Command):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         from plumbline.system import mistakes
 
-        word, known = args[0], self.list_commands(ctx)
-        if word not in known and (near := mistakes.near_to(word, known)):
+        word, commands = args[0], self.list_commands(ctx)
+        if word not in commands and (near := mistakes.near_to(word, commands)):
             ctx.fail(f"No such command '{word}'. (Did you mean {' or '.join(near)}?)")
         return super().resolve_command(ctx, args)
 
@@ -188,8 +188,8 @@ class Lazy(Group):
         if cmd_name not in self._names:
             return None
         module = importlib.import_module(f"{self._prefix}{cmd_name}")
-        found: click.Command = module.command
-        return found
+        loaded: click.Command = module.command
+        return loaded
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, self._names))

@@ -49,10 +49,10 @@ def _wrapper(prefix: Path | None, mpicc: str | None) -> tuple[Path, dict[str, st
     from plumbline import libraries
 
     if mpicc is not None:
-        found = shutil.which(mpicc)
-        if found is None:
-            raise PlumblineError(f"there is no {mpicc}: name the mpicc of an installation")
-        return Path(found).absolute(), {}
+        wrapper = shutil.which(mpicc)
+        if wrapper is None:
+            raise PlumblineError(f"{mpicc} does not exist: name the mpicc of an installation")
+        return Path(wrapper).absolute(), {}
     _, installation = libraries.find(prefix)
     if installation.mpicc is None:
         raise PlumblineError(

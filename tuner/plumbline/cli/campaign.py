@@ -21,7 +21,7 @@ from .base import Program
 if TYPE_CHECKING:
     from plumbline.settings.campaign_file import Task
 
-# What `verify` does not have: it is this command without its search.
+# Options that `verify` does not have: it is this command without the search.
 SEARCHING = (
     *Searching.__struct_fields__,
     *("output", "check", "continued", "fresh_launches", "submit"),
@@ -46,7 +46,7 @@ SEARCHING = (
     "continued",
     metavar="ID",
     shell_complete=completing.campaigns,
-    help="Continue this interrupted campaign, with the settings that it was begun with.",
+    help="Continue this interrupted campaign with the settings it was started with.",
 )
 @click.option(
     "--submit",
@@ -91,8 +91,8 @@ def command(
         ran = running.run(program, manner=manner, **asked)
     else:
         ran = _continued(program, continued, manner, **asked)
-    found = running.show(program, ran)
-    status = common.VIOLATIONS_FOUND if any(each.wrong for each in found) else 0
+    reports = running.show(program, ran)
+    status = common.VIOLATIONS_FOUND if any(report.wrong for report in reports) else 0
     if not check:
         return status
     pairs = zip(ran.ids, ran.prefixes, strict=True)
@@ -100,11 +100,11 @@ def command(
 
 
 def _continued(program: Program, id: str, manner: running.Manner, **asked: Any) -> running.Ran:
-    given = sorted(name for name, value in asked.items() if value not in (None, False, ()))
-    if given:
+    settings_given = sorted(name for name, value in asked.items() if value not in (None, False, ()))
+    if settings_given:
         raise click.UsageError(
-            "--continue takes the settings that the campaign was begun with: leave out "
-            + ", ".join(given)
+            "--continue uses the settings that the campaign was started with: leave out "
+            + ", ".join(settings_given)
         )
     return running.run_again(program, id, manner=manner)
 
@@ -122,12 +122,12 @@ def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:
         return 0
     programs = installed.programs(files, None, None, acceptance.ITERATIONS)
     with progress.Bar() as bar:
-        found = acceptance.run(files, programs=programs, progress=bar)
-    common.show(*check_tables.of(found))
-    return common.VIOLATIONS_FOUND if found.slower() else 0
+        acceptance_result = acceptance.run(files, programs=programs, progress=bar)
+    common.show(*check_tables.of(acceptance_result))
+    return common.VIOLATIONS_FOUND if acceptance_result.slower() else 0
 
 
-# --- one job that holds the campaign --------------------------------------------------------------
+# --- one job that runs the campaign ---------------------------------------------------------------
 
 
 def _asked_for(text: str) -> tuple[str, dict[str, object]]:
@@ -136,8 +136,8 @@ def _asked_for(text: str) -> tuple[str, dict[str, object]]:
 
     scheduler, *pairs = text.split(",")
     if scheduler not in jobs.SCHEDULERS or not all("=" in pair for pair in pairs):
-        known = ", ".join(jobs.SCHEDULERS)
-        raise UsageError(f"--submit {text}: one of {known}, then KEY=VALUE with commas between")
+        names = ", ".join(jobs.SCHEDULERS)
+        raise UsageError(f"--submit {text}: one of {names}, then KEY=VALUE with commas between")
     keys = dict(pair.split("=", 1) for pair in pairs)
     minutes = keys.get("minutes", "")
     numbers = {"minutes": int(minutes)} if minutes.isdigit() else {}
@@ -158,12 +158,14 @@ def _submit(program: Program, scheduler: str, continued: str | None, asked: dict
     from plumbline.settings import campaign_file as files
 
     if continued is not None:
-        raise UsageError("--submit goes with the campaign's settings: type these, not --continue")
+        raise UsageError("--submit needs the campaign's settings: give these, not --continue")
     if asked["wait_for_quiet"]:
-        raise UsageError("--wait-for-quiet looks at this host, and a job has others: leave it out")
+        raise UsageError("--wait-for-quiet watches this host, not those of a job: leave it out")
     own = {"campaign_file", "new", "wait_for_quiet", "fresh_launches"}
-    given = {key: value for key, value in asked.items() if key not in own and value is not None}
-    tasks = files.tasks(asked["campaign_file"], given, program.mpi)
+    own_settings = {
+        key: value for key, value in asked.items() if key not in own and value is not None
+    }
+    tasks = files.tasks(asked["campaign_file"], own_settings, program.mpi)
     every = [task.settings.ranks for task in tasks]
     table = every[0].job
     assert table is not None  # noqa: S101 - the option asks for it
@@ -177,24 +179,24 @@ def _submit(program: Program, scheduler: str, continued: str | None, asked: dict
         files=Path(table.folder) if table.folder else database.parent / "jobs",
         campaign="\n".join([str(database), *map(_text, tasks)]),
     )
-    known = jobs.SCHEDULERS[scheduler]
-    job = jobs.submit(known, request)
+    scheduler_known = jobs.SCHEDULERS[scheduler]
+    job = jobs.submit(scheduler_known, request)
     if program.json:
         common.print_json(
             {"job": job.number, "state": job.state or "submitted", "log": str(request.log)}
         )
         return 0
     size = f"{counted(request.nodes, 'node')} with {counted(request.ppn, 'rank')} each"
-    stands = f"job {job.number} of {known.title}"
+    stands = f"job {job.number} of {scheduler_known.title}"
     click.echo(
-        f"{stands} holds this campaign already ({job.state}): no second one is submitted"
+        f"{stands} runs this campaign already ({job.state}): no second job is submitted"
         if job.state
         else f"submitted {stands}: {size}"
     )
     click.echo(f"how far it is: tail -F {shlex.quote(str(request.log))}")
     click.echo(f"results:       {typed('results', '--db', database)}")
-    click.echo(f"to end it:     {known.cancel} {job.number}")
-    click.echo("The same command submits it anew when it has ended, and the campaign goes on.")
+    click.echo(f"to end it:     {scheduler_known.cancel} {job.number}")
+    click.echo("When the job has ended, the same command submits a new one to continue.")
     return 0
 
 

@@ -46,17 +46,17 @@ def covered(report: Report) -> Iterator[str]:
             if size and not verdict.ranks
         }
     words = [
-        f"from {min(those)} to {max(those)} B{what}"
+        f"from {min(covered_sizes)} to {max(covered_sizes)} B{what}"
         for blocks, what in ((False, ""), (True, " in blocks (Gather, Alltoall …)"))
-        if (those := sizes[blocks])
+        if (covered_sizes := sizes[blocks])
     ]
     if words:
         yield f"sizes {' and '.join(words)}"
 
 
-def in_order(found: Sequence[Winner]) -> list[Winner]:
+def in_order(winners: Sequence[Winner]) -> list[Winner]:
     """Return by function and size; they are stored round by round."""
-    return sorted(found, key=lambda winner: (winner.function, winner.bytes_from))
+    return sorted(winners, key=lambda winner: (winner.function, winner.bytes_from))
 
 
 def named(guideline: str, guidelines: Guidelines, function: str = "") -> str:
@@ -67,17 +67,17 @@ def named(guideline: str, guidelines: Guidelines, function: str = "") -> str:
     return name if short in name else f"{name} of {short}"
 
 
-def saved(found: Saving) -> str:
+def saved(saving: Saving) -> str:
     """Return what the winners save the application, in a sentence."""
-    words = " ".join(found.command)
-    if found.saving_seconds is None:
+    words = " ".join(saving.command)
+    if saving.saving_seconds is None:
         return f"for {words}; what it saves is known at the end"
     return (
-        f"expected saving a run of {words}: {in_unit(found.saving_seconds)} "
-        f"[{in_unit(found.saving_low_seconds)}, {in_unit(found.saving_high_seconds)}] of "
-        f"{in_unit(found.run_seconds)} ({found.saving_seconds / (found.run_seconds or 1):.2%}); "
-        f"collectives took {in_unit(found.collective_seconds)}, "
-        f"{in_unit(found.here_seconds)} of it on communicators of these ranks"
+        f"expected saving a run of {words}: {in_unit(saving.saving_seconds)} "
+        f"[{in_unit(saving.saving_low_seconds)}, {in_unit(saving.saving_high_seconds)}] of "
+        f"{in_unit(saving.run_seconds)} ({saving.saving_seconds / (saving.run_seconds or 1):.2%}); "
+        f"collectives took {in_unit(saving.collective_seconds)}, "
+        f"{in_unit(saving.here_seconds)} of it on communicators of these ranks"
     )
 
 

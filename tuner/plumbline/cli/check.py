@@ -74,10 +74,10 @@ def command(
     pairs = amounts.PAIRS if loops.launches is None else loops.launches
     if pairs < acceptance.LEAST_PAIRS:
         raise UsageError(
-            f"--launches {pairs}: fewer than {acceptance.LEAST_PAIRS} cannot show anything"
+            f"--launches {pairs}: at least {acceptance.LEAST_PAIRS} are needed for a result"
         )
     if loops.bind is not None and loops.bind not in BINDS:
-        raise UsageError(f"--bind {loops.bind}: it is one of {', '.join(BINDS)}")
+        raise UsageError(f"--bind {loops.bind}: choose one of {', '.join(BINDS)}")
     iterations = loops.reps or amounts.ITERATIONS
     files = in_force.files(program.database, campaign, program.mpi)
     common.remark(files.note)
@@ -85,7 +85,7 @@ def command(
     if not no_proof and files.winners:
         common.remark(*as_started.proven(files, in_force.environment(files)))
     with progress.Bar() as bar:
-        found = acceptance.run(
+        result = acceptance.run(
             files,
             pairs=pairs,
             seed=loops.seed,
@@ -95,5 +95,5 @@ def command(
             programs=programs,
             progress=bar,
         )
-    common.answer(program, document.of(found), check_tables.of(found))
-    return common.VIOLATIONS_FOUND if found.slower() else 0
+    common.answer(program, document.of(result), check_tables.of(result))
+    return common.VIOLATIONS_FOUND if result.slower() else 0

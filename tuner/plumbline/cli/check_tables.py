@@ -21,38 +21,38 @@ from . import common
 _SLOWER = ("slower", "slower at times")
 
 
-def of(found: Acceptance) -> Iterator[RenderableType]:
-    yield _winners(found)
+def of(result: Acceptance) -> Iterator[RenderableType]:
+    yield _winners(result)
     yield Text(
         "speed-ups, geometric means over cells, with 95 % intervals; ? unclear, ~ slower at times, "
         "▲ slower, - has no size that this program measures"
     )
-    if any(cell.word in _SLOWER for cell in found.cells) or found.slower():
+    if any(cell.word in _SLOWER for cell in result.cells) or result.slower():
         yield Text()
-        yield _slower(found)
+        yield _slower(result)
     yield Text()
-    yield _worst(found)
+    yield _worst(result)
     yield Text()
-    yield Text("\n".join(summary(found)))
-    for note in found.notes:
+    yield Text("\n".join(summary(result)))
+    for note in result.notes:
         yield Text(f"note: {note}")
 
 
-def summary(found: Acceptance) -> list[str]:
+def summary(result: Acceptance) -> list[str]:
     """Return what of N winners became, loop by loop, and the sentence that counts."""
-    many = counted(len(found.winners), "winner")
+    many = counted(len(result.winners), "winner")
     lines = []
-    for loop in found.loops:
-        counts = [f"{found.count(loop, word)} {word}" for word in get_args(Word)]
-        unseen = len(found.unseen[loop])
+    for loop in result.loops:
+        counts = [f"{result.count(loop, word)} {word}" for word in get_args(Word)]
+        unseen = len(result.unseen[loop])
         without = f", {unseen} not seen" if unseen else ""
         lines.append(f"of {many} in {COLUMNS.get(loop, loop)}: {', '.join(counts)}{without}")
-    slower = found.slower()
+    slower = result.slower()
     if slower:
         lines.append(f"{len(slower)} of {many} slower in some loop or type")
     else:
         lines.append("none is found slower in any loop or type")
-    if at_times := sum(cell.word == "slower at times" for cell in found.cells):
+    if at_times := sum(cell.word == "slower at times" for cell in result.cells):
         lines.append(
             f"{counted(at_times, 'cell')} slower in the first launches, beyond doubt, and not in "
             "fresh ones: the machine was in another state (docs/check.md)"
@@ -60,38 +60,38 @@ def summary(found: Acceptance) -> list[str]:
     return lines
 
 
-def _winners(found: Acceptance) -> Table:
+def _winners(result: Acceptance) -> Table:
     table = common.titled(
-        f"Winners of {found.campaign}, in {found.pairs} pairs of launches",
+        f"Winners of {result.campaign}, in {result.pairs} pairs of launches",
         ("function", "bytes", "configuration", "promised"),
     )
-    for loop in found.loops:
+    for loop in result.loops:
         table.add_column(COLUMNS.get(loop, loop), overflow="fold")
-    for number, winner in enumerate(found.winners):
+    for number, winner in enumerate(result.winners):
         table.add_row(
             winner.function,
             bundle.sizes(winner, unit=""),
             common.short(label(winner.variant, winner.configuration)),
             with_interval(winner.speedup, winner.speedup_low, winner.speedup_high),
-            *(_seen(found.of(number, loop)) for loop in found.loops),
+            *(_seen(result.of(number, loop)) for loop in result.loops),
         )
     return table
 
 
-def _seen(one: WinnerInLoop | None) -> Text:
-    if one is None:
+def _seen(in_loop: WinnerInLoop | None) -> Text:
+    if in_loop is None:
         return Text("-")
     marks = {"faster": "", "unclear": " ?", "slower at times": " ~", "slower": " ▲"}
-    mark, style = marks[one.word], "bold red" if one.word == "slower" else ""
-    return Text(_speedup(one.seen) + mark, style=style)
+    mark, style = marks[in_loop.word], "bold red" if in_loop.word == "slower" else ""
+    return Text(_speedup(in_loop.seen) + mark, style=style)
 
 
-def _slower(found: Acceptance) -> Table:
+def _slower(result: Acceptance) -> Table:
     table = common.titled(
         "Slower, and measured again in fresh launches",
         ("cell", "loop", "speed-up", "again", "adjusted p", ""),
     )
-    for cell in found.cells:
+    for cell in result.cells:
         if cell.word in _SLOWER and cell.again is not None:
             table.add_row(
                 cell.cell.words(),
@@ -101,9 +101,9 @@ def _slower(found: Acceptance) -> Table:
                 f"{cell.again.adjusted_p:.3g}",
                 cell.word,
             )
-    for loop in found.seen:
+    for loop in result.seen:
         if loop.word == "slower" and not loop.slower and loop.again is not None:
-            winner = found.winners[loop.winner]
+            winner = result.winners[loop.winner]
             table.add_row(
                 f"{winner.function} {bundle.sizes(winner, unit='')}, "
                 f"mean of {counted(loop.cells, 'cell')}",
@@ -116,17 +116,17 @@ def _slower(found: Acceptance) -> Table:
     return table
 
 
-def _worst(found: Acceptance) -> Table:
+def _worst(result: Acceptance) -> Table:
     """Return that of each winner, over all loops."""
     table = common.titled(
         "The cell with the least speed-up of each winner",
         ("function", "bytes", "cell", "loop", "speed-up", ""),
     )
-    for number, winner in enumerate(found.winners):
-        mine = [cell for cell in found.cells if cell.winner == number]
-        if not mine:
+    for number, winner in enumerate(result.winners):
+        own_cells = [cell for cell in result.cells if cell.winner == number]
+        if not own_cells:
             continue
-        worst = min(mine, key=lambda cell: cell.seen.speedup)
+        worst = min(own_cells, key=lambda cell: cell.seen.speedup)
         table.add_row(
             winner.function,
             bundle.sizes(winner, unit=""),
@@ -138,5 +138,5 @@ def _worst(found: Acceptance) -> Table:
     return table
 
 
-def _speedup(one: SpeedUp) -> str:
-    return with_interval(one.speedup, one.low, one.high)
+def _speedup(speed_up: SpeedUp) -> str:
+    return with_interval(speed_up.speedup, speed_up.low, speed_up.high)

@@ -85,13 +85,13 @@ class Reasons:
 def specs_of(text: str) -> list[str]:
     """Variants out of an option with commas between, `a,b:radix=4,pieces=2,c`: what has a `=` and
     no name before it belongs to the variant before."""
-    found: list[str] = []
+    specs: list[str] = []
     for word in filter(None, text.split(",")):
-        if "=" in word and ":" not in word and found and ":" in found[-1]:
-            found[-1] += f",{word}"
+        if "=" in word and ":" not in word and specs and ":" in specs[-1]:
+            specs[-1] += f",{word}"
         else:
-            found.append(word)
-    return found
+            specs.append(word)
+    return specs
 
 
 def launcher(application: Sequence[str]) -> Path:
@@ -102,7 +102,7 @@ def launcher(application: Sequence[str]) -> Path:
     binary = shutil.which(application[0])
     missing = application[0] if binary is None else ranks_asked.missing(application)
     if missing is not None:
-        what = f"there is no program {missing} that can be started"
+        what = f"the program {missing} cannot be started"
         raise click.UsageError(what if "/" in missing else f"{missing} is not on PATH")
     return Path(str(binary))
 
@@ -112,9 +112,13 @@ def functions(catalogue: Catalogue, names: Sequence[str]) -> list[str]:
     from plumbline.core.forms import name_of
     from plumbline.system import mistakes
 
-    known = [*catalogue.names, *(pattern.name for pattern in catalogue.patterns)]
-    found = [name if name in known else name_of(name) for name in names]
-    unknown = [name for name, one in zip(names, found, strict=True) if one not in known]
+    measured_names = [*catalogue.names, *(pattern.name for pattern in catalogue.patterns)]
+    full_names = [name if name in measured_names else name_of(name) for name in names]
+    unknown = [
+        name
+        for name, full_name in zip(names, full_names, strict=True)
+        if full_name not in measured_names
+    ]
     unmeasured = {variant.function for variant in catalogue.variants}.intersection(unknown)
     if unmeasured:
         raise UsageError(
@@ -124,14 +128,19 @@ def functions(catalogue: Catalogue, names: Sequence[str]) -> list[str]:
         )
     if unknown:
         raise UsageError(
-            f"the probe knows no function {', '.join(unknown)}{mistakes.instead(unknown, known)}"
+            "the probe knows no function "
+            f"{', '.join(unknown)}{mistakes.instead(unknown, measured_names)}"
         )
-    return found
+    return full_names
 
 
-def ratio_words(found: Comparison | None) -> str:
+def ratio_words(comparison: Comparison | None) -> str:
     """`0.913 [0.901, 0.925]`, or nothing."""
-    return "" if found is None else with_interval(found.ratio, found.low, found.high, ".3f")
+    return (
+        ""
+        if comparison is None
+        else with_interval(comparison.ratio, comparison.low, comparison.high, ".3f")
+    )
 
 
 def short(configuration: str) -> str:
@@ -146,7 +155,7 @@ def print_json(value: object) -> None:
 
     try:
         text = msgspec.json.encode(value).decode()
-        # JSON has numbers for what a stream would take out.
+        # JSON writes escapes for characters that the stream could not encode.
         text = text if clean(text) == text else json.dumps(json.loads(text))
     except UnicodeEncodeError:  # a name that is no UTF-8, out of somebody's file
         text = json.dumps(msgspec.to_builtins(value))

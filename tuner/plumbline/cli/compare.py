@@ -166,19 +166,19 @@ def command(
         asked |= only._asdict()
         return _measure(program, (pair.a, pair.b), how, **measuring._asdict(), **asked)
     _refuse_options_of_measure(asked | measuring._asdict())
-    found = []
+    read_sides = []
     for name in map(sides.parse, pair):
         with Database.open(name.file or program.database) as db:
-            found.append(sides.read(db, name))
-    left, right = (side.only(*only) for side in found)
-    compared = compare.compare(left, right, how)
+            read_sides.append(sides.read(db, name))
+    a, b = (side.only(*only) for side in read_sides)
+    compared = compare.compare(a, b, how)
     if picture is not None:
-        spec = comparison_chart.specification(compared, _short(left), _short(right))
+        spec = comparison_chart.specification(compared, _short(a), _short(b))
         common.draw(picture, spec)
     if program.json:
-        common.print_json(_document(compared, left, right))
+        common.print_json(_document(compared, a, b))
     else:
-        for text in _heading(compared, left, right):
+        for text in _heading(compared, a, b):
             click.echo(text)
         common.show(_table(compared))
         click.echo(_summary(compared))
@@ -191,21 +191,21 @@ def _short(side: Side) -> str:
     return f"{side.name.text}, {side.library.version_string}"
 
 
-def _heading(found: SideComparison, a: Side, b: Side) -> Iterator[str]:
+def _heading(comparison: SideComparison, a: Side, b: Side) -> Iterator[str]:
     for letter, side in (("A", a), ("B", b)):
         yield f"{differences.headed(letter, side)} of {', '.join(side.suites)}"
-    yield f"test: {found.test}, {found.how.alternative}; {found.why}"
-    if not found.together:
-        yield from differences.apart(found.a, found.b)
-    yield from differences.differing(found.differences, together=found.together)
+    yield f"test: {comparison.test}, {comparison.how.alternative}; {comparison.why}"
+    if not comparison.together:
+        yield from differences.apart(comparison.a, comparison.b)
+    yield from differences.differing(comparison.differences, together=comparison.together)
 
 
-def _table(found: SideComparison) -> Table:
+def _table(comparison: SideComparison) -> Table:
     from rich.text import Text
 
-    variants = any(line.cell.variant not in ("", "default") for line in found.lines)
-    settings = any(line.cell.settings for line in found.lines)
-    on_ranks = any(line.cell.ranks for line in found.lines)
+    variants = any(line.cell.variant not in ("", "default") for line in comparison.lines)
+    settings = any(line.cell.settings for line in comparison.lines)
+    on_ranks = any(line.cell.ranks for line in comparison.lines)
     words = ("function", *(["variant"] if variants else []), *(["settings"] if settings else []))
     table = common.table(
         *(
@@ -219,12 +219,12 @@ def _table(found: SideComparison) -> Table:
             "p",
             "adjusted",
         ),
-        *([""] if found.together else []),
+        *([""] if comparison.together else []),
         "verdict",
         left=(*words, "verdict"),
         wrap=False,
     )
-    for line in found.lines:
+    for line in comparison.lines:
         cell = line.cell
         table.add_row(
             cell.function,
@@ -238,7 +238,7 @@ def _table(found: SideComparison) -> Table:
             with_interval(line.ratio, line.ratio_low, line.ratio_high, ".3f"),
             "" if line.p is None else f"{line.p:.2g}",
             "" if line.p_adjusted is None else f"{line.p_adjusted:.2g}",
-            *([line.stars] if found.together else []),
+            *([line.stars] if comparison.together else []),
             Text(_verdict(line)),
         )
     return table
@@ -250,58 +250,65 @@ def _verdict(line: ComparedCell) -> str:
     return line.reason if line.verdict == "not compared" else line.verdict
 
 
-def _summary(found: SideComparison) -> str:
-    text = f"of {counted(len(found.lines), 'cell')} "
-    if not found.together:
-        text += f"{found.count('differs (unpaired)')} differ, unpaired; "
-    elif differ := found.count("differs"):
+def _summary(comparison: SideComparison) -> str:
+    text = f"of {counted(len(comparison.lines), 'cell')} "
+    if not comparison.together:
+        text += f"{comparison.count('differs (unpaired)')} differ, unpaired; "
+    elif differ := comparison.count("differs"):
         text += f"{differ} differ; "
     else:
-        text += f"A is faster in {found.count('A faster')}, B in {found.count('B faster')}; "
-    text += f"not shown in {found.count('not shown')} (adjusted p above {found.how.alpha:g})"
-    if found.count("not compared"):
-        text += f"; not compared: {found.count('not compared')}"
-    if found.only_a or found.only_b:
-        text += f"; only on one side: {counted(found.only_a, 'cell')} of A, {found.only_b} of B"
+        text += (
+            f"A is faster in {comparison.count('A faster')}, B in {comparison.count('B faster')}; "
+        )
+    text += (
+        f"not shown in {comparison.count('not shown')} (adjusted p above {comparison.how.alpha:g})"
+    )
+    if comparison.count("not compared"):
+        text += f"; not compared: {comparison.count('not compared')}"
+    if comparison.only_a or comparison.only_b:
+        text += (
+            f"; only on one side: {counted(comparison.only_a, 'cell')} of A, {comparison.only_b} "
+            "of B"
+        )
     return text
 
 
-def _document(found: SideComparison, a: Side, b: Side) -> dict[str, Any]:
+def _document(comparison: SideComparison, a: Side, b: Side) -> dict[str, Any]:
     import msgspec
 
-    def side(one: Side) -> dict[str, Any]:
-        header = one.launches[0].header
+    def side(compared_side: Side) -> dict[str, Any]:
+        header = compared_side.launches[0].header
         return {
-            "name": one.name.text,
-            "database": str(one.database),
-            "run": one.campaign.id,
-            "suites": one.suites,
-            "launches": len(one.launches),
-            "library": msgspec.to_builtins(one.library),
-            "machine": msgspec.to_builtins(one.machine),
+            "name": compared_side.name.text,
+            "database": str(compared_side.database),
+            "run": compared_side.campaign.id,
+            "suites": compared_side.suites,
+            "launches": len(compared_side.launches),
+            "library": msgspec.to_builtins(compared_side.library),
+            "machine": msgspec.to_builtins(compared_side.machine),
             "nprocs": header.nprocs,
             "ppn": header.ppn,
             "oversubscribed": header.oversubscribed,
         }
 
-    document: dict[str, Any] = msgspec.to_builtins(found)
+    document: dict[str, Any] = msgspec.to_builtins(comparison)
     document |= {"a": side(a) | document["a"], "b": side(b) | document["b"]}
     document["differences"] = [
         {"factor": difference.factor, "a": difference.values[0][0], "b": difference.values[1][0]}
-        for difference in found.differences
+        for difference in comparison.differences
     ]
     document["lines"] = [
         msgspec.to_builtins(line.cell)
         | {key: value for key, value in msgspec.to_builtins(line).items() if key != "cell"}
-        for line in found.lines
+        for line in comparison.lines
     ]
     document["summary"] = {
-        "cells": len(found.lines),
-        "a_faster": found.count("A faster"),
-        "b_faster": found.count("B faster"),
-        "differs": found.count("differs", "differs (unpaired)"),
-        "not_shown": found.count("not shown"),
-        "not_compared": found.count("not compared"),
+        "cells": len(comparison.lines),
+        "a_faster": comparison.count("A faster"),
+        "b_faster": comparison.count("B faster"),
+        "differs": comparison.count("differs", "differs (unpaired)"),
+        "not_shown": comparison.count("not shown"),
+        "not_compared": comparison.count("not compared"),
     }
     return document
 
@@ -312,7 +319,7 @@ def _refuse_options_of_stored(of_stored: Mapping[str, object]) -> None:
     for name, value in of_stored.items():
         if value and name not in kept:
             option = "--all" if name == "all_variants" else f"--{name}"
-            raise click.UsageError(f"{option} means nothing to --measure: leave it out")
+            raise click.UsageError(f"{option} has no effect with --measure: leave it out")
 
 
 def _refuse_options_of_measure(asked: Mapping[str, object]) -> None:
@@ -320,8 +327,8 @@ def _refuse_options_of_measure(asked: Mapping[str, object]) -> None:
     for name, value in asked.items():
         if value is not None:
             raise click.UsageError(
-                f"--{name.replace('_', '-')}: A and B are in the database; measure them with "
-                "--measure"
+                f"--{name.replace('_', '-')} needs --measure: without it A and B come from the "
+                "database"
             )
 
 
@@ -363,54 +370,55 @@ def _measure(
         progress.Bar(in_all=2 * most) as bar,
         Database.open(program.database, write=True) as db,
     ):
-        found = compared_now.measure(db, (a, b), settings, claim, how, bar)
+        comparison = compared_now.measure(db, (a, b), settings, claim, how, bar)
     if output is not None:
-        common.write(output, comparison_files.text(found, output))
+        common.write(output, comparison_files.text(comparison, output))
     if program.json:
-        common.print_json(comparison_files.document(found))
+        common.print_json(comparison_files.document(comparison))
     else:
-        _print_measured(found)
+        _print_measured(comparison)
         if output is not None:
             click.echo(str(output))
-    return common.VIOLATIONS_FOUND if regressions.is_worse(found.cells) else 0
+    return common.VIOLATIONS_FOUND if regressions.is_worse(comparison.cells) else 0
 
 
-def _print_measured(found: MeasuredComparison) -> None:
+def _print_measured(comparison: MeasuredComparison) -> None:
     from rich.text import Text
 
     from plumbline.results.comparison_files import words_of
 
-    for text in _measured_heading(found):
+    for text in _measured_heading(comparison):
         click.echo(text)
     words = ("function", "bytes", "A µs", "B µs", "launches", "B against A")
     table = common.table(*words, left=("function", "B against A"), wrap=False)
-    for line in found.cells:
+    for line in comparison.cells:
         times = ["" if side is None else f"{1e6 * side.median:.2f}" for side in (line.a, line.b)]
         cell = line.cell
-        said = Text(words_of(line))
-        table.add_row(cell.function, str(cell.bytes), *times, str(line.pairs), said)
+        change = Text(words_of(line))
+        table.add_row(cell.function, str(cell.bytes), *times, str(line.pairs), change)
     common.show(table)
-    click.echo(_measured_summary(found))
+    click.echo(_measured_summary(comparison))
 
 
-def _measured_heading(found: MeasuredComparison) -> Iterator[str]:
+def _measured_heading(comparison: MeasuredComparison) -> Iterator[str]:
     from plumbline.results import compare
 
-    for letter, side in (("A", found.a), ("B", found.b)):
+    for letter, side in (("A", comparison.a), ("B", comparison.b)):
         yield differences.headed(letter, side)
-    claim = found.claim
+    claim = comparison.claim
     promised, least = f"{100 * (1 - claim.alpha):g} %", f"{100 * claim.tolerance:g} %"
     yield (
-        f"launches of A and B took turns; intervals hold for {counted(len(found.cells), 'cell')} "
+        "launches of A and B took turns; intervals are valid for "
+        f"{counted(len(comparison.cells), 'cell')} "
         f"together with {promised}; changes below {least} do not count"
     )
-    yield from differences.differing(compare.differences(found.a, found.b), together=True)
+    yield from differences.differing(compare.differences(comparison.a, comparison.b), together=True)
 
 
-def _measured_summary(found: MeasuredComparison) -> str:
+def _measured_summary(comparison: MeasuredComparison) -> str:
     from plumbline.results.comparison_files import summary
 
-    counts = summary(found.cells)
+    counts = summary(comparison.cells)
     text = (
         f"of {counted(counts['cells'], 'cell')} B is slower in {counts['slower']}, "
         f"faster in {counts['faster']}, equal in {counts['equal']}; "

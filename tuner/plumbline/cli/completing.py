@@ -31,14 +31,14 @@ def campaigns(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     return _beginning(filter(outside.NAME.match, names), incomplete)
 
 
-def _of(known: Callable[[], Mapping[str, str | None]]) -> Complete:
+def _of(words_by_name: Callable[[], Mapping[str, str | None]]) -> Complete:
     """Return that of names, with what they say."""
 
     def complete(
         ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         del ctx, param
-        names = known()
+        names = words_by_name()
         return _beginning(names, incomplete, names.get)
 
     return complete
@@ -70,7 +70,7 @@ def _linted() -> Mapping[str, str | None]:
 
 functions, formats = _of(_functions), _of(_formats)
 
-# Of options, by their names.
+# Completions of options, by their names.
 OF_OPTIONS: dict[str, Complete] = {
     "campaign": campaigns,
     "format_name": _of(_linted),

@@ -24,6 +24,6 @@ def command(ctx: click.Context, shell: str) -> None:
     from click.shell_completion import ShellComplete, get_completion_class
 
     kind = get_completion_class(shell) or ShellComplete
-    # Without a look at the bash that is on PATH here: the script may be for another one.
+    # The bash on PATH is not checked: the script may be for another one.
     completed = kind(ctx.find_root().command, {}, "plumbline", "_PLUMBLINE_COMPLETE")
     click.echo(completed.source_template % completed.source_vars())

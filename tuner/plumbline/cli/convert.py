@@ -27,19 +27,19 @@ def command(program: Program, form: str, recording: Path, output: Path) -> int:
     """
     from plumbline.detect import call_sites, otf2_trace, read, simgrid_trace
 
-    found = call_sites.resolved(read.read(recording))
+    resolved = call_sites.resolved(read.read(recording))
     if form == "otf2":
-        archive = otf2_trace.write(found, output)
+        archive = otf2_trace.write(resolved, output)
         if program.json:
             common.print_json(archive)
         else:
             click.echo(f"{archive.path}: {archive.events} events")
         return 0
-    trace = simgrid_trace.write(found, output)
+    trace = simgrid_trace.write(resolved, output)
     if program.json:
         common.print_json(trace)
         return 0
-    click.echo(f"{trace.path}: {trace.actions} actions of {found.nprocs} ranks")
+    click.echo(f"{trace.path}: {trace.actions} actions of {resolved.nprocs} ranks")
     for name, count in sorted(trace.left_out.items()):
         common.remark(f"{count} calls of {name} are left out")
     return 0

@@ -41,15 +41,15 @@ def check(program: Program) -> int:
     path = program.database
     with connection.Database.open(path) as db:
         problems = integrity.problems(db)
-        other = db.of_another_plumbline() if problems else None
-    remedy = str(other or way_back.remedy(path)) if problems else ""
+        writer = db.of_another_plumbline() if problems else None
+    remedy = str(writer or way_back.remedy(path)) if problems else ""
     if program.json:
         common.print_json({"path": str(path), "problems": problems, "remedy": remedy})
     else:
         for problem in problems:
             click.echo(problem)
         click.echo(
-            str(other) if other else f"{path}: {f'not whole; {remedy}' if remedy else 'whole'}"
+            str(writer) if writer else f"{path}: {f'not whole; {remedy}' if remedy else 'whole'}"
         )
     return 1 if problems else 0
 
@@ -99,7 +99,7 @@ def restore(program: Program) -> None:
     for campaign, launches in done.lost.items():
         click.echo(f"lost: {counted(launches, 'launch')} of {campaign}")
     if done.unreadable:
-        click.echo("lost besides: what cannot be read of the damaged file")
+        click.echo("also lost: the unreadable parts of the damaged file")
     elif not done.lost:
         click.echo("lost: no launch")
     if done.kept:
@@ -131,8 +131,8 @@ def prune(program: Program, keep: tuple[str, ...], listing: bool) -> None:
     Database.open(path).close()  # one that is missing is not made
     before = path.stat().st_size
     with Database.open(path, write=not listing) as db:
-        found = pruning.pruned(db, policy, listing=listing)
-    pruning.show(program, policy, found, before, listing=listing)
+        pruned = pruning.pruned(db, policy, listing=listing)
+    pruning.show(program, policy, pruned, before, listing=listing)
 
 
 @command.command("compact", takes="db json")
@@ -199,7 +199,7 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
 
     if schema.is_database(source):
         if nprocs is not None:
-            raise click.UsageError("--nprocs: a file of `plumbline db export` says it itself")
+            raise click.UsageError("--nprocs: a file of `plumbline db export` already contains it")
         _show(program, program.database, transfer.take(program.database, source))
         return
     from plumbline.foreign import storing
@@ -209,22 +209,22 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
         common.print_json({"path": str(program.database), **taken._asdict()})
         return
     common.remark(*(f"{source} lacks {lacking}" for lacking in taken.missing))
-    there = "" if taken.new else ", which is there already"
-    left = f"; left out: {', '.join(taken.left_out)}" if taken.left_out else ""
+    already = "" if taken.new else ", which is there already"
+    left_out = f"; left out: {', '.join(taken.left_out)}" if taken.left_out else ""
     click.echo(
         f"{program.database}: {taken.run}, {taken.program}, "
         f"{counted(taken.tables, 'table')}, {counted(taken.numbers, 'number')}, "
-        f"the last of {taken.last}{there}{left}"
+        f"the last of {taken.last}{already}{left_out}"
     )
 
 
 def _show(program: Program, path: Path, moved: Sequence[Moved]) -> None:
     if program.json:
-        common.print_json({"path": str(path), "runs": [each._asdict() for each in moved]})
+        common.print_json({"path": str(path), "runs": [run._asdict() for run in moved]})
         return
     for each in moved:
-        there = "" if each.new else ", which is there already"
-        click.echo(f"{path}: {each.run}, sha256 {each.sha256[:16]}{there}")
+        already = "" if each.new else ", which is there already"
+        click.echo(f"{path}: {each.run}, sha256 {each.sha256[:16]}{already}")
 
 
 @command.command("table", takes="db json")

@@ -68,28 +68,32 @@ def command(
     from plumbline.detect import analysis, call_sites, findings, hiding, read, words
 
     if again.launches and not again.replay:
-        raise UsageError("--launches is of --replay: add it")
+        raise UsageError("--launches needs --replay: add it")
     recorded = call_sites.resolved(read.read(recording))
     common.remark(_unfinished(recorded, recording))
     analysed = analysis.analysed(recorded)
-    found = _predicted(program, recorded, analysed.found)
+    hand_made = _predicted(program, recorded, analysed.found)
     failures: list[str] = []
     if again.replay:
-        found, failures = _replayed(program, recorded, found, again.launches)
-    found = hiding.lowered(analysed, found)
-    found = findings.ordered(found)
+        hand_made, failures = _replayed(program, recorded, hand_made, again.launches)
+    hand_made = hiding.lowered(analysed, hand_made)
+    hand_made = findings.ordered(hand_made)
     if output is not None:
-        _write(output, found)
-    failures += _keep(program, recorded, recording, found, replayed=again.replay)
+        _write(output, hand_made)
+    failures += _keep(program, recorded, recording, hand_made, replayed=again.replay)
     common.remark(*failures)
     if program.json:
-        common.print_json(found)
+        common.print_json(hand_made)
         return 0
-    for line in words.lines(found):
+    for line in words.lines(hand_made):
         click.echo(line)
-    unknown = [each for each in found if each.category == "collective" and each.saving is None]
+    unknown = [
+        finding
+        for finding in hand_made
+        if finding.category == "collective" and finding.saving is None
+    ]
     if unknown and not again.replay:
-        click.echo("\nwhat MPI's own would save no campaign tells: --replay measures it")
+        click.echo("\nno campaign shows what MPI's own collective would save: --replay measures it")
     return 0
 
 
@@ -108,22 +112,24 @@ def _unfinished(recorded: Recording, folder: Path) -> str:
     return f"{text}; messages after that are not recorded"
 
 
-def _predicted(program: Program, recording: Recording, found: Sequence[HandMade]) -> list[HandMade]:
+def _predicted(
+    program: Program, recording: Recording, hand_made: Sequence[HandMade]
+) -> list[HandMade]:
     """Return the findings with what campaigns know, where there are any."""
     from plumbline.detect import known_costs
     from plumbline_db.connection import Database
 
     if not program.database.exists():
-        return list(found)
+        return list(hand_made)
     with Database.open(program.database) as db, db.snapshot():
-        return known_costs.predicted(db, recording, found)
+        return known_costs.predicted(db, recording, hand_made)
 
 
 def _keep(
     program: Program,
     recorded: Recording,
     folder: Path,
-    found: Sequence[HandMade],
+    hand_made: Sequence[HandMade],
     *,
     replayed: bool,
 ) -> list[str]:
@@ -135,9 +141,9 @@ def _keep(
 
     try:
         with Database.open(program.database, write=True) as db:
-            detection = kept.kept(recorded, folder, found, replayed=replayed)
-            known = detections.get(db, detection.id)
-            if replayed or known is None or not known.replayed:
+            detection = kept.kept(recorded, folder, hand_made, replayed=replayed)
+            stored = detections.get(db, detection.id)
+            if replayed or stored is None or not stored.replayed:
                 detections.put(db, detection)
     except PlumblineError as error:
         return [f"not kept for the pages: {error}"]
@@ -145,14 +151,14 @@ def _keep(
 
 
 def _replayed(
-    program: Program, recording: Recording, found: Sequence[HandMade], launches: int | None
+    program: Program, recording: Recording, hand_made: Sequence[HandMade], launches: int | None
 ) -> tuple[list[HandMade], list[str]]:
     from plumbline.detect import replay
     from plumbline.measure import unkept
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
 
-    # As the application's: a campaign binds ranks that share cores.
+    # Ranks are placed as the application's: a campaign would bind ranks that share cores.
     settings = campaign_file.load(None, {"nprocs": recording.nprocs, "bind": recording.bind})
     toolchain = find_toolchain(program.mpi, settings=settings)
     settings = settings.on(toolchain.launcher.processing_units())
@@ -163,13 +169,13 @@ def _replayed(
         unkept.store_for(toolchain, starter, "detect", bar) as store,
     ):
         store.progress.step("replaying")
-        chosen = _winners(program, recording, found, toolchain)
-        answer = replay.replayed(store, found, chosen, toolchain.space, launches=count)
+        chosen = _winners(program, recording, hand_made, toolchain)
+        answer = replay.replayed(store, hand_made, chosen, toolchain.space, launches=count)
     return answer.findings, answer.failures
 
 
 def _winners(
-    program: Program, recording: Recording, found: Sequence[HandMade], toolchain: Toolchain
+    program: Program, recording: Recording, hand_made: Sequence[HandMade], toolchain: Toolchain
 ) -> Winners:
     """Return what a campaign has chosen, and can be put in force in the launches of a replay."""
     from plumbline.detect import known_costs
@@ -178,15 +184,15 @@ def _winners(
     if not program.database.exists():
         return {}
     with Database.open(program.database) as db, db.snapshot():
-        return known_costs.chosen(db, recording, found, toolchain.space.is_hot)
+        return known_costs.chosen(db, recording, hand_made, toolchain.space.is_hot)
 
 
-def _write(folder: Path, found: Sequence[HandMade]) -> None:
+def _write(folder: Path, hand_made: Sequence[HandMade]) -> None:
     """Write `finding-01.c` or `.f90`, numbered in the order in which findings are printed."""
     from plumbline.detect import patch
 
     folder.mkdir(parents=True, exist_ok=True)
-    for number, finding in enumerate(found, 1):
+    for number, finding in enumerate(hand_made, 1):
         name = f"finding-{number:02d}"
         sketch = patch.sketch(finding)
         if sketch:

@@ -43,8 +43,8 @@ def apart(a: SideConditions, b: SideConditions) -> Iterator[str]:
     from plumbline.results.side_conditions import load_differences
 
     yield (
-        "not paired: the sides were measured at different times; what changed in the machine "
-        "between them is in these ratios, and no p and no interval knows of it"
+        "not paired: the sides were measured at different times; changes of the machine between "
+        "them affect these ratios, and neither p nor intervals account for that"
     )
     for letter, conditions in (("A", a), ("B", b)):
         yield f"  {letter}  {conditions.first} to {conditions.last}; {_load(conditions)}"
@@ -52,14 +52,14 @@ def apart(a: SideConditions, b: SideConditions) -> Iterator[str]:
         yield f"  the load differs: {text}"
 
 
-def _load(one: SideConditions) -> str:
-    if not one.launches_with_load:
+def _load(conditions: SideConditions) -> str:
+    if not conditions.launches_with_load:
         return "its load is not known"
     words = [
         f"{what} {'not known' if value is None else f'{value:.2f} processors'}"
         for what, value in (
-            ("other work", one.other_processors),
-            ("stolen", one.stolen_processors),
+            ("other work", conditions.other_processors),
+            ("stolen", conditions.stolen_processors),
         )
     ]
-    return f"{', '.join(words)} (medians of {one.launches_with_load} launches)"
+    return f"{', '.join(words)} (medians of {conditions.launches_with_load} launches)"

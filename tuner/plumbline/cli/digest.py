@@ -37,23 +37,23 @@ def read(db: Database, report: Report, width: int | None = None) -> list[str]:
 def lines(report: Report, uses: Sequence[str], guidelines: Guidelines, width: int) -> list[str]:
     """Return the lines of a campaign, as long as `width`; no word is broken over two of them.
     `uses` says how its winners are put in use."""
-    found = campaign_texts.heading(report).splitlines()
+    text = campaign_texts.heading(report).splitlines()
     if report.winners:
-        found += ["", "Winners, cold: function, bytes, times as fast [95 %], configuration"]
-        found += _first(_winners(report.winners), _MOST_OF_WINNERS, width, "")
-    left = headline.everywhere(report.before if report.after is None else report.after)
-    if left:
+        text += ["", "Winners, cold: function, bytes, times as fast [95 %], configuration"]
+        text += _first(_winners(report.winners), _MOST_OF_WINNERS, width, "")
+    violated = headline.everywhere(report.before if report.after is None else report.after)
+    if violated:
         still = "Still violated" if report.winners else "Violated"
-        found += ["", f"{still}: at how many sizes, and the largest ratio [95 %]"]
-        rows = _by_guideline(left, guidelines)
-        found += _first(rows, _MOST_OF_GUIDELINES, width, " guideline")
+        text += ["", f"{still}: at how many sizes, and the largest ratio [95 %]"]
+        rows = _by_guideline(violated, guidelines)
+        text += _first(rows, _MOST_OF_GUIDELINES, width, " guideline")
     if report.saving is not None:
-        found += ["", campaign_texts.saved(report.saving)]
-    found += ["", *summary(report, uses)]
-    # A command that is broken over two lines does not work when it is pasted.
+        text += ["", campaign_texts.saved(report.saving)]
+    text += ["", *summary(report, uses)]
+    # A command must stay on one line, so that it can be pasted.
     return [
         part
-        for line in found
+        for line in text
         for part in ([line] if _COMMAND.match(line) else _wrapped(line, width))
     ]
 
@@ -108,22 +108,22 @@ def _by_guideline(verdicts: Sequence[Verdict], guidelines: Guidelines) -> list[s
     counts = Counter((verdict.guideline, verdict.function) for verdict in verdicts)
     rows = []
     for key, count in counts.most_common():
-        of_key = [each for each in verdicts if (each.guideline, each.function) == key]
-        most = max(of_key, key=lambda each: each.ratio or 0.0)
+        of_key = [verdict for verdict in verdicts if (verdict.guideline, verdict.function) == key]
+        most = max(of_key, key=lambda verdict: verdict.ratio or 0.0)
         worst = with_interval(most.ratio, most.ratio_low, most.ratio_high)
         name = campaign_texts.named(key[0], guidelines, key[1])
         rows.append(f"  {name}: {counted(count, 'size')}" + (f", {worst}" if worst else ""))
     return rows
 
 
-def _first(rows: Sequence[str], most: int, width: int, thing: str) -> Iterator[str]:
+def _first(rows: Sequence[str], most: int, width: int, name: str) -> Iterator[str]:
     """Return the rows that have room in `most` lines, then the number of the others."""
     used = 0
     for number, row in enumerate(rows):
         used += len(_wrapped(row, width))
         if used > most:
-            left = len(rows) - number
-            yield f"  and {counted(left, f'more{thing}') if thing else f'{left} more'}"
+            more = len(rows) - number
+            yield f"  and {counted(more, f'more{name}') if name else f'{more} more'}"
             return
         yield row
 

@@ -33,10 +33,10 @@ def command(program: Program, daemon: bool) -> int:
         examined = doctor.examine(program.mpi, program.database)
     findings: list[doctor.Finding] = []
     for finding in examined:
-        told = any(finding.text == before.text for before in findings)
+        repeated = any(finding.text == before.text for before in findings)
         findings.append(finding)
         if not program.json:
-            text = "for the same reason" if told else finding.text
+            text = "for the same reason" if repeated else finding.text
             click.echo(f"{_MARKS[finding.state]}  {finding.subject:13} {text}")
     if program.json:
         common.print_json(findings)

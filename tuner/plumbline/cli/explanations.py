@@ -38,53 +38,58 @@ def show(
     """Show the explanations of each campaign; `measure`: what is missing first. Raises UsageError
     for a picture of several campaigns."""
     if drawing is not None and len(reports) > 1:
-        raise UsageError("a picture is of one campaign: name it with --campaign")
+        raise UsageError("a picture shows one campaign: name it with --campaign")
     if measure:
         from plumbline.explain import measuring
 
         with Database.open(database, write=True) as db:
-            for one in reports:
-                with progress.Bar(in_all=measuring.launches(one.campaign)) as bar:
-                    measuring.measure(db, one.campaign, bar, database.parent)
+            for run_report in reports:
+                with progress.Bar(in_all=measuring.launches(run_report.campaign)) as bar:
+                    measuring.measure(db, run_report.campaign, bar, database.parent)
     with Database.open(database) as db:
-        found = [explaining.read(db, report) for report in reports]
+        explanations = [explaining.read(db, report) for report in reports]
     if drawing is not None:
         from plumbline.explain import picture
 
-        one = reports[0]
-        title = [one.library.version_string, f"{one.machine.host}, {one.machine.cpu_model}"]
-        title = textwrap.wrap("; ".join([*title, counted(one.campaign.nprocs, "rank")]), 80)
-        common.draw(drawing, picture.specification(found[0], title))
+        run_report = reports[0]
+        title = [
+            run_report.library.version_string,
+            f"{run_report.machine.host}, {run_report.machine.cpu_model}",
+        ]
+        title = textwrap.wrap("; ".join([*title, counted(run_report.campaign.nprocs, "rank")]), 80)
+        common.draw(drawing, picture.specification(explanations[0], title))
         click.echo(str(drawing))
     elif as_json:
         documents = [
             report.document(one) | {"explanation": explanation}
-            for one, explanation in zip(reports, found, strict=True)
+            for one, explanation in zip(reports, explanations, strict=True)
         ]
         common.print_json(documents[0] if len(documents) == 1 else {"campaigns": documents})
     else:
-        known = guidelines.load()
-        for one, explanation in zip(reports, found, strict=True):
-            shown = of(explanation, known, all_rows=all_rows)
-            common.show(campaign_texts.heading(one), *shown, fit=True)
+        every_guideline = guidelines.load()
+        for run_report, explanation in zip(reports, explanations, strict=True):
+            shown = of(explanation, every_guideline, all_rows=all_rows)
+            common.show(campaign_texts.heading(run_report), *shown, fit=True)
 
 
-def of(found: Explanation, known: Guidelines, *, all_rows: bool) -> Iterator[RenderableType]:
+def of(
+    explanation: Explanation, known_guidelines: Guidelines, *, all_rows: bool
+) -> Iterator[RenderableType]:
     """Return what is violated; with `all_rows` every cell that was searched, with all its
     candidates."""
     yield Text()
-    yield _basis(found.basis)
-    shown = [cell for cell in found.cells if cell.violated or all_rows]
+    yield _basis(explanation.basis)
+    shown = [cell for cell in explanation.cells if cell.violated or all_rows]
     if not shown:
         yield Text("\nNothing to explain: no guideline is violated by a call that can be replaced.")
         return
     for cell in shown:
         yield Text()
-        yield Text("\n".join(_sentences(cell, known)))
+        yield Text("\n".join(_sentences(cell, known_guidelines)))
         if cell.candidates:
             yield _table(cell, all_rows=all_rows)
     yield Text()
-    yield Text(_how_far_off(found))
+    yield Text(_how_far_off(explanation))
 
 
 def _basis(basis: Basis | None) -> Text:
@@ -123,14 +128,14 @@ def _basis(basis: Basis | None) -> Text:
     return Text("Models: " + "\n        ".join(lines))
 
 
-def _sentences(cell: Explained, known: Guidelines) -> Iterator[str]:
+def _sentences(cell: Explained, known_guidelines: Guidelines) -> Iterator[str]:
     yield (
         f"{cell.function} of {cell.bytes} B on {counted(cell.nprocs, 'rank')}: the default takes "
         f"{_us(cell.default_seconds)} µs"
     )
     for violated in cell.violated:
         times = f"{violated.ratio:.2f} times {violated.rhs} ({_us(violated.seconds)} µs)"
-        yield f"  violates {campaign_texts.named(violated.guideline, known)}: {times}"
+        yield f"  violates {campaign_texts.named(violated.guideline, known_guidelines)}: {times}"
     yield f"  {_what_the_default_is(cell)}"
     if cell.winner:
         won = cell.winner
@@ -161,18 +166,25 @@ def _sentences(cell: Explained, known: Guidelines) -> Iterator[str]:
 def _what_the_default_is(cell: Explained) -> str:
     if not cell.candidates:
         return "not searched: nothing to compare the default's time with"
-    told = cell.told_by == "messages"
+    by_messages = cell.told_by == "messages"
     if not cell.default_is:
-        what = "sends what the default sends" if told else "takes the default's time"
-        return f"no algorithm that was tried {what}"
+        reason = "sends what the default sends" if by_messages else "takes the default's time"
+        return f"no algorithm that was tried {reason}"
     name, *others = cell.default_is
-    text = f"sends the messages of {name}" if told else f"takes the time of {name}"
-    (one,) = [each for each in cell.candidates if each.configuration == name]
-    if one.schedule:
-        text += f" ({one.schedule}: {one.formula})"
-    if told and one.ratio is not None and abs(one.ratio - 1) > WITHIN:
+    text = f"sends the messages of {name}" if by_messages else f"takes the time of {name}"
+    (default_candidate,) = [
+        candidate for candidate in cell.candidates if candidate.configuration == name
+    ]
+    if default_candidate.schedule:
+        text += f" ({default_candidate.schedule}: {default_candidate.formula})"
+    if (
+        by_messages
+        and default_candidate.ratio is not None
+        and abs(default_candidate.ratio - 1) > WITHIN
+    ):
         text += (
-            f", which took {one.ratio:.2f} of its time in the search: it is not the algorithm that "
+            f", which took {default_candidate.ratio:.2f} of its time in the search: it is not the "
+            "algorithm that "
             "differs"
         )
     if len(others) > 3:
@@ -200,7 +212,9 @@ def _table(cell: Explained, *, all_rows: bool) -> Table:
 
 def _rows(cell: Explained, *, all_rows: bool) -> list[Priced]:
     """The fastest first; without `all_rows` these, what the default may be, and the winner."""
-    ordered = sorted(cell.candidates, key=lambda one: (one.seconds is None, one.seconds or 0.0))
+    ordered = sorted(
+        cell.candidates, key=lambda candidate: (candidate.seconds is None, candidate.seconds or 0.0)
+    )
     if all_rows:
         return ordered
     kept = set(cell.default_is[:1]) | ({cell.winner.configuration} if cell.winner else set())
@@ -208,14 +222,16 @@ def _rows(cell: Explained, *, all_rows: bool) -> list[Priced]:
     return [priced for priced in ordered if priced.configuration in kept]
 
 
-def _how_far_off(found: Explanation) -> str:
-    if found.typical_factor is None or found.worst_factor is None:
+def _how_far_off(explanation: Explanation) -> str:
+    if explanation.typical_factor is None or explanation.worst_factor is None:
         return "no prediction can be compared with a measurement"
     return (
-        f"how far to trust it: of {counted(found.predictions, 'prediction')} (LogGP) half are "
-        f"off by a factor of {found.typical_factor:.2f} or more, the worst by "
-        f"{found.worst_factor:.1f}; the candidate they take for the fastest is within 5 % of the "
-        f"fastest of them in {found.fastest_named} of {counted(found.ranked, 'cell')}"
+        f"how far to trust it: of {counted(explanation.predictions, 'prediction')} (LogGP) half "
+        "are "
+        f"off by a factor of {explanation.typical_factor:.2f} or more, the worst by "
+        f"{explanation.worst_factor:.1f}; the candidate they take for the fastest is within 5 % "
+        "of the "
+        f"fastest of them in {explanation.fastest_named} of {counted(explanation.ranked, 'cell')}"
     )
 
 

@@ -60,8 +60,8 @@ def command(
     if listing and program.json:
         common.print_json(
             [
-                {"format": each.name, "summary": each.summary, "family": each.family}
-                for each in exporters().values()
+                {"format": exporter.name, "summary": exporter.summary, "family": exporter.family}
+                for exporter in exporters().values()
             ]
         )
         return
@@ -74,28 +74,30 @@ def command(
         raise click.UsageError(f"name a format: {', '.join(exporters())}")
     with Database.open(program.database) as db:
         choice = default_campaign.choose(db, campaign)
-        found = choice.campaign
-        if found.state != "finished":
+        exported_campaign = choice.campaign
+        if exported_campaign.state != "finished":
             raise PlumblineError(
-                f"campaign {found.id} is not finished, so it has no winners to export; "
-                f"{command_lines.to_continue(db, found)}"
+                f"campaign {exported_campaign.id} is not finished, so it has no winners to export; "
+                f"{command_lines.to_continue(db, exported_campaign)}"
             )
-        library = machines.library(db, found.library_fingerprint)
-        other = fits.other(library)
-        if other is not None:
-            raise PlumblineError(f"campaign {found.id} is not exported: {other}")
+        library = machines.library(db, exported_campaign.library_fingerprint)
+        other_library = fits.other(library)
+        if other_library is not None:
+            raise PlumblineError(
+                f"campaign {exported_campaign.id} is not exported: {other_library}"
+            )
         bundle = load_bundle(
             db,
-            found.id,
+            exported_campaign.id,
             files.output.absolute(),
             gate.of_library,
-            created=found.finished or identity.now(),
+            created=exported_campaign.finished or identity.now(),
             preload_library=paths.layout().preload(paths.build_id(library)),
         )
         bundle = msgspec.structs.replace(bundle, unsafe=unsafe)
     common.remark(choice.note)
     if not bundle.winners:
-        common.remark(f"campaign {found.id} has no winners to put in force")
+        common.remark(f"campaign {exported_campaign.id} has no winners to put in force")
     written = write(bundle, files.formats, force=files.force)
     if program.json:
         common.print_json(written)
@@ -103,4 +105,4 @@ def command(
     for file in written:
         click.echo(file.path)
     if not written:
-        common.remark("no winner has anything to say in this format")
+        common.remark("no winner can be expressed in this format")

@@ -18,7 +18,7 @@ from plumbline.verify.drawing import FoldingTable
 from plumbline.verify.table import natural_width
 
 _INDENT = 4
-# On which nothing has to be narrow.
+# A console that is wide enough for any table.
 _WIDE = Console(file=io.StringIO(), width=10_000, markup=False, emoji=False, highlight=False)
 
 
@@ -57,8 +57,8 @@ def _of_table(table: Table, width: int) -> Iterator[RenderableType]:
 
 def _narrowed(table: Table, width: int) -> Iterator[RenderableType]:
     widths = [_width_of(column) for column in table.columns]
-    # What stands between columns is the same whatever the widths are.
-    between = natural_width(table) - sum(each.most for each in widths)
+    # The space between columns does not depend on their widths.
+    between = natural_width(table) - sum(width.most for width in widths)
     beside = between / max(1, len(widths) - 1)
     kept = list(range(len(widths)))
     while len(kept) > 1 and _least(kept, widths, beside) > width:
@@ -75,8 +75,8 @@ def _narrowed(table: Table, width: int) -> Iterator[RenderableType]:
             text = _text(cells[place][row])
             if text.plain:
                 head = _text(table.columns[place].header)
-                told = Text(" " * _INDENT).append_text(head).append(": ").append_text(text)
-                yield from _wrapped(told, width)
+                line = Text(" " * _INDENT).append_text(head).append(": ").append_text(text)
+                yield from _wrapped(line, width)
 
 
 def _least(kept: Sequence[int], widths: Sequence[_Width], beside: float) -> float:
@@ -85,14 +85,16 @@ def _least(kept: Sequence[int], widths: Sequence[_Width], beside: float) -> floa
 
 def _shared(widths: Sequence[_Width], room: int) -> list[int]:
     """Each has its longest word; what is left goes to the narrowest ones that want more."""
-    chosen = [each.least for each in widths]
-    left = room - sum(chosen)
-    while left > 0:
-        wanting = [place for place, each in enumerate(widths) if chosen[place] < each.most]
+    chosen = [width.least for width in widths]
+    room_left = room - sum(chosen)
+    while room_left > 0:
+        wanting = [
+            place for place, column_width in enumerate(widths) if chosen[place] < column_width.most
+        ]
         if not wanting:
             break
         chosen[min(wanting, key=lambda place: chosen[place])] += 1
-        left -= 1
+        room_left -= 1
     return chosen
 
 
@@ -100,17 +102,17 @@ def _with(
     table: Table, kept: Sequence[int], widths: Sequence[int], row: int | None = None
 ) -> Table:
     """Some columns of a table at these widths; all rows, or one of them (the first with heads)."""
-    found = copy.copy(table)
-    found.columns = [copy.copy(table.columns[place]) for place in kept]
-    for place, (column, width) in enumerate(zip(found.columns, widths, strict=True)):
+    part = copy.copy(table)
+    part.columns = [copy.copy(table.columns[place]) for place in kept]
+    for place, (column, width) in enumerate(zip(part.columns, widths, strict=True)):
         column._index = place  # by which rich knows the edges
         column.width, column.no_wrap = width, False
     if row is not None:
-        found.rows = [table.rows[row]]
-        found.show_header = table.show_header and row == 0
-        for column in found.columns:
+        part.rows = [table.rows[row]]
+        part.show_header = table.show_header and row == 0
+        for column in part.columns:
             column._cells = [list(column.cells)[row]]
-    return found
+    return part
 
 
 def _width_of(column: Column) -> _Width:
@@ -141,8 +143,8 @@ def _breaks(line: str, width: int, indent: int) -> Iterator[int]:
     used = 0
     for word in re.finditer(r"\s*\S+", line):
         blank = len(word[0]) - len(word[0].lstrip())
-        wanted = cell_len(word[0])
-        if used and used + wanted > width:
+        word_width = cell_len(word[0])
+        if used and used + word_width > width:
             yield word.start() + blank
-            used, wanted = indent, wanted - blank
-        used += wanted
+            used, word_width = indent, word_width - blank
+        used += word_width

@@ -24,11 +24,13 @@ def command(program: Program, ids: tuple[str, ...]) -> None:
     from plumbline.system import mistakes
 
     ids = tuple(id.strip().upper() for text in ids for id in text.split(","))
-    explained = {each.id: each for each in explained_guidelines.of(guidelines.load())}
+    explained = {
+        guideline.id: guideline for guideline in explained_guidelines.of(guidelines.load())
+    }
     unknown = [id for id in ids if id not in explained]
     if unknown:
         raise UsageError(
-            f"there is no guideline {', '.join(unknown)}{mistakes.instead(unknown, explained)}"
+            f"unknown guideline {', '.join(unknown)}{mistakes.instead(unknown, explained)}"
         )
     chosen = [explained[id] for id in ids] or list(explained.values())
     if program.json:

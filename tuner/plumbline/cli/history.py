@@ -32,28 +32,28 @@ def command(program: Program) -> int:
     from plumbline_db.connection import Database
 
     with Database.open(program.database) as db:
-        found = compared_now.stored(db)
+        comparisons = compared_now.stored(db)
     if program.json:
-        common.print_json([document(comparison) for comparison in found])
-    elif not found:
+        common.print_json([document(comparison) for comparison in comparisons])
+    elif not comparisons:
         raise PlumblineError(
-            f"{program.database} holds no comparison: "
-            f"`{command_name()} compare --measure A B` makes one"
+            f"{program.database} contains no comparison: "
+            f"make one with `{command_name()} compare --measure A B`"
         )
     else:
-        common.show(_table(found))
-    worse = bool(found) and regressions.is_worse(found[-1].cells)
+        common.show(_table(comparisons))
+    worse = bool(comparisons) and regressions.is_worse(comparisons[-1].cells)
     return common.VIOLATIONS_FOUND if worse else 0
 
 
-def _table(found: list[MeasuredComparison]) -> Table:
+def _table(comparisons: list[MeasuredComparison]) -> Table:
     from rich.text import Text
 
     from plumbline.results.comparison_files import summary, words_of
 
     words = ("when", "A", "B", "ranks", "slower", "faster", "equal", "not shown", "worst cell")
     table = common.table(*words, left=("when", "A", "B", "worst cell"), wrap=False)
-    for comparison in found:
+    for comparison in comparisons:
         counts = summary(comparison.cells)
         worst = comparison.cells[0]
         table.add_row(

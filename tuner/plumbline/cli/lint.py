@@ -52,7 +52,7 @@ def command(
         raise click.UsageError("name a file")
     if program.mpi is not None:
         if library:
-            raise click.UsageError("--library and --mpi both say whom the files are for")
+            raise click.UsageError("--library and --mpi both name the library: use one of them")
         library = libraries.find(program.mpi)[1].library.id
     if library:
         check_library(library)
@@ -66,11 +66,11 @@ def command(
     return common.VIOLATIONS_FOUND if any(checked.findings for checked in linted) else 0
 
 
-def _show(one: Linted) -> None:
-    named = f", named in {one.named_in}" if one.named_in else ""
-    click.echo(f"{one.path}: {one.format}{named}: {_count(len(one.findings))}")
-    for finding in one.findings:
-        where = f"{one.path}:{finding.line}" if finding.line else one.path
+def _show(linted: Linted) -> None:
+    named = f", named in {linted.named_in}" if linted.named_in else ""
+    click.echo(f"{linted.path}: {linted.format}{named}: {_count(len(linted.findings))}")
+    for finding in linted.findings:
+        where = f"{linted.path}:{finding.line}" if finding.line else linted.path
         click.echo(f"{where}: {finding.effect}: {finding.reason} [{finding.trap}]")
         click.echo(f"    repair: {finding.repair}")
 

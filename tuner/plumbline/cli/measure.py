@@ -31,7 +31,7 @@ LAUNCHES = 8
 _REFINED = 8  # places that may be added, beside as many as were asked for
 _FIRST_RANKS = 5  # numbers of ranks, before any is added
 
-# What a plan says of all its cases.
+# Settings of a plan that apply to all its cases.
 _OF_PLAN = {
     "sync": "How ranks start: barrier, dissemination, window, roundtime or none.",
     "use": "Way of use: synchronised, loop, stream, after_barrier or late (in place of --sync and "
@@ -173,21 +173,21 @@ def command(
             lines = side_by_side.run(store, plan, count, environment, cold)
         raw = unkept.records(store)
     common.write_records(output, "measure", raw)
-    told = conditions.of_starts(settling.starts(raw), simulated=simulated)
-    common.remark(*(weakness.text for weakness in [*conditions.of_records(raw), *told]))
+    start_weaknesses = conditions.of_starts(settling.starts(raw), simulated=simulated)
+    common.remark(*(weakness.text for weakness in [*conditions.of_records(raw), *start_weaknesses]))
     _show(program, lines, added, axis, tested=not simulated)
     return 0 if all(line.outcome == "ok" for line in lines) else 1
 
 
 def _variants(toolchain: Toolchain, function: str, text: str) -> list[str]:
     """Return what stands beside the default. Raises UsageError."""
-    known = toolchain.catalogue.choices(function)
-    chosen = known if text == "all" else common.specs_of(text)
-    unknown = {variant_name(word) for word in chosen} - set(known) - {"library", "empty"}
+    variants_known = toolchain.catalogue.choices(function)
+    chosen = variants_known if text == "all" else common.specs_of(text)
+    unknown = {variant_name(word) for word in chosen} - set(variants_known) - {"library", "empty"}
     if unknown:
         raise UsageError(
             f"{function} has no variant {', '.join(sorted(unknown))}; "
-            f"it has {', '.join(known) or 'none'}"
+            f"it has {', '.join(variants_known) or 'none'}"
         )
     return list(chosen)
 
@@ -219,8 +219,8 @@ def _first_ranks(first: int, nprocs: int) -> list[int]:
 
     if first >= nprocs:
         raise UsageError(
-            f"--refine with one size goes over ranks, from {first} on: raise --nprocs above "
-            f"{first}, or give several --sizes"
+            f"--refine with one size varies the number of ranks, from {first} on: raise --nprocs "
+            f"above {first}, or give several --sizes"
         )
     return grid(first, nprocs, _FIRST_RANKS, scale="logarithmic")
 
@@ -302,13 +302,13 @@ def _table(
             table.add_row(*where, name, Text(reasons.mark(line.outcome)))
             continue
         low, high = min(line.seconds), max(line.seconds)
-        found = line.ratio
+        comparison = line.ratio
         table.add_row(
             *where,
             name,
             f"{1e6 * statistics.median(line.seconds):.2f}",
             f"{1e6 * low:.2f}–{1e6 * high:.2f}",
-            common.ratio_words(found),
-            f"{found.p:.2g}" if found is not None and tested else "",
+            common.ratio_words(comparison),
+            f"{comparison.p:.2g}" if comparison is not None and tested else "",
         )
     return table

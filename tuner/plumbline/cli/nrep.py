@@ -116,8 +116,8 @@ def command(
         if not any(case.function == function for case in cases):
             smallest = least_bytes(function, settings.ranks.nprocs, data)
             raise UsageError(
-                f"--sizes {','.join(map(str, sizes))} names no cell of {function}: there is "
-                f"nothing to repeat without data; its smallest size here is {smallest} bytes"
+                f"--sizes {','.join(map(str, sizes))} names no cell of {function}: a call without "
+                f"data is not measured; its smallest size here is {smallest} bytes"
             )
     ranks = starting.starter(toolchain, settings)
     ranks.require(plan.text(), "this plan")
@@ -126,37 +126,38 @@ def command(
         unkept.store_for(toolchain, ranks, "nrep", bar) as store,
     ):
         store.progress.step("repeating until the rule is met")
-        found = nrep.predict(store, plan, launches)
+        predicted_cells = nrep.predict(store, plan, launches)
         raw = unkept.records(store)
     common.write_records(output, "nrep", raw)
     if program.json:
-        common.print_json(found)
+        common.print_json(predicted_cells)
     else:
         reasons = common.Reasons()
-        common.show(_table(found, reasons), *map(Text, reasons.lines()))
-    return 0 if all(cell.met for cell in found) else 1
+        common.show(_table(predicted_cells, reasons), *map(Text, reasons.lines()))
+    return 0 if all(cell.met for cell in predicted_cells) else 1
 
 
-def _table(found: list[RepetitionsCell], reasons: common.Reasons) -> Table:
+def _table(cells: list[RepetitionsCell], reasons: common.Reasons) -> Table:
     from rich.text import Text
 
     words = ("launches", "ended by", "criteria at the end")
     table = common.table("function", "bytes", "nrep", *words, left=("function", *words))
-    for cell in found:
+    for cell in cells:
         if cell.nrep is None:
             table.add_row(cell.function, str(cell.bytes), "", "", Text(reasons.mark(cell.outcome)))
             continue
         counts = " ".join(str(launch.nrep) for launch in cell.launches)
         ended = ", ".join(dict.fromkeys(launch.by for launch in cell.launches))
-        worst = max(cell.launches, key=lambda one: one.nrep)
+        worst = max(cell.launches, key=lambda launch: launch.nrep)
         values = "  ".join(map(_condition, worst.criteria))
         table.add_row(cell.function, str(cell.bytes), str(cell.nrep), counts, ended, values)
     return table
 
 
-def _condition(one: Criterion) -> str:
-    if one.value is None:
-        return f"{one.name} unknown"
+def _condition(criterion: Criterion) -> str:
+    if criterion.value is None:
+        return f"{criterion.name} unknown"
     return (
-        f"{one.name} {one.value:.3g} {'<' if one.value < one.threshold else '≥'} {one.threshold:g}"
+        f"{criterion.name} {criterion.value:.3g} "
+        f"{'<' if criterion.value < criterion.threshold else '≥'} {criterion.threshold:g}"
     )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from plumbline.settings.explained import ExplainedSetting
 
-Wrap = Callable[[Any], Any]  # what stands above a command's function, after an @
+Wrap = Callable[[Any], Any]  # a decorator of a command's function
 
 _Param = click.Parameter | None
 _Context = click.Context | None
@@ -48,10 +48,10 @@ class Option(click.Option):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from . import completing
 
-        known = completing.OF_OPTIONS.get(str(self.name))
-        if known is None:
+        complete = completing.OF_OPTIONS.get(str(self.name))
+        if complete is None:
             return super().shell_complete(ctx, incomplete)
-        return known(ctx, self, incomplete)
+        return complete(ctx, self, incomplete)
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
         extra = super().get_help_extra(ctx)
@@ -68,7 +68,7 @@ def option(*names: str, **more: Any) -> Wrap:
     return click.option(*names, cls=Option, **more)
 
 
-# --- what words become ----------------------------------------------------------------------------
+# --- conversions of words -------------------------------------------------------------------------
 
 
 class Words(click.ParamType[Any]):
@@ -87,9 +87,9 @@ class Functions(Words):
         from plumbline.core import guidelines
         from plumbline.core.forms import name_of
 
-        known = guidelines.load().lhs_functions()
+        functions = guidelines.load().lhs_functions()
         words = super().convert(value, param, ctx)
-        return [name_of(word) if name_of(word) in known else word for word in words]
+        return [name_of(word) if name_of(word) in functions else word for word in words]
 
 
 class AllOrWords(Words):
@@ -118,10 +118,10 @@ class Real(click.FloatRange):
         super().__init__(least, most, **ends)
 
     def convert(self, value: Any, param: _Param, ctx: _Context) -> float:
-        found = super().convert(value, param, ctx)
-        if math.isnan(found):  # it is in every range
-            self.fail(f"{value} is no number.", param, ctx)
-        return float(found)
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):  # it is in every range
+            self.fail(f"{value} is not a number.", param, ctx)
+        return float(number)
 
 
 class Bytes(click.ParamType[int]):
@@ -131,12 +131,12 @@ class Bytes(click.ParamType[int]):
 
     def convert(self, value: Any, param: _Param, ctx: _Context) -> int:
         try:
-            found = number_of_bytes(str(value))
+            size = number_of_bytes(str(value))
         except ValueError:
-            found = -1
-        if not 0 <= found <= LARGEST:
-            self.fail(f"{value} is no number of bytes; 65536 is, and 64k.", param, ctx)
-        return found
+            size = -1
+        if not 0 <= size <= LARGEST:
+            self.fail(f"{value} is not a number of bytes, as 65536 or 64k.", param, ctx)
+        return size
 
 
 class Numbers(click.ParamType[Any]):
@@ -165,11 +165,11 @@ class Numbers(click.ParamType[Any]):
         except ValueError:
             whole = "" if self._kind is float else "whole "
             raise click.UsageError(f"{name} takes {whole}numbers with commas between") from None
-        wrong = [one for one in numbers if not self.min <= one <= self._most]  # nan is one
+        wrong = [number for number in numbers if not self.min <= number <= self._most]  # nan is one
         if wrong:
             least = f"{self.min} " + ("or more" if self._most == LARGEST else f"to {self._most}")
             raise click.UsageError(
-                f"{name} {wrong[0]}: it takes {least}; leave it out for what is usual"
+                f"{name} {wrong[0]}: it takes {least}; leave it out for the default"
             )
         return numbers
 
@@ -195,8 +195,8 @@ class NewFile(click.Path):
                 path.open("ab").close()
         except OSError as error:
             raise UsageError(
-                f"cannot write {path}: {error.strerror}; name a file in a folder that is there and "
-                "may be written"
+                f"cannot write {path}: {error.strerror}; name a file in an existing folder that "
+                "is writable"
             ) from error
         return path
 
@@ -232,7 +232,7 @@ class NewFolder(click.Path):
             )
         except OSError as error:
             raise UsageError(
-                f"cannot write in {path}: {error.strerror}; name a folder that may be written"
+                f"cannot write in {path}: {error.strerror}; name a writable folder"
             ) from error
         return path
 
@@ -260,7 +260,7 @@ _TYPES = {
 }
 
 
-# All others are as in the file.
+# All other options have the key's name in the file.
 _WORDS = {"budget_seconds": "budget", "all": "all/--violated-only"}
 
 
@@ -274,21 +274,21 @@ def _explained() -> dict[str, ExplainedSetting]:
 def key(name: str, **more: Any) -> Wrap:
     """An option in place of a key of a campaign file, explained as that is. It is None where it is
     not given, unless `more` has a default."""
-    found = _explained()[name]
-    words = found.sentence.removesuffix(".")
-    if found.takes == "true or false":
+    key_explained = _explained()[name]
+    words = key_explained.sentence.removesuffix(".")
+    if key_explained.takes == "true or false":
         more |= {"is_flag": True, "default": None}
     else:
         more = {
-            "type": _TYPES.get(found.takes),
-            "unset": found.default.removeprefix("false").strip('"'),
+            "type": _TYPES.get(key_explained.takes),
+            "unset": key_explained.default.removeprefix("false").strip('"'),
         } | more
     if isinstance(more.get("type"), Words | Numbers):
         words += "; with commas between"
     if isinstance(more.get("type"), AllOrWords):
         words += "; all: every one; none"
-    if ", " in found.takes:
-        more["metavar"] = found.takes.replace(", ", "|")
+    if ", " in key_explained.takes:
+        more["metavar"] = key_explained.takes.replace(", ", "|")
     if name == "functions":
         more["type"] = Functions()
     word = _WORDS.get(name, name)
@@ -307,8 +307,8 @@ def together(*options: Wrap) -> Wrap:
     """Options in the order of the help."""
 
     def wrap(function: Any) -> Any:
-        for one in reversed(options):
-            function = one(function)
+        for add_option in reversed(options):
+            function = add_option(function)
         return function
 
     return wrap
@@ -330,8 +330,8 @@ def _shared(*names: str, help: str, **more: Any) -> Wrap:
     return option(*names, help=help, shared=True, **more)
 
 
-# Those that are keys of a campaign file say what those say; it is not loaded for them, as
-# `plumbline --help` answers at once.
+# Options that are keys of a campaign file repeat the key's sentence here: loading the campaign file
+# module would make `plumbline --help` slow.
 shared = together(
     _shared(
         "nprocs",
@@ -344,19 +344,20 @@ shared = together(
     _shared(
         "--nodes",
         type=Count(),
-        help="Nodes, as many ranks on each; not given: one, all of `hosts`, or a simulated one a "
-        "rank.",
+        help="Nodes, with the same number of ranks on each; default: one, all `hosts`, or "
+        "one simulated node for each rank.",
     ),
     _shared(
         "--bind",
         metavar="core|none|numa|plain|socket",
-        help="What ranks are bound to; plain: as by mpirun; not given: so, or core where they "
-        "share one.",
+        help="Bind ranks to this (plain: leave it to mpirun; default: plain, or core if "
+        "there are more ranks than cores).",
     ),
     _shared(
         "--map-by",
         metavar="core|node|numa|socket",
-        help="Over what ranks are put in turn; not given: as the library does it.",
+        help="Place consecutive ranks on consecutive ones of these; default: the library's "
+        "own order.",
     ),
     _shared(
         "--simulate",
@@ -369,10 +370,10 @@ shared = together(
     ),
     _shared(
         "--type",
-        help="MPI datatype of all functions; not given: MPI_FLOAT where data are reduced, else "
+        help="MPI datatype of all functions; default: MPI_FLOAT for reductions, otherwise "
         "MPI_BYTE.",
     ),
-    _shared("--op", help="MPI reduction operator; not given: MPI_SUM, of MPI_BYTE MPI_BOR."),
+    _shared("--op", help="MPI reduction operator; default: MPI_SUM, for MPI_BYTE MPI_BOR."),
     _shared("--root", type=Count(0, LARGEST), unset="0", help="Root of rooted functions."),
     _shared("--seed", type=Count(0, LARGEST), unset="1", help="Seed of orders and data."),
     _shared(
@@ -393,8 +394,8 @@ def usual(*names: str) -> dict[str, Any]:
 
 def told(name: str) -> dict[str, object]:
     """Return what such a key says of itself, for a command's `told`."""
-    found = _explained()[name]
-    return {"help": found.sentence, "unset": found.default}
+    key_explained = _explained()[name]
+    return {"help": key_explained.sentence, "unset": key_explained.default}
 
 
 # --- options that several commands define ---------------------------------------------------------
@@ -408,25 +409,25 @@ exported = option(
     unset="beside the database",
     help="Folder of the exported files.",
 )
-new = option("--new", is_flag=True, help="Measure anew, though this was asked for before.")
+new = option("--new", is_flag=True, help="Measure again, though the database has results.")
 fresh_launches = option(
     "--fresh-launches",
     is_flag=True,
-    help="Start ranks for every launch; else ranks stay alive, and measure for later steps too.",
+    help="Start new ranks for every launch (default: ranks stay alive for later steps).",
 )
 wait_for_quiet = option(
     "--wait-for-quiet",
     is_flag=True,
     help="Wait, ten minutes at most, while other programs take processor time.",
 )
-no_proof = option("--no-proof", is_flag=True, help="Do not spend a second on the canaries.")
-unsafe = option("--unsafe", is_flag=True, help="Also what some legal programs cannot bear.")
-listing = option("--list", "listing", is_flag=True, help="List what there is, and do no more.")
+no_proof = option("--no-proof", is_flag=True, help="Skip the test that the winners are active.")
+unsafe = option("--unsafe", is_flag=True, help="Also use winners that break some correct programs.")
+listing = option("--list", "listing", is_flag=True, help="List the choices, and do nothing else.")
 all_rows = option(
-    "--all", "all_rows", is_flag=True, help="All rows and tables, also where everything holds."
+    "--all", "all_rows", is_flag=True, help="Show all rows and tables, not only violations."
 )
 refine = option(
-    "--refine", is_flag=True, help="Add places where curves bend, jump or cross, and say why."
+    "--refine", is_flag=True, help="Add points where curves bend, jump or cross, with the reason."
 )
 knob = option(
     "--knob",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from plumbline.overlap.thresholds import Thresholds
 
 
-# name -> what it does; the rest of a line without one measures.
+# The help of each subcommand, by its name; `overlap` without a subcommand measures.
 COMMANDS = {
     "thresholds": "Where eager sending ends, to the byte.",
     "timeline": "What happens when on both ranks, for a cell.",
@@ -43,7 +43,7 @@ COMMANDS = {
 }
 
 
-# Options that every command takes which measures.
+# Options of every command that measures.
 MEASURING = "mpi db json nprocs nodes bind map_by campaign_file seed new"
 RANKS = {"help": "Ranks.", "unset": str(place.NPROCS)}
 _USUAL = OverlapSettings(place.NPROCS)
@@ -198,22 +198,22 @@ def command(
     for bench in settings.benches:
         starter.require(suite.plan(settings, bench).text(), bench)
     with Database.open(database, write=True) as db:
-        row, found, weak, threshold = _measured(db, settings, toolchain, starter, where, new=new)
-    known = classes.of(found)
-    said = words.of_library(known, threshold)
+        row, results, weak, threshold = _measured(db, settings, toolchain, starter, where, new=new)
+    library_classes = classes.of(results)
+    sentences = words.of_library(library_classes, threshold)
     common.remark(*(weakness.text for weakness in weak))
     if shown.picture is not None:
         from plumbline.overlap import sheet
 
         title = suite.title(toolchain.installation.library, settings)
-        common.draw(shown.picture, sheet.of_one(title, found, dots=shown.dots))
+        common.draw(shown.picture, sheet.of_one(title, results, dots=shown.dots))
     if program.json:
         head = {"id": row.id, "nprocs": settings.nprocs, "settings": settings.knobs.as_dict()}
-        told = {"conditions": weak, "cells": found}
-        told |= {"classes": known, "threshold": threshold, "words": said}
-        common.print_json(head | {"nodes": row.nodes} | told)
+        document = {"conditions": weak, "cells": results}
+        document |= {"classes": library_classes, "threshold": threshold, "words": sentences}
+        common.print_json(head | {"nodes": row.nodes} | document)
     else:
-        common.show(*(_table(name, found, shown.show) for name in settings.benches), *said)
+        common.show(*(_table(name, results, shown.show) for name in settings.benches), *sentences)
         if settings.adaptive:
             click.echo("' not measured: inferred, for the cells around agree (--full measures all)")
         if shown.picture is not None:
@@ -257,14 +257,19 @@ def _measured(
     facts = place.facts(where)
     row = suite.begin(db, toolchain, settings, new=new, placement=placement, place=facts)
     if row.state == "finished":
-        found = suite.read(db, row, settings)
+        results = suite.read(db, row, settings)
     else:
         common.remark(suite.announced(settings))
         settings_of.require_in_force(starter, settings.knobs)
         with progress.Bar() as bar:
             store = LaunchStore(db, row.id, starter, bar)
-            found = suite.run(store, row, settings, bar.expect)
-    return row, found, conditions.found(db, row), thresholds.stored(db, row, settings.knobs, facts)
+            results = suite.run(store, row, settings, bar.expect)
+    return (
+        row,
+        results,
+        conditions.found(db, row),
+        thresholds.stored(db, row, settings.knobs, facts),
+    )
 
 
 def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:

@@ -65,19 +65,21 @@ def command(
         return
     if len(campaigns) != 2 and not (sheet and picture):
         raise UsageError("name two campaigns to compare, or any number with --sheet --picture FILE")
-    found = [_read(campaign, program.database) for campaign in campaigns]
+    read_campaigns = [_read(campaign, program.database) for campaign in campaigns]
     chosen = [] if benches == ALL else benches.split(",")
-    _require_benches(chosen, found)
-    compared = between(found[0], found[1], chosen) if len(found) == 2 else None
+    _require_benches(chosen, read_campaigns)
+    compared = (
+        between(read_campaigns[0], read_campaigns[1], chosen) if len(read_campaigns) == 2 else None
+    )
     if picture is not None and sheet:
-        _draw_sheet(picture, found, chosen, dots=dots)
+        _draw_sheet(picture, read_campaigns, chosen, dots=dots)
     elif picture is not None and compared is not None:
         from plumbline.overlap import difference_maps
 
         names = compared.a.stored.label, compared.b.stored.label
         common.draw(picture, difference_maps.sheet(compared.found, *names))
     if program.json:
-        every = {"campaigns": [about(measured.stored) for measured in found]}
+        every = {"campaigns": [about(measured.stored) for measured in read_campaigns]}
         common.print_json(every if compared is None else document(compared))
         return
     if compared is not None:
@@ -98,19 +100,22 @@ def _read(text: str, database: Path) -> Measured:
         return stored.measured(db, stored.one(db, id))
 
 
-def _require_benches(chosen: Sequence[str], found: Sequence[Measured]) -> None:
-    known = list(
-        dict.fromkeys(name for measured in found for name in measured.stored.settings.benches)
+def _require_benches(chosen: Sequence[str], read_campaigns: Sequence[Measured]) -> None:
+    known_benches = list(
+        dict.fromkeys(
+            name for measured in read_campaigns for name in measured.stored.settings.benches
+        )
     )
-    strangers = [name for name in chosen if name not in known]
+    strangers = [name for name in chosen if name not in known_benches]
     if strangers:
         raise UsageError(
-            f"no benchmark {', '.join(strangers)} in these campaigns; they have: {', '.join(known)}"
+            f"no benchmark {', '.join(strangers)} in these campaigns; they have: "
+            f"{', '.join(known_benches)}"
         )
 
 
 def _draw_sheet(
-    file: Path, found: Sequence[Measured], chosen: Sequence[str], *, dots: bool
+    file: Path, read_campaigns: Sequence[Measured], chosen: Sequence[str], *, dots: bool
 ) -> None:
     from plumbline.overlap import sheet
 
@@ -119,7 +124,7 @@ def _draw_sheet(
             measured.stored.label,
             [cell for cell in measured.cells if not chosen or cell.bench in chosen],
         )
-        for measured in found
+        for measured in read_campaigns
     ]
     title = "Overlap of communication and computation"
     common.draw(file, sheet.of_several(title, rows, dots=dots))
@@ -172,7 +177,7 @@ def _heading(compared: Between) -> Iterator[str]:
             f"{counted(fewest, 'launch')} of each benchmark{unfinished}"
         )
         if fewest == 1:
-            yield "   one launch: its intervals do not know how far launches lie apart"
+            yield "   one launch: its intervals do not include the spread between launches"
     yield from apart(*compared.conditions)
     yield from differing(compared.differences, together=False)
 
@@ -211,17 +216,21 @@ def _furthest(total: Total) -> str:
 
 
 def _summary(compared: Between) -> str:
-    totals, found = compared.found.totals, compared.found
+    totals, differences = compared.found.totals, compared.found
     cells = sum(total.cells for total in totals)
-    ours, theirs = (
+    shorter_in_a, shorter_in_b = (
         sum(total.a_shorter for total in totals),
         sum(total.b_shorter for total in totals),
     )
     text = (
         f"of {counted(cells, 'cell')} measured on both sides, the time of communication and "
-        f"computation together is shorter in A in {ours}, in B in {theirs}, not told apart in "
-        f"{cells - ours - theirs} (95 % intervals)"
+        f"computation together is shorter in A in {shorter_in_a}, in B in {shorter_in_b}, not "
+        "told apart in "
+        f"{cells - shorter_in_a - shorter_in_b} (95 % intervals)"
     )
-    if found.only_a or found.only_b:
-        text += f"; only on one side: {counted(found.only_a, 'cell')} of A, {found.only_b} of B"
+    if differences.only_a or differences.only_b:
+        text += (
+            f"; only on one side: {counted(differences.only_a, 'cell')} of A, "
+            f"{differences.only_b} of B"
+        )
     return text

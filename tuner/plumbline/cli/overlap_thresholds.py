@@ -70,12 +70,12 @@ def command(
         if row.state != "finished":
             settings_of.require_in_force(starter, settings.knobs)
         with progress.Bar(in_all=thresholds.USUAL_LAUNCHES) as bar:
-            found = thresholds.run(LaunchStore(db, row.id, starter, bar), row, settings)
+            measured = thresholds.run(LaunchStore(db, row.id, starter, bar), row, settings)
     if program.json:
         common.print_json(
-            {"id": row.id, "nprocs": where.ranks.nprocs, **msgspec.to_builtins(found)}
+            {"id": row.id, "nprocs": where.ranks.nprocs, **msgspec.to_builtins(measured)}
         )
     else:
-        for line in words.of_threshold(found):
+        for line in words.of_threshold(measured):
             click.echo(line)
     return 0

@@ -104,7 +104,7 @@ def command(
     where = place.settings(campaign_file, asked)
     database = program.database
     toolchain = find_toolchain(program.mpi, settings=where, beside=database.parent)
-    wanted = OverlapSettings(
+    overlap_settings = OverlapSettings(
         where.ranks.nprocs,
         chosen,
         (size,),
@@ -117,33 +117,37 @@ def command(
         seed=cell.seed,
         command="overlap timeline",
     )
-    limit = duration.limit(traced.plan(wanted, name) for name in chosen)
+    limit = duration.limit(traced.plan(overlap_settings, name) for name in chosen)
     starter = starting.starter(toolchain, place.patient(where, limit))
     for name in chosen:
-        starter.require(traced.plan(wanted, name).text())
+        starter.require(traced.plan(overlap_settings, name).text())
     with Database.open(database, write=True) as db:
         placement = where.ranks.placement(toolchain.launcher.processing_units())
         row = suite.begin(
-            db, toolchain, wanted, new=new, placement=placement, place=place.facts(where)
+            db, toolchain, overlap_settings, new=new, placement=placement, place=place.facts(where)
         )
         if row.state != "finished":
-            settings_of.require_in_force(starter, wanted.knobs)
+            settings_of.require_in_force(starter, overlap_settings.knobs)
         with progress.Bar(in_all=len(chosen)) as bar:
-            records = traced.run(LaunchStore(db, row.id, starter, bar), row, wanted)
+            records = traced.run(LaunchStore(db, row.id, starter, bar), row, overlap_settings)
     parts: tuple[Part, ...] = ("communication", "both")
     chosen_parts = [part for part in parts if shown.part in (part, "all")]
-    found = [drawn for name in chosen for drawn in timeline.timelines(records[name], chosen_parts)]
+    timelines = [
+        drawn for name in chosen for drawn in timeline.timelines(records[name], chosen_parts)
+    ]
     if shown.picture is not None:
         from plumbline.overlap import timeline_chart
 
-        sheet = timeline_chart.sheet(suite.title(toolchain.installation.library, wanted), found)
+        sheet = timeline_chart.sheet(
+            suite.title(toolchain.installation.library, overlap_settings), timelines
+        )
         common.draw(shown.picture, sheet)
     if shown.output is not None:
-        common.write(shown.output, _trace_file(found[0], records[chosen[0]]))
+        common.write(shown.output, _trace_file(timelines[0], records[chosen[0]]))
     if program.json:
-        common.print_json({"id": row.id, "timelines": [_told(timeline) for timeline in found]})
+        common.print_json({"id": row.id, "timelines": [_told(timeline) for timeline in timelines]})
     else:
-        click.echo("\n\n".join("\n".join(_summary(timeline)) for timeline in found))
+        click.echo("\n\n".join("\n".join(_summary(timeline)) for timeline in timelines))
         for path in filter(None, (shown.picture, shown.output)):
             click.echo(path)
     return 0
@@ -157,41 +161,49 @@ def _of_one_cell(name: str, numbers: Sequence[int], largest: int) -> int:
     return numbers[0]
 
 
-def _trace_file(one: Timeline, records: Sequence[ProbeRecord]) -> bytes:
+def _trace_file(drawn_timeline: Timeline, records: Sequence[ProbeRecord]) -> bytes:
     from plumbline.overlap import perfetto, timeline_chart
 
     traces = [record for record in records if isinstance(record, OverlapTrace)]
-    return msgspec.json.encode(perfetto.document(timeline_chart.cell_words(one.cell), traces))
+    return msgspec.json.encode(
+        perfetto.document(timeline_chart.cell_words(drawn_timeline.cell), traces)
+    )
 
 
-def _told(one: Timeline) -> dict[str, Any]:
+def _told(told_timeline: Timeline) -> dict[str, Any]:
     from plumbline.overlap import timeline
 
-    found: dict[str, Any] = msgspec.to_builtins(one)
+    document: dict[str, Any] = msgspec.to_builtins(told_timeline)
     for lists in ("communication_ns", "computation_ns", "both_ns"):
-        del found["cell"][lists]
-    found["split_ns"] = {rank: timeline.split(one, rank) for rank in one.lanes}
-    for told, message in zip(found["messages"], one.messages, strict=True):
-        told["beside_computation_ns"] = {
-            rank: timeline.beside(one, message, rank) for rank in (message.sender, message.receiver)
+        del document["cell"][lists]
+    document["split_ns"] = {
+        rank: timeline.split(told_timeline, rank) for rank in told_timeline.lanes
+    }
+    for message_document, message in zip(document["messages"], told_timeline.messages, strict=True):
+        message_document["beside_computation_ns"] = {
+            rank: timeline.beside(told_timeline, message, rank)
+            for rank in (message.sender, message.receiver)
         }
-    return found
+    return document
 
 
-def _summary(one: Timeline) -> list[str]:
+def _summary(shown_timeline: Timeline) -> list[str]:
     from plumbline.overlap import timeline, timeline_chart
 
-    lines = [timeline_chart.heading(one), f"  {timeline_chart.times(one)}"]
-    for rank in one.lanes:
+    lines = [timeline_chart.heading(shown_timeline), f"  {timeline_chart.times(shown_timeline)}"]
+    for rank in shown_timeline.lanes:
         spent = ", ".join(
-            f"{kind} {ns / 1000:.1f}" for kind, ns in timeline.split(one, rank).items() if ns
+            f"{kind} {ns / 1000:.1f}"
+            for kind, ns in timeline.split(shown_timeline, rank).items()
+            if ns
         )
-        who = f"rank {rank} ({timeline_chart.role(one, rank)})".replace(" ()", "")
-        lines.append(f"  {who}, µs: {spent}")
-    for message in one.messages[:_MESSAGES]:
+        rank_words = f"rank {rank} ({timeline_chart.role(shown_timeline, rank)})".replace(" ()", "")
+        lines.append(f"  {rank_words}, µs: {spent}")
+    for message in shown_timeline.messages[:_MESSAGES]:
         length = max(1, message.latest_ns - message.begin_ns)
         shares = " and ".join(
-            f"{100 * timeline.beside(one, message, rank) / length:.0f} % of it while rank {rank} "
+            f"{100 * timeline.beside(shown_timeline, message, rank) / length:.0f} % of it while "
+            f"rank {rank} "
             "computes"
             for rank in (message.sender, message.receiver)
         )
@@ -200,6 +212,6 @@ def _summary(one: Timeline) -> list[str]:
             f"{message.begin_ns / 1000:.1f} µs, there between {message.earliest_ns / 1000:.1f} and "
             f"{message.latest_ns / 1000:.1f} µs; under way for {length / 1000:.1f} µs, {shares}"
         )
-    if len(one.messages) > _MESSAGES:
-        lines.append(f"  and {len(one.messages) - _MESSAGES} more (--json)")
-    return [*lines, f"  {timeline_chart.clock_words(one.clock)}"]
+    if len(shown_timeline.messages) > _MESSAGES:
+        lines.append(f"  and {len(shown_timeline.messages) - _MESSAGES} more (--json)")
+    return [*lines, f"  {timeline_chart.clock_words(shown_timeline.clock)}"]

@@ -105,13 +105,16 @@ def command(
         raise UsageError(f"--triples {table.triples}: {LEAST_TRIPLES} at least")
     wish = Asked(chosen, tuple(sorted(set(table.sizes))), table.limit, table.triples)
     settings = _settings(campaign_file, base.typed(ctx, asked))
-    campaign, found = _run(wish, settings, program, output, new=new)
+    campaign, tuned_guidelines = _run(wish, settings, program, output, new=new)
     if program.json:
-        common.print_json(_document(program.database, campaign, found))
+        common.print_json(_document(program.database, campaign, tuned_guidelines))
     else:
-        common.show(*_shown(program.database, campaign, found))
-    left = any((guideline.after or guideline.before).verdict == "violated" for guideline in found)
-    return common.VIOLATIONS_FOUND if left else 0
+        common.show(*_shown(program.database, campaign, tuned_guidelines))
+    is_violated = any(
+        (guideline.after or guideline.before).verdict == "violated"
+        for guideline in tuned_guidelines
+    )
+    return common.VIOLATIONS_FOUND if is_violated else 0
 
 
 def _settings(file: Path | None, given: dict[str, Any]) -> Settings:
@@ -149,12 +152,14 @@ def _run(
         return campaign, tuned.lines(db, campaign, toolchain.guidelines)
 
 
-def _document(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> dict[str, object]:
+def _document(
+    database: Path, campaign: Campaign, tuned_guidelines: list[TunedGuideline]
+) -> dict[str, object]:
     with Database.open(database) as db:
         return {
             "campaign": campaign.id,
             "state": campaign.state,
-            "cells": found,
+            "cells": tuned_guidelines,
             "winners": winners.get(db, campaign.id),
             "searches": searches.all_searches(db, campaign.id),
             "exports": exports.get(db, campaign.id),
@@ -162,7 +167,9 @@ def _document(database: Path, campaign: Campaign, found: list[TunedGuideline]) -
         }
 
 
-def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> list[RenderableType]:
+def _shown(
+    database: Path, campaign: Campaign, tuned_guidelines: list[TunedGuideline]
+) -> list[RenderableType]:
     from rich.text import Text
 
     table = common.table(
@@ -175,16 +182,18 @@ def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> l
         tried = searches.all_searches(db, campaign.id)
         notes = [f"{event.kind}: {event.said}" for event in events.get(db, campaign.id)]
         files = exports.get(db, campaign.id)
-    for guideline in found:
+    for guideline in tuned_guidelines:
         about = (guideline.guideline, guideline.bench, str(guideline.bytes), guideline.lhs)
         table.add_row(*about, *_cells(guideline.before))
         if kept and guideline.after is not None:
             table.add_row("", "", "", "  after", *_cells(guideline.after))
     texts = [f"search: {search.reason}" for search in tried] + notes
     for winner in kept:
-        what = label(winner.variant, winner.configuration)
+        configuration = label(winner.variant, winner.configuration)
         gain = with_interval(winner.speedup, winner.speedup_low, winner.speedup_high)
-        texts.append(f"winner: {what}: times of violated cells, default over winner: {gain}")
+        texts.append(
+            f"winner: {configuration}: times of violated cells, default over winner: {gain}"
+        )
     if kept:
         texts += ["exported:", *(f"  {file.path}" for file in files)]
     return [table, Text("\n".join(texts))] if texts else [table]

@@ -71,29 +71,31 @@ def command(
 
     if measured.nprocs is not None and measured.nprocs < _FEWEST:
         raise UsageError(f"--nprocs {measured.nprocs}: {_FEWEST} at least")
-    wanted = tuple(sorted(set(measured.sizes or SIZES)))
+    chosen_sizes = tuple(sorted(set(measured.sizes or SIZES)))
     ranks = measured.nprocs or max(_FEWEST, processing_units())
-    settings = PingPongSettings(ranks, wanted, measured.reps, measured.launches, measured.seed)
+    settings = PingPongSettings(
+        ranks, chosen_sizes, measured.reps, measured.launches, measured.seed
+    )
     toolchain = find_toolchain(program.mpi)
     starter = starting.starter(toolchain, campaign_file.load(None, {"nprocs": ranks}))
     starter.require(pingpong.plan(settings).text())
     with Database.open(program.database, write=True) as db:
         row = pingpong.begin(db, toolchain, settings, new=new)
         if row.state == "finished":
-            found = pingpong.read(db, row)
+            pair_latencies = pingpong.read(db, row)
         else:
             with progress.Bar(in_all=measured.launches) as bar:
-                found = pingpong.run(LaunchStore(db, row.id, starter, bar), row, settings)
-    document = {"id": row.id, "nprocs": ranks, "pairs": found}
-    common.answer(program, document, (_lines(found), "", _times(found)))
+                pair_latencies = pingpong.run(LaunchStore(db, row.id, starter, bar), row, settings)
+    document = {"id": row.id, "nprocs": ranks, "pairs": pair_latencies}
+    common.answer(program, document, (_lines(pair_latencies), "", _times(pair_latencies)))
     return 0
 
 
-def _lines(found: list[PairLatencies]) -> Table:
+def _lines(pair_latencies: list[PairLatencies]) -> Table:
     in_unit = partial(with_interval, form=".3g")
     names = ("pair", "bytes", "α µs", "β ns/B", "GB/s", "off by", "launches")
     table = common.table(*names, left=("pair",))
-    for latencies in found:
+    for latencies in pair_latencies:
         for line in latencies.lines:
             beta = line.beta_seconds_per_byte
             table.add_row(
@@ -108,13 +110,15 @@ def _lines(found: list[PairLatencies]) -> Table:
     return table
 
 
-def _times(found: list[PairLatencies]) -> Table:
-    pairs = [name for latencies in found for name in (f"{latencies.pair} µs", "launches µs")]
+def _times(pair_latencies: list[PairLatencies]) -> Table:
+    pairs = [
+        name for latencies in pair_latencies for name in (f"{latencies.pair} µs", "launches µs")
+    ]
     table = common.table("bytes", *pairs)
-    sizes = sorted({trips.bytes for latencies in found for trips in latencies.half_trips})
+    sizes = sorted({trips.bytes for latencies in pair_latencies for trips in latencies.half_trips})
     for size in sizes:
         row = [str(size)]
-        for latencies in found:
+        for latencies in pair_latencies:
             seconds = next((t.seconds for t in latencies.half_trips if t.bytes == size), [])
             if not seconds:
                 row += ["", ""]

@@ -56,11 +56,11 @@ def command(
         return _fit(program, fit, selector, output)
     if ranks.simulate is None and campaign_file is None:
         ranks = ranks._replace(simulate="ompi")
-    given = {name: value for name, value in ranks._asdict().items() if value is not None}
-    asked = [task.settings for task in files.tasks(campaign_file, given, None)]
+    ranks_given = {name: value for name, value in ranks._asdict().items() if value is not None}
+    every_settings = [task.settings for task in files.tasks(campaign_file, ranks_given, None)]
     texts = {
         simulation.platform(settings.ranks.simulate, settings.ranks.placement(None))
-        for settings in asked
+        for settings in every_settings
         if settings.ranks.simulate is not None
     }
     if not texts:
@@ -85,21 +85,21 @@ def _fit(program: Program, campaign: str, selector: Selector, output: Path | Non
     from plumbline_db.connection import Database
 
     with Database.open(program.database) as db:
-        found = simulated_pingpong.twin_of(db, campaign, selector, program.mpi)
+        fitted = simulated_pingpong.twin_of(db, campaign, selector, program.mpi)
     if output is not None:
-        common.write(output, twin.table(found.simulation))
+        common.write(output, twin.table(fitted.simulation))
     if program.json:
-        common.print_json(found)
+        common.print_json(fitted)
         return 0
     if output is None:
-        click.echo(twin.table(found.simulation))
-    common.show(_beside(found), f"on average {100 * found.error:.1f} % off")
+        click.echo(twin.table(fitted.simulation))
+    common.show(_beside(fitted), f"on average {100 * fitted.error:.1f} % off")
     return 0
 
 
-def _beside(found: Twin) -> Table:
+def _beside(fitted: Twin) -> Table:
     table = common.table("bytes", "measured µs", "simulated µs", "off by")
-    for size in found.sizes:
+    for size in fitted.sizes:
         table.add_row(
             str(size.bytes),
             f"{1e6 * size.measured_seconds:.2f}",

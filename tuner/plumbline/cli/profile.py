@@ -45,13 +45,13 @@ def command(program: Program, application: tuple[str, ...], output: Path) -> int
     """
     from plumbline.core.application import write
 
-    found = _found(program, application, output)
-    write(output, found)
+    profiled = _found(program, application, output)
+    write(output, profiled)
     console = common.console(stderr=True)
-    console.print(_table(found))
-    kinds = counted(len(found.calls), "kind")
-    common.remark(*_remarks(found), f"{output}: {kinds} of calls")
-    return 0 if _is_recording(application) else found.status
+    console.print(_table(profiled))
+    kinds = counted(len(profiled.calls), "kind")
+    common.remark(*_remarks(profiled), f"{output}: {kinds} of calls")
+    return 0 if _is_recording(application) else profiled.status
 
 
 def _is_recording(application: tuple[str, ...]) -> bool:
@@ -70,13 +70,13 @@ def _found(program: Program, application: tuple[str, ...], output: Path) -> Appl
     return profiling.profile(application, binary, program.mpi, output.absolute().parent)
 
 
-def _table(found: Application) -> Table:
-    spent, seconds = found.collective_seconds, found.seconds
+def _table(profiled: Application) -> Table:
+    spent, seconds = profiled.collective_seconds, profiled.seconds
     title = f"{spent:.3g} s of {seconds:.3g} s in collectives, a rank on the average"
     words = ("function", "bytes", "ranks", "nodes")
     numbers = ("calls", "seconds", "share", "not waiting")
     table = common.table(*words, *numbers, left=words, title=title)
-    ranked = sorted(found.calls, key=lambda one: -one.seconds)
+    ranked = sorted(profiled.calls, key=lambda call_kind: -call_kind.seconds)
     for calls in ranked[:_ROWS]:
         table.add_row(
             calls.function,
@@ -94,18 +94,19 @@ def _table(found: Application) -> Table:
     return table
 
 
-def _remarks(found: Application) -> list[str]:
+def _remarks(profiled: Application) -> list[str]:
     from plumbline.core.application import shapes
 
     lines = []
-    shares = [f"{share:.0%} on {name}" for name, share in shapes(found) if share >= 0.01]
+    shares = [f"{share:.0%} on {name}" for name, share in shapes(profiled) if share >= 0.01]
     if len(shares) > 1:
         lines.append(f"not waiting: {', '.join(shares)}; each is a campaign of its own")
-    if found.finished < found.ranks:
+    if profiled.finished < profiled.ranks:
         lines.append(
-            f"{found.ranks - found.finished} of {found.ranks} ranks did not reach MPI_Finalize; "
+            f"{profiled.ranks - profiled.finished} of "
+            f"{profiled.ranks} ranks did not reach MPI_Finalize; "
             "what they had called until then is counted"
         )
-    if found.lost:
-        lines.append(f"{found.lost} calls had no room in the record")
+    if profiled.lost:
+        lines.append(f"{profiled.lost} calls had no room in the record")
     return lines

@@ -45,10 +45,12 @@ class Bar:
         self._launches = 0
         self._phase, self._text = "", "starting"
         self._begun = self._said = clock()
-        known = in_all > 0 or forecast is not None
-        share = [BarColumn(bar_width=12), TextColumn("{task.percentage:>3.0f}%")] if known else []
+        has_share = in_all > 0 or forecast is not None
+        share = (
+            [BarColumn(bar_width=12), TextColumn("{task.percentage:>3.0f}%")] if has_share else []
+        )
         shown = console(stderr=True)
-        # Room for the ^C of a terminal: a line that wraps would not be taken away at the end.
+        # Leave room for the ^C of a terminal: a line that wraps could not be erased at the end.
         shown.width = max(20, shown.width - len("^C "))
         self._progress = Progress(
             TextColumn("{task.fields[phase]}", markup=False, table_column=Column(no_wrap=True)),
@@ -66,7 +68,7 @@ class Bar:
             disable=not self._live,
         )
         self._task = self._progress.add_task(
-            self._text, total=100.0 if known else None, phase="", left=""
+            self._text, total=100.0 if has_share else None, phase="", left=""
         )
 
     def __enter__(self) -> Bar:
@@ -107,13 +109,13 @@ class Bar:
             self._say(text)
 
     def _show(self, text: str) -> None:
-        left = self._left()
+        time_left = self._left()
         self._progress.update(
             self._task,
             completed=100 * self._share(),
             description=text,
             phase=self._phase,
-            left=f"{left} left" if left else counted(self._launches, "launch"),
+            left=f"{time_left} left" if time_left else counted(self._launches, "launch"),
         )
 
     def _share(self) -> float:
@@ -137,10 +139,10 @@ class Bar:
 
     def _say(self, text: str) -> None:
         self._said = self._clock()
-        left = self._left()
-        share = f"{100 * self._share():.0f} %" if left else ""
+        time_left = self._left()
+        share = f"{100 * self._share():.0f} %" if time_left else ""
         launches = counted(self._launches, "launch") if self._launches else ""
-        words = [share, launches, f"{left} left" if left else ""]
+        words = [share, launches, f"{time_left} left" if time_left else ""]
         standing = ", ".join(filter(None, words))
         phase = f"{self._phase}: " if self._phase else ""
         say(f"{phase}{text} ({standing})" if standing else f"{phase}{text}")

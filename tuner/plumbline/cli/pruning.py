@@ -29,18 +29,18 @@ def policy_of(words: Sequence[str]) -> Policy:
     for word in words:
         number = word.removesuffix("d")
         if not (number.isdecimal() and number.isascii() and len(number) < 7):
-            raise UsageError(f"--keep {word}: it takes days (90d) or a number of campaigns (10)")
+            raise UsageError(f"--keep {word}: give days (90d) or a number of campaigns (10)")
         (days if word.endswith("d") else last).append(int(number))
     if not words:
-        raise UsageError("say whose samples stay: --keep 90d, --keep 10, or both")
+        raise UsageError("name the campaigns whose samples stay: --keep 90d, --keep 10, or both")
     return Policy(max(days, default=None), max(last, default=None))
 
 
 def by_policy(db: Database, policy: Policy) -> None:
     """Prune as the settings of a campaign that has ended ask for it."""
-    found = pruned(db, policy)
-    if found:
-        common.remark(f"{said(found)}; {policy.said}")
+    pruned_campaigns = pruned(db, policy)
+    if pruned_campaigns:
+        common.remark(f"{said(pruned_campaigns)}; {policy.said}")
 
 
 def pruned(db: Database, policy: Policy, *, listing: bool = False) -> list[Pruned]:
@@ -50,26 +50,27 @@ def pruned(db: Database, policy: Policy, *, listing: bool = False) -> list[Prune
 
     now = datetime.datetime.now(datetime.UTC)
     prune = old_samples.would_go if listing else old_samples.prune
-    found = [
+    pruned_campaigns = [
         prune(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
         for campaign in old_samples.old(db, policy, now)
     ]
-    if found and not listing:
+    if pruned_campaigns and not listing:
         connection.release(db)
-    return found
+    return pruned_campaigns
 
 
-def said(found: list[Pruned]) -> str:
+def said(pruned_campaigns: list[Pruned]) -> str:
     """Return it in words for people."""
-    samples = sum(pruned.samples for pruned in found)
+    samples = sum(pruned.samples for pruned in pruned_campaigns)
     return (
-        f"{counted(samples, 'sample')} of {counted(len(found), 'campaign')} thrown away; "
+        f"{counted(samples, 'sample')} of {counted(len(pruned_campaigns), 'campaign')} thrown "
+        "away; "
         "n, medians, quantiles and verdicts stay"
     )
 
 
 def show(
-    program: Program, policy: Policy, found: list[Pruned], before: int, *, listing: bool
+    program: Program, policy: Policy, pruned_campaigns: list[Pruned], before: int, *, listing: bool
 ) -> None:
     after = program.database.stat().st_size
     if program.json:
@@ -77,18 +78,26 @@ def show(
             {
                 "path": str(program.database),
                 "pruned_now": not listing,
-                "pruned": found,
+                "pruned": pruned_campaigns,
                 "bytes_before": before,
                 "bytes": after,
             }
         )
         return
-    for pruned in found:
+    for pruned in pruned_campaigns:
         click.echo(f"{pruned.campaign}: {pruned.samples} samples of {pruned.series} cases")
     if listing:
-        click.echo(f"{said(found)} (not yet: --list)" if found else "nothing to throw away")
+        click.echo(
+            f"{said(pruned_campaigns)} (not yet: --list)"
+            if pruned_campaigns
+            else "nothing to throw away"
+        )
     else:
-        click.echo(f"{said(found)}; {policy.said}" if found else "nothing to throw away")
+        click.echo(
+            f"{said(pruned_campaigns)}; {policy.said}"
+            if pruned_campaigns
+            else "nothing to throw away"
+        )
         click.echo(f"{program.database}: {megabytes(before)} -> {megabytes(after)}")
 
 

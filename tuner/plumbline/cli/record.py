@@ -47,33 +47,36 @@ def command(program: Program, application: tuple[str, ...], output: Path, limit:
     binary = common.launcher(application)
     about = record.record(application, binary, program.mpi, output, limit << 20)
     recording = call_sites.resolved(read.read(output))
-    found = summary.summary(recording, str(output), about.status)
+    recorded = summary.summary(recording, str(output), about.status)
     if program.json:
-        common.print_json(found)
+        common.print_json(recorded)
     else:
-        common.remark(*_lines(found))
+        common.remark(*_lines(recorded))
     return about.status
 
 
-def _lines(found: Summary) -> list[str]:
+def _lines(recorded: Summary) -> list[str]:
     lines = [
-        f"{found.folder}: {found.ranks} ranks, {found.seconds:.3g} s, {found.sent} messages of "
-        f"{found.sent_bytes} bytes, {found.collectives} calls of collectives"
+        f"{recorded.folder}: {recorded.ranks} ranks, "
+        f"{recorded.seconds:.3g} s, {recorded.sent} messages of "
+        f"{recorded.sent_bytes} bytes, {recorded.collectives} calls of "
+        "collectives"
     ]
     lines += [
         f"{site.bytes} bytes in {site.messages} messages from {site.place}"
-        for site in found.sites[:_SITES]
+        for site in recorded.sites[:_SITES]
     ]
-    if found.unmatched or found.verified < found.matched:
+    if recorded.unmatched or recorded.verified < recorded.matched:
         lines.append(
-            f"{found.unmatched} messages have one side alone; contents of "
-            f"{found.matched - found.verified} could not be compared"
+            f"{recorded.unmatched} messages have one side alone; contents of "
+            f"{recorded.matched - recorded.verified} could not be compared"
         )
-    if found.lost:
-        lines.append(f"{found.lost} events are not there for want of room: raise --limit")
-    if found.finished < found.ranks:
+    if recorded.lost:
+        lines.append(f"{recorded.lost} events did not fit into the recording: raise --limit")
+    if recorded.finished < recorded.ranks:
         lines.append(
-            f"{found.ranks - found.finished} of {found.ranks} ranks did not reach MPI_Finalize; "
+            f"{recorded.ranks - recorded.finished} of {recorded.ranks} "
+            "ranks did not reach MPI_Finalize; "
             "what they had sent and received until then is there"
         )
     return lines

@@ -88,10 +88,10 @@ def command(program: Program, campaigns: tuple[str, ...], output: Path, cells: s
             }
         )
         return
-    left = f"; {written.left_out} were too many and are left out" if written.left_out else ""
+    left_out = f"; {written.left_out} were too many and are left out" if written.left_out else ""
     click.echo(
         f"{written.first}: {written.pages} pages, {written.bytes / 1e6:.1f} MB in "
-        f"{written.files} files{left}"
+        f"{written.files} files{left_out}"
     )
     if not missing:
         click.echo(str(pdf))

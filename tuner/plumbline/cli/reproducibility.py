@@ -32,7 +32,9 @@ def _standing(name: str) -> Callable[[], str]:
 
         full, short = (
             ",".join(f"{number:g}" for number in value) if isinstance(value, list) else str(value)
-            for value in (getattr(said, name) for said in (ReproducibilitySettings(), quick()))
+            for value in (
+                getattr(of_settings, name) for of_settings in (ReproducibilitySettings(), quick())
+            )
         )
         return full if full == short else f"{full}; with --quick {short}"
 
@@ -99,8 +101,10 @@ def command(program: Program, quick: bool, new: bool, picture: Path | None, **as
     from plumbline_db.connection import Database
 
     toolchain = find_toolchain(program.mpi)
-    known = [function.name for function in toolchain.catalogue.functions]
-    settings = checked(_overridden(quick_settings() if quick else full(known), asked), known)
+    function_names = [function.name for function in toolchain.catalogue.functions]
+    settings = checked(
+        _overridden(quick_settings() if quick else full(function_names), asked), function_names
+    )
     path = program.database
     with (
         Database.open(path, write=True) as db,
@@ -200,9 +204,9 @@ def _spread_lines(table: SpreadTable) -> Iterator[str]:
         f"Ours is smaller than both in {table.smaller} of {table.cells} cells ({share:.0f} %); "
         f"{than}."
     )
-    left = [row for row in table.rows if not row.smaller]
-    if left:
-        names = (f"{row.function} {row.bytes} B at {row.nprocs} ranks" for row in left)
+    not_smaller = [row for row in table.rows if not row.smaller]
+    if not_smaller:
+        names = (f"{row.function} {row.bytes} B at {row.nprocs} ranks" for row in not_smaller)
         yield f"Not smaller: {', '.join(names)}."
     yield (
         f"ours: median over {table.launches} launches of their medians. plain, one launch, mean of "
@@ -215,19 +219,19 @@ def _spread_lines(table: SpreadTable) -> Iterator[str]:
 
 
 def _false_alarm_lines(settings: ReproducibilitySettings, table: EffectTable) -> Iterator[str]:
-    found = table.false_alarms
+    alarms = table.false_alarms
     yield (
-        f"A/A: {found.comparisons} cells compared with themselves in {settings.effect_launches} "
-        f"launches. {found.raw} have p < {found.alpha:g} ({100 * found.share:.1f} %, "
-        f"95 % interval {100 * found.low:.1f}-{100 * found.high:.1f} %;"
+        f"A/A: {alarms.comparisons} cells compared with themselves in {settings.effect_launches} "
+        f"launches. {alarms.raw} have p < {alarms.alpha:g} ({100 * alarms.share:.1f} %, "
+        f"95 % interval {100 * alarms.low:.1f}-{100 * alarms.high:.1f} %;"
     )
     yield (
-        f"{100 * found.alpha:g} % are expected, as many or more by chance: p = "
-        f"{found.p_excess:.2g}). After correction {found.adjusted}, of which "
-        f"{found.violations} beyond the tolerance."
+        f"{100 * alarms.alpha:g} % are expected, as many or more by chance: p = "
+        f"{alarms.p_excess:.2g}). After correction {alarms.adjusted}, of which "
+        f"{alarms.violations} beyond the tolerance."
     )
     yield (
-        f"Of {found.discoveries} slow-downs found in the whole family {found.false_discoveries} "
+        f"Of {alarms.discoveries} slow-downs found in the whole family {alarms.false_discoveries} "
         "are A/A."
     )
 
@@ -266,15 +270,15 @@ def _power_note(settings: ReproducibilitySettings) -> str:
 def _looks_line(name: str, table: EffectTable, settings: ReproducibilitySettings) -> str:
     from plumbline.reproducibility.effects import design_of
 
-    found = table.false_alarms
+    alarms = table.false_alarms
     planted = sum(power.cells for power in table.power)
     mean = sum(power.looks_launches * power.cells for power in table.power) / planted
     at = ", ".join(str(launch) for launch in design_of(settings.effect_launches).launches)
-    right = found.looks_discoveries - found.looks_false_discoveries
+    right = alarms.looks_discoveries - alarms.looks_false_discoveries
     return (
         f"{name}: with looks at {at} launches {right} of {planted} planted slow-downs are found "
-        f"(without {found.discoveries - found.false_discoveries}), after {mean:.1f} launches in "
-        f"the mean; {found.looks_false_discoveries} A/A."
+        f"(without {alarms.discoveries - alarms.false_discoveries}), after {mean:.1f} launches in "
+        f"the mean; {alarms.looks_false_discoveries} A/A."
     )
 
 

@@ -80,12 +80,14 @@ def command(
         asked.explain or asked.measure or program.json or asked.picture or asked.all_rows
     )
     with Database.open(program.database) as db:
-        wanted = _wanted(db, campaign_file, campaign)
-        in_tables = (asked.all_rows or len(wanted) > 1) and not (asked.explain or asked.measure)
+        shown_campaigns = _wanted(db, campaign_file, campaign)
+        in_tables = (asked.all_rows or len(shown_campaigns) > 1) and not (
+            asked.explain or asked.measure
+        )
         conditions = (program.json or in_tables) and asked.picture is None
-        reports = [report.read(db, campaign, conditions=conditions) for campaign in wanted]
+        reports = [report.read(db, campaign, conditions=conditions) for campaign in shown_campaigns]
         if campaign is None:
-            common.remark(*_in_use(db, wanted))
+            common.remark(*_in_use(db, shown_campaigns))
         if in_short and len(reports) == 1:
             from . import digest
 
@@ -142,7 +144,9 @@ def _in_use(db: Database, shown: list[str]) -> list[str]:
     def place(campaign: Campaign) -> tuple[str, str]:
         return campaign.machine, campaign.library_fingerprint
 
-    last = {place(one): one for one in campaigns.with_winners(db)}
+    last = {
+        place(winners_campaign): winners_campaign for winners_campaign in campaigns.with_winners(db)
+    }
     places = dict.fromkeys(place(campaigns.get(db, id)) for id in shown)
     others = [last[where] for where in places if where in last and last[where].id not in shown]
     if not others:
@@ -151,9 +155,10 @@ def _in_use(db: Database, shown: list[str]) -> list[str]:
 
     return [
         f"the winners in use (`{command_name()} run`, `export`, `apply`) are those of "
-        f"{default_campaign.described(db, one)}; `{typed('results', '--campaign', one.id)}` "
+        f"{default_campaign.described(db, other_campaign)}; "
+        f"`{typed('results', '--campaign', other_campaign.id)}` "
         "shows it"
-        for one in others
+        for other_campaign in others
     ]
 
 

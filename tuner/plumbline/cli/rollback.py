@@ -41,17 +41,17 @@ def command(
     names = rollback.names_in(root)
     if names and name is not None:
         if name not in names:
-            raise UsageError(f"nothing of {name} was applied there: there is {', '.join(names)}")
+            raise UsageError(f"{name} was not applied there; applied are: {', '.join(names)}")
         names = [name]
     if not names:
         raise PlumblineError(
-            f"nothing was applied there: there are no generations in {root} (--store or --mpi, as "
-            "they were given to plumbline apply, name another place)"
+            f"nothing was applied there: {root} contains no generations (give the same --store "
+            "or --mpi as to plumbline apply)"
         )
     if len(names) > 1:
         names = [name for name in names if rollback.is_in_force(scope, root, name)] or names[:1]
     if len(names) > 1:
-        raise UsageError(f"several are applied: say --name, one of {', '.join(names)}")
+        raise UsageError(f"several are applied: choose one with --name: {', '.join(names)}")
     done = rollback.rollback(
         scope, root, names[0], everything=everything, force=change.force, dry_run=change.dry_run
     )

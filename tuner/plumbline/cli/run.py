@@ -81,15 +81,15 @@ def _recorded(
 
     toolchain = files.toolchain
     beside = output.absolute().parent
-    found = profiling.profile_with(
+    profile = profiling.profile_with(
         application, toolchain.family, toolchain.installation, beside, environment
     )
-    write(output, found)
-    saved = saving.of_finished(program.database, files.campaign.id, found)
+    write(output, profile)
+    saved = saving.of_finished(program.database, files.campaign.id, profile)
     if program.json:
         common.print_json(saved)
     common.remark(*_lines(saved, files))
-    return found.status
+    return profile.status
 
 
 def _lines(saved: Saving, files: Files) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _lines(saved: Saving, files: Files) -> Iterator[str]:
         yield (
             f"saved, a rank on the average: {saved.saving_seconds:.3g} s [{low:.3g}, {high:.3g}], "
             f"in {saved.run_seconds:.3g} s, by paired launches of {files.campaign.id}: "
-            + _few([f"{name} {what}" for name, what in _by_function(saved.decided)])
+            + _few([f"{name} {gain}" for name, gain in _by_function(saved.decided)])
         )
     if saved.unmeasured:
         volumes = [

@@ -55,18 +55,18 @@ def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Re
 
     in_short = len(ran.ids) == 1 and all_rows is None and not program.json
     with Database.open(program.database) as db:
-        found = [report.read(db, id) for id in ran.ids]
-        lines = digest.read(db, found[0]) if in_short else []
+        reports = [report.read(db, id) for id in ran.ids]
+        lines = digest.read(db, reports[0]) if in_short else []
     if program.json:
-        common.print_json(report.documents(found, all_cells=all_rows is not None))
+        common.print_json(report.documents(reports, all_cells=all_rows is not None))
     elif in_short:
         click.echo("\n".join(lines))
-    elif found:
-        common.show(*tables.of_all(found, guidelines.load(), all_rows=bool(all_rows)), fit=True)
+    elif reports:
+        common.show(*tables.of_all(reports, guidelines.load(), all_rows=bool(all_rows)), fit=True)
     if ran.failures:
         failed = "; ".join(ran.failures)
         raise PlumblineError(f"not run to the end: {failed} (the same command goes on)")
-    return found
+    return reports
 
 
 def run(
@@ -83,8 +83,8 @@ def run(
     from plumbline_db import batches
 
     database = program.database
-    given = {name: value for name, value in asked.items() if value is not None}
-    tasks = files.tasks(campaign_file, given, program.mpi)
+    given_settings = {name: value for name, value in asked.items() if value is not None}
+    tasks = files.tasks(campaign_file, given_settings, program.mpi)
     if len(tasks) == 1:
         id = _one(tasks[0], new=new, database=database, manner=manner)
         return Ran([id], prefixes=[tasks[0].mpi_prefix])
@@ -119,16 +119,16 @@ def run_again(program: Program, id: str, *, manner: Manner) -> Ran:
     from plumbline_db.layout import is_simulated
 
     with Database.open(program.database) as db:
-        wanted = campaigns.get(db, id)
-        if wanted not in campaigns.own(db):
-            raise UsageError(f"{id} is no campaign that was measured here: it cannot be continued")
-        library = machines.library(db, wanted.library_fingerprint)
+        stored_campaign = campaigns.get(db, id)
+        if stored_campaign not in campaigns.own(db):
+            raise UsageError(f"{id} was not measured here: it cannot be continued")
+        library = machines.library(db, stored_campaign.library_fingerprint)
     prefix = program.mpi
-    if prefix is None and not is_simulated(wanted) and Path(library.prefix).is_dir():
+    if prefix is None and not is_simulated(stored_campaign) and Path(library.prefix).is_dir():
         prefix = Path(library.prefix)
-    task = Task(stored.settings_of(wanted.settings), prefix)
+    task = Task(stored.settings_of(stored_campaign.settings), prefix)
     database = program.database
-    _one(task, new=False, database=database, manner=manner, wanted=wanted)
+    _one(task, new=False, database=database, manner=manner, wanted=stored_campaign)
     return Ran([id], prefixes=[prefix])
 
 
@@ -156,7 +156,7 @@ def _one(
     output = manner.output
     if manner.wait_for_quiet and task.settings.ranks.place is not None:
         raise UsageError(
-            "--wait-for-quiet looks at this host, and these ranks run elsewhere: leave it out"
+            "--wait-for-quiet watches this host, but these ranks run elsewhere: leave it out"
         )
     toolchain = find_toolchain(task.mpi_prefix, settings=task.settings, beside=database.parent)
     settings = task.settings.on(toolchain.launcher.processing_units())
@@ -179,8 +179,8 @@ def _one(
         going = going_on.go_on(db, campaign, settings)
         if going.settings != settings:
             settings = going.settings
-            there = launcher_for(settings.ranks.place, database.parent)
-            toolchain = msgspec.structs.replace(toolchain, launcher=there)
+            launcher = launcher_for(settings.ranks.place, database.parent)
+            toolchain = msgspec.structs.replace(toolchain, launcher=launcher)
             ranks = starting.starter(toolchain, settings)
         campaign = going.campaign
         if begun is not None:

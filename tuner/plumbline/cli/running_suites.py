@@ -35,9 +35,11 @@ class SuitesRan(msgspec.Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         head = {"id": self.campaign.id, "title": self.title, "nprocs": self.campaign.nprocs}
-        told = {"conditions": self.conditions, "suites": self.suites}
-        found: dict[str, Any] = msgspec.to_builtins(head | {"library": self.library.id} | told)
-        return found
+        measured = {"conditions": self.conditions, "suites": self.suites}
+        document: dict[str, Any] = msgspec.to_builtins(
+            head | {"library": self.library.id} | measured
+        )
+        return document
 
 
 def run(

@@ -38,11 +38,11 @@ class ServedSite(NamedTuple):
 
         Database.open(self.database).close()  # a missing or foreign file is said first
         address = web.Address(self.host, self.port, self.names)
-        told = web.Metrics(collectors(), self.most_series, self.simulated)
-        server = web.Server(self.database, address, rooms.every(self.database), told)
+        metrics = web.Metrics(collectors(), self.most_series, self.simulated)
+        server = web.Server(self.database, address, rooms.every(self.database), metrics)
         say(f"{address.url} serves {self.database}")
         if not address.is_socket and not _is_loopback(self.host):
-            say("whoever reaches it may read it: put a web server with passwords in front of it")
+            say("everybody who can reach it can read it: put a web server with passwords before it")
         return server
 
 
@@ -81,7 +81,7 @@ class Beside:
     def renew(self, configuration: Configuration) -> None:
         """Report a change of the table: it waits for the next start."""
         if configuration.serve != self._table:
-            self._say("[serve] was changed: that holds when plumbline watch is started anew")
+            self._say("[serve] was changed: restart plumbline watch to apply it")
 
 
 def _is_loopback(host: str) -> bool:

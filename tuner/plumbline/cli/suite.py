@@ -54,9 +54,9 @@ def command(
         return 0
     if name is None:
         raise UsageError(f"name a suite file, or one that ships (`{command_name()} suite --list`)")
-    found = description.named(name)
+    described = description.named(name)
     settings = campaign_file.load(None, asked)
-    ran = running_suites.run(program, settings, found.title or name, found.suite, new=new)
+    ran = running_suites.run(program, settings, described.title or name, described.suite, new=new)
     common.remark(*(weakness.text for weakness in ran.conditions))
     _show(program, ran)
     if picture is not None:
@@ -66,15 +66,15 @@ def command(
     return 0
 
 
-def _list(program: Program, known: dict[str, Description]) -> None:
+def _list(program: Program, descriptions: dict[str, Description]) -> None:
     import msgspec
 
     if program.json:
-        common.print_json(msgspec.to_builtins(known))
+        common.print_json(msgspec.to_builtins(descriptions))
         return
-    for name, each in known.items():
-        click.echo(f"{name}: {each.title}")
-        for suite in each.suite:
+    for name, described in descriptions.items():
+        click.echo(f"{name}: {described.title}")
+        for suite in described.suite:
             over = f"over {suite.vary}" + (", refined" if suite.refine else "")
             click.echo(f"  {suite.name}: {suite.pattern}, {over}: {', '.join(suite.operations)}")
 
@@ -103,9 +103,13 @@ def _draw(ran: SuitesRan, picture: Path) -> None:
     with Database.open(ran.database) as db:
         for suite in ran.suites:
             names = offered.of_suite(db, ran.campaign.id, suite.name)
-            sizes = {each.bytes for operation in suite.operations for each in operation.ranks}
-            wanted: list[int | None] = [*sorted(sizes)] or [None]
-            for size in wanted:
+            sizes = {
+                operation_ranks.bytes
+                for operation in suite.operations
+                for operation_ranks in operation.ranks
+            }
+            picture_sizes: list[int | None] = [*sorted(sizes)] or [None]
+            for size in picture_sizes:
                 curves = curve.read(db, names, "", curve.EVERYWHERE, size)
                 drawn = curves_chart.specification(
                     curves, x="log", y="linear" if sizes else "log", ratios=False, zoom=False

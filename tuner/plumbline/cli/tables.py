@@ -104,8 +104,8 @@ def of(report: Report, guidelines: Guidelines, *, all_rows: bool) -> Iterator[Re
     slower = report.behind()
     if slower:
         yield from behind(slower)
-    if report.searches and (left := report.remaining(slower)):
-        yield from remaining(left, guidelines)
+    if report.searches and (still_violated := report.remaining(slower)):
+        yield from remaining(still_violated, guidelines)
     yield facts(report)
 
 
@@ -172,25 +172,25 @@ def _removed(winner: Winner, guidelines: Guidelines) -> str:
         sizes.setdefault(guideline, []).append(size)
     words = [
         campaign_texts.named(guideline, guidelines)
-        + (f" ({', '.join(sorted(those, key=by_number))} B)" if all(those) else "")
-        for guideline, those in sizes.items()
+        + (f" ({', '.join(sorted(sizes_of, key=by_number))} B)" if all(sizes_of) else "")
+        for guideline, sizes_of in sizes.items()
     ]
     return "; ".join(words) or "none for certain"
 
 
-def behind(found: Sequence[Behind]) -> Iterator[RenderableType]:
+def behind(cells_behind: Sequence[Behind]) -> Iterator[RenderableType]:
     """Cells that what was measured could make faster, by the reason why it was not taken."""
     yield Text("Behind the best that was measured", style="bold")
-    for why, those in _grouped(found, lambda each: each.why).items():
+    for why, same_reason in _grouped(cells_behind, lambda cell: cell.why).items():
         table = common.titled(
             f"{why}:", ("function", "bytes", "in force", "times as long as", "the best")
         )
-        rows = _grouped(those, lambda each: (each.function, each.in_force, each.best))
+        rows = _grouped(same_reason, lambda cell: (cell.function, cell.in_force, cell.best))
         for (function, in_force, best), cells in rows.items():
-            factors = sorted(each.factor for each in cells)
+            factors = sorted(cell.factor for cell in cells)
             table.add_row(
                 function,
-                ", ".join(str(size) for size in sorted(each.bytes for each in cells)),
+                ", ".join(str(size) for size in sorted(cell.bytes for cell in cells)),
                 common.short(in_force),
                 "-".join(dict.fromkeys(f"{factor:.2f}" for factor in (factors[0], factors[-1]))),
                 common.short(best),
@@ -199,22 +199,22 @@ def behind(found: Sequence[Behind]) -> Iterator[RenderableType]:
         yield Text()
 
 
-def _grouped(found: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+def _grouped(members: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     """Return groups in the order of their first members."""
     groups: dict[K, list[T]] = {}
-    for each in found:
-        groups.setdefault(key(each), []).append(each)
+    for member in members:
+        groups.setdefault(key(member), []).append(member)
     return groups
 
 
-def wrong(found: Sequence[Wrong]) -> Table:
+def wrong(wrong_results: Sequence[Wrong]) -> Table:
     """Return what gave wrong results, and where: such calls are not timed, and nothing of them is
     exported."""
     table = common.titled(
         "Wrong results",
         ("function", "configuration", "bytes", "type", "launches", "what was wrong"),
     )
-    for wrong in found:
+    for wrong in wrong_results:
         table.add_row(
             wrong.function,
             common.short(label(wrong.variant, wrong.knobs)),
@@ -226,7 +226,7 @@ def wrong(found: Sequence[Wrong]) -> Table:
     return table
 
 
-def savings(found: Saving) -> Table:
+def savings(saving: Saving) -> Table:
     """Calls that have a winner, and those that are heavy."""
     table = common.titled(
         "Saving",
@@ -241,7 +241,7 @@ def savings(found: Saving) -> Table:
             "configuration",
         ),
     )
-    for row in found.rows:
+    for row in saving.rows:
         if not row.configuration and row.share < _HEAVY:
             continue
         interval = ""
@@ -309,16 +309,16 @@ def facts(report: Report) -> Text:
     return Text("\n".join(lines))
 
 
-def remaining(found: Sequence[Remaining], guidelines: Guidelines) -> Iterator[RenderableType]:
+def remaining(violations: Sequence[Remaining], guidelines: Guidelines) -> Iterator[RenderableType]:
     """Violations that are left, by the reason; in the search the winner in force, or the fastest
     candidate."""
     yield Text("Violations that remain", style="bold")
-    for why, those in _grouped(found, lambda each: each.reason).items():
+    for why, same_reason in _grouped(violations, lambda violation: violation.reason).items():
         heads = ["guideline", "bytes", "ratio"]
-        tried = any(each.configuration for each in those)
+        tried = any(violation.configuration for violation in same_reason)
         heads += _OF_SEARCH if tried else []
         table = common.titled(f"{why}:", heads, whole=("ratio", "of default"))
-        for each in those:
+        for each in same_reason:
             verdict, trial = each.verdict, each.trial
             words = [
                 campaign_texts.named(verdict.guideline, guidelines, verdict.function),

@@ -59,7 +59,7 @@ def catalogue(variants: Sequence[Variant]) -> Table:
     names = ("function", *VARIANT_COLUMNS)
     table = common.table(*names, left=names)
     previous = ""
-    for variant in sorted(variants, key=lambda one: one.function):
+    for variant in sorted(variants, key=lambda variant_listed: variant_listed.function):
         table.add_row(
             "" if variant.function == previous else variant.function, *_columns_of_variant(variant)
         )

@@ -83,11 +83,13 @@ def command(
     counts: Sequence[int | None] = race.nprocs or [None]
     settings = [campaign_file.load(None, asked | {"nprocs": count}) for count in counts]
     toolchain = find_toolchain(program.mpi, settings=settings[0])
-    known = {variant.function for variant in toolchain.catalogue.variants}
-    if race.measure or not known.issuperset(functions):  # the probe does not call each of them
+    known_functions = {variant.function for variant in toolchain.catalogue.variants}
+    if race.measure or not known_functions.issuperset(
+        functions
+    ):  # the probe does not call each of them
         functions = tuple(common.functions(toolchain.catalogue, functions))
-    if race.measure and not known.issuperset(functions):
-        bare = ", ".join(function for function in functions if function not in known)
+    if race.measure and not known_functions.issuperset(functions):
+        bare = ", ".join(function for function in functions if function not in known_functions)
         raise click.UsageError(f"--best: there are no variants of {bare} to race")
     chosen = [
         variant
@@ -102,15 +104,15 @@ def command(
         else:
             common.show(variant_tables.catalogue(chosen), counted(len(chosen), "variant"))
         return 0
-    wanted = functions or tuple(dict.fromkeys(variant.function for variant in chosen))
+    raced_functions = functions or tuple(dict.fromkeys(variant.function for variant in chosen))
     toolchain = msgspec.structs.replace(
         toolchain, catalogue=msgspec.structs.replace(toolchain.catalogue, variants=chosen)
     )
-    common.remark(rounding(dict.fromkeys(wanted, race.sizes), settings[0].cases.data))
+    common.remark(rounding(dict.fromkeys(raced_functions, race.sizes), settings[0].cases.data))
     cells = [
         cell
         for setting in settings
-        for cell in _best(toolchain, setting, wanted, race.sizes, race.launches)
+        for cell in _best(toolchain, setting, raced_functions, race.sizes, race.launches)
     ]
     if program.json:
         common.print_json(cells)

@@ -39,12 +39,12 @@ def command(
     """
     if refine:
         asked["sizes"] = _refined(program, **asked)
-    # All launches are of one experiment, so that no ranks would be visited twice.
+    # All launches belong to one experiment, so that living ranks would not be used twice.
     manner = running.Manner(wait_for_quiet, fresh_launches=True)
     ran = running.run(program, rounds=0, manner=manner, **asked)
-    found = running.show(program, ran, all_rows=all_rows)
-    violated = any(verdict.verdict == "violated" for each in found for verdict in each.before)
-    wrong = any(each.wrong for each in found)
+    reports = running.show(program, ran, all_rows=all_rows)
+    violated = any(verdict.verdict == "violated" for report in reports for verdict in report.before)
+    wrong = any(report.wrong for report in reports)
     return common.VIOLATIONS_FOUND if violated or wrong else 0
 
 
@@ -59,10 +59,10 @@ def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked
 
     from . import running_suites
 
-    given = {name: value for name, value in asked.items() if value is not None}
-    tasks = files.tasks(campaign_file, given, program.mpi)
+    given_settings = {name: value for name, value in asked.items() if value is not None}
+    tasks = files.tasks(campaign_file, given_settings, program.mpi)
     if len(tasks) > 1:
-        raise UsageError("--refine is of one library and one layout: name them")
+        raise UsageError("--refine works with one library and one layout: name them")
     (task,) = tasks
     toolchain = find_toolchain(
         task.mpi_prefix, settings=task.settings, beside=program.database.parent
@@ -70,8 +70,8 @@ def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked
     settings = task.settings.on(toolchain.launcher.processing_units())
     guidelines = chosen(toolchain, settings)
     suites = of_guidelines.suites(guidelines, settings)
-    there = program._replace(mpi=task.mpi_prefix)
-    ran = running_suites.run(there, settings, "sizes of a violation table", suites, new=new)
+    program_there = program._replace(mpi=task.mpi_prefix)
+    ran = running_suites.run(program_there, settings, "sizes of a violation table", suites, new=new)
     added = _added(ran.suites)
     for size, why in added.items():
         common.remark(f"{size} B is added: {why}")
@@ -79,8 +79,8 @@ def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked
     cases = settings.cases
     if isinstance(cases.sizes, list) and not cases.block_sizes and cases.sizes != sorted(SIZES):
         return sorted({*cases.sizes, *added})
-    found = tables.sizes_of(guidelines, settings)
-    return {function: sorted({*sizes, *added}) for function, sizes in found.items()}
+    sizes_by_function = tables.sizes_of(guidelines, settings)
+    return {function: sorted({*sizes, *added}) for function, sizes in sizes_by_function.items()}
 
 
 def _added(suites: list[MeasuredSuite]) -> dict[int, str]:

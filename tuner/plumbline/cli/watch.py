@@ -36,9 +36,9 @@ def command(
       plumbline watch --example > watch.toml && plumbline watch --check watch.toml
     """
     if once + status + check + example > 1:
-        raise click.UsageError("--once, --status, --check and --example: one of them")
+        raise click.UsageError("--once, --status, --check and --example exclude each other")
     if program.json and not (status or check):
-        raise click.UsageError("--json goes with --status and --check")
+        raise click.UsageError("--json needs --status or --check")
     if example:
         from plumbline.daemon import configuration_file
 
@@ -87,8 +87,8 @@ def _status(program: Program) -> int:
 
     from . import watch_tables
 
-    found = status.read(program.database, utc_now())
-    common.answer(program, found, watch_tables.of_status(found))
+    standing = status.read(program.database, utc_now())
+    common.answer(program, standing, watch_tables.of_status(standing))
     return 0
 
 
@@ -98,6 +98,6 @@ def _check(program: Program, file: Path | None) -> int:
 
     from . import watch_tables
 
-    found = planned.read(program.database, file, utc_now)
-    common.answer(program, found, watch_tables.of_plan(found))
+    plan = planned.read(program.database, file, utc_now)
+    common.answer(program, plan, watch_tables.of_plan(plan))
     return 0

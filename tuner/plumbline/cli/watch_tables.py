@@ -64,34 +64,37 @@ def _ended(watch: Watch) -> str:
     return f"nobody watches now; process {watch.pid} on {watch.host} ended without a word"
 
 
-def _of_campaign(one: CampaignStatus) -> Iterator[RenderableType]:
-    yield Text(f"campaign {one.campaign}")
-    days = one.age_seconds / 86400
+def _of_campaign(campaign: CampaignStatus) -> Iterator[RenderableType]:
+    yield Text(f"campaign {campaign.campaign}")
+    days = campaign.age_seconds / 86400
     yield Text(
-        f"  table: {one.table_cells} cells, {days:.1f} days old"
-        + (f"; out of date: {one.stale}" if one.stale else "")
+        f"  table: {campaign.table_cells} cells, {days:.1f} days old"
+        + (f"; out of date: {campaign.stale}" if campaign.stale else "")
     )
     resolution = (
         "what can be found is not known yet"
-        if one.resolution is None
-        else f"half of them show {100 * one.resolution:.0f} % within six canaries"
+        if campaign.resolution is None
+        else f"half of them show {100 * campaign.resolution:.0f} % within six canaries"
     )
     yield Text(
-        f"  watched: {one.cells} cells beside {one.references} reference cases, "
-        f"{one.learning} still learning; {resolution}"
+        f"  watched: {campaign.cells} cells beside {campaign.references} reference cases, "
+        f"{campaign.learning} still learning; {resolution}"
     )
-    if one.noisy:
+    if campaign.noisy:
         yield Text(
-            f"  10 % are not found in time in {counted(len(one.noisy), 'cell')} of {one.cells}: "
-            f"{_named(one.noisy)}"
+            f"  10 % are not found in time in {counted(len(campaign.noisy), 'cell')} of "
+            f"{campaign.cells}: "
+            f"{_named(campaign.noisy)}"
         )
-    force = f"generation {one.generation}" if one.generation else "the exported files"
-    yield Text(f"  in force: {force}; slowest cell now {one.slowest:.2f} times what was learnt")
-    if one.last is not None:
-        detail = f", {one.last.detail}" if one.last.detail else ""
-        yield Text(f"  last canary: {one.last.started}, {one.last.outcome}{detail}")
-    if one.due:
-        yield Text(f"  next canary: {one.due}")
+    force = f"generation {campaign.generation}" if campaign.generation else "the exported files"
+    yield Text(
+        f"  in force: {force}; slowest cell now {campaign.slowest:.2f} times what was learnt"
+    )
+    if campaign.last is not None:
+        detail = f", {campaign.last.detail}" if campaign.last.detail else ""
+        yield Text(f"  last canary: {campaign.last.started}, {campaign.last.outcome}{detail}")
+    if campaign.due:
+        yield Text(f"  next canary: {campaign.due}")
 
 
 def _named(noisy: list[NoisyCell]) -> str:
@@ -126,10 +129,10 @@ def of_plan(plan: Plan) -> Iterator[RenderableType]:
         f"a cell is watched after {plan.learning_days:.1f} days of them"
     )
     yield Text(f"may measure from {plan.open_from or 'no moment on'}")
-    for one in plan.campaigns:
-        doing = f"{one.step}: {one.because}" if one.because else one.step
-        missed = f"; missed before it: {one.missed}" if one.missed else ""
-        yield Text(f"{one.campaign}: {doing}; canary due {one.canary or 'never'}{missed}")
+    for planned in plan.campaigns:
+        doing = f"{planned.step}: {planned.because}" if planned.because else planned.step
+        missed = f"; missed before it: {planned.missed}" if planned.missed else ""
+        yield Text(f"{planned.campaign}: {doing}; canary due {planned.canary or 'never'}{missed}")
     where = plan.scope or "nowhere: exported files are watched"
     yield Text(f"applies {'by itself' if plan.auto_apply else 'nothing by itself'}; {where}")
     yield Text(f"tells by {', '.join(plan.told_by) or 'metrics and --status alone'}")

@@ -17,13 +17,13 @@ from plumbline.system.words import counted
 from plumbline_db import regular, scratch
 from plumbline_db.errors import PlumblineError, UsageError, command_name
 
-# Of the work of an application: what its heaviest cells make up together. The rest is left alone.
+# The share of an application's work that its heaviest cells make up together; the rest is ignored.
 _WORTH = 0.99
-# Sizes of a function that are measured, at most: as many as a campaign without an application has.
+# The most sizes of a function that are measured: as many as in a campaign without an application.
 _MOST_SIZES = 21
-# A call is told by a measured size that is no farther away than this.
+# A call is represented by a measured size that is no farther away than this factor.
 _REACH = 2.0
-# Beginnings of functions that are recorded, but that no campaign measures.
+# Prefixes of functions that are recorded but not measured by campaigns.
 _UNMEASURED = ("MPI_Alltoallw", "MPI_Neighbor_")
 
 
@@ -58,18 +58,18 @@ class Calls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def joined(sites: Iterable[Calls]) -> list[Calls]:
     """Calls of one function and volume at several places of a program are one."""
-    found: dict[tuple[str, int | None], Calls] = {}
+    calls_by_volume: dict[tuple[str, int | None], Calls] = {}
     for site in sites:
-        known = found.setdefault((site.function, site.bytes), site)
-        if known is not site:
-            found[site.function, site.bytes] = msgspec.structs.replace(
-                known,
-                calls=known.calls + site.calls,
-                seconds=known.seconds + site.seconds,
-                fastest_seconds=min(known.fastest_seconds, site.fastest_seconds),
-                work_seconds=known.work_seconds + site.work_seconds,
+        calls_so_far = calls_by_volume.setdefault((site.function, site.bytes), site)
+        if calls_so_far is not site:
+            calls_by_volume[site.function, site.bytes] = msgspec.structs.replace(
+                calls_so_far,
+                calls=calls_so_far.calls + site.calls,
+                seconds=calls_so_far.seconds + site.seconds,
+                fastest_seconds=min(calls_so_far.fastest_seconds, site.fastest_seconds),
+                work_seconds=calls_so_far.work_seconds + site.work_seconds,
             )
-    return list(found.values())
+    return list(calls_by_volume.values())
 
 
 class Application(
@@ -131,7 +131,7 @@ class Application(
 def read(path: Path) -> Application:
     """Raises UsageError where the file is no record of an application."""
     try:
-        found = msgspec.json.decode(regular.read(path), type=Application)
+        application = msgspec.json.decode(regular.read(path), type=Application)
     except OSError as error:
         raise UsageError(f"cannot read the profile {path}: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -139,52 +139,60 @@ def read(path: Path) -> Application:
             f"profile {path}: {error}; "
             f"`{command_name()} profile -- mpirun … application` writes one"
         ) from error
-    for number, call in enumerate(found.calls):
+    for number, call in enumerate(application.calls):
         times = (call.calls, call.seconds, call.fastest_seconds, call.work_seconds)
         if call.nprocs < 1 or min(times) < 0 or (call.bytes or 0) < 0 or not call.function:
-            raise UsageError(f"profile {path}: calls[{number}]: a number that no run has")
-    return found
+            raise UsageError(f"profile {path}: calls[{number}]: a number is impossible")
+    return application
 
 
-def write(path: Path, found: Application) -> None:
+def write(path: Path, application: Application) -> None:
     """The file is the old one or the new one, whatever happens."""
     try:
         with scratch.replacing(path) as part:
-            part.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+            part.write_bytes(
+                msgspec.json.format(msgspec.json.encode(application), indent=1) + b"\n"
+            )
     except OSError as error:
         raise PlumblineError(f"cannot write {path}: {error.strerror}; name another file") from error
 
 
-def require(found: Application, nprocs: int, nodes: int) -> None:
+def require(application: Application, nprocs: int, nodes: int) -> None:
     """Raises UsageError, with what there is, where nothing was called on such communicators."""
-    if any(calls.bytes for calls in found.on(nprocs, nodes)):
+    if any(calls.bytes for calls in application.on(nprocs, nodes)):
         return
     raise UsageError(
         f"the profile has no calls that can be measured on communicators of {nprocs} ranks on "
         f"{counted(nodes, 'node')}; it has "
-        + (", ".join(f"{share:.0%} on {name}" for name, share in shapes(found)) or "none at all")
+        + (
+            ", ".join(f"{share:.0%} on {name}" for name, share in shapes(application))
+            or "none at all"
+        )
         + ": choose nprocs and nodes from these"
     )
 
 
-def shapes(found: Application) -> list[tuple[str, float]]:
+def shapes(application: Application) -> list[tuple[str, float]]:
     """Communicators in words, with their shares of the work, the largest share first."""
     work: dict[str, float] = {}
-    for call in found.calls:
+    for call in application.calls:
         where = counted(call.nprocs, "rank")
         where += f" on {counted(call.nodes, 'node')}" if call.nodes else " of two groups"
         work[where] = work.get(where, 0.0) + call.work_seconds
     total = sum(work.values()) or 1.0
-    return sorted(((name, part / total) for name, part in work.items()), key=lambda one: -one[1])
+    return sorted(
+        ((name, part / total) for name, part in work.items()),
+        key=lambda name_and_share: -name_and_share[1],
+    )
 
 
 def weights(
-    found: Application, nprocs: int, nodes: int, sizes: Mapping[str, Sequence[int]]
+    application: Application, nprocs: int, nodes: int, sizes: Mapping[str, Sequence[int]]
 ) -> dict[tuple[str, int], float]:
     """The share of each measured cell (function, bytes) in the work of all calls on communicators
     of these ranks; 0 for what the application does not call. A call counts for the measured size
     that is nearest, as a factor, if it is within reach."""
-    calls = found.on(nprocs, nodes)
+    calls = application.on(nprocs, nodes)
     total = sum(call.work_seconds for call in calls) or 1.0
     shares = {(function, size): 0.0 for function, its_sizes in sizes.items() for size in its_sizes}
     for call in calls:
@@ -194,14 +202,16 @@ def weights(
     return shares
 
 
-def nearest(wanted: int, sizes: Iterable[int]) -> int | None:
+def nearest(asked_size: int, sizes: Iterable[int]) -> int | None:
     """None where every size is out of reach."""
-    if wanted < 1:
+    if asked_size < 1:
         return None
-    found = min(sizes, key=lambda size: (abs(math.log(size / wanted)), size), default=None)
-    if found is None or not 1 / _REACH <= found / wanted <= _REACH:
+    nearest_size = min(
+        sizes, key=lambda size: (abs(math.log(size / asked_size)), size), default=None
+    )
+    if nearest_size is None or not 1 / _REACH <= nearest_size / asked_size <= _REACH:
         return None
-    return found
+    return nearest_size
 
 
 def worth(targets: Iterable[Cell], weights: Mapping[tuple[str, int], float] | None) -> list[Cell]:
@@ -210,19 +220,19 @@ def worth(targets: Iterable[Cell], weights: Mapping[tuple[str, int], float] | No
     if weights is None:
         return list(targets)
     heavy = {cell: place for place, cell in enumerate(heaviest(weights))}
-    known = [target for target in targets if (target.function, target.bytes) in heavy]
-    return sorted(known, key=lambda one: heavy[one.function, one.bytes])
+    worthwhile = [target for target in targets if (target.function, target.bytes) in heavy]
+    return sorted(worthwhile, key=lambda cell: heavy[cell.function, cell.bytes])
 
 
 def heaviest(work: Mapping[Key, float]) -> list[Key]:
     """Return those that make up most of the whole, the heaviest first; of equals in their own
     order."""
     whole = sum(work.values())
-    found: list[Key] = []
+    heaviest_keys: list[Key] = []
     so_far = 0.0
-    for key, part in sorted(work.items(), key=lambda one: -one[1]):
+    for key, part in sorted(work.items(), key=lambda key_and_part: -key_and_part[1]):
         if part <= 0 or so_far >= _WORTH * whole:
             break
-        found.append(key)
+        heaviest_keys.append(key)
         so_far += part
-    return found
+    return heaviest_keys

@@ -66,7 +66,7 @@ def _read(data: bytes, metrics: Sequence[str], regions: frozenset[str]) -> CubeP
 
         def content(name: str) -> bytes:
             if name not in members:
-                raise UsageError(f"it has no {name}: a profile has (profile.cubex)")
+                raise UsageError(f"{name} is missing: take a profile (profile.cubex)")
             file = archive.extractfile(members[name])
             assert file is not None  # noqa: S101 - it is a regular file
             return _unpacked(file.read())
@@ -77,13 +77,13 @@ def _read(data: bytes, metrics: Sequence[str], regions: frozenset[str]) -> CubeP
         root = ElementTree.fromstring(anchor)  # noqa: S314 - without declarations
         called = {_id(region): region.findtext("name", "") for region in root.iter("region")}
         roots = root.findall("program/cnode")
-        wanted = {
+        callee_by_node = {
             _id(node): called[int(node.attrib["calleeId"])]
             for node in _deep(roots)
             if called[int(node.attrib["calleeId"])] in regions
         }
         nodes, process = _processes(root)
-        found: dict[int, dict[str, Values]] = {node: {} for node in wanted}
+        values_by_node: dict[int, dict[str, Values]] = {node: {} for node in callee_by_node}
         seconds = 0.0
         for metric in root.iter("metric"):
             name, number = metric.findtext("uniq_name", ""), _id(metric)
@@ -95,10 +95,10 @@ def _read(data: bytes, metrics: Sequence[str], regions: frozenset[str]) -> CubeP
             if name == "time" and 0 in rows:
                 seconds = float(rows[0].max())
             for place, node in enumerate(order):
-                if (id := _id(node)) in found and place in rows:
-                    found[id][name] = rows[place]
+                if (id := _id(node)) in values_by_node and place in rows:
+                    values_by_node[id][name] = rows[place]
     creators = [each.get("value", "") for each in root.iter("attr") if each.get("key") == "Creator"]
-    sites = [CubeSite(wanted[node], values) for node, values in found.items()]
+    sites = [CubeSite(callee_by_node[node], values) for node, values in values_by_node.items()]
     return CubeProfile(creators[0] if creators else "", nodes, process, seconds, sites)
 
 
@@ -118,10 +118,10 @@ def _unpacked(data: bytes) -> bytes:
     if not data.startswith(GZIP):
         return data
     unpacking = zlib.decompressobj(16 + zlib.MAX_WBITS)
-    found = unpacking.decompress(data, _MOST_BYTES)
+    unpacked = unpacking.decompress(data, _MOST_BYTES)
     if unpacking.unconsumed_tail:
         raise ValueError(f"it is larger than {_MOST_BYTES // 2**20} MiB")
-    return found
+    return unpacked
 
 
 def _id(of: Element) -> int:
@@ -165,18 +165,18 @@ def _rows(index: bytes, data: bytes, kind: str, columns: int) -> dict[int, Value
 
     at = len(_INDEX)
     if index[:at] != _INDEX or columns < 1:
-        raise ValueError("an index does not begin as one")
+        raise ValueError("an index has a wrong header")
     order = "<" if index[at : at + 4] == b"\1\0\0\0" else ">"
     (is_sparse, count) = struct.unpack_from(f"{order}xxBI", index, at + 4)
     if is_sparse != 1:
-        raise ValueError("an index is dense, which Score-P writes none")
+        raise ValueError("an index is dense, but Score-P writes sparse ones")
     numbers = struct.unpack_from(f"{order}{count}I", index, at + 11)
     if data.startswith(_DATA):
         packed = data[len(_DATA) :]
     elif data.startswith(_PACKED):
         packed = _inflated(data[len(_PACKED) :], order, 8 * columns)
     else:
-        raise ValueError("data do not begin as such")
+        raise ValueError("data have a wrong header")
     values = np.frombuffer(packed, f"{order}{kind}")
     if len(values) != count * columns:
         raise ValueError(f"{len(values)} values stand where {count} times {columns} should")
@@ -189,9 +189,9 @@ def _inflated(data: bytes, order: str, row: int) -> bytes:
     at = 8 + 24 * count
     if count * row > _MOST_BYTES:
         raise ValueError(f"{count} rows are larger than {_MOST_BYTES // 2**20} MiB")
-    found = []
+    inflated_rows = []
     for length in heads[2::3]:
         inflating = zlib.decompressobj()
-        found.append(inflating.decompress(data[at : at + length], row))
+        inflated_rows.append(inflating.decompress(data[at : at + length], row))
         at += length
-    return b"".join(found)
+    return b"".join(inflated_rows)

@@ -33,8 +33,8 @@ def is_form(function: str) -> bool:
 
 def with_forms(functions: Iterable[str]) -> frozenset[str]:
     """Return these functions and their forms."""
-    found: set[str] = set()
+    with_their_forms: set[str] = set()
     for function in functions:
         name = function.removeprefix("MPI_")
-        found |= {function, _NONBLOCKING + name.lower(), function + _PERSISTENT}
-    return frozenset(found)
+        with_their_forms |= {function, _NONBLOCKING + name.lower(), function + _PERSISTENT}
+    return frozenset(with_their_forms)

@@ -132,7 +132,11 @@ class Guidelines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def known_to(self, functions: Collection[str]) -> Guidelines:
         """Return the guidelines without those of forms that a library lacks."""
-        kept = [each for each in self.patterns if each.lhs in functions or not is_form(each.lhs)]
+        kept = [
+            pattern
+            for pattern in self.patterns
+            if pattern.lhs in functions or not is_form(pattern.lhs)
+        ]
         return msgspec.structs.replace(self, patterns=kept)
 
     def selected(self, ids: Collection[str], functions: Collection[str] = ()) -> Guidelines:
@@ -170,15 +174,17 @@ def _spelt(pattern: Any) -> Any:
     `MPI_Scan ⪯ MPI_Exscan + MPI_Reduce_local` is of scan_as_exscan_plus_reduce_local, and
     `MPI_Ibcast + MPI_Wait ⪯ MPI_Bcast` of MPI_Ibcast and ibcast_as_bcast."""
     name = pattern.get("name") if isinstance(pattern, dict) else None
-    left, precedes, right = name.partition(f" {PRECEDES} ") if isinstance(name, str) else ("",) * 3
+    left_side, precedes, right_side = (
+        name.partition(f" {PRECEDES} ") if isinstance(name, str) else ("",) * 3
+    )
     if not precedes:
         return pattern
-    backwards = "+" in left
-    form = left.partition(" + ")[0]
-    if is_form(form) and blocking(form) == right:
-        mockup = f"{prefix_of(form)}as_{right.removeprefix('MPI_').lower()}"
-        return {"lhs": form, "uses": [right], "variant": mockup} | pattern
-    function, functions = (right, left) if backwards else (left, right)
+    backwards = "+" in left_side
+    form = left_side.partition(" + ")[0]
+    if is_form(form) and blocking(form) == right_side:
+        mockup = f"{prefix_of(form)}as_{right_side.removeprefix('MPI_').lower()}"
+        return {"lhs": form, "uses": [right_side], "variant": mockup} | pattern
+    function, functions = (right_side, left_side) if backwards else (left_side, right_side)
     made_of = functions.split(" + ")
     mockup = f"{prefix_of(function)}as_" + "_plus_".join(
         part.removeprefix("MPI_").lower() for part in made_of
@@ -208,7 +214,7 @@ def load(path: Path | None = None) -> Guidelines:
 
 def check_against(guidelines: Guidelines, variants: Collection[str]) -> None:
     """UsageError when a side is not among `variants`, the names of `probe --list`."""
-    known = {LIBRARY, *variants}
+    variants_known = {LIBRARY, *variants}
     sides: list[tuple[Pattern | Split, str]] = [
         (pattern, variant)
         for pattern in guidelines.patterns
@@ -217,7 +223,7 @@ def check_against(guidelines: Guidelines, variants: Collection[str]) -> None:
     split = guidelines.split
     sides += [(split, name) for name in split.names()]
     for entry, variant in sides:
-        if variant not in known:
+        if variant not in variants_known:
             raise UsageError(
                 f"guideline {entry.id} ({entry.name}): the probe has no variant "
                 f"'{variant}'; correct the entry, or add the variant to "
@@ -227,20 +233,20 @@ def check_against(guidelines: Guidelines, variants: Collection[str]) -> None:
 
 def _place(document: Document, entry: str) -> Place:
     """Return where the last entry stands that a problem is about."""
-    found: Place = ()
+    place: Place = ()
     for key, value in document.values.items():
         tables = value if isinstance(value, list) else [value]
         for number, table in enumerate(tables):
             if isinstance(table, dict) and entry == f"guideline '{table.get('id')}'":
-                found = (key, number) if isinstance(value, list) else (key,)
-    return found
+                place = (key, number) if isinstance(value, list) else (key,)
+    return place
 
 
 def _entry_hint(document: dict[str, object], message: str) -> str:
     """The id of the pattern that a decoding error `… at `$.pattern[3].lhs`` points to."""
-    _, found, rest = message.partition("$.pattern[")
+    _, has_entry, rest = message.partition("$.pattern[")
     patterns = document.get("pattern")
-    if not found or not isinstance(patterns, list):
+    if not has_entry or not isinstance(patterns, list):
         return ""
     digits = rest.partition("]")[0]
     if not digits.isdigit() or not isinstance(patterns[int(digits)], dict):
@@ -251,14 +257,14 @@ def _entry_hint(document: dict[str, object], message: str) -> str:
 
 def _problems(guidelines: Guidelines) -> Iterable[tuple[str, str]]:
     """(entry, problem) for what types alone cannot say."""
-    seen: set[str] = set()
+    ids_seen: set[str] = set()
     sides: dict[tuple[str, str], str] = {}
     for entry in guidelines.entries():
         if not entry.id or entry.id.split() != [entry.id]:
             yield entry.label, "the id must be a word without white space"
-        if entry.id in seen:
+        if entry.id in ids_seen:
             yield entry.label, "the id is used twice"
-        seen.add(entry.id)
+        ids_seen.add(entry.id)
         if not entry.name.strip():
             yield entry.label, "the name is empty"
     split = guidelines.split

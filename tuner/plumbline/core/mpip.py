@@ -56,7 +56,7 @@ def read(text: str) -> Application:
     nodes = Counter(task.split()[-1] for task in facts.get("MPI Task Assignment", []) if task)
     nprocs = sum(nodes.values())
     if nprocs < 1:
-        raise UsageError("the mpiP profile does not say where its tasks ran: take it whole")
+        raise UsageError("the mpiP profile lacks the hosts of its tasks: use the whole file")
     calls = joined(_calls(sites, nprocs, len(nodes), max(nodes.values())))
     if not any(call.bytes for call in calls):
         raise UsageError(
@@ -97,7 +97,7 @@ def _row(
 def _value(word: str, number: int) -> float:
     value = float(word) if _NUMBER.match(word) else math.nan
     if not 0 <= value <= _MOST:
-        raise UsageError(f"the mpiP profile, line {number}: {word[:40]!r} is no number of calls")
+        raise UsageError(f"the mpiP profile, line {number}: {word[:40]!r} is not a number of calls")
     return value
 
 
@@ -119,7 +119,7 @@ def _calls(
             calls=calls,
             seconds=seconds,
             fastest_seconds=fastest,
-            # No call took less than the fastest one, and no site more than its seconds.
+            # No call took less than the fastest call, and no site took more than its seconds.
             work_seconds=min(calls * fastest, seconds),
         )
 

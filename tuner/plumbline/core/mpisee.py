@@ -19,22 +19,22 @@ _NAMES = IN_BLOCKS | REDUCTIONS | {"MPI_Bcast"}
 COLLECTIVES = frozenset(name for name in _NAMES if not is_form(name))
 
 
-def application(seen: Seen) -> Application:
+def application(profile_read: Seen) -> Application:
     """Raises UsageError where it has no collective with a size."""
-    nprocs = len(seen.machines)
-    by_machine = {name: seen.machines.count(name) for name in set(seen.machines)}
+    nprocs = len(profile_read.machines)
+    by_machine = {name: profile_read.machines.count(name) for name in set(profile_read.machines)}
     groups: dict[tuple[str, int, int], list[SeenCalls]] = {}
-    for each in seen.calls:
+    for each in profile_read.calls:
         function = f"MPI_{each.function.removeprefix('MPI_')}"
         if function in COLLECTIVES and each.calls > 0 and 0 < each.size <= nprocs:
             groups.setdefault((function, each.size, each.least_bytes), []).append(each)
     calls = list(_calls(groups, nprocs, len(by_machine), max(by_machine.values(), default=0)))
     if not any(call.bytes for call in calls):
         raise UsageError("the profile of mpisee has no collective with a size")
-    facts = seen.facts
+    facts = profile_read.facts
     profile = Application.profiled(
         nprocs,
-        max(seen.seconds, default=0.0),
+        max(profile_read.seconds, default=0.0),
         calls,
         version=f"mpisee {facts.get('mpisee version', '')}",
         command=facts.get("Run command", ""),
@@ -49,12 +49,12 @@ def application(seen: Seen) -> Application:
 def _calls(
     groups: dict[tuple[str, int, int], list[SeenCalls]], nprocs: int, nodes: int, ppn: int
 ) -> Iterator[Calls]:
-    for (function, size, _), those in groups.items():
-        count = sum(each.calls for each in those)
-        sent = sum(each.bytes for each in those) / count
+    for (function, size, _), calls_of_group in groups.items():
+        count = sum(call.calls for call in calls_of_group)
+        sent = sum(call.bytes for call in calls_of_group) / count
         whole = size == nprocs
         calls = count / nprocs
-        fastest = min(each.seconds / each.calls for each in those)
+        fastest = min(call.seconds / call.calls for call in calls_of_group)
         yield Calls(
             function=function,
             nprocs=size,
@@ -62,7 +62,7 @@ def _calls(
             ppn=ppn if whole else None,
             bytes=round(sent * size if function in IN_BLOCKS else sent) or None,
             calls=calls,
-            seconds=sum(each.seconds for each in those) / nprocs,
+            seconds=sum(call.seconds for call in calls_of_group) / nprocs,
             fastest_seconds=fastest,
             work_seconds=calls * fastest,
         )

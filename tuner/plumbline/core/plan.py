@@ -23,7 +23,7 @@ MESSAGE_FUNCTIONS_IN_BLOCKS = with_forms(
         "MPI_Reduce_scatter_block",
     }
 )
-# Blocks that may differ in length, and make up the volume together.
+# Functions with blocks that may differ in length; all blocks together are the volume.
 FUNCTIONS_IN_PARTS = with_forms(
     {
         "MPI_Gatherv",
@@ -35,7 +35,7 @@ FUNCTIONS_IN_PARTS = with_forms(
 )
 IN_BLOCKS = MESSAGE_FUNCTIONS_IN_BLOCKS | FUNCTIONS_IN_PARTS
 """Functions whose volume is made of a block for each rank."""
-# Those whose data an operator joins.
+# Functions whose data are combined by an operator.
 REDUCTIONS = with_forms(
     {
         "MPI_Allreduce",
@@ -46,7 +46,7 @@ REDUCTIONS = with_forms(
         "MPI_Scan",
     }
 )
-# Functions that an operator is applied in, also those that send nothing.
+# Functions that apply an operator, including those that send nothing.
 _WITH_OPERATOR = REDUCTIONS | {"MPI_Reduce_local"}
 WITHOUT_SIZE = with_forms({"MPI_Barrier"})
 TYPE_BYTES = {
@@ -57,16 +57,17 @@ TYPE_BYTES = {
     "MPI_INT64_T": 8,
     "MPI_DOUBLE": 8,
 }
-# Calls of a stream, which gives one sample a block; of large messages fewer. They are to be many
-# more than ranks can run ahead of each other by: a stream of sixteen can say the opposite.
+# Calls of a stream, which gives one sample for each block; large messages have fewer. There must be
+# many more calls than ranks can run ahead: a stream of sixteen can show the opposite result.
 STREAM_CALLS = 100
 _STREAM_BYTES = 8192
 _VALUE = re.compile(r"[^\s#=]+\Z")
-# Between whose calls the harness calls the library's own barrier (probes/sync, probes/use).
+# Start schemes in which the harness calls the library's barrier between calls (probes/sync,
+# probes/use).
 _WITH_BARRIER = frozenset({"after_barrier", "at_root", "loop", "stream"})
 
 
-# How a volume is shared among ranks that may have different counts; the probe defines the shapes.
+# Ways to divide a volume among ranks with different counts; the probe defines the shapes.
 EQUAL_COUNTS = "equal"
 COUNT_SHAPES = (EQUAL_COUNTS, "linear", "last", "half")
 
@@ -273,7 +274,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     def text(self) -> str:
         configs = self.configs()
-        found = [
+        text_lines = [
             "plumbline-plan 1",
             f"set run={_value(self.name)} seed={self.seed} {self._how_often()} "
             f"warmup={self.warmup} rewarm={self.rewarm} sync={_value(self.sync)}"
@@ -282,16 +283,16 @@ class Plan(msgspec.Struct, frozen=True):
         ]
         for configuration, name in configs.items():
             if configuration is None:
-                found.append("config id=plain")
+                text_lines.append("config id=plain")
             elif name != "default":
                 words = " ".join(f"{_value(k)}={_value(v)}" for k, v in configuration.values)
-                found.append(f"config id={name} {words}")
+                text_lines.append(f"config id={name} {words}")
         for pattern in self.patterns:
-            found += pattern.lines()
+            text_lines += pattern.lines()
         for number, case in enumerate(self.cases):
             data = (case.data or self.data).of(case.function)
             config = configs[None if case.plain_duplicate else case.configuration]
-            found.append(
+            text_lines.append(
                 f"case id={number} function={_value(case.function)} variant={_spec(case.variant)} "
                 f"config={config} bytes={case.bytes} type={_value(data.type)} "
                 f"op={_value(data.op)} root={data.root}"
@@ -302,11 +303,11 @@ class Plan(msgspec.Struct, frozen=True):
                 + (f" use={_value(case.use)}" if case.use else "")
                 + (" by_rank=1" if case.by_rank else "")
             )
-        found += [
+        text_lines += [
             f"pingpong bytes={pingpong.bytes} reps={pingpong.reps}" for pingpong in self.pingpongs
         ]
-        found += [overlap.line(number) for number, overlap in enumerate(self.overlaps)]
-        return "\n".join(found) + "\n"
+        text_lines += [overlap.line(number) for number, overlap in enumerate(self.overlaps)]
+        return "\n".join(text_lines) + "\n"
 
     def _how_often_called(self, case: PlanCase) -> str:
         if case.calls:
@@ -323,9 +324,9 @@ class Plan(msgspec.Struct, frozen=True):
         """Keys that differ from the probe's defaults. The others are left out, so that a plan keeps
         its text when keys are added: a stored launch is known again by it."""
         values = [(name, getattr(self, name)) for name in _OPTIONAL_DEFAULTS]
-        found = [(name, value) for name, value in values if value != _OPTIONAL_DEFAULTS[name]]
+        unusual = [(name, value) for name, value in values if value != _OPTIONAL_DEFAULTS[name]]
         any_knobs = any(case.configuration for case in self.cases)
-        return [field for field in found if field[0] != "knobs" or any_knobs]
+        return [field for field in unusual if field[0] != "knobs" or any_knobs]
 
 
 _OPTIONAL = frozenset(
@@ -390,8 +391,8 @@ def part_bytes(function: str, size: int, nprocs: int, ranks: int, data: Data) ->
     if function in MESSAGE_FUNCTIONS_IN_BLOCKS:
         return -(-elements // nprocs) * ranks * width
     if function in FUNCTIONS_IN_PARTS:
-        each, left = divmod(elements, nprocs)
-        return (each * ranks + min(left, ranks)) * width
+        share, remainder = divmod(elements, nprocs)
+        return (share * ranks + min(remainder, ranks)) * width
     return size
 
 
@@ -432,7 +433,7 @@ def rounding(asked: Mapping[str, Iterable[int]], data: Data) -> str:
 
 def _value(text: str) -> str:
     if not _VALUE.match(text):
-        raise UsageError(f"{text!r} cannot stand in a plan: no white space, '#' or '='")
+        raise UsageError(f"{text!r} is not allowed in a plan: no white space, '#' or '='")
     return text
 
 

@@ -22,14 +22,14 @@ def read(path: Path) -> Application:
             is_cube = first.startswith(cubex.GZIP) or first[257:262] == cubex.TAR
             whole = is_cube or head.startswith(mpip.MARK.encode())
             rest = file.read(MOST_BYTES) if whole else b""
-            left = file.read(1)
+            beyond = file.read(1)
     except OSError as error:
         raise UsageError(f"cannot read the profile {path}: {error.strerror}") from error
     if schema.is_database(path):
         return mpisee.application(seen.read(path))
     if not whole:
         return application.read(path)
-    if rest and left:
+    if rest and beyond:
         raise UsageError(f"profile {path}: larger than {MOST_BYTES // 2**20} MiB")
     try:
         if is_cube:

@@ -12,7 +12,7 @@ from plumbline.core.unmeasured import Unmeasured
 from plumbline_db import regular
 from plumbline_db.errors import UsageError
 
-# Names and addresses; no option, nothing that a list of hosts or a shell takes apart.
+# Names and addresses; options and characters that split lists of hosts or shell words are excluded.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:,/@-]*\Z")
 
@@ -32,16 +32,16 @@ class Hosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def __post_init__(self) -> None:
         if bool(self.names) == bool(self.file):
-            raise ValueError("hosts: either `names` or `file` says which they are")
+            raise ValueError("hosts: give either `names` or `file`")
         for name in self.names:
             if not _NAME.match(name):
-                raise ValueError(f"names: {name!r} is no host name")
+                raise ValueError(f"names: {name!r} is not a host name")
         if len(set(self.names)) != len(self.names):
-            raise ValueError("names: each host stands there once; ranks a node come from nprocs")
+            raise ValueError("names: name each host once; the ranks of a node follow from nprocs")
         if not self.agent or not all(self.agent):
             raise ValueError("agent: a program, or a list of a program and its arguments")
         if self.interface and not _INTERFACE.match(self.interface):
-            raise ValueError(f"interface: {self.interface!r} is no interface, nor a network")
+            raise ValueError(f"interface: {self.interface!r} is neither an interface nor a network")
         if self.folder and not Path(self.folder).is_absolute():
             raise ValueError(f"folder: {self.folder!r} must be the whole path, for all hosts")
 

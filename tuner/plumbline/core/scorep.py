@@ -23,7 +23,7 @@ def read(data: bytes) -> Application:
     profile = cubex.read(data, _METRICS, COLLECTIVES)
     nprocs = len(profile.nodes)
     if nprocs < 1:
-        raise UsageError("it has no processes")
+        raise UsageError("the profile has no processes")
     calls = joined(_calls(profile))
     if not any(call.bytes for call in calls):
         raise UsageError(
@@ -42,11 +42,11 @@ def _calls(profile: CubeProfile) -> Iterator[Calls]:
     inside = np.array([process is not None for process in profile.process])
     for site in profile.sites:
         if any(len(values) != len(inside) for values in site.values.values()):
-            raise UsageError("values of a call are not those of all places")
+            raise UsageError("a call does not have a value for each place")
         values = {name: np.where(inside, of, 0.0) for name, of in site.values.items()}
         visits = values.get("visits", np.zeros(len(inside)))
         if not all(np.all((of >= 0) & (of <= _MOST)) for of in values.values()):
-            # Of a place that made no call the least time is any number.
+            # The least time of a place without calls is meaningless.
             values = {name: _possible(of, visits) for name, of in values.items()}
             visits = values.get("visits", visits)
         if not visits.sum() > 0:
@@ -68,7 +68,7 @@ def _calls(profile: CubeProfile) -> Iterator[Calls]:
             calls=calls,
             seconds=seconds,
             fastest_seconds=fastest,
-            # No call took less than the fastest one, and no place more than its seconds.
+            # No call took less than the fastest call, and no place took more than its seconds.
             work_seconds=min(calls * fastest, seconds),
         )
 
@@ -76,10 +76,10 @@ def _calls(profile: CubeProfile) -> Iterator[Calls]:
 def _possible(of: Values, visits: Values) -> Values:
     import numpy as np
 
-    found = np.where(visits > 0, of, 0.0)
-    if not np.all((found >= 0) & (found <= _MOST)):
-        raise UsageError("it has a number of calls, bytes or seconds that cannot be")
-    return found
+    values = np.where(visits > 0, of, 0.0)
+    if not np.all((values >= 0) & (values <= _MOST)):
+        raise UsageError("a number of calls, bytes or seconds is impossible")
+    return values
 
 
 def _times(function: str, nprocs: int) -> float:

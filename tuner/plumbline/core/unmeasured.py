@@ -27,7 +27,7 @@ def identifying(table: msgspec.Struct) -> dict[str, Any]:
     """Return what a table says, and the tables in it, but for these keys and for those at their
     defaults: a new key leaves the campaigns that do not name it what they are."""
     marked = names(type(table))
-    found = {}
+    values = {}
     for field in msgspec.structs.fields(table):
         value = getattr(table, field.name)
         usual = (
@@ -35,5 +35,5 @@ def identifying(table: msgspec.Struct) -> dict[str, Any]:
         )
         if field.name not in marked and value != usual:
             inner = isinstance(value, msgspec.Struct)
-            found[field.name] = identifying(value) if inner else msgspec.to_builtins(value)
-    return found
+            values[field.name] = identifying(value) if inner else msgspec.to_builtins(value)
+    return values

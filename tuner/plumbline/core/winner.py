@@ -23,25 +23,27 @@ from plumbline_exporters.bundle import conditions, is_profile
 BuiltOn = Mapping[str, Collection[str]]
 Sizes = Mapping[str, Sequence[int]]
 
-# A winner without an upper end must do no harm up to this size. A simulated machine holds the
-# buffers of all ranks in one process, which bounds the size too.
+# A winner without an upper end must not be slower up to this size. A simulated machine has the
+# buffers of all ranks in one process, which limits the size too.
 FAR_BYTES = 4 << 20
 _MOST_BYTES_OF_ALL_RANKS = 1 << 30
-# The most, for each rank, by which calls inside a mock-up differ from its volume: whole elements.
+# The most bytes for each rank by which calls inside a mock-up differ from its volume, because
+# counts are whole elements.
 PADDING_BYTES = 16
 
-# The classes in a profile (docs/profile.md) of types that applications reduce. What holds for bytes
-# alone is of no use to them.
+# The profile's classes (docs/profile.md) of types that applications reduce. A rule for bytes alone
+# is useless to them.
 _CLASSES = {
     "MPI_INT": "integer",
     "MPI_INT64_T": "integer",
     "MPI_FLOAT": "floating",
     "MPI_DOUBLE": "floating",
 }
-# All ranks know the counts of all, so that a rule of a profile can be for equal ones alone.
+# Functions in which all ranks know all counts, so that a rule can be limited to equal counts.
 _KNOWN_COUNTS = frozenset({"MPI_Allgatherv", "MPI_Reduce_scatter"})
 _IF_EQUAL = f"counts={EQUAL_COUNTS}"
-# From so many bytes a rank on, no other shape is taken for the equal one (docs/profile.md).
+# From so many bytes for each rank on, no other shape can be mistaken for equal counts
+# (docs/profile.md).
 _TOLD_APART_BYTES = 32
 
 
@@ -55,9 +57,9 @@ def deciding(winners: Sequence[Winner], target: Target) -> Winner | None:
     """The winner that answers a call of this cell: a variant of ours stands before the library,
     what holds for the whole process behind both."""
     holding = [winner for winner in winners if holds(winner, target)]
-    ours = [winner for winner in holding if winner.variant != "default"]
+    variants = [winner for winner in holding if winner.variant != "default"]
     own = [winner for winner in holding if winner.function != EVERY_FUNCTION]
-    return next(iter(ours + own + holding), None)
+    return next(iter(variants + own + holding), None)
 
 
 def chosen_configuration(winner: Winner) -> tuple[str, str, Configuration]:
@@ -79,23 +81,25 @@ def exported_alike(earlier: Sequence[Winner], winners: Sequence[Winner]) -> bool
 def changed_between(earlier: Sequence[Winner], winners: Sequence[Winner]) -> list[Winner] | None:
     """Return those that are in force in one of two turns alone; None: every call is another one, as
     one is about all of them, or as the preload library stands before all in one turn alone."""
-    found = [
+    changed = [
         winner
-        for those, others in ((winners, earlier), (earlier, winners))
-        for winner in those
-        if not any(_holds_as(winner, other) for other in others)
+        for one_turn, others in ((winners, earlier), (earlier, winners))
+        for winner in one_turn
+        if not any(_holds_as(winner, other_winner) for other_winner in others)
     ]
-    preloads = {any(winner.variant != LIBRARY for winner in those) for those in (winners, earlier)}
-    if len(preloads) > 1 or any(winner.function == EVERY_FUNCTION for winner in found):
+    preloads = {
+        any(winner.variant != LIBRARY for winner in one_turn) for one_turn in (winners, earlier)
+    }
+    if len(preloads) > 1 or any(winner.function == EVERY_FUNCTION for winner in changed):
         return None
-    return found
+    return changed
 
 
-def _holds_as(winner: Winner, other: Winner) -> bool:
+def _holds_as(winner: Winner, other_winner: Winner) -> bool:
     """Return whether they are exported alike."""
     same = {"function", "bytes_from", "bytes_to", "variant", "configuration"}
-    alike = all(getattr(winner, name) == getattr(other, name) for name in same)
-    return alike and conditions(winner) == conditions(other)
+    alike = all(getattr(winner, name) == getattr(other_winner, name) for name in same)
+    return alike and conditions(winner) == conditions(other_winner)
 
 
 def functions_built_on(guidelines: Guidelines) -> BuiltOn:
@@ -103,9 +107,9 @@ def functions_built_on(guidelines: Guidelines) -> BuiltOn:
     return {
         pattern.lhs: {
             used
-            for other in guidelines.patterns
-            if (other.lhs, other.lhs_variant) == (pattern.lhs, LIBRARY)
-            for used in other.uses
+            for other_pattern in guidelines.patterns
+            if (other_pattern.lhs, other_pattern.lhs_variant) == (pattern.lhs, LIBRARY)
+            for used in other_pattern.uses
         }
         for pattern in guidelines.patterns
     }
@@ -131,13 +135,13 @@ def reaches(winner: Winner, cell: Target, built_on: BuiltOn) -> bool:
     )
 
 
-def is_in_force(winners: Sequence[Winner], left: Side, right: Side) -> bool:
+def is_in_force(winners: Sequence[Winner], left_side: Side, right_side: Side) -> bool:
     """Return whether calls of the left side are replaced by the right side."""
-    if left.variant != LIBRARY or left.ranks or right.variant == LIBRARY:
+    if left_side.variant != LIBRARY or left_side.ranks or right_side.variant == LIBRARY:
         return False
-    winner = deciding(winners, Target(left.function, left.bytes))
-    same = (left.function, left.bytes) == (right.function, right.bytes)
-    return same and winner is not None and winner.variant == right.variant
+    winner = deciding(winners, Target(left_side.function, left_side.bytes))
+    same = (left_side.function, left_side.bytes) == (right_side.function, right_side.bytes)
+    return same and winner is not None and winner.variant == right_side.variant
 
 
 def side_changes(
@@ -184,7 +188,7 @@ def _are_about(
     within: dict[str, float] = {}  # how far the volume of a call may lie from `size`
     further = dict.fromkeys(called, padding if size is not None else math.inf)
     while further:
-        # What calls itself by way of others may do so with any volume.
+        # A function that calls itself through others may do so with any volume.
         within |= {name: math.inf if name in within else far for name, far in further.items()}
         inside: dict[str, float] = {}
         for winner in in_force:
@@ -217,9 +221,9 @@ def condition(winner: Winner, sent: Data, own: Data, size: int) -> str:
     if sent.counts != EQUAL_COUNTS:
         apart = size >= _TOLD_APART_BYTES * winner.nprocs
         return _IF_EQUAL if apart and winner.function in _KNOWN_COUNTS else ""
-    mine = _CLASSES.get(own.type, "")
-    foreign = mine and winner.function in REDUCTIONS and _CLASSES.get(sent.type) != mine
-    return f"type={mine}" if foreign else ""
+    own_class = _CLASSES.get(own.type, "")
+    foreign = own_class and winner.function in REDUCTIONS and _CLASSES.get(sent.type) != own_class
+    return f"type={own_class}" if foreign else ""
 
 
 def with_conditions(winner: Winner, words: Iterable[str]) -> Winner:
@@ -306,9 +310,9 @@ def cut_back(standing: Iterable[Winner], new: Sequence[Winner]) -> list[Winner]:
     for winner in standing:
         pieces = [winner]
         if winner.variant != "default":
-            for other in new:
-                if other.function == winner.function:
-                    taken = other.bytes_from, other.bytes_to
+            for new_winner in new:
+                if new_winner.function == winner.function:
+                    taken = new_winner.bytes_from, new_winner.bytes_to
                     pieces = [part for piece in pieces for part in without_sizes(piece, *taken)]
         kept += pieces
     return kept
@@ -321,10 +325,10 @@ def beside_others(
     kept: list[Winner] = []
     for winner in chosen:
         pieces = [winner]
-        for other in standing:
-            alike = (other.variant == "default") == (winner.variant == "default")
-            if other.function == winner.function and alike:
-                taken = other.bytes_from, other.bytes_to
+        for standing_winner in standing:
+            alike = (standing_winner.variant == "default") == (winner.variant == "default")
+            if standing_winner.function == winner.function and alike:
+                taken = standing_winner.bytes_from, standing_winner.bytes_to
                 pieces = [part for piece in pieces for part in without_sizes(piece, *taken)]
         kept += pieces
     return of_measured_sizes(kept, sizes)
@@ -374,47 +378,47 @@ def _continues(last: Winner, winner: Winner) -> bool:
     return ends == last and winner.bytes_from == last.bytes_to + 1
 
 
-def _together(left: Winner, right: Winner, sizes: Sizes) -> Winner:
+def _together(lower: Winner, upper: Winner, sizes: Sizes) -> Winner:
     first, second = (
-        sum(holds(one, Target(one.function, size)) for size in sizes.get(one.function, ()))
-        for one in (left, right)
+        sum(holds(winner, Target(winner.function, size)) for size in sizes.get(winner.function, ()))
+        for winner in (lower, upper)
     )
 
     def mean(gain: Callable[[Winner], float]) -> float:
-        return _mean(gain(left), first, gain(right), second)
+        return _mean(gain(lower), first, gain(upper), second)
 
     return msgspec.structs.replace(
-        left,
-        bytes_to=right.bytes_to,
-        removes=sorted({*left.removes, *right.removes}),
-        tried=_pooled([*left.tried, *right.tried]),
-        search_speedup=mean(lambda one: one.search_speedup),
-        speedup=mean(lambda one: one.speedup),
-        speedup_low=mean(lambda one: one.speedup_low),
-        speedup_high=mean(lambda one: one.speedup_high),
+        lower,
+        bytes_to=upper.bytes_to,
+        removes=sorted({*lower.removes, *upper.removes}),
+        tried=_pooled([*lower.tried, *upper.tried]),
+        search_speedup=mean(lambda winner: winner.search_speedup),
+        speedup=mean(lambda winner: winner.speedup),
+        speedup_low=mean(lambda winner: winner.speedup_low),
+        speedup_high=mean(lambda winner: winner.speedup_high),
     )
 
 
-def _mean(left: float, first: int, right: float, second: int) -> float:
+def _mean(one_mean: float, first: int, other_mean: float, second: int) -> float:
     """The geometric mean over `first` cells with one value and `second` with another."""
-    logs = first * math.log(left) + second * math.log(right)
+    logs = first * math.log(one_mean) + second * math.log(other_mean)
     return math.exp(logs / max(1, first + second))
 
 
 def _pooled(tried: Iterable[Tried]) -> list[Tried]:
     """Return those for the same use, type, operator, binding and counts as one."""
     pooled: dict[tuple[str, ...], Tried] = {}
-    for one in tried:
-        key = (one.use, one.type, one.op, one.binding, one.counts)
+    for attempt in tried:
+        key = (attempt.use, attempt.type, attempt.op, attempt.binding, attempt.counts)
         pool = pooled.get(key)
         if pool is None:
-            pooled[key] = one
+            pooled[key] = attempt
             continue
         pooled[key] = msgspec.structs.replace(
-            one,
-            cells=pool.cells + one.cells,
-            speedup=_mean(pool.speedup, pool.cells, one.speedup, one.cells),
-            speedup_low=_mean(pool.speedup_low, pool.cells, one.speedup_low, one.cells),
-            worst_low=min(pool.worst_low, one.worst_low),
+            attempt,
+            cells=pool.cells + attempt.cells,
+            speedup=_mean(pool.speedup, pool.cells, attempt.speedup, attempt.cells),
+            speedup_low=_mean(pool.speedup_low, pool.cells, attempt.speedup_low, attempt.cells),
+            worst_low=min(pool.worst_low, attempt.worst_low),
         )
     return list(pooled.values())

@@ -31,16 +31,16 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CANARY, Suite
 from plumbline_db.watch_records import Canary, CellAlarm, WatchDay, WatchedCampaign, WatchedCell
 
-# Canaries that say nothing for so long have learnt another machine than there is now.
+# If canaries give no result for so long, the machine has changed since the cells were learnt.
 BUSY_FOR = timedelta(days=1)
 _LEAST_BUSY = 8
 
 
 def begin_watching(work: Work, fingerprint: dict[str, str]) -> WatchedCampaign:
     """The campaign's row, made where there is none."""
-    known = watching.campaign(work.db, work.campaign.id)
-    if known is not None:
-        return known
+    watched = watching.campaign(work.db, work.campaign.id)
+    if watched is not None:
+        return watched
     made = WatchedCampaign(
         work.campaign.id,
         work.now(),
@@ -78,8 +78,8 @@ def take(work: Work, due: datetime) -> Canary:
     try:
         measured = launched(work, canary, choice, launches)
     except PlumblineError as error:
-        there = spent(work, canary, choice, launches)
-        failed = ended(work, canary, there, outcome="failed", detail=str(error))
+        partial = spent(work, canary, choice, launches)
+        failed = ended(work, canary, partial, outcome="failed", detail=str(error))
         watching.renew(work.db, number, failed)
         raise
     return _judged(work, number, canary, choice, measured)
@@ -87,8 +87,8 @@ def take(work: Work, due: datetime) -> Canary:
 
 def _launches(work: Work, choice: Chosen) -> dict[Cell, int]:
     """Return in how many launches of a canary each cell takes part, by its noise."""
-    design, known = work.configuration.design, watching.cells(work.db, work.campaign.id)
-    states = {cell_of(cell): state_of(cell) for cell in known}
+    design, watched_cells = work.configuration.design, watching.cells(work.db, work.campaign.id)
+    states = {cell_of(cell): state_of(cell) for cell in watched_cells}
     return {cell: launches_of(design, states.get(cell, CellState())) for cell in choice.roles}
 
 
@@ -124,36 +124,38 @@ def launched(work: Work, canary: Canary, choice: Chosen, launches: Mapping[Cell,
         measured[part.suite] = work.measure(part.suite, plan, part.launches)
     every = max(launches.values())
     whole = together(list(measured.values()))
-    there = {
+    complete = {
         cell: seconds
         for cell, seconds in whole.times.items()
         if len(seconds) == (every if cell in choice.references else launches[cell])
     }
-    return msgspec.structs.replace(whole, times=there)
+    return msgspec.structs.replace(whole, times=complete)
 
 
 def spent(work: Work, canary: Canary, choice: Chosen, launches: Mapping[Cell, int]) -> Measured:
     """Return what there is of them, where they have failed."""
-    found = [work.measured(part.suite) for part in parts(canary, choice, launches)]
-    return together(found)
+    measured_parts = [work.measured(part.suite) for part in parts(canary, choice, launches)]
+    return together(measured_parts)
 
 
-def together(found: list[Measured]) -> Measured:
+def together(measured_parts: list[Measured]) -> Measured:
     """Return that of parts that follow each other."""
     times: dict[Cell, list[float]] = {}
-    for part in found:
+    for part in measured_parts:
         for cell, seconds in part.times.items():
             times.setdefault(cell, []).extend(seconds)
     return Measured(
-        times, sum(part.launches for part in found), sum(part.seconds for part in found)
+        times,
+        sum(part.launches for part in measured_parts),
+        sum(part.seconds for part in measured_parts),
     )
 
 
 def _begun(work: Work, due: datetime) -> tuple[int, Canary]:
     db, id = work.db, work.campaign.id
-    there = watching.under_way(db, id)
-    if there is not None:
-        return there
+    unfinished = watching.under_way(db, id)
+    if unfinished is not None:
+        return unfinished
     watched = watching.campaign(db, id)
     assert watched is not None  # noqa: S101 - begin_watching has stored it
     canary = Canary(id, watched.canaries + 1, CANARY, iso(due), work.now())
@@ -178,9 +180,9 @@ def ended(work: Work, canary: Canary, measured: Measured, **more: str) -> Canary
 
 def _judged(work: Work, number: int, canary: Canary, choice: Chosen, measured: Measured) -> Canary:
     db, id = work.db, work.campaign.id
-    known = {cell_of(stored): stored for stored in watching.cells(db, id)}
+    watched_cells = {cell_of(stored): stored for stored in watching.cells(db, id)}
     over = {
-        cell: known[cell].seconds if cell in known else statistics.median(times)
+        cell: watched_cells[cell].seconds if cell in watched_cells else statistics.median(times)
         for cell, times in measured.times.items()
     }
     logs = {
@@ -188,19 +190,20 @@ def _judged(work: Work, number: int, canary: Canary, choice: Chosen, measured: M
         for cell, times in measured.times.items()
     }
     references = [cell for cell in choice.references if cell in logs]
-    design, states = _design(work, known)
-    seen = observe(design, states, logs, references)
-    told = _said(ended(work, canary, measured), seen, len(references))
-    now, day = work.now(), WatchDay(work.now()[:10], **_counts(seen))
-    # How far each cell lies off what was learnt of it, as the detector sees it.
+    design, states = _design(work, watched_cells)
+    observed = observe(design, states, logs, references)
+    judged = _said(ended(work, canary, measured), observed, len(references))
+    now, day = work.now(), WatchDay(work.now()[:10], **_counts(observed))
+    # The distance of each cell from its learnt middle, as the detector uses it.
     offs = {
-        cell: log - middle_of(seen.states.get(cell, CellState())) for cell, log in seen.own.items()
+        cell: log - middle_of(observed.states.get(cell, CellState()))
+        for cell, log in observed.own.items()
     }
     with db.transaction():
-        if seen.counts:
-            _keep(work, choice, seen, known, over, offs)
-            for cell, alarm in seen.alarms.items():
-                # What a reference does, all cells are measured by: it is told, and not searched.
+        if observed.counts:
+            _keep(work, choice, observed, watched_cells, over, offs)
+            for cell, alarm in observed.alarms.items():
+                # Cells are compared with references: a change of one is reported, not searched.
                 alarms.raised(
                     db,
                     CellAlarm(
@@ -217,46 +220,50 @@ def _judged(work: Work, number: int, canary: Canary, choice: Chosen, measured: M
                         seen=now,
                     ),
                 )
-        elif told.outcome == "busy" and _busy_for_long(work, number, now):
-            watching.forget_cells(db, id, list(known.values()))
-            told = msgspec.structs.replace(
-                told, detail=f"{told.detail}; so for a day: all cells are learnt anew"
+        elif judged.outcome == "busy" and _busy_for_long(work, number, now):
+            watching.forget_cells(db, id, list(watched_cells.values()))
+            judged = msgspec.structs.replace(
+                judged, detail=f"{judged.detail}; so for a day: all cells are learnt anew"
             )
-        watching.renew(db, number, told)
+        watching.renew(db, number, judged)
         watching.add(db, day)
-    return told
+    return judged
 
 
-def _counts(seen: Watched[Cell]) -> dict[str, int]:
-    if seen.disturbance is None:
+def _counts(observed: Watched[Cell]) -> dict[str, int]:
+    if observed.disturbance is None:
         return {"errors": 1}
-    return {"canaries": 1} if seen.counts else {"busy": 1}
+    return {"canaries": 1} if observed.counts else {"busy": 1}
 
 
-def _said(ended: Canary, seen: Watched[Cell], references: int) -> Canary:
-    if seen.disturbance is None:
-        detail = f"{counted(references, 'reference case')}, {REFERENCE_CELLS} at least are needed"
-    elif seen.counts:
-        learning = sum(state.baseline is None for state in seen.states.values())
+def _said(ended: Canary, observed: Watched[Cell], references: int) -> Canary:
+    if observed.disturbance is None:
+        detail = f"{counted(references, 'reference case')}, at least {REFERENCE_CELLS} are needed"
+    elif observed.counts:
+        learning = sum(state.baseline is None for state in observed.states.values())
         detail = f"{counted(learning, 'cell')} still learning" if learning else ""
     else:
-        detail = f"reference cases lie {seen.disturbance:.1f} times as wide as they do when quiet"
-    busy: Literal["busy", "failed"] = "busy" if seen.disturbance is not None else "failed"
+        detail = (
+            f"reference cases vary {observed.disturbance:.1f} times as much as on a quiet machine"
+        )
+    busy: Literal["busy", "failed"] = "busy" if observed.disturbance is not None else "failed"
     return msgspec.structs.replace(
         ended,
-        outcome="judged" if seen.counts else busy,
+        outcome="judged" if observed.counts else busy,
         reference_cells=references,
-        disturbance=seen.disturbance,
-        alarms=len(seen.alarms),
+        disturbance=observed.disturbance,
+        alarms=len(observed.alarms),
         detail=detail,
     )
 
 
-def _design(work: Work, known: Mapping[Cell, WatchedCell]) -> tuple[Design, dict[Cell, CellState]]:
+def _design(
+    work: Work, watched_cells: Mapping[Cell, WatchedCell]
+) -> tuple[Design, dict[Cell, CellState]]:
     """Return it with another design states are not the same: what was learnt stays, and sums begin
     anew."""
     design = work.configuration.design
-    states = {cell: state_of(stored) for cell, stored in known.items()}
+    states = {cell: state_of(stored) for cell, stored in watched_cells.items()}
     watched = watching.campaign(work.db, work.campaign.id)
     text = _design_text(design)
     if watched is not None and watched.design != text:
@@ -268,14 +275,16 @@ def _design(work: Work, known: Mapping[Cell, WatchedCell]) -> tuple[Design, dict
 def _keep(
     work: Work,
     choice: Chosen,
-    seen: Watched[Cell],
-    known: Mapping[Cell, WatchedCell],
+    observed: Watched[Cell],
+    watched_cells: Mapping[Cell, WatchedCell],
     over: Mapping[Cell, float],
     offs: Mapping[Cell, float],
 ) -> None:
     now, id = work.now(), work.campaign.id
-    gone = [stored for cell, stored in known.items() if cell not in choice.roles]
-    watching.forget_cells(work.db, id, gone)
+    no_longer_chosen = [
+        stored for cell, stored in watched_cells.items() if cell not in choice.roles
+    ]
+    watching.forget_cells(work.db, id, no_longer_chosen)
     watching.put_cells(
         work.db,
         [
@@ -286,12 +295,12 @@ def _keep(
                 bytes=cell.bytes,
                 role=role,
                 seconds=over[cell],
-                state=msgspec.json.encode(seen.states[cell]).decode(),
+                state=msgspec.json.encode(observed.states[cell]).decode(),
                 ratio=math.exp(offs[cell]),
                 measured=now,
             )
             for cell, role in choice.roles.items()
-            if cell in offs and cell in seen.states
+            if cell in offs and cell in observed.states
         ],
     )
 
@@ -309,22 +318,22 @@ def end_learning(work: Work) -> None:
 
 def middle_of(state: CellState) -> float:
     """Return it as far as it is known."""
-    known = state.known()
-    if known is not None:
-        return known.middle
+    baseline = state.known()
+    if baseline is not None:
+        return baseline.middle
     return statistics.median(state.learning) if state.learning else 0.0
 
 
 def _busy_for_long(work: Work, number: int, now: str) -> bool:
     """All canaries since a day ago have said nothing, this one too."""
     last = [
-        each
-        for at, each in watching.canaries(work.db, work.campaign.id, last=200)
-        if each.stage == CANARY and at != number
+        one_canary
+        for at, one_canary in watching.canaries(work.db, work.campaign.id, last=200)
+        if one_canary.stage == CANARY and at != number
     ]
-    quiet = [each for each in last if each.outcome == "judged"]
-    busy = [each for each in last if each.outcome == "busy"]
-    since = [each for each in busy if not quiet or each.round > quiet[-1].round]
+    quiet = [one_canary for one_canary in last if one_canary.outcome == "judged"]
+    busy = [one_canary for one_canary in last if one_canary.outcome == "busy"]
+    since = [one_canary for one_canary in busy if not quiet or one_canary.round > quiet[-1].round]
     at, begun = moment_of(now), moment_of(since[0].started) if since else None
     enough = len(since) + 1 >= _LEAST_BUSY
     return at is not None and begun is not None and enough and at - begun >= BUSY_FOR

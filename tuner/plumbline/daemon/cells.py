@@ -73,20 +73,20 @@ def choose(
     """Return as many cells that matter, and references, as are asked for at most. `table`: the
     last verdicts; `weights`: shares of an application's time, by function and bytes; `sizes`: those
     that are measured, by function."""
-    wanted: dict[Cell, Role] = {}
+    chosen: dict[Cell, Role] = {}
     ranked: list[tuple[Role, Iterable[Cell]]] = [
         ("winner", _of_winners(winners, sizes)),
         ("violation", _violated(table)),
         ("application", _called(weights)),
         ("table", _measured(sizes)),
     ]
-    for role, found in ranked:
-        for cell in found:
-            if len(wanted) < asked.cells:
-                wanted.setdefault(cell, role)
+    for role, cells in ranked:
+        for cell in cells:
+            if len(chosen) < asked.cells:
+                chosen.setdefault(cell, role)
     for cell in _references(variants, sizes, asked.references):
-        wanted.setdefault(cell, "reference")
-    return Chosen(wanted)
+        chosen.setdefault(cell, "reference")
+    return Chosen(chosen)
 
 
 def _of_winners(winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]) -> Iterator[Cell]:
@@ -97,19 +97,25 @@ def _of_winners(winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]) -
         for size in its_sizes
         if (winner := deciding(winners, Target(function, size))) is not None
     ]
-    for _, cell in sorted(held, key=lambda one: (-one[0], one[1])):
+    for _, cell in sorted(held, key=lambda gain_and_cell: (-gain_and_cell[0], gain_and_cell[1])):
         yield cell
 
 
 def _violated(table: Sequence[Verdict]) -> Iterator[Cell]:
     """Return those that are farthest from their guideline first."""
-    found = [one for one in table if one.verdict == "violated" and one.replaceable and one.ratio]
-    for one in sorted(found, key=lambda one: -(one.ratio or 0.0)):
+    violated = [
+        verdict
+        for verdict in table
+        if verdict.verdict == "violated" and verdict.replaceable and verdict.ratio
+    ]
+    for one in sorted(violated, key=lambda verdict: -(verdict.ratio or 0.0)):
         yield Cell(one.function, "default", one.bytes)
 
 
 def _called(weights: Mapping[tuple[str, int], float]) -> Iterator[Cell]:
-    for (function, size), _ in sorted(weights.items(), key=lambda one: (-one[1], one[0])):
+    for (function, size), _ in sorted(
+        weights.items(), key=lambda weighed: (-weighed[1], weighed[0])
+    ):
         yield Cell(function, "default", size)
 
 

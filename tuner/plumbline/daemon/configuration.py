@@ -16,7 +16,7 @@ Some = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 
 
-# What notify.template may name.
+# The placeholders of notify.template.
 TEMPLATE_NAMES = ("what", "table", "command", "host", "campaign")
 
 

@@ -24,24 +24,26 @@ def read(path: Path | None) -> Configuration:
     if path is None:
         return Configuration()
     document = toml.read(path, f"configuration {path}")
-    found = document.convert(Configuration)
+    configuration = document.convert(Configuration)
     try:
-        for problem in _problems(found):
+        for problem in _problems(configuration):
             raise UsageError(problem)
     except UsageError as error:
         raise document.refused(str(error)) from error
-    return _beside(path.absolute().parent, found)
+    return _beside(path.absolute().parent, configuration)
 
 
-def _beside(folder: Path, found: Configuration) -> Configuration:
+def _beside(folder: Path, configuration: Configuration) -> Configuration:
     """Files that it names, relative to the folder of its own."""
 
     def whole(name: str) -> str:
         return str(folder / name) if name else ""
 
-    backup = msgspec.structs.replace(found.backup, folder=whole(found.backup.folder))
-    file = whole(found.campaign_file)
-    return msgspec.structs.replace(found, campaign_file=file, backup=backup)
+    backup = msgspec.structs.replace(
+        configuration.backup, folder=whole(configuration.backup.folder)
+    )
+    file = whole(configuration.campaign_file)
+    return msgspec.structs.replace(configuration, campaign_file=file, backup=backup)
 
 
 def example() -> str:
@@ -49,36 +51,36 @@ def example() -> str:
     return resources.files("plumbline.daemon").joinpath("example.toml").read_text("utf-8")
 
 
-def _problems(found: Configuration) -> Iterator[str]:
+def _problems(configuration: Configuration) -> Iterator[str]:
     """Return what cannot be, though each value may stand there. Parsers of texts raise
     UsageError."""
-    if found.campaign_file and found.campaign:
+    if configuration.campaign_file and configuration.campaign:
         yield "campaign_file and campaign: name one of them"
-    if found.canary.interval < timedelta(seconds=1):
-        yield "canary.every must be a second at least"
-    launches, rows = found.keep.ages
+    if configuration.canary.interval < timedelta(seconds=1):
+        yield "canary.every must be at least one second"
+    launches, rows = configuration.keep.ages
     if launches > rows:
-        yield "keep.launches is longer than keep.rows: launches go before what tells of them"
-    if _is_never_open(found.schedule.times):
+        yield "keep.launches is longer than keep.rows: launches must be removed before their rows"
+    if _is_never_open(configuration.schedule.times):
         yield "schedule: blackouts cover all windows, so that nothing would ever be measured"
-    if (found.apply.scope == "modules") != bool(found.apply.modules):
-        yield "apply: scope modules goes with modules = DIR"
-    if found.apply.auto and not found.apply.scope:
+    if (configuration.apply.scope == "modules") != bool(configuration.apply.modules):
+        yield "apply: scope modules needs modules = DIR, and only that scope has it"
+    if configuration.apply.auto and not configuration.apply.scope:
         yield "apply.auto needs a scope: user, site or modules"
-    yield from _of_serve(found.serve)
-    yield from _of_notify(found.notify)
+    yield from _of_serve(configuration.serve)
+    yield from _of_notify(configuration.notify)
 
 
 def _of_serve(serve: Serve) -> Iterator[str]:
     if serve.listen:
         listened(serve.listen)
     elif serve.allow_hosts:
-        yield "serve: allow_hosts goes with listen"
+        yield "serve: allow_hosts needs listen"
 
 
 def _of_notify(notify: Notify) -> Iterator[str]:
     if notify.command and not which(notify.command[0]):
-        yield f"notify.command: {notify.command[0]!r} is no program here"
+        yield f"notify.command: the program {notify.command[0]!r} does not exist"
     texts = [("template", notify.template), *(("command", word) for word in notify.command)]
     for key, text in texts:
         template = Template(text)
@@ -96,7 +98,7 @@ def _of_notify(notify: Notify) -> Iterator[str]:
 
 def _is_never_open(times: OpenTimes) -> bool:
     """Return whether it is never open in a week without blackouts by date."""
-    weekly = tuple(one for one in times.blackouts if isinstance(one, Window))
+    weekly = tuple(blackout for blackout in times.blackouts if isinstance(blackout, Window))
     plain = msgspec.structs.replace(times, blackouts=weekly)
     monday = datetime(2026, 1, 5, tzinfo=UTC)
     return all(plain.closed(monday + timedelta(minutes=5 * n)) for n in range(7 * 24 * 12))

@@ -60,7 +60,7 @@ def run(send: Callable[[], None], seconds: float) -> None:
         except BaseException as error:
             message.failure = error
 
-    # A look-up of a name cannot be ended: the thread stays until the system gives it up.
+    # A name look-up cannot be cancelled: the thread stays until the system ends the look-up.
     thread = threading.Thread(target=work, name="message", daemon=True)
     thread.start()
     thread.join(seconds)

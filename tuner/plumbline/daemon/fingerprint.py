@@ -15,8 +15,8 @@ from plumbline_db.records import Library, Machine
 
 _GIB = 2**30
 
-# With another one of these launches are not joined with those that are stored: the table is of
-# what was there before.
+# If one of these changes, new launches are not joined with the stored ones: the table describes the
+# state before.
 OF_THE_TABLE = ("library", "kernel", "host", "topology")
 FILES, SITE = "files in force", "settings of the site"
 
@@ -67,12 +67,12 @@ def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[Fingerpri
 def _site(knobs: Mapping[str, Knob], site: SiteRules | None, in_force: InForce) -> str:
     """Return what parameter files set beside what we have put there, and the rules file, unless
     that is ours: files in force are told of apart."""
-    found = [
+    settings = [
         f"{name} = {knob.value}"
         for name, knob in sorted(knobs.items())
         if knob.source and name not in in_force.parameters
     ]
     if site is not None and str(site.path) not in in_force.files:
         sum_ = hashlib.sha256(site.text.encode()).hexdigest()[:12]
-        found.append(f"rules file {site.path} ({sum_})")
-    return "; ".join(found)
+        settings.append(f"rules file {site.path} ({sum_})")
+    return "; ".join(settings)

@@ -41,7 +41,7 @@ class InForce(msgspec.Struct, frozen=True):
     def source(self, campaign: Campaign) -> Source | None:
         """Return what a generation has for the ranks of a campaign."""
         layout = campaign.nprocs, campaign.nodes, campaign.ppn
-        return next((one for one in self.sources if one.layout == layout), None)
+        return next((source for source in self.sources if source.layout == layout), None)
 
     @property
     def text(self) -> str:
@@ -69,54 +69,61 @@ def applied(applying: Applying, toolchain: Toolchain) -> tuple[Store, Generation
     if place is not None:
         store = Store(place.root, place.name, shared=place.shared)
         states = [targets.state(where.path, place.name) for where in place.where]
-        known = targets.applied(store, states)
-        return None if known is None else (store, known)
+        in_force = targets.applied(store, states)
+        return None if in_force is None else (store, in_force)
     if toolchain.family.simulates:
         return None
     fingerprint = toolchain.installation.library.fingerprint
     for state in standing.standing(Path(toolchain.installation.library.prefix)):
         if state.applied.library.fingerprint == fingerprint:
-            one = state.applied
-            return Store(state.root, one.name, shared=state.scope != "user"), one
+            generation = state.applied
+            return Store(state.root, generation.name, shared=state.scope != "user"), generation
     return None
 
 
 def find(db: Statements, campaign: Campaign, here: Here, applying: Applying) -> InForce:
     """Raises PlumblineError where it cannot be read."""
-    there = applied(applying, here.toolchain)
-    if there is not None:
-        return _of_generation(*there, here)
+    in_force_now = applied(applying, here.toolchain)
+    if in_force_now is not None:
+        return _of_generation(*in_force_now, here)
     return _exported(db, campaign, here.starter)
 
 
-def _of_generation(store: Store, one: Generation, here: Here) -> InForce:
-    folder = store.path(one.number)
-    files, changed = _sums({folder / name: known for name, known in one.files.items()})
-    parameters = dict(_parameters(one))
+def _of_generation(store: Store, generation: Generation, here: Here) -> InForce:
+    folder = store.path(generation.number)
+    files, changed = _sums({folder / name: checksum for name, checksum in generation.files.items()})
+    parameters = dict(_parameters(generation))
     environment = _environment(folder / plumbline_sh.FILE_NAME, here.starter)
     for name in here.toolchain.family.in_environment(dict.fromkeys(parameters, "")):
         environment.pop(name, None)
-    what = f"generation {one.number} of {one.name}"
+    what = f"generation {generation.number} of {generation.name}"
     return InForce(
-        what, one.number, str(folder), files, changed, parameters, environment, one.sources
+        what,
+        generation.number,
+        str(folder),
+        files,
+        changed,
+        parameters,
+        environment,
+        generation.sources,
     )
 
 
-def _parameters(one: Generation) -> Iterator[tuple[str, str]]:
+def _parameters(generation: Generation) -> Iterator[tuple[str, str]]:
     """Return what the library reads by itself, of our own."""
-    found = families.of(one.library).parameter_file
-    for target in one.targets if found is not None else []:
-        if found is not None and target.kind == "lines":
-            for line in found.read(target.text):
+    parameter_file = families.of(generation.library).parameter_file
+    for target in generation.targets if parameter_file is not None else []:
+        if parameter_file is not None and target.kind == "lines":
+            for line in parameter_file.read(target.text):
                 yield line.name, line.value or ""
 
 
 def _exported(db: Statements, campaign: Campaign, starter: Starter) -> InForce:
-    known = {Path(export.path): export.sha256 for export in exports.get(db, campaign.id)}
-    script = next((path for path in known if path.name == plumbline_sh.FILE_NAME), None)
+    checksums = {Path(export.path): export.sha256 for export in exports.get(db, campaign.id)}
+    script = next((path for path in checksums if path.name == plumbline_sh.FILE_NAME), None)
     if script is None:
         return InForce("the library as it is: nothing is exported or applied")
-    files, changed = _sums(known)
+    files, changed = _sums(checksums)
     what = f"the exported files of {campaign.id}"
     environment = _environment(script, starter)
     return InForce(what, 0, str(script.parent), files, changed, {}, environment)
@@ -129,16 +136,16 @@ def _environment(script: Path, starter: Starter) -> dict[str, str]:
     return proof.environment_of(script, starter.clean_environment())
 
 
-def _sums(known: dict[Path, str]) -> tuple[dict[str, str], list[str]]:
+def _sums(checksums: dict[Path, str]) -> tuple[dict[str, str], list[str]]:
     """Checksums of what is there, and names of what is not as it was written."""
-    found: dict[str, str] = {}
+    checksums_now: dict[str, str] = {}
     changed: list[str] = []
-    for path, wanted in known.items():
+    for path, checksum in checksums.items():
         try:
             now = sha256(regular.read(path))
         except OSError:
             now = "gone"
-        found[str(path)] = now
-        if now != wanted:
+        checksums_now[str(path)] = now
+        if now != checksum:
             changed.append(path.name)
-    return found, sorted(changed)
+    return checksums_now, sorted(changed)

@@ -33,7 +33,7 @@ def look(work: Work) -> list[FingerprintChange]:
     if row is None:
         row = canary.begin_watching(work, now | _of_the_table(work))
     changed = fingerprint.changes(row.fingerprint, now)
-    stale = "; ".join(one.text for one in changed if one.makes_stale)
+    stale = "; ".join(change.text for change in changed if change.makes_stale)
     kept = now | {name: row.fingerprint.get(name, now[name]) for name in fingerprint.OF_THE_TABLE}
     new = msgspec.structs.replace(
         row,
@@ -42,16 +42,16 @@ def look(work: Work) -> list[FingerprintChange]:
         stale=stale,
         stale_since=(row.stale_since or work.now()) if stale else "",
     )
-    other = new.generation != row.generation
-    news = [one for one in changed if not one.makes_stale or stale != row.stale]
+    other_generation = new.generation != row.generation
+    news = [change for change in changed if not change.makes_stale or stale != row.stale]
     if news and not stale:
         new = msgspec.structs.replace(new, due=work.now())
         canary.end_learning(work)
-    if other:
+    if other_generation:
         with work.db.transaction():
             every = watching.cells(work.db, work.campaign.id)
-            gone = [cell for cell in every if cell.role != "reference"]
-            watching.forget_cells(work.db, work.campaign.id, gone)
+            dropped_cells = [cell for cell in every if cell.role != "reference"]
+            watching.forget_cells(work.db, work.campaign.id, dropped_cells)
     if new != row:
         watching.put_campaign(work.db, new)
     return news
@@ -63,9 +63,10 @@ def _is_ours(work: Work) -> bool:
     source = work.in_force.source(work.campaign)
     generation = work.in_force.generation
     return source is not None and any(
-        source.campaign.id == one.search or (one.state, one.generation) == ("applied", generation)
-        for _, one in alarms.retunings(work.db, work.campaign.id)
-        if not one.ended
+        source.campaign.id == retuning.search
+        or (retuning.state, retuning.generation) == ("applied", generation)
+        for _, retuning in alarms.retunings(work.db, work.campaign.id)
+        if not retuning.ended
     )
 
 
@@ -74,13 +75,13 @@ def changed_by_us(work: Work) -> None:
     row = watching.campaign(work.db, work.campaign.id)
     if row is None:
         return
-    there = in_force.find(work.db, work.campaign, work.here, work.configuration.apply)
-    seen = msgspec.structs.replace(work, in_force=there)
-    new = facts(seen)
+    in_force_now = in_force.find(work.db, work.campaign, work.here, work.configuration.apply)
+    work_now = msgspec.structs.replace(work, in_force=in_force_now)
+    new = facts(work_now)
     kept = row.fingerprint | {name: new[name] for name in (FILES, fingerprint.SITE)}
     watching.put_campaign(
         work.db,
-        msgspec.structs.replace(row, fingerprint=kept, generation=there.generation),
+        msgspec.structs.replace(row, fingerprint=kept, generation=in_force_now.generation),
     )
 
 

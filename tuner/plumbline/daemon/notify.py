@@ -125,14 +125,14 @@ SENDERS: dict[Way, Sender] = {"command": by_command, "webhook": by_webhook}
 
 def tell(db: Database, notify: Notify, news: Sequence[Told], clock: Clock) -> list[str]:
     """Each by all ways; says what could not be told. A way has so many messages in 24 hours."""
-    said = []
+    failures = []
     for told in news:
         for way in ways_of(notify):
             notice = _told(db, notify, told, way, clock)
             watching.tell(db, notice)
             if notice.state == "failed":
-                said.append(f"{way} failed: {notice.detail}")
-    return said
+                failures.append(f"{way} failed: {notice.detail}")
+    return failures
 
 
 def tell_unkept(notify: Notify, told: Told) -> list[str]:
@@ -148,13 +148,13 @@ def ways_of(notify: Notify) -> list[Way]:
 
 def _told(db: Database, notify: Notify, told: Told, way: Way, clock: Clock) -> Notice:
     now, subject = clock(), told.what[:200]
-    every = [one for one in watching.told(db, iso(now - _REMEMBERED)) if one.way == way]
-    sent = [number for number, one in enumerate(every) if one.state == "sent"]
+    every = [notice for notice in watching.told(db, iso(now - _REMEMBERED)) if notice.way == way]
+    sent = [number for number, notice in enumerate(every) if notice.state == "sent"]
     today = iso(now - timedelta(days=1))
     if sum(every[number].time >= today for number in sent) >= notify.most_a_day:
         return Notice(iso(now), way, subject, "held back")
     last = sent[-1] if sent else -1
-    held_back = sum(one.state == "held back" for one in every[last + 1 :])
+    held_back = sum(notice.state == "held back" for notice in every[last + 1 :])
     if failure := _failure(notify, told, way, held_back):
         return Notice(iso(now), way, subject, "failed", failure)
     return Notice(iso(now), way, subject, "sent")

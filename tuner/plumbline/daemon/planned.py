@@ -41,25 +41,25 @@ class Plan(msgspec.Struct, frozen=True):
 
 def read(database: Path, file: Path | None, clock: Clock) -> Plan:
     """Raises UsageError for the configuration, PlumblineError where nothing can be watched."""
-    found = configuration_file.read(file)
-    watcher = Watcher(found, clock)
+    configuration = configuration_file.read(file)
+    watcher = Watcher(configuration, clock)
     with Database.open(database) as db, db.snapshot():
         planned = watcher.plan(db)
-    every = found.canary.interval.total_seconds()
+    every = configuration.canary.interval.total_seconds()
     return Plan(
         file="" if file is None else str(file.absolute()),
-        asks_for=list(watched.labels(found)),
+        asks_for=list(watched.labels(configuration)),
         campaigns=[
             PlannedCampaign(
                 asked.name, following.step.value, following.because, iso(due.at), due.missed
             )
             for asked, following, due in planned
         ],
-        open_from=iso(found.schedule.times.next_open(clock())),
+        open_from=iso(configuration.schedule.times.next_open(clock())),
         canaries_a_day=86400 / every,
-        cells=found.canary.cells,
-        learning_days=found.canary.learning * every / 86400,
-        auto_apply=found.apply.auto,
-        scope=found.apply.scope,
-        told_by=[*notify.ways_of(found.notify)],
+        cells=configuration.canary.cells,
+        learning_days=configuration.canary.learning * every / 86400,
+        auto_apply=configuration.apply.auto,
+        scope=configuration.apply.scope,
+        told_by=[*notify.ways_of(configuration.notify)],
     )

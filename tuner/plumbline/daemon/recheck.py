@@ -23,7 +23,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import RECHECK, Suite
 from plumbline_db.watch_records import AlarmState, Canary, CellAlarm, WatchedCell
 
-# Half of the smallest change that the detector looks for (watch/chart.py).
+# Half of the smallest change that the detector can find (watch/chart.py).
 LEAST_CHANGE = 0.025
 ALPHA = 0.05
 
@@ -45,25 +45,25 @@ def take(work: Work) -> list[CellAlarm]:
     mostly slows others, which would raise theirs later: they are looked at too, so that all are
     searched at once. Raises PlumblineError where launches fail."""
     db, id = work.db, work.campaign.id
-    raised = [(n, one) for n, one in alarms.still_open(db, id) if one.state == "raised"]
-    known = {cell_of(stored): stored for stored in watching.cells(db, id)}
-    cells = list(dict.fromkeys(of_alarm(one) for _, one in raised))
-    beside = _of_their_functions(known, [one for _, one in raised])
+    raised = [(n, alarm) for n, alarm in alarms.still_open(db, id) if alarm.state == "raised"]
+    watched_cells = {cell_of(stored): stored for stored in watching.cells(db, id)}
+    cells = list(dict.fromkeys(of_alarm(alarm) for _, alarm in raised))
+    beside = _of_their_functions(watched_cells, [alarm for _, alarm in raised])
     about = "alarms: " + ", ".join(cell.named for cell in cells)
-    found = measure(work, [*cells, *beside], about)
-    judged = [(number, _judged(work, alarm, found)) for number, alarm in raised]
+    rechecked = measure(work, [*cells, *beside], about)
+    judged = [(number, _judged(work, alarm, rechecked)) for number, alarm in raised]
     more = [
         alarm
         for cell in beside
-        if (alarm := _slower_too(work, cell, [one for _, one in judged], found)) is not None
+        if (alarm := _slower_too(work, cell, [alarm for _, alarm in judged], rechecked)) is not None
     ]
-    anew = [of_alarm(one) for _, one in judged if one.state == "stays"]
-    rest = [of_alarm(one) for _, one in judged if one.state == "refuted"]
+    anew = [of_alarm(alarm) for _, alarm in judged if alarm.state == "stays"]
+    rest = [of_alarm(alarm) for _, alarm in judged if alarm.state == "refuted"]
     with db.transaction():
         for number, alarm in judged:
             alarms.renew(db, number, alarm)
-        forget(work, known, anew)
-        rested = [known[cell] for cell in rest if cell in known]
+        forget(work, watched_cells, anew)
+        rested = [watched_cells[cell] for cell in rest if cell in watched_cells]
         watching.put_cells(db, [with_state(cell, state_of(cell).rested()) for cell in rested])
         for alarm in more:
             alarms.raised(db, alarm)
@@ -71,14 +71,14 @@ def take(work: Work) -> list[CellAlarm]:
 
 
 def _of_their_functions(
-    known: Mapping[Cell, WatchedCell], raised: Sequence[CellAlarm]
+    watched_cells: Mapping[Cell, WatchedCell], raised: Sequence[CellAlarm]
 ) -> list[Cell]:
     """Learnt cells of the functions that have become slower, which raise no alarm themselves."""
     slower = [of_alarm(alarm) for alarm in raised if alarm.direction == "slower"]
     functions = {cell.function for cell in slower if cell.variant == "default"}
     return [
         cell
-        for cell, stored in known.items()
+        for cell, stored in watched_cells.items()
         if cell.function in functions and stored.role != "reference"
         if cell not in slower and state_of(stored).baseline is not None
     ]
@@ -94,7 +94,7 @@ def _slower_too(
     ]
     if not because or decision is None or decision.word != "slower":
         return None
-    found = decision.told
+    comparison = decision.told
     now = work.now()
     return CellAlarm(
         campaign=work.campaign.id,
@@ -105,30 +105,31 @@ def _slower_too(
         found=now,
         canary=because[0].canary,
         canaries=0,
-        ratio=found.ratio,
-        largest=found.ratio,
+        ratio=comparison.ratio,
+        largest=comparison.ratio,
         seen=now,
         state="confirmed",
-        detail=f"in {found.n} launches {interval(found)} of what was learnt, beside an alarm at "
+        detail=f"in {comparison.n} launches {interval(comparison)} of what was learnt, "
+        "beside an alarm at "
         f"{because[0].bytes} B",
     )
 
 
-def forget(work: Work, known: Mapping[Cell, WatchedCell], cells: Iterable[Cell]) -> None:
+def forget(work: Work, watched_cells: Mapping[Cell, WatchedCell], cells: Iterable[Cell]) -> None:
     """They are learnt anew, as others; inside a transaction."""
-    gone = [known[cell] for cell in cells if cell in known]
-    watching.forget_cells(work.db, work.campaign.id, gone)
+    relearnt = [watched_cells[cell] for cell in cells if cell in watched_cells]
+    watching.forget_cells(work.db, work.campaign.id, relearnt)
 
 
 def measure(work: Work, cells: Sequence[Cell], about: str) -> Rechecked:
     """Launches of `cells`, which are watched; their row says what they are `about`."""
     db, id = work.db, work.campaign.id
-    known = {cell_of(stored): stored for stored in watching.cells(db, id)}
-    references = [cell for cell, stored in known.items() if stored.role == "reference"]
+    watched_cells = {cell_of(stored): stored for stored in watching.cells(db, id)}
+    references = [cell for cell, stored in watched_cells.items() if stored.role == "reference"]
     beside = {case: name for cell in cells for case, name in _right_sides(work, cell)}
     cases = [*(cell.case() for cell in cells), *(cell.case() for cell in references), *beside]
     measured = _launched(work, cases, about)
-    decisions = decided(known, measured, cells, references)
+    decisions = decided(watched_cells, measured, cells, references)
     broken = {cell: _broken(work, measured, cell, beside) for cell in cells}
     return Rechecked(decisions, broken)
 
@@ -136,20 +137,26 @@ def measure(work: Work, cells: Sequence[Cell], about: str) -> Rechecked:
 def _launched(work: Work, cases: list[PlanCase], about: str) -> Measured:
     """Go on with its row where one was begun about the same."""
     db, id = work.db, work.campaign.id
-    rows = [(number, one) for number, one in watching.canaries(db, id) if one.stage == RECHECK]
+    rows = [
+        (number, canary_row)
+        for number, canary_row in watching.canaries(db, id)
+        if canary_row.stage == RECHECK
+    ]
     begun = [
-        (number, one) for number, one in rows if one.outcome == "under way" and one.detail == about
+        (number, canary_row)
+        for number, canary_row in rows
+        if canary_row.outcome == "under way" and canary_row.detail == about
     ]
     if begun:
         number, row = begun[-1]
     else:
-        round = 1 + max((one.round for _, one in rows), default=0)
+        round = 1 + max((canary_row.round for _, canary_row in rows), default=0)
         row = Canary(id, round, RECHECK, work.now(), work.now(), detail=about)
         with db.transaction():
-            for other, left in rows:
-                if left.outcome == "under way":
-                    given_up = msgspec.structs.replace(left, outcome="given up")
-                    watching.renew(db, other, given_up)
+            for row_number, unfinished in rows:
+                if unfinished.outcome == "under way":
+                    given_up = msgspec.structs.replace(unfinished, outcome="given up")
+                    watching.renew(db, row_number, given_up)
             number = watching.begin(db, row)
     plan = of_round(work.plan(cases), row.round)
     suite = Suite(RECHECK, row.round)
@@ -166,7 +173,7 @@ def _launched(work: Work, cases: list[PlanCase], about: str) -> Measured:
 
 
 def decided(
-    known: Mapping[Cell, WatchedCell],
+    watched_cells: Mapping[Cell, WatchedCell],
     measured: Measured,
     cells: Sequence[Cell],
     references: Sequence[Cell],
@@ -175,21 +182,22 @@ def decided(
     as far as so few launches can. With too few references nothing can be said."""
 
     def offs(cell: Cell) -> list[float]:
-        middle = canary.middle_of(state_of(known[cell]))
+        middle = canary.middle_of(state_of(watched_cells[cell]))
         return [
-            math.log(seconds / known[cell].seconds) - middle for seconds in measured.times[cell]
+            math.log(seconds / watched_cells[cell].seconds) - middle
+            for seconds in measured.times[cell]
         ]
 
     steady = [cell for cell in references if cell in measured.times]
-    there = [cell for cell in cells if cell in measured.times and cell in known]
-    if len(steady) < REFERENCE_CELLS or not there:
+    measured_cells = [cell for cell in cells if cell in measured.times and cell in watched_cells]
+    if len(steady) < REFERENCE_CELLS or not measured_cells:
         return {}
-    # A reference that is itself in question does not speak for the others.
+    # A reference that is itself rechecked is not used as a reference.
     by = [offs(cell) for cell in steady if cell not in cells]
-    own = without_shared_factor({cell: offs(cell) for cell in there}, by)
-    # The widest interval that the signed-rank test of so many launches has is from the smallest to
-    # the largest, which all lie on one side with 2^(1-n).
-    least = len(there) * (2.0 ** (1 - measured.launches) + 1e-9)
+    own = without_shared_factor({cell: offs(cell) for cell in measured_cells}, by)
+    # The widest interval of the signed-rank test of n launches reaches from the smallest to the
+    # largest value; all values are on one side with probability 2^(1-n).
+    least = len(measured_cells) * (2.0 ** (1 - measured.launches) + 1e-9)
     alpha = max(ALPHA, least)
     claim = Claim(tolerance=LEAST_CHANGE, alpha=alpha, judge=alone, correction="all")
     return decide(own, claim)
@@ -200,17 +208,17 @@ def _judged(work: Work, alarm: CellAlarm, rechecked: Rechecked) -> CellAlarm:
     decision = rechecked.decisions.get(cell)
     if decision is None:
         return _ended(work, alarm, "refuted", "it could not be measured again")
-    found = decision.told
-    said = f"in {found.n} launches more {interval(found)} of what was learnt"
+    comparison = decision.told
+    result = f"in {comparison.n} launches more {interval(comparison)} of what was learnt"
     if decision.word != alarm.direction:
-        return _ended(work, alarm, "refuted", said)
-    detail = "; ".join([said, *rechecked.broken.get(cell, [])])
-    largest = max(alarm.largest, found.ratio, key=lambda one: abs(math.log(one)))
-    alarm = msgspec.structs.replace(alarm, ratio=found.ratio, largest=largest, seen=work.now())
+        return _ended(work, alarm, "refuted", result)
+    detail = "; ".join([result, *rechecked.broken.get(cell, [])])
+    largest = max(alarm.largest, comparison.ratio, key=lambda ratio: abs(math.log(ratio)))
+    alarm = msgspec.structs.replace(alarm, ratio=comparison.ratio, largest=largest, seen=work.now())
     if alarm.direction == "faster":
-        return _ended(work, alarm, "stays", f"{detail}; there is nothing to search")
+        return _ended(work, alarm, "stays", f"{detail}; nothing has to be searched")
     if cell.variant != "default":
-        return _ended(work, alarm, "stays", f"{detail}; it is a reference case of ours")
+        return _ended(work, alarm, "stays", f"{detail}; it is a reference case")
     return msgspec.structs.replace(alarm, state="confirmed", detail=detail)
 
 
@@ -218,11 +226,11 @@ def _ended(work: Work, alarm: CellAlarm, state: AlarmState, detail: str) -> Cell
     return msgspec.structs.replace(alarm, state=state, ended=work.now(), detail=detail)
 
 
-def interval(found: Comparison) -> str:
+def interval(comparison: Comparison) -> str:
     """`1.84 times (1.79-1.90)`."""
-    if found.low is None or found.high is None:
-        return f"{found.ratio:.2f} times"
-    return f"{found.ratio:.2f} times ({found.low:.2f}-{found.high:.2f})"
+    if comparison.low is None or comparison.high is None:
+        return f"{comparison.ratio:.2f} times"
+    return f"{comparison.ratio:.2f} times ({comparison.low:.2f}-{comparison.high:.2f})"
 
 
 def _right_sides(work: Work, cell: Cell) -> list[tuple[PlanCase, str]]:
@@ -249,6 +257,9 @@ def _broken(
         if right not in measured.times or cell not in measured.times:
             continue
         pairs = zip(measured.times[cell], measured.times[right], strict=True)
-        logs[name] = [math.log(ours / theirs) for ours, theirs in pairs]
+        logs[name] = [math.log(own_seconds / right_seconds) for own_seconds, right_seconds in pairs]
     claim = Claim(tolerance=work.settings.claims.tolerance, alpha=ALPHA / 2, judge=alone)
-    return [f"{name} is violated, {interval(found)}" for name, found in slower(logs, claim).items()]
+    return [
+        f"{name} is violated, {interval(comparison)}"
+        for name, comparison in slower(logs, claim).items()
+    ]

@@ -12,7 +12,7 @@ import msgspec
 
 from plumbline.daemon.windows import OpenTimes
 
-# So many moments are looked at one by one; a daemon that was off for longer has missed more.
+# At most so many missed moments are counted one by one after the daemon was off.
 _MOST_MOMENTS = 100_000
 
 

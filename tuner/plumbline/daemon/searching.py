@@ -40,14 +40,14 @@ class HopelessError(PlumblineError):
 def under_way(work: Work) -> tuple[int, Retuning] | None:
     """The search that was opened and has not ended, or what it has applied and nobody confirmed."""
     every = alarms.retunings(work.db, work.campaign.id)
-    return next(((number, one) for number, one in every if not one.ended), None)
+    return next(((number, retuning) for number, retuning in every if not retuning.ended), None)
 
 
 def open_search(work: Work) -> tuple[int, Retuning]:
     """Open a search for all alarms that are confirmed, together. Where files of ours are not what
     was written, they are the reason, and nothing is to be searched: `settings` are empty then."""
     db, id = work.db, work.campaign.id
-    confirmed = [(n, one) for n, one in alarms.still_open(db, id) if one.state == "confirmed"]
+    confirmed = [(n, alarm) for n, alarm in alarms.still_open(db, id) if alarm.state == "confirmed"]
     because, settings = said(confirmed), ""
     if work.in_force.changed:
         because += f"; changed since they were written: {', '.join(work.in_force.changed)}"
@@ -89,21 +89,25 @@ def limited(
     there. A function whose algorithm must be one for all sizes is searched at all of them; a
     campaign has two sizes at least."""
     functions = sorted({cell.function for cell in cells})
-    wanted = {cell.bytes for cell in cells}
-    every = sorted({size for function in functions for size in sizes.get(function, [])} | wanted)
+    sizes_wanted = {cell.bytes for cell in cells}
+    every = sorted(
+        {size for function in functions for size in sizes.get(function, [])} | sizes_wanted
+    )
     if any(_is_one_for_all(toolchain.space, function) for function in functions):
-        wanted |= set(every)
-    nearest = sorted(every, key=lambda size: min(abs(size - one) for one in wanted))
+        sizes_wanted |= set(every)
+    nearest = sorted(
+        every, key=lambda size: min(abs(size - size_wanted) for size_wanted in sizes_wanted)
+    )
     for size in nearest:
-        if len(wanted) < 2:
-            wanted.add(size)
-    if len(wanted) < 2:
-        wanted.add(2 * max(wanted))
+        if len(sizes_wanted) < 2:
+            sizes_wanted.add(size)
+    if len(sizes_wanted) < 2:
+        sizes_wanted.add(2 * max(sizes_wanted))
     rules = identity.chosen(toolchain, settings)
     ids = [pattern.id for pattern in rules.patterns if pattern.lhs in functions]
     return settings.but(
         functions=functions,
-        sizes=sorted(wanted),
+        sizes=sorted(sizes_wanted),
         guidelines=[rules.monotony.id, *ids],
         profile=None,
         rounds=settings.search.rounds or None,  # 0: it was only verified
@@ -151,7 +155,10 @@ def finish(work: Work, number: int, row: Retuning) -> tuple[Retuning, Found]:
     if begun.state != "finished":
         begun = run_campaign(work, begun, settings)
     opened_by = [of_alarm(alarm) for _, alarm in alarms.of_retuning(db, number)]
-    there = {(one.function, one.bytes) for one in searches.all_searches(db, begun.id)}
+    there = {
+        (one_search.function, one_search.bytes)
+        for one_search in searches.all_searches(db, begun.id)
+    }
     if there.isdisjoint((cell.function, cell.bytes) for cell in opened_by):
         raise HopelessError(
             f"{begun.id}: search.budget_seconds ({settings.budget:g}) was used up before these "
@@ -168,7 +175,7 @@ def _together(work: Work, search: Campaign, settings: Settings, opened_by: Seque
     new = winners.get(db, search.id)
     source = work.in_force.source(work.campaign)
     standing = winners.get(db, work.campaign.id) if source is None else source.winners
-    known, every = work.here.sizes(work.settings), work.here.sizes(settings)
+    all_sizes, every = work.here.sizes(work.settings), work.here.sizes(settings)
     space = work.here.toolchain.space
     searched = {
         function: every[function]
@@ -177,7 +184,7 @@ def _together(work: Work, search: Campaign, settings: Settings, opened_by: Seque
         for function in settings.cases.functions
     }
     beneath = search.site_rules is not None
-    together = merged_winners(standing, new, searched, known, beneath=beneath)
+    together = merged_winners(standing, new, searched, all_sizes, beneath=beneath)
     if together != new:
         winners.put(db, search.id, together)
         _export(db, search, work.here.toolchain)
@@ -213,29 +220,29 @@ def merged_winners(
     was searched, so that they stay where nothing better was found."""
     kept: list[Winner] = []
     for winner in standing:
-        better = [each for each in new if each.function == winner.function]
+        better = [new_winner for new_winner in new if new_winner.function == winner.function]
         stays = beneath and winner.variant == "default"
         decided = [
-            each
-            for each in _ranges(winner.function, searched, sizes)
-            if not stays or any(_meets(other, each) for other in better)
+            size_range
+            for size_range in _ranges(winner.function, searched, sizes)
+            if not stays or any(_meets(better_winner, size_range) for better_winner in better)
         ]
         kept += _without(winner, decided)
     for winner in new:
         if winner.function == EVERY_FUNCTION:
             kept.append(winner)
         kept += [
-            _within(winner, each)
-            for each in _joined(_ranges(winner.function, searched, sizes))
-            if _meets(winner, each)
+            _within(winner, size_range)
+            for size_range in _joined(_ranges(winner.function, searched, sizes))
+            if _meets(winner, size_range)
         ]
     return of_measured_sizes(kept, _both(searched, sizes))
 
 
-def are_same(standing: Sequence[Winner], other: Sequence[Winner], searched: _Sizes) -> bool:
+def are_same(standing: Sequence[Winner], new: Sequence[Winner], searched: _Sizes) -> bool:
     """Return whether the searched cells get the same from both."""
     cells = [Target(function, size) for function, sizes in searched.items() for size in sizes]
-    return all(_choice(standing, cell) == _choice(other, cell) for cell in cells)
+    return all(_choice(standing, cell) == _choice(new, cell) for cell in cells)
 
 
 def _choice(winners: Sequence[Winner], cell: Target) -> tuple[str, dict[str, str]]:
@@ -256,9 +263,9 @@ def _ranges(function: str, searched: _Sizes, sizes: _Sizes) -> list[_Range]:
     return [by_size[size] for size in sorted(searched.get(function, ()))]
 
 
-def _joined(found: Iterable[_Range]) -> list[_Range]:
+def _joined(ranges: Iterable[_Range]) -> list[_Range]:
     joined: list[_Range] = []
-    for low, high in found:
+    for low, high in ranges:
         if joined and joined[-1][1] + 1 == low:
             joined[-1] = joined[-1][0], high
         else:

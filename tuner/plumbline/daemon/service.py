@@ -39,16 +39,16 @@ from plumbline_db.errors import PlumblineError, TryLaterError, UsageError, of_ma
 from plumbline_db.watch_records import Watch, WatchDay
 from plumbline_db.way_back import DamagedError
 
-# Between two looks at what may have changed: a window that opens, load.
+# The pauses between two checks of what may have changed: a window that opens, the load.
 LONGEST_PAUSE, SHORTEST_PAUSE = 60.0, 0.2
-# Steps come to an end, or start a launch, so often; else the daemon hangs.
+# A step must end or start a launch within this time; otherwise the daemon hangs.
 _LIVES_SECONDS = 1800.0
-# What `--once` does at most: a canary, and what follows from its alarms.
+# The most steps of `--once`: a canary, and the steps that follow from its alarms.
 _MOST_STEPS = 8
 
 Say = Callable[[str], None]
 _NOTIFY_SECONDS = 1.0  # for whoever reads the socket to make room
-# After a failure; also how long a database is not looked at again that is damaged.
+# The pause after a failure, and before a damaged database is opened again.
 REST = timedelta(hours=1)
 
 
@@ -85,10 +85,10 @@ class Service:
         self._clock = clock
         self._notifier = Notifier()
         self._beat = time.monotonic()
-        found = configuration_file.read(file)
-        self._watcher = Watcher(found, clock, find, self._alive)
+        configuration = configuration_file.read(file)
+        self._watcher = Watcher(configuration, clock, find, self._alive)
         self._backups = Backups(database)
-        self._watch = _begun(found, file, iso(clock()))
+        self._watch = _begun(configuration, file, iso(clock()))
         self._error_told = ""
         self._beside: Beside | None = None
 
@@ -141,7 +141,7 @@ class Service:
                 watching.put(db, self._watch)
                 done = self._advanced(db, copied)
                 limits = self._watcher.configuration.notify
-                said = [*done.said, *notify.tell(db, limits, done.told, self._clock)]
+                lines = [*done.said, *notify.tell(db, limits, done.told, self._clock)]
                 self._watch = self._after(done)
                 watching.put(db, self._watch)
         except TryLaterError as error:
@@ -155,7 +155,7 @@ class Service:
             now = iso(self._clock())
             self._watch = msgspec.structs.replace(self._watch, error=str(error), failed=now)
             return self._waits(str(error))
-        for line in said:
+        for line in lines:
             self._say(line)
         self._notifier.status(self._status(done))
         return done
@@ -163,13 +163,13 @@ class Service:
     def _advanced(self, db: Database, copied: MadeBackup) -> Advance:
         """A backup that cannot be made is told, and stops nothing."""
         done = self._watcher.advance(db)
-        said, news = [*copied.said, *done.said], [*done.told]
+        lines, news = [*copied.said, *done.said], [*done.told]
         if copied.error:
             watching.add(db, WatchDay(iso(self._clock())[:10], errors=1))
-            said.insert(0, copied.error)
+            lines.insert(0, copied.error)
             news.append(told.of_error("plumbline watch", "the daily backup", copied.error))
         error = done.error or copied.error
-        return msgspec.structs.replace(done, said=said, told=news, error=error)
+        return msgspec.structs.replace(done, said=lines, told=news, error=error)
 
     def _waits(self, why: str) -> Advance:
         """Said once, until it is something else."""
@@ -199,8 +199,10 @@ class Service:
             return 0.0
         if done.due is None:
             return LONGEST_PAUSE
-        left = (done.due - self._clock()).total_seconds()
-        return min(LONGEST_PAUSE, max(SHORTEST_PAUSE, left)) if left > 0 else LONGEST_PAUSE / 4
+        seconds = (done.due - self._clock()).total_seconds()
+        return (
+            min(LONGEST_PAUSE, max(SHORTEST_PAUSE, seconds)) if seconds > 0 else LONGEST_PAUSE / 4
+        )
 
     def _status(self, done: Advance) -> str:
         if done.step is not Step.WAIT:
@@ -223,19 +225,19 @@ class Service:
         self._notifier.reloading()
         now = iso(self._clock())
         try:
-            found = configuration_file.read(self._file)
+            configuration = configuration_file.read(self._file)
         except UsageError as error:
             self._watch = msgspec.structs.replace(self._watch, refused=str(error), refused_at=now)
-            self._say(f"{error}: the configuration before it stays in force")
+            self._say(f"{error}: the previous configuration stays active")
             self._hear(told.of_error("plumbline watch", "reading the configuration", str(error)))
         else:
-            self._watcher.configuration = found
+            self._watcher.configuration = configuration
             self._watch = msgspec.structs.replace(
-                self._watch, configuration=found.told, read=now, refused="", refused_at=""
+                self._watch, configuration=configuration.told, read=now, refused="", refused_at=""
             )
             self._say("the configuration was read again")
             if self._beside is not None:
-                self._beside.renew(found)
+                self._beside.renew(configuration)
         self._notifier.ready("watching")
 
     def _hear(self, news: told.Told) -> None:

@@ -78,14 +78,16 @@ class Status(msgspec.Struct, frozen=True):
 def read(database: Path, now: datetime) -> Status:
     since = iso(now - RECENT)
     with Database.open(database) as db, db.snapshot():
-        found = [one for _, one in alarms.every(db)]
-        searches = [one for _, one in alarms.retunings(db)]
+        all_alarms = [alarm for _, alarm in alarms.every(db)]
+        searches = [retuning for _, retuning in alarms.retunings(db)]
         return Status(
             watch=watching.get(db),
             holder=lock.watcher(database),
             campaigns=[_campaign(db, row.campaign, now) for row in watching.watched(db)],
-            alarms=[one for one in found if one.is_open or one.found >= since],
-            retunings=[one for one in searches if not one.ended or one.opened >= since],
+            alarms=[alarm for alarm in all_alarms if alarm.is_open or alarm.found >= since],
+            retunings=[
+                retuning for retuning in searches if not retuning.ended or retuning.opened >= since
+            ],
             days=watching.days(db, iso(now - timedelta(days=7))[:10]),
             backup=_backup(database),
         )
@@ -128,10 +130,10 @@ def _campaign(db: Database, id: str, now: datetime) -> CampaignStatus:
 
 def _resolution(design: Design, states: dict[WatchedCell, CellState]) -> float | None:
     """Return that of the cell whose scale is the middle one."""
-    known = [state.baseline for state in states.values() if state.baseline is not None]
-    if not known:
+    baselines = [state.baseline for state in states.values() if state.baseline is not None]
+    if not baselines:
         return None
-    middle = sorted(known, key=lambda baseline: baseline.scale)[len(known) // 2]
+    middle = sorted(baselines, key=lambda baseline: baseline.scale)[len(baselines) // 2]
     change = found_change(design, middle)
     return change if math.isfinite(change) else None
 
@@ -139,12 +141,12 @@ def _resolution(design: Design, states: dict[WatchedCell, CellState]) -> float |
 def _noisy(design: Design, states: dict[WatchedCell, CellState]) -> list[NoisyCell]:
     """The worst one first. Scales fall with the root of the number of launches."""
     most = largest_scale(design)
-    wanted = {
+    launches_needed = {
         cell: launches_of(design, state) * (state.baseline.scale / most) ** 2
         for cell, state in states.items()
         if state.baseline is not None and state.baseline.scale > most
     }
     return [
         NoisyCell(cell.function, cell.variant, cell.bytes, math.ceil(launches))
-        for cell, launches in sorted(wanted.items(), key=lambda pair: -pair[1])
+        for cell, launches in sorted(launches_needed.items(), key=lambda pair: -pair[1])
     ]

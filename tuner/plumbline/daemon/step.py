@@ -52,37 +52,37 @@ class Next(msgspec.Struct, frozen=True):
     because: str = ""
 
 
-NO_TABLE = f"there is no finished campaign: run `{command_name()} campaign`, or set search.whole"
+NO_TABLE = f"no campaign is finished: run `{command_name()} campaign`, or set search.whole"
 
 
-def following(known: Situation) -> Next:
+def following(situation: Situation) -> Next:
     """Return the next step: what was applied is confirmed before anything else is done. Alarms go
     before canaries: what is being confirmed is not to be learnt."""
-    step = _wanted(known)
+    step = _wanted(situation)
     if step is Step.WAIT:
-        return Next(step, _missing(known))
-    if known.why_not:
-        return Next(Step.WAIT, known.why_not)
+        return Next(step, _missing(situation))
+    if situation.why_not:
+        return Next(Step.WAIT, situation.why_not)
     return Next(step)
 
 
-def _wanted(known: Situation) -> Step:
-    if not known.table or known.stale:
-        return Step.CAMPAIGN if known.may_run_whole else Step.WAIT
-    if known.applied:
+def _wanted(situation: Situation) -> Step:
+    if not situation.table or situation.stale:
+        return Step.CAMPAIGN if situation.may_run_whole else Step.WAIT
+    if situation.applied:
         return Step.CONFIRM
-    if known.under_way:
+    if situation.under_way:
         return Step.CANARY
-    if known.raised:
+    if situation.raised:
         return Step.RECHECK
-    if known.searching or (known.confirmed and known.may_search):
+    if situation.searching or (situation.confirmed and situation.may_search):
         return Step.SEARCH
-    return Step.CANARY if known.due else Step.WAIT
+    return Step.CANARY if situation.due else Step.WAIT
 
 
-def _missing(known: Situation) -> str:
-    if not known.table:
+def _missing(situation: Situation) -> str:
+    if not situation.table:
         return NO_TABLE
-    if known.stale:
-        return f"{known.stale}: run `{command_name()} campaign`, or set search.whole"
+    if situation.stale:
+        return f"{situation.stale}: run `{command_name()} campaign`, or set search.whole"
     return ""

@@ -75,20 +75,20 @@ def _news(work: Work, step: Step, news: Told | None) -> Advance:
 
 def _canary(work: Work, due: schedule.Due) -> Advance:
     at = due.at or work.clock()
-    said = []
+    lines = []
     if due.missed:
         missed = "1 canary was" if due.missed == 1 else f"{due.missed} canaries were"
-        said.append(f"{work.campaign.id}: {missed} missed before {iso(at)}")
+        lines.append(f"{work.campaign.id}: {missed} missed before {iso(at)}")
     try:
         taken = canary.take(work, at)
     finally:
         _next_is_due(work, at, due.missed)
     about = f"{taken.cells} cells, {counted(taken.alarms, 'alarm')}"
     detail = f" ({taken.detail})" if taken.detail else ""
-    said.append(f"{work.campaign.id}: canary {taken.round} {taken.outcome}: {about}{detail}")
+    lines.append(f"{work.campaign.id}: canary {taken.round} {taken.outcome}: {about}{detail}")
     anew = "learnt anew" in taken.detail
     news = [told.of_error(work.campaign.id, "watching", taken.detail)] if anew else []
-    return Advance(Step.CANARY, work.campaign.id, said=said, told=news)
+    return Advance(Step.CANARY, work.campaign.id, said=lines, told=news)
 
 
 def _next_is_due(work: Work, at: datetime, missed: int) -> None:
@@ -109,12 +109,12 @@ def _next_is_due(work: Work, at: datetime, missed: int) -> None:
 
 
 def _search(work: Work) -> Advance:
-    there = searching.under_way(work)
-    number, row = there if there is not None else searching.open_search(work)
+    search_under_way = searching.under_way(work)
+    number, row = search_under_way if search_under_way is not None else searching.open_search(work)
     try:
         if row.settings:
-            row, found = searching.finish(work, number, row)
-            row = _found(work, number, row, found)
+            row, search_result = searching.finish(work, number, row)
+            row = _found(work, number, row, search_result)
         else:
             row = _written_again(work, number, row)
     except TryLaterError:
@@ -122,8 +122,8 @@ def _search(work: Work) -> Advance:
     except PlumblineError as error:
         if work.tries_again and not isinstance(error, searching.HopelessError):
             raise
-        said = f"the search failed: {error}"
-        row = ended(work, number, row, "failed", str(error), said=said)
+        failure = f"the search failed: {error}"
+        row = ended(work, number, row, "failed", str(error), said=failure)
     return _told_of(work, Step.SEARCH, number, row)
 
 
@@ -131,19 +131,19 @@ def _told_of(work: Work, step: Step, number: int, row: Retuning) -> Advance:
     show = typed("results", "--campaign", row.search or work.campaign.id)
     if row.state == "offered":
         show = row.detail.partition(" (")[0]
-    opened_by = [one for _, one in alarms.of_retuning(work.db, number)]
+    opened_by = [alarm for _, alarm in alarms.of_retuning(work.db, number)]
     return _news(work, step, told.of_retuning(row, opened_by, show))
 
 
-def _found(work: Work, number: int, row: Retuning, found: searching.Found) -> Retuning:
-    there = work.in_force.source(work.campaign)
-    begun = there is not None and there.campaign.id == row.search
-    if not found.better and not begun:  # what was begun to be applied is no better than itself
-        said = "nothing better was found"
-        return ended(work, number, row, "nothing better", row.detail, said=said)
+def _found(work: Work, number: int, row: Retuning, result: searching.Found) -> Retuning:
+    applied_source = work.in_force.source(work.campaign)
+    begun = applied_source is not None and applied_source.campaign.id == row.search
+    if not result.better and not begun:  # what was begun to be applied is no better than itself
+        text = "nothing better was found"
+        return ended(work, number, row, "nothing better", row.detail, said=text)
     search = campaigns.get(work.db, row.search)
     show = command(work, search.id)
-    if not found.winners:
+    if not result.winners:
         return _offered(work, number, row, f"{_take_out_by(work)} (nothing else is better)")
     if not work.configuration.apply.auto:
         return _offered(work, number, row, show)
@@ -181,10 +181,10 @@ def _offered(work: Work, number: int, row: Retuning, show: str) -> Retuning:
 
 
 def _confirm(work: Work) -> Advance:
-    there = searching.under_way(work)
-    if there is None:
+    search_under_way = searching.under_way(work)
+    if search_under_way is None:
         raise ValueError("nothing was applied")
-    number, row = there
+    number, row = search_under_way
     row = confirm(work, number, row)
     looking.changed_by_us(work)
     return _told_of(work, Step.CONFIRM, number, row)
@@ -192,10 +192,10 @@ def _confirm(work: Work) -> Advance:
 
 def begun(db: Database, here: Here, settings: Settings) -> Campaign:
     """The whole campaign, anew; one that is under way goes on."""
-    found = identity.begin(db, here.toolchain, settings, new=False)
-    if found.state == "finished":
-        found = identity.begin(db, here.toolchain, settings, new=True)
-    return found
+    campaign = identity.begin(db, here.toolchain, settings, new=False)
+    if campaign.state == "finished":
+        campaign = identity.begin(db, here.toolchain, settings, new=True)
+    return campaign
 
 
 def whole(work: Work) -> Advance:
@@ -223,8 +223,8 @@ def _for_whom(work: Work) -> list[str]:
 def put_in_force(work: Work, search: Campaign) -> AppliedOutcome:
     """One more generation. Raises PlumblineError, with the reason, before anything is changed."""
     loaded = load_bundle(work.db, search.id, Path(), gate.of_library, created="")
-    # Where ours were in force, the rules of the site are those beneath that generation, whatever
-    # somebody has made of its files since.
+    # If a generation of ours was active, the site's rules are the rules below that generation,
+    # even if its files were edited since.
     before = work.in_force.source(work.campaign)
     rules = loaded.site_rules if before is None else before.site_rules
     return _apply(work, Source(search, loaded.winners, rules, loaded.started), loaded.machine)
@@ -264,7 +264,7 @@ def _apply(work: Work, source: Source, machine: Machine) -> AppliedOutcome:
 def _place(work: Work) -> Place:
     place = in_force.place_of(work.configuration.apply, work.here.toolchain)
     if place is None:
-        raise PlumblineError("apply.scope says for whom nothing: user, site or modules")
+        raise PlumblineError("apply.scope is not set: choose user, site or modules")
     return place
 
 
@@ -281,18 +281,18 @@ def confirm(work: Work, number: int, row: Retuning) -> Retuning:
     was raised; otherwise it is rolled back. Files that were only written again must bring back
     what was learnt. Raises PlumblineError where launches fail."""
     db, id = work.db, work.campaign.id
-    stored = {cell_of(one): one for one in watching.cells(db, id)}
+    stored = {cell_of(cell): cell for cell in watching.cells(db, id)}
     before = {of_alarm(alarm): alarm.ratio for _, alarm in alarms.of_retuning(db, number)}
-    cells = [cell for cell, one in stored.items() if one.role != "reference"]
+    cells = [cell for cell, watched in stored.items() if watched.role != "reference"]
     about = f"generation {row.generation}"
     unused = ignored(work.configuration.apply, work.here.toolchain, work.db.path)
     decisions = {} if unused else recheck.measure(work, cells, about).decisions
-    found = {cell: decision.told for cell, decision in decisions.items()}
-    harm = _harmed(found, before if row.search else {})
+    comparisons = {cell: decision.told for cell, decision in decisions.items()}
+    harm = _harmed(comparisons, before if row.search else {})
     if unused:
         harm = [f"NOT ACTIVE: {text}" for text in unused]
-    elif not found:
-        harm = ["nothing could be measured with it in force"]
+    elif not comparisons:
+        harm = ["nothing could be measured while it was active"]
     if harm and row.search is None:
         return _to_be_searched(work, number, row, "; ".join(harm))
     if harm:
@@ -300,7 +300,11 @@ def confirm(work: Work, number: int, row: Retuning) -> Retuning:
         now_there = f"generation {outcome.generation}" if outcome.generation else "nothing"
         detail = f"{'; '.join(harm)}: rolled back, applied is now {now_there}"
         return ended(work, number, row, "rolled back", detail)
-    gained = [f"{cell.named}: {recheck.interval(found[cell])}" for cell in before if cell in found]
+    gained = [
+        f"{cell.named}: {recheck.interval(comparisons[cell])}"
+        for cell in before
+        if cell in comparisons
+    ]
     detail = "; ".join(gained) + " of what was learnt"
     return ended(work, number, row, "kept", detail)
 
@@ -308,12 +312,14 @@ def confirm(work: Work, number: int, row: Retuning) -> Retuning:
 def ignored(applying: Applying, toolchain: Toolchain, database: Path) -> list[str]:
     """Return why the library does not use what is applied; empty where it does, and where that
     cannot be checked."""
-    there = in_force.applied(applying, toolchain)
-    if there is None:
+    in_force_now = in_force.applied(applying, toolchain)
+    if in_force_now is None:
         return []
-    store, one = there
+    store, generation = in_force_now
     prefix = Path(toolchain.installation.library.prefix)
-    return applied_proof.check(one, store.path(one.number), prefix, database).not_active
+    return applied_proof.check(
+        generation, store.path(generation.number), prefix, database
+    ).not_active
 
 
 def _to_be_searched(work: Work, number: int, row: Retuning, harm: str) -> Retuning:
@@ -329,13 +335,13 @@ def _to_be_searched(work: Work, number: int, row: Retuning, harm: str) -> Retuni
     return ended
 
 
-def _harmed(found: dict[Cell, Comparison], before: dict[Cell, float]) -> list[str]:
+def _harmed(comparisons: dict[Cell, Comparison], before: dict[Cell, float]) -> list[str]:
     """Say in words who was harmed; `before`: ratios of the cells that were searched, when their
     alarms were confirmed."""
     return [
         f"{cell.named} takes {recheck.interval(comparison)} of what was learnt"
         + (f", and {before[cell]:.2f} times before" if cell in before else "")
-        for cell, comparison in found.items()
+        for cell, comparison in comparisons.items()
         if by_interval(comparison, recheck.LEAST_CHANGE, before.get(cell, 1.0)) == "slower"
     ]
 
@@ -353,16 +359,18 @@ def ended(
     alarm_state: AlarmState = "removed" if state == "kept" else "stays"
     row = msgspec.structs.replace(row, state=state, ended=work.now(), detail=detail)
     db, id = work.db, work.campaign.id
-    known = {cell_of(one): one for one in watching.cells(db, id)}
+    watched_cells = {cell_of(cell): cell for cell in watching.cells(db, id)}
     opened_by = alarms.of_retuning(db, number)
     with db.transaction():
         alarms.renew_retuning(db, number, row)
         for at, alarm in opened_by:
-            told = f"{alarm.detail}; {said or detail}"
-            done = msgspec.structs.replace(alarm, state=alarm_state, ended=row.ended, detail=told)
+            alarm_detail = f"{alarm.detail}; {said or detail}"
+            done = msgspec.structs.replace(
+                alarm, state=alarm_state, ended=row.ended, detail=alarm_detail
+            )
             alarms.renew(db, at, done)
-        searched = [of_alarm(one) for _, one in opened_by]
-        recheck.forget(work, known, _anew(row, searched, list(known)))
+        searched = [of_alarm(alarm) for _, alarm in opened_by]
+        recheck.forget(work, watched_cells, _anew(row, searched, list(watched_cells)))
     return row
 
 

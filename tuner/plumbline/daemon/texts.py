@@ -20,14 +20,14 @@ def listened(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not host or not _PORT.match(port) or not 1 <= int(port) <= 65535:
         raise UsageError(
-            f"serve.listen: {text!r} is no host and port, as in 127.0.0.1:9464, and no path"
+            f"serve.listen: {text!r} is neither HOST:PORT, as in 127.0.0.1:9464, nor a path"
         )
     return host.strip("[]"), int(port)
 
 
 def duration(key: str, text: str) -> timedelta:
     """`90s`, `30min`, `1h`, `60d`. Raises UsageError."""
-    found = _DURATION.match(text.strip())
-    if found is None or int(found[1]) == 0:
-        raise UsageError(f"{key}: {text!r} is no length of time, as in 90s, 30min, 1h, 60d")
-    return timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
+    match = _DURATION.match(text.strip())
+    if match is None or int(match[1]) == 0:
+        raise UsageError(f"{key}: {text!r} is not a duration such as 90s, 30min, 1h, 60d")
+    return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])

@@ -42,14 +42,14 @@ def of_alarms(campaign: str, judged: Sequence[CellAlarm]) -> Told | None:
     return Told(campaign, what, cells(true), typed("results", "--campaign", campaign))
 
 
-def cells(found: Sequence[CellAlarm]) -> str:
+def cells(judged: Sequence[CellAlarm]) -> str:
     return "\n".join(
-        f"{of_alarm(alarm).named}: {alarm.ratio:.2f} times; {alarm.detail}" for alarm in found
+        f"{of_alarm(alarm).named}: {alarm.ratio:.2f} times; {alarm.detail}" for alarm in judged
     )
 
 
 def of_retuning(row: Retuning, opened_by: Sequence[CellAlarm], command: str) -> Told:
-    said = {
+    state_words = {
         "nothing better": "searched, and nothing better was found",
         "offered": "something better was found",
         "applied": f"generation {row.generation} was applied, and is to be confirmed",
@@ -58,7 +58,7 @@ def of_retuning(row: Retuning, opened_by: Sequence[CellAlarm], command: str) -> 
         "failed": "the search failed",
     }.get(row.state, row.state)
     table = f"{row.because}\n{cells(opened_by)}\n{row.detail}".strip()
-    return Told(row.campaign, f"{row.campaign}: {said}", table, command)
+    return Told(row.campaign, f"{row.campaign}: {state_words}", table, command)
 
 
 def of_error(campaign: str, step: str, error: str) -> Told:

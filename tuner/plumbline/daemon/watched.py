@@ -19,7 +19,7 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign
 
-# What is there for some settings under a prefix: (settings, prefix, folder of the database).
+# A function that finds the installation for settings, a prefix and the folder of the database.
 Finder = Callable[[Settings, Path | None, Path], tuple[Toolchain, Starter]]
 
 
@@ -59,18 +59,29 @@ def asked(db: Database, configuration: Configuration) -> list[WatchedTask]:
     prefix = Path(configuration.mpi) if configuration.mpi else None
     if not configuration.campaign_file:
         named = configuration.campaign or None
-        found = _watched(db, default_campaign.choose(db, named, prefix).campaign)
-        if found.state != "finished":
+        watched_campaign = _watched(db, default_campaign.choose(db, named, prefix).campaign)
+        if watched_campaign.state != "finished":
             raise PlumblineError(
-                f"campaign {found.id} is not finished: {command_lines.to_continue(db, found)}"
+                f"campaign {watched_campaign.id} is not finished: "
+                f"{command_lines.to_continue(db, watched_campaign)}"
             )
-        return [WatchedTask(to_start(found), prefix or _prefix(db, found), found)]
+        return [
+            WatchedTask(
+                to_start(watched_campaign),
+                prefix or _prefix(db, watched_campaign),
+                watched_campaign,
+            )
+        ]
     path = Path(configuration.campaign_file)
     tasks = campaign_file.tasks(path, {}, prefix)
     return [
-        WatchedTask(settings_of(found.settings) if found else task.settings, task.mpi_prefix, found)
+        WatchedTask(
+            settings_of(last_campaign.settings) if last_campaign else task.settings,
+            task.mpi_prefix,
+            last_campaign,
+        )
         for task in tasks
-        for found in [_last(db, task)]
+        for last_campaign in [_last(db, task)]
     ]
 
 
@@ -88,22 +99,24 @@ def _prefix(db: Database, campaign: Campaign) -> Path | None:
 def _last(db: Database, task: campaign_file.Task) -> Campaign | None:
     """The one that finished last of those with the settings of a task: a site's rules, and what
     was installed then, make others of them, and are told of as changes."""
-    found = [
-        one
-        for one in campaigns.own(db)
-        if one.state == "finished" and _asks(one, task.settings) and _is_of(db, one, task)
+    with_these_settings = [
+        campaign
+        for campaign in campaigns.own(db)
+        if campaign.state == "finished"
+        and _asks(campaign, task.settings)
+        and _is_of(db, campaign, task)
     ]
-    return default_campaign.finished_last(found)
+    return default_campaign.finished_last(with_these_settings)
 
 
 def _asks(campaign: Campaign, settings: Settings) -> bool:
     """The way of use may have been filled in by what is here."""
-    theirs = identifying(settings_of(campaign.settings))
-    ours = identifying(settings)
+    settings_of_campaign = identifying(settings_of(campaign.settings))
+    own_settings = identifying(settings)
     for key in ("use", "sync"):
-        if key not in ours:
-            theirs.pop(key, None)
-    return theirs == ours
+        if key not in own_settings:
+            settings_of_campaign.pop(key, None)
+    return settings_of_campaign == own_settings
 
 
 def _is_of(db: Database, campaign: Campaign, task: campaign_file.Task) -> bool:

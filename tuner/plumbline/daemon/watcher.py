@@ -30,14 +30,14 @@ from plumbline_db.errors import PlumblineError, of_machine
 from plumbline_db.records import Campaign
 from plumbline_db.watch_records import WatchDay, WatchedCampaign
 
-# What is installed and in force is looked at so often, beside at each step.
+# The installation and the active files are checked this often, and at each step.
 LOOK_EVERY = timedelta(minutes=10)
-# After an error a campaign rests, each time twice as long.
+# After an error a campaign pauses, each time twice as long.
 REST, LONGEST_REST = timedelta(minutes=1), timedelta(hours=1)
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _ERROR = "an error; it is tried again"
 _AT_ONCE = 200  # canaries; the rest in the next steps
-# Since the last canary, or the last call; then so long is waited.
+# The time since the last canary or the last call; afterwards the daemon waits as long.
 _JUMP, _WAIT = timedelta(days=7), timedelta(days=1)
 
 
@@ -74,23 +74,23 @@ class Watcher:
         """The first step that a campaign has; else Step.WAIT, with the reason. Raises
         PlumblineError where it is not known what is to be watched."""
         waits: list[Advance] = []
-        said = self._removal.once_a_day(db, self.configuration.keep, self._clock())
+        lines = self._removal.once_a_day(db, self.configuration.keep, self._clock())
         for each in watched_campaigns.asked(db, self.configuration):
             done = self._campaign(db, each)
             if done.step is not Step.WAIT or done.told or done.error:
-                return msgspec.structs.replace(done, said=[*said, *done.said])
+                return msgspec.structs.replace(done, said=[*lines, *done.said])
             waits.append(done)
-        due = min((one.due for one in waits if one.due is not None), default=None)
-        because = next((one.because for one in waits if one.because), "")
-        return Advance(Step.WAIT, because=because, due=due, said=said)
+        due = min((waiting.due for waiting in waits if waiting.due is not None), default=None)
+        because = next((waiting.because for waiting in waits if waiting.because), "")
+        return Advance(Step.WAIT, because=because, due=due, said=lines)
 
     def plan(self, db: Database) -> list[tuple[WatchedTask, Next, schedule.Due]]:
         """Return what would be done now, and when the next canary is due, of each campaign."""
-        found = []
+        plans = []
         for each in watched_campaigns.asked(db, self.configuration):
             _, following, due = self._following(db, each, self._clock())
-            found.append((each, following, due))
-        return found
+            plans.append((each, following, due))
+        return plans
 
     def _campaign(self, db: Database, asked: WatchedTask) -> Advance:
         now = self._clock()
@@ -174,7 +174,7 @@ class Watcher:
     def _known(
         self, db: Database, asked: WatchedTask, row: WatchedCampaign | None, *, due: bool
     ) -> Situation:
-        known = Situation(
+        situation = Situation(
             table=asked.campaign is not None,
             may_run_whole=self.configuration.search.whole,
             may_search=self.configuration.search.open,
@@ -182,18 +182,18 @@ class Watcher:
             due=due,
         )
         if asked.campaign is None:
-            return known
+            return situation
         id = asked.campaign.id
         states = {alarm.state for _, alarm in alarms.still_open(db, id)}
-        retunings = [one for _, one in alarms.retunings(db, id) if not one.ended]
+        retunings = [retuning for _, retuning in alarms.retunings(db, id) if not retuning.ended]
         return msgspec.structs.replace(
-            known,
+            situation,
             stale=looking.stale(row),
             under_way=watching.under_way(db, id) is not None,
             raised="raised" in states,
             confirmed="confirmed" in states,
-            applied=any(one.state == "applied" for one in retunings),
-            searching=any(one.state == "searching" for one in retunings),
+            applied=any(retuning.state == "applied" for retuning in retunings),
+            searching=any(retuning.state == "searching" for retuning in retunings),
         )
 
     def _why_not(self, db: Database, asked: WatchedTask, *, under_way: bool = False) -> str:
@@ -201,10 +201,10 @@ class Watcher:
         reason."""
         now = self._clock()
         days = watching.days(db, iso(now - timedelta(days=7))[:10])
-        seen = look(self.configuration, asked.settings, days, now)
+        situation = look(self.configuration, asked.settings, days, now)
         if under_way:
-            seen = msgspec.structs.replace(seen, load=None)
-        return why_not(self.configuration.neighbour, seen)
+            situation = msgspec.structs.replace(situation, load=None)
+        return why_not(self.configuration.neighbour, situation)
 
     def _rest(self, asked: WatchedTask) -> timedelta:
         """After the last error."""
@@ -239,8 +239,8 @@ class _Removal:
         if now - before > _JUMP:
             self._jumped = now
             return [
-                f"the clock is {(now - before).days} days after what was known last: nothing is "
-                "removed by age for a day"
+                f"the clock jumped {(now - before).days} days ahead: nothing is removed by age for "
+                "a day"
             ]
         if self._jumped is not None and self._jumped <= now < self._jumped + _WAIT:
             return []
@@ -249,35 +249,35 @@ class _Removal:
         if gone.canaries < _AT_ONCE:
             self._day = today
         old = pruning.rows(db, iso(now - rows))
-        said = []
+        lines = []
         if gone.canaries:
             day = WatchDay(today, pruned_canaries=gone.canaries, pruned_launches=gone.launches)
             watching.add(db, day)
-            said.append(
+            lines.append(
                 f"removed by age: {counted(gone.launches, 'launch')} of "
                 f"{gone.canaries} canaries that were begun from {gone.first} to {gone.last}"
             )
         if old:
-            said.append(f"removed by age: {counted(old, 'row')} of older things")
-        return said
+            lines.append(f"removed by age: {counted(old, 'row')} of older things")
+        return lines
 
 
 def _last_canary(db: Database) -> datetime | None:
     return next((moment_of(canary.started) for _, canary in watching.canaries(db, last=1)), None)
 
 
-def why_not(limits: Neighbour, seen: Seen) -> str:
+def why_not(limits: Neighbour, situation: Seen) -> str:
     """Return why nothing is measured now, for people; "": it may be."""
-    if seen.closed:
-        return seen.closed
+    if situation.closed:
+        return situation.closed
     for spent, limit, when in (
-        (seen.today_seconds, limits.node_seconds_a_day, "today"),
-        (seen.week_seconds, limits.node_seconds_a_week, "in the last seven days"),
+        (situation.today_seconds, limits.node_seconds_a_day, "today"),
+        (situation.week_seconds, limits.node_seconds_a_week, "in the last seven days"),
     ):
         if spent >= limit:
             return f"{spent:.0f} node-seconds were used {when}, of {limit:.0f}"
-    if seen.load is not None and seen.load > limits.load:
-        return f"the load is {seen.load:.2f} a processing unit, and {limits.load:.2f} the most"
+    if situation.load is not None and situation.load > limits.load:
+        return f"the load is {situation.load:.2f} for each processing unit, above {limits.load:.2f}"
     return ""
 
 

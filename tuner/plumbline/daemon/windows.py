@@ -60,7 +60,7 @@ class OpenTimes(msgspec.Struct, frozen=True):
         """Return why nothing is measured at that moment; "": it may be."""
         local = moment.astimezone(self.zone)
         if any(blackout.holds(local) for blackout in self.blackouts):
-            return f"a blackout holds at {local:%a %Y-%m-%d %H:%M} ({self.zone.key})"
+            return f"{local:%a %Y-%m-%d %H:%M} ({self.zone.key}) is in a blackout"
         if self.windows and not any(window.holds(local) for window in self.windows):
             return f"no window is open at {local:%a %Y-%m-%d %H:%M} ({self.zone.key})"
         return ""
@@ -76,10 +76,12 @@ class OpenTimes(msgspec.Struct, frozen=True):
         """Later moments at which one of these begins or ends, by day up to a week after the last
         date that is named."""
         day = moment.astimezone(self.zone).date()
-        ends = [one.last for one in self.blackouts if isinstance(one, Dates) and one.last >= day]
+        ends = [
+            days.last for days in self.blackouts if isinstance(days, Dates) and days.last >= day
+        ]
         starts = [day, *(end + timedelta(days=1) for end in ends)]
-        weekly = [one for one in (*self.windows, *self.blackouts) if isinstance(one, Window)]
-        minutes = {0} | {minute for one in weekly for minute in (one.begin, one.end)}
+        weekly = [times for times in (*self.windows, *self.blackouts) if isinstance(times, Window)]
+        minutes = {0} | {minute for times in weekly for minute in (times.begin, times.end)}
         for first in starts:
             for later in range(9):
                 for minute in minutes:
@@ -99,17 +101,19 @@ def zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (OSError, ValueError) as error:  # ZoneInfoNotFoundError is a KeyError, and below
-        raise UsageError(f"time_zone: {name!r} is no time zone") from error
+        raise UsageError(f"time_zone: {name!r} is not a time zone") from error
     except KeyError as error:
-        raise UsageError(f"time_zone: there is no {name!r}, as in Europe/Vienna or UTC") from error
+        raise UsageError(
+            f"time_zone: unknown time zone {name!r}; examples: Europe/Vienna, UTC"
+        ) from error
 
 
 def window(text: str) -> Window:
     """Raises UsageError."""
-    found = _WINDOW.match(text.strip())
-    if not text.strip() or found is None:
-        raise UsageError(f"{text!r} is no window, as in `Mon-Fri 22:00-06:00`, `Sat,Sun`")
-    days, begin, end = found.groups()
+    match = _WINDOW.match(text.strip())
+    if not text.strip() or match is None:
+        raise UsageError(f"{text!r} is not a window such as `Mon-Fri 22:00-06:00` or `Sat,Sun`")
+    days, begin, end = match.groups()
     first, last = _minute(text, begin or "00:00"), _minute(text, end or "24:00")
     if first in (last, _MINUTES_A_DAY):
         raise UsageError(f"{text!r}: this window is empty; a whole day is 00:00-24:00")
@@ -118,12 +122,12 @@ def window(text: str) -> Window:
 
 def blackout(text: str) -> Window | Dates:
     """Raises UsageError."""
-    found = _DATES.match(text.strip())
-    if found is None:
+    match = _DATES.match(text.strip())
+    if match is None:
         return window(text)
     try:
-        first = date.fromisoformat(found[1])
-        last = date.fromisoformat(found[2] or found[1])
+        first = date.fromisoformat(match[1])
+        last = date.fromisoformat(match[2] or match[1])
     except ValueError as error:
         raise UsageError(f"{text!r}: {error}") from error
     if last < first:
@@ -141,17 +145,17 @@ def times(zone_name: str, windows: Sequence[str], blackouts: Sequence[str]) -> O
 def _minute(text: str, word: str) -> int:
     hours, minutes = map(int, word.split(":"))
     if minutes > 59 or 60 * hours + minutes > _MINUTES_A_DAY:
-        raise UsageError(f"{text!r}: {word} is no time of day")
+        raise UsageError(f"{text!r}: {word} is not a time of day")
     return 60 * hours + minutes
 
 
 def _days(text: str, words: str) -> frozenset[int]:
-    found: set[int] = set()
+    days: set[int] = set()
     for part in words.split(","):
         first, _, last = part.partition("-")
         names = [name.capitalize() for name in (first, last or first)]
         if any(name not in DAYS for name in names):
             raise UsageError(f"{text!r}: days are {', '.join(DAYS)}, as in Mon-Fri or Sat,Sun")
         begin, end = (DAYS.index(name) for name in names)
-        found |= {day % 7 for day in range(begin, end + 1 + (7 if end < begin else 0))}
-    return frozenset(found)
+        days |= {day % 7 for day in range(begin, end + 1 + (7 if end < begin else 0))}
+    return frozenset(days)

@@ -23,7 +23,7 @@ from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Run, Suite
 from plumbline_db.watch_records import WatchDay
 
-# Of the calls of a launch; why: docs/design/daemon.md.
+# The quantile of the calls of a launch; docs/design/daemon.md has the reason.
 QUARTILE = 0.25
 
 
@@ -113,10 +113,10 @@ class Work(msgspec.Struct, frozen=True):
         listed = runs.listing(self.db, self.campaign.id, [suite.name])
         finished = sum(run.finished for run in listed)
         times = {
-            Cell(found.case.function, found.case.variant, found.case.bytes): [
-                1e-9 * float(np.quantile(ns, QUARTILE)) for ns in found.ns
+            Cell(samples.case.function, samples.case.variant, samples.case.bytes): [
+                1e-9 * float(np.quantile(ns, QUARTILE)) for ns in samples.ns
             ]
-            for found in runs.launch_samples(self.db, self.campaign.id, [suite.name])
-            if not found.case.ranks and len(found.ns) == finished
+            for samples in runs.launch_samples(self.db, self.campaign.id, [suite.name])
+            if not samples.case.ranks and len(samples.ns) == finished
         }
         return Measured(times, finished, sum(run.seconds for run in listed))

@@ -38,9 +38,9 @@ from plumbline.detect.personal import is_uneven
 from plumbline.detect.recording import Recording
 from plumbline.detect.traffic import Traffic
 
-# Rounds after which an exchange is a habit.
+# An exchange that was repeated in so many rounds is a habit.
 _ROUNDS = 3
-# After these everybody has heard of everybody else.
+# After these collectives every rank has heard of all other ranks.
 _SYNCHRONISE = {
     "MPI_Allreduce",
     "MPI_Allgather",
@@ -55,10 +55,10 @@ _SYNCHRONISE = {
 # An exchange is sparse where at most this share of its blocks has bytes.
 _SPARSE = 0.5
 _LEAST_RANKS = 4
-# So many broadcasts behind each other could be one.
+# So many consecutive broadcasts could be a single call.
 _IN_A_ROW = 4
-# So often an output must be lost, on all ranks but one, before it was there for so short a time
-# that nobody can have read it: ns, and ns a byte.
+# An output must be overwritten so often, on all ranks but one, and so soon (in ns, and in ns for
+# each byte) that nobody can have read it.
 _TIMES, _NOT_READ_NS, _NOT_READ_NS_A_BYTE = 10, 400, 0.02
 
 
@@ -92,10 +92,10 @@ def _uncollected() -> Iterator[None]:
 
 def _analysed(recording: Recording) -> Analysed:
     detected = detect(recording)
-    found = with_instances(detected)
-    found += [(finding, []) for finding in (*uses(recording), *_neighbourhoods(detected))]
-    found.sort(key=lambda pair: place_of(pair[0]))
-    return Analysed(detected, [pair[0] for pair in found], [pair[1] for pair in found])
+    ranked = with_instances(detected)
+    ranked += [(finding, []) for finding in (*uses(recording), *_neighbourhoods(detected))]
+    ranked.sort(key=lambda pair: place_of(pair[0]))
+    return Analysed(detected, [pair[0] for pair in ranked], [pair[1] for pair in ranked])
 
 
 def analysis(recording: Recording) -> list[HandMade]:
@@ -109,8 +109,8 @@ def _neighbourhoods(detected: Detected) -> list[HandMade]:
     messages = np.array(detected.unclaimed, np.int64)
     messages = messages[traffic.bytes[messages] > 0]
     rows = classes(traffic.comm[messages], traffic.functions[messages])
-    found = (_neighbourhood(traffic, messages[rows[row]]) for row in range(len(rows)))
-    return [each for each in found if each is not None]
+    neighbourhoods = (_neighbourhood(traffic, messages[rows[row]]) for row in range(len(rows)))
+    return [neighbourhood for neighbourhood in neighbourhoods if neighbourhood is not None]
 
 
 def _neighbourhood(traffic: Traffic, messages: Indices) -> HandMade | None:
@@ -161,12 +161,12 @@ def _range(degrees: Iterable[int]) -> str:
 def _same_to_all(traffic: Traffic, messages: Indices) -> bool:
     """Return whether each rank sends each content to all of its neighbours."""
     sources, targets = traffic.source[messages], traffic.target[messages]
-    told = numbered(sources, traffic.content[messages])
-    heads = first_of_each(numbered(told, targets))  # a message for each content and neighbour
-    reached = np.bincount(told[heads])
+    content_of = numbered(sources, traffic.content[messages])
+    heads = first_of_each(numbered(content_of, targets))  # a message for each content and neighbour
+    reached = np.bincount(content_of[heads])
     pairs = distinct(traffic.pairs(messages), traffic.nprocs**2)
     degrees = np.bincount(pairs // traffic.nprocs, minlength=traffic.nprocs)
-    return bool((reached[told] == degrees[sources]).all())
+    return bool((reached[content_of] == degrees[sources]).all())
 
 
 def uses(recording: Recording) -> list[HandMade]:
@@ -204,15 +204,15 @@ def _sparse(calls: Calls) -> Iterator[HandMade]:
 def _barriers(calls: Calls) -> Iterator[HandMade]:
     times = np.flatnonzero(calls.named("MPI_Barrier"))
     following, functions = calls.next, calls.recording.functions
-    there = following >= 0
-    function = np.where(there, calls.function[following], -1)
-    comm = np.where(there, calls.comm[following], -1)
+    is_followed = following >= 0
+    function = np.where(is_followed, calls.function[following], -1)
+    comm = np.where(is_followed, calls.comm[following], -1)
     name, same = calls.alike(times, function)
     on, same_comm = calls.alike(times, comm)
     nbytes = calls.recording.columns["bytes"][calls.input]
-    has_data = calls.times.picked(times).with_any(there & (nbytes[following] > 0))
-    waits = np.array([each in _SYNCHRONISE for each in functions])[name]
-    is_barrier = np.array([each == "MPI_Barrier" for each in functions])[name]
+    has_data = calls.times.picked(times).with_any(is_followed & (nbytes[following] > 0))
+    waits = np.array([function_name in _SYNCHRONISE for function_name in functions])[name]
+    is_barrier = np.array([function_name == "MPI_Barrier" for function_name in functions])[name]
     good = same & same_comm & (name >= 0) & (on == calls.comm[calls.first[times]])
     good &= waits & (is_barrier | has_data)
     for own in _by_site(calls, times[good], name[good]):
@@ -230,9 +230,9 @@ def _rows(calls: Calls) -> Iterator[HandMade]:
     next_time = np.where(calls.next >= 0, calls.time_of[calls.next], -1)
     behind, same = calls.alike(times, next_time)
     good = same & (behind >= 0)
-    first, other = calls.first[times], calls.first[np.maximum(behind, 0)]
+    first, other_first = calls.first[times], calls.first[np.maximum(behind, 0)]
     for column in (calls.comm, calls.function, calls.root, calls.site):
-        good &= column[first] == column[other]
+        good &= column[first] == column[other_first]
     following = dict(zip(times[good].tolist(), behind[good].tolist(), strict=True))
     joined: list[int] = []
     done: set[int] = set()
@@ -265,7 +265,7 @@ def _idle_root(calls: Calls, row: list[int]) -> bool:
 def _one_reader(calls: Calls) -> Iterator[HandMade]:
     """Allreduces whose result all ranks but one write over at once, the same one each time."""
     times = np.flatnonzero(calls.named("MPI_Allreduce"))
-    # The last thing that a rank did: nobody knows.
+    # This was the last event of the rank, so nothing is known about later reads.
     times = times[~calls.times.picked(times).with_any(calls.behind < 0)]
     kept = ~_written_over(calls)
     for own in _by_site(calls, times):
@@ -288,10 +288,10 @@ def _written_over(calls: Calls) -> Mask:
     over = np.zeros(len(output), bool)
     for later in (0, 1):
         at = np.minimum(calls.behind + later, len(columns["kind"]) - 1)
-        here, kind = columns["address"][at], columns["kind"][at]
+        address, kind = columns["address"][at], columns["kind"][at]
         writes = (kind == Kind.OUTPUT) | (kind == Kind.RECEIVE)
         writes &= columns["rank"][at] == calls.rank
-        over |= writes & (here <= start) & (end <= here + columns["extent"][at])
+        over |= writes & (address <= start) & (end <= address + columns["extent"][at])
     return np.asarray(over & soon & (nbytes > 0) & (calls.behind >= 0))
 
 
@@ -299,27 +299,27 @@ def _finding(calls: Calls, times: Indices, better: str, text: str) -> HandMade:
     recording, members = calls.recording, calls.times.picked(times)
     first = int(members.at[0])
     comm = int(calls.comm[first])
-    known = recording.communicators[comm]
+    communicator = recording.communicators[comm]
     sizes = np.sort(recording.columns["bytes"][calls.input[members.at]]).tolist()
     firsts = members.first[:-1]
     ends = np.maximum.reduceat(calls.end_ns[members.at], firsts)
     begins = np.minimum.reduceat(calls.begin_ns[members.at], firsts)
     last_to_come = np.maximum.reduceat(calls.begin_ns[members.at], firsts)
     site = int(calls.site[first])
-    ranks = tuple(sorted(known.ranks))
+    ranks = tuple(sorted(communicator.ranks))
     return HandMade(
         category="use",
         function=recording.functions[int(calls.function[first])],
         communicator=name_of(recording, comm),
         nprocs=recording.nprocs,
         groups=(described(ranks),),
-        group_size=known.size,
+        group_size=communicator.size,
         instances=len(times),
         bytes=sizes[len(sizes) // 2],
         bytes_least=sizes[0],
         bytes_most=sizes[-1],
         seconds=int((ends - begins).sum()) / 1e9,
-        call_seconds=calls.spent_ns(members.at) / 1e9 / known.size,
+        call_seconds=calls.spent_ns(members.at) / 1e9 / communicator.size,
         work_seconds=int(np.maximum(ends - last_to_come, 0).sum()) / 1e9,
         messages=0,
         evidence="proved",

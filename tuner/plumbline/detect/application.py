@@ -22,7 +22,7 @@ _OF_INPUT = (
 _OF_OUTPUT = ("MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv")
 _TO_ROOT = ("MPI_Gather", "MPI_Gatherv")
 _FROM_ROOT = ("MPI_Scatter", "MPI_Scatterv")
-# Those that the preload library counts.
+# The functions that the preload library counts.
 COUNTED = ("MPI_Barrier", "MPI_Bcast", *_OF_INPUT, *_OF_OUTPUT, *_TO_ROOT, *_FROM_ROOT)
 
 
@@ -47,15 +47,17 @@ def ranks(recording: Recording) -> list[recorded.RecordedRank]:
     taken = calls.end_ns - calls.begin_ns
     keys = numbered(calls.function[which], volumes[which])
     alike = classes(keys, calls.comm[which] * recording.nprocs + calls.rank[which])
-    found: dict[int, dict[tuple[str, int, int, int, int], tuple[int, int, int]]] = defaultdict(dict)
+    calls_by_rank: dict[int, dict[tuple[str, int, int, int, int], tuple[int, int, int]]] = (
+        defaultdict(dict)
+    )
     shapes = [_shape(recording, comm) for comm in recording.communicators]
     for row in range(len(alike)):
         own = which[alike[row]]
         first = own[0]
         shape = shapes[int(calls.comm[first])]
         key = (recording.functions[int(calls.function[first])], *shape, int(volumes[first]))
-        before = found[int(calls.rank[first])].get(key, (0, 0, 1 << 62))
-        found[int(calls.rank[first])][key] = (
+        before = calls_by_rank[int(calls.rank[first])].get(key, (0, 0, 1 << 62))
+        calls_by_rank[int(calls.rank[first])][key] = (
             before[0] + len(own),
             before[1] + int(taken[own].sum()),
             min(before[2], int(taken[own].min())),
@@ -63,15 +65,15 @@ def ranks(recording: Recording) -> list[recorded.RecordedRank]:
     return [
         recorded.RecordedRank(
             job=0,
-            rank=each.rank,
+            rank=rank.rank,
             nprocs=recording.nprocs,
-            finished=each.finished,
-            elapsed_ns=each.end_ns - each.begin_ns,
-            lost=each.lost,
+            finished=rank.finished,
+            elapsed_ns=rank.end_ns - rank.begin_ns,
+            lost=rank.lost,
             library=recording.library,
-            calls=found[each.rank],
+            calls=calls_by_rank[rank.rank],
         )
-        for each in recording.ranks
+        for rank in recording.ranks
     ]
 
 
@@ -87,17 +89,17 @@ def _volumes(calls: Calls) -> Indices:
     """Return by call: as docs/plan-and-records.md defines it, by what its rank knows; -1: nobody
     does."""
     columns = calls.recording.columns
-    given, got = columns["bytes"][calls.input], columns["bytes"][calls.output]
+    sent, got = columns["bytes"][calls.input], columns["bytes"][calls.output]
     comms = calls.recording.communicators
     sizes = np.array([comm.size for comm in comms], np.int64)[calls.comm]
     names = np.array([*calls.recording.functions, ""])[calls.function]
     is_root = calls.rank == calls.root
-    volumes = np.where(names == "MPI_Bcast", np.maximum(given, got), 0)
-    volumes = np.where(np.isin(names, _OF_INPUT), given, volumes)
+    volumes = np.where(names == "MPI_Bcast", np.maximum(sent, got), 0)
+    volumes = np.where(np.isin(names, _OF_INPUT), sent, volumes)
     volumes = np.where(np.isin(names, _OF_OUTPUT), got, volumes)
-    to_root = np.where(is_root, got, given * sizes)
+    to_root = np.where(is_root, got, sent * sizes)
     volumes = np.where(np.isin(names, _TO_ROOT), to_root, volumes)
-    from_root = np.where(is_root, given, got * sizes)
+    from_root = np.where(is_root, sent, got * sizes)
     volumes = np.where(np.isin(names, _FROM_ROOT), from_root, volumes)
     inter = np.array([bool(comm.remote) for comm in comms], bool)[calls.comm]
     return np.asarray(np.where(inter, -1, volumes))

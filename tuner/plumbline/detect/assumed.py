@@ -12,13 +12,14 @@ from plumbline.detect.columns import Indices
 from plumbline.detect.combined import Combined
 from plumbline.detect.traffic import Traffic
 
-# Bits of evidence at which a chain is no pipeline.
+# With so many bits of evidence a chain is a reduction and no pipeline.
 ENOUGH = 8.0
-# So many of the terms must be like those that were sent.
+# At least this share of the terms must look like the terms that were sent.
 MOST = 0.9
-# What the norm of a term says, which many elements make; and more so than one element.
+# Bits of evidence in the norm of a term: many elements contribute to it, so it counts for more than
+# a single element.
 BITS_OF_A_NORM = 3.0
-# A larger one of two values is that of the other rank in so many cases at least.
+# At least this share of the larger values must come from the other rank.
 HANDED_ON = 0.1
 
 
@@ -40,7 +41,7 @@ def assumed(traffic: Traffic, whole: Indices, combined: Combined) -> Assumed | N
         if speaking.agree.all()
     }
     if bits and operators.handed_on(traffic, combined) >= HANDED_ON:
-        name = max(bits, key=lambda each: bits[each])
+        name = max(bits, key=lambda operator: bits[operator])
         return Assumed(name, bits[name])
     summed = _sum_bits(traffic, whole, combined)
     return None if summed is None else Assumed("SUM", summed)
@@ -51,18 +52,18 @@ def _sum_bits(traffic: Traffic, whole: Indices, combined: Combined) -> float | N
     lie where none was sent."""
     if not len(whole):
         return 0.0
-    sent, left = operators.terms(traffic, whole), operators.left(traffic, combined)
-    if not sent.size or not left.size:
+    sent, own_terms = operators.terms(traffic, whole), operators.left(traffic, combined)
+    if not sent.size or not own_terms.size:
         return 0.0
     low, high = float(sent.min()), float(sent.max())
     if not operators.exact(traffic, int(combined.messages[0])):
-        likely = (left >= low / 2) & (left <= 2 * high)
+        likely = (own_terms >= low / 2) & (own_terms <= 2 * high)
         return BITS_OF_A_NORM * len(combined) if low > 0 and likely.mean() >= MOST else 0.0
     slack = 1.25 * (high - low) + 0.5 * max(abs(low), abs(high))
-    if np.mean((left >= low - slack) & (left <= high + slack)) < MOST:
+    if np.mean((own_terms >= low - slack) & (own_terms <= high + slack)) < MOST:
         return None
     if low <= 0 <= high:
         return 0.0
-    same_sign = np.sign(left) == np.sign(low)
-    likely = same_sign & (np.abs(left) <= 3 * max(abs(low), abs(high)))
-    return float(left.size) if likely.mean() >= MOST else 0.0
+    same_sign = np.sign(own_terms) == np.sign(low)
+    likely = same_sign & (np.abs(own_terms) <= 3 * max(abs(low), abs(high)))
+    return float(own_terms.size) if likely.mean() >= MOST else 0.0

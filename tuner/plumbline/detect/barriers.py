@@ -12,11 +12,11 @@ from plumbline.detect.instances import Instance
 from plumbline.detect.knowledge import MessageClass, Way
 from plumbline.detect.traffic import Traffic
 
-# A message of so few bytes, that says the same each time, is a signal.
+# A message of so few bytes, with the same content each time, is a signal.
 SIGNAL = 8
 
 EXPLAINED = 0.5
-# So many times its own messages may come and go while a barrier lasts.
+# While a barrier lasts, at most so many times as many other messages may be sent.
 BESIDE = 4
 
 

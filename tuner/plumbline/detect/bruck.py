@@ -90,7 +90,7 @@ def _is_handed_on(traffic: Traffic, turns: Turns) -> bool | None:
         blocks = of_block.reshape(size, steps, -1, block)
         for step in range(1, steps):
             for at in moving[step]:
-                before = [each for each in range(step) if at >> each & 1]
+                before = [earlier for earlier in range(step) if at >> earlier & 1]
                 if before:
                     came = np.roll(blocks[:, before[-1]], 1 << before[-1], axis=0)
                     came = came[:, moving[before[-1]].index(at)]

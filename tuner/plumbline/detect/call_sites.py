@@ -24,13 +24,13 @@ def resolved(recording: Recording) -> Recording:
     """The same with the source of all frames that is known. A call that was inlined is a frame of
     its own."""
     frames = {frame for site in recording.call_sites for frame in site.frames}
-    known = look_up(frames)
+    sources = look_up(frames)
     sites = tuple(
         CallSite(
             tuple(
                 source
                 for frame in site.frames
-                for source in known.get((frame.module, frame.address), (frame,))
+                for source in sources.get((frame.module, frame.address), (frame,))
             )
         )
         for site in recording.call_sites
@@ -45,13 +45,13 @@ def look_up(frames: Iterable[Frame]) -> _Found:
     for frame in frames:
         if not frame.file and frame.address > 0:
             modules[frame.module].add(frame.address)
-    found: _Found = {}
+    sources: _Found = {}
     for module, addresses in modules.items():
         if tool is not None and module.startswith("/") and Path(module).is_file():
             ordered = sorted(addresses)
             for at in range(0, len(ordered), _AT_ONCE):
-                found |= _ask(tool, module, ordered[at : at + _AT_ONCE])
-    return found
+                sources |= _ask(tool, module, ordered[at : at + _AT_ONCE])
+    return sources
 
 
 def _ask(tool: str, module: str, addresses: Sequence[int]) -> _Found:

@@ -43,8 +43,8 @@ class Calls(msgspec.Struct, frozen=True, eq=False, dict=True):
         heads = every.at[every.first[:-1]]
         sizes = np.array([comm.size for comm in self.recording.communicators], np.int64)
         order = np.lexsort((self.number[heads], self.comm[heads]))
-        wanted = sizes[self.comm[heads[order]]]
-        return every.picked(order[(every.lengths[order] == wanted) & (wanted > 1)])
+        comm_sizes = sizes[self.comm[heads[order]]]
+        return every.picked(order[(every.lengths[order] == comm_sizes) & (comm_sizes > 1)])
 
     @functools.cached_property
     def first(self) -> Indices:
@@ -56,25 +56,25 @@ class Calls(msgspec.Struct, frozen=True, eq=False, dict=True):
         """The event behind a call on the same rank; -1: there is none."""
         ranks = self.recording.columns["rank"]
         behind = np.maximum(self.input, self.output) + 1
-        there = np.minimum(behind, len(ranks) - 1)
-        return np.where((behind < len(ranks)) & (ranks[there] == self.rank), behind, -1)
+        inside = np.minimum(behind, len(ranks) - 1)
+        return np.where((behind < len(ranks)) & (ranks[inside] == self.rank), behind, -1)
 
     @functools.cached_property
     def next(self) -> Indices:
         """The call that is the next thing on the same rank; -1: there is none, or a message."""
-        found = np.full(len(self.rank), -1, np.int64)
+        following = np.full(len(self.rank), -1, np.int64)
         behind = self.behind[:-1]
         follows = (behind == self.input[1:]) | (behind == self.output[1:])
         follows &= (behind >= 0) & (self.rank[1:] == self.rank[:-1])
-        found[:-1][follows] = np.flatnonzero(follows) + 1
-        return found
+        following[:-1][follows] = np.flatnonzero(follows) + 1
+        return following
 
     @functools.cached_property
     def time_of(self) -> Indices:
         """The time that a call belongs to; -1: not all ranks are there."""
-        found = np.full(len(self.rank), -1, np.int64)
-        found[self.times.at] = self.times.owners
-        return found
+        owners = np.full(len(self.rank), -1, np.int64)
+        owners[self.times.at] = self.times.owners
+        return owners
 
     def named(self, *names: str) -> Mask:
         """Return by time: whether its function is one of these."""
@@ -93,9 +93,9 @@ class Calls(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 def _at(values: Indices, places: Indices) -> Mask:
-    found = np.zeros(len(values), bool)
-    found[places] = True
-    return found
+    mask = np.zeros(len(values), bool)
+    mask[places] = True
+    return mask
 
 
 def collective_calls(recording: Recording) -> Calls:

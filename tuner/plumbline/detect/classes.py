@@ -56,22 +56,22 @@ def in_classes(
     """Return what `look` finds in classes, given a communicator, a group of its ranks that messages
     of the class connect, and these messages. Groups are all ranks of the communicator, or rows of
     them. The messages of what was found are in no later class."""
-    left = messages
-    found: list[Instance] = []
-    seen = np.zeros(0, np.int64)
+    unclaimed = messages
+    instances: list[Instance] = []
+    seen_hashes = np.zeros(0, np.int64)
     for shared in ways:
-        asked = (traffic.passed, left, len(left), int(shared), int(search))
+        arguments = (traffic.passed, unclaimed, len(unclaimed), int(shared), int(search))
         hashes, comms, group_first, groups, first, at = core.call(
-            "pl_candidates", *asked, traffic.ranks_of_comms, seen, len(seen)
+            "pl_candidates", *arguments, traffic.ranks_of_comms, seen_hashes, len(seen_hashes)
         )
-        seen = np.concatenate([seen, hashes])
+        seen_hashes = np.concatenate([seen_hashes, hashes])
         new: list[Instance] = []
         ranks, members = Rows(group_first, groups), Rows(first, at)
         for row, comm in enumerate(comms.tolist()):
             new += look(comm, tuple(ranks[row].tolist()), members[row])
         if new:
-            found += new
+            instances += new
             taken = np.zeros(len(traffic), bool)
             taken[messages_of(new)] = True
-            left = left[~taken[left]]
-    return found
+            unclaimed = unclaimed[~taken[unclaimed]]
+    return instances

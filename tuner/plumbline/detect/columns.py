@@ -68,9 +68,9 @@ class Rows(msgspec.Struct, frozen=True, eq=False):
 
 def starts(lengths: Indices) -> Indices:
     """Return where rows of these lengths begin, and where the last one ends."""
-    found = np.zeros(len(lengths) + 1, np.int64)
-    lengths.cumsum(out=found[1:])
-    return found
+    firsts = np.zeros(len(lengths) + 1, np.int64)
+    lengths.cumsum(out=firsts[1:])
+    return firsts
 
 
 def ranges(begins: Indices, lengths: Indices) -> Indices:
@@ -82,7 +82,7 @@ def ranges(begins: Indices, lengths: Indices) -> Indices:
 def rows(listed: Iterable[Sequence[int] | Indices]) -> Rows:
     """Return those of tuples, lists or columns."""
     every = list(listed)
-    first = starts(np.array([len(each) for each in every], np.int64))
+    first = starts(np.array([len(row) for row in every], np.int64))
     if every and isinstance(every[0], np.ndarray):
         return Rows(first, np.concatenate(every))
     return Rows(first, np.fromiter(itertools.chain.from_iterable(every), np.int64, int(first[-1])))
@@ -121,6 +121,6 @@ def counted(values: Indices, behind: int) -> tuple[Indices, Indices]:
     """The same, and how often each is there."""
     if behind <= max(1 << 16, 4 * len(values)):
         counts = np.bincount(values, minlength=behind)
-        found = np.flatnonzero(counts)
-        return found, counts[found]
+        present = np.flatnonzero(counts)
+        return present, counts[present]
     return np.unique(values, return_counts=True)

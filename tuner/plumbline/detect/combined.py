@@ -36,11 +36,11 @@ def combined(traffic: Traffic, good: Phases) -> Combined:
     results, result_phase = _results(traffic, good)
     senders = np.concatenate([traffic.source[results], traffic.source[messages]])
     ranks = traffic.nprocs
-    asked = np.concatenate([result_phase, phase]) * ranks + senders
+    sender_rows = np.concatenate([result_phase, phase]) * ranks + senders
     got = by_owner(phase * ranks + traffic.target[messages], len(good) * ranks)
-    lengths = got.lengths[asked]
+    lengths = got.lengths[sender_rows]
     some = lengths > 0
-    operands = messages[got.at[ranges(got.first[asked[some]], lengths[some])]]
+    operands = messages[got.at[ranges(got.first[sender_rows[some]], lengths[some])]]
     makers = np.concatenate([results, messages])[some]
     return Combined(makers, Rows(starts(lengths[some]), operands))
 

@@ -17,7 +17,7 @@ _RESULTS = {
     ("reduce_scatter", "allgather"): "allreduce",
     ("reduce", "scatter"): "reduce_scatter",
 }
-_FIRST_HALVES = frozenset(left for left, _ in _RESULTS)
+_FIRST_HALVES = frozenset(half for half, _ in _RESULTS)
 _SECOND_HALVES = frozenset(right for _, right in _RESULTS)
 
 
@@ -27,24 +27,26 @@ def composed(traffic: Traffic, instances: Sequence[Instance]) -> list[Instance]:
     by_group: dict[tuple[int, tuple[int, ...]], list[Instance]] = defaultdict(list)
     for instance in instances:
         by_group[instance.comm, instance.group].append(instance)
-    found: list[Instance] = []
+    composed_instances: list[Instance] = []
     for listed in by_group.values():
         if not any(instance.collective in _FIRST_HALVES for instance in listed):
-            found += listed
+            composed_instances += listed
             continue
         listed.sort(key=_first)
         used: set[int] = set()
-        for at, right in enumerate(listed):
-            if right.collective not in _SECOND_HALVES:
+        for at, second in enumerate(listed):
+            if second.collective not in _SECOND_HALVES:
                 continue
             first = _first_half(traffic, listed, at, used)
             if first is not None:
                 used |= {first, at}
-                found.append(_both(listed[first], right))
-        found += [instance for at, instance in enumerate(listed) if at not in used]
-    found = [instance for instance in found if instance.evidence != "weak"]
-    found.sort(key=_first)
-    return found
+                composed_instances.append(_both(listed[first], second))
+        composed_instances += [instance for at, instance in enumerate(listed) if at not in used]
+    composed_instances = [
+        instance for instance in composed_instances if instance.evidence != "weak"
+    ]
+    composed_instances.sort(key=_first)
+    return composed_instances
 
 
 def _first(instance: Instance) -> int:
@@ -55,39 +57,39 @@ def _first_half(
     traffic: Traffic, listed: Sequence[Instance], at: int, used: set[int]
 ) -> int | None:
     """The last one before that goes with it."""
-    right = listed[at]
+    later = listed[at]
     for number in range(at - 1, max(at - NEAR, 0) - 1, -1):
-        left = listed[number]
-        fits = (left.collective, right.collective) in _RESULTS
-        if number not in used and fits and _follows(traffic, left, right):
+        earlier = listed[number]
+        fits = (earlier.collective, later.collective) in _RESULTS
+        if number not in used and fits and _follows(traffic, earlier, later):
             return number
     return None
 
 
-def _follows(traffic: Traffic, left: Instance, right: Instance) -> bool:
-    if left.collective == "reduce":
-        root = left.roots[0]
-        if root not in right.roots:
+def _follows(traffic: Traffic, first: Instance, second: Instance) -> bool:
+    if first.collective == "reduce":
+        root = first.roots[0]
+        if root not in second.roots:
             return False
-        got = max(traffic.received[m] for m in left.messages if traffic.target[m] == root)
-        gave = min(traffic.sent[m] for m in right.messages if traffic.source[m] == root)
-        sizes = left.bytes == right.bytes if right.collective == "bcast" else True
+        got = max(traffic.received[m] for m in first.messages if traffic.target[m] == root)
+        gave = min(traffic.sent[m] for m in second.messages if traffic.source[m] == root)
+        sizes = first.bytes == second.bytes if second.collective == "bcast" else True
         return sizes and got < gave
-    return right.bytes == left.bytes and last_received(traffic, right) > last_received(
-        traffic, left
+    return second.bytes == first.bytes and last_received(traffic, second) > last_received(
+        traffic, first
     )
 
 
-def _both(left: Instance, right: Instance) -> Instance:
-    name = _RESULTS[left.collective, right.collective]
-    nbytes = left.bytes if left.collective == "reduce" else left.bytes * len(left.group)
+def _both(first: Instance, second: Instance) -> Instance:
+    name = _RESULTS[first.collective, second.collective]
+    nbytes = first.bytes if first.collective == "reduce" else first.bytes * len(first.group)
     return Instance(
         name,
-        left.comm,
-        left.group,
-        in_order({*left.messages, *right.messages}),
-        right.bytes if name == "reduce_scatter" else nbytes,
+        first.comm,
+        first.group,
+        in_order({*first.messages, *second.messages}),
+        second.bytes if name == "reduce_scatter" else nbytes,
         irregular=False,
-        operation=left.operation,
-        evidence="proved" if left.evidence == "proved" else "assumed",
+        operation=first.operation,
+        evidence="proved" if first.evidence == "proved" else "assumed",
     )

@@ -38,10 +38,10 @@ class Passed:
 
     structure: ctypes.Structure
 
-    def __init__(self, **given: int | npt.NDArray[np.generic] | Passed) -> None:
+    def __init__(self, **columns: int | npt.NDArray[np.generic] | Passed) -> None:
         self._kept: list[object] = []
         fields: dict[str, Any] = {}
-        for name, value in given.items():
+        for name, value in columns.items():
             if isinstance(value, Passed):
                 self._kept.append(value)
                 fields[name] = value.structure
@@ -66,17 +66,17 @@ def records(array: npt.NDArray[np.void]) -> Passed:
     return Passed(count=len(array), at=np.ascontiguousarray(array).view(np.uint8))
 
 
-def call(name: str, *given: int | Column | npt.NDArray[np.bool_] | Passed) -> list[Column]:
+def call(name: str, *arguments: int | Column | npt.NDArray[np.bool_] | Passed) -> list[Column]:
     """The columns that a function of the core answers."""
     kept: list[Column] = []
     passed: list[object] = []
-    for each in given:
-        if isinstance(each, int):
-            passed.append(ctypes.c_int64(each))
-        elif isinstance(each, Passed):
-            passed.append(ctypes.byref(each.structure))
+    for argument in arguments:
+        if isinstance(argument, int):
+            passed.append(ctypes.c_int64(argument))
+        elif isinstance(argument, Passed):
+            passed.append(ctypes.byref(argument.structure))
         else:
-            kept.append(np.ascontiguousarray(each, np.int64))
+            kept.append(np.ascontiguousarray(argument, np.int64))
             passed.append(ctypes.c_void_p(_address(kept[-1])))
     answer = _function(name)(*passed)
     if not answer:

@@ -50,10 +50,10 @@ _WAYS = (
     *(Shared.KIND | Shared.SITE, Shared.KIND | Shared.TAG, Shared.KIND),
     *(Shared.SITE, Shared.TAG),
 )
-# Of a group that is no row or column.
+# The share of a group that is neither a row nor a column.
 _OFTEN = 3
 _LARGE = 4
-# Of an incomplete broadcast so many of the communicator's ranks must have been reached.
+# An incomplete broadcast must have reached at least this share of the communicator's ranks.
 _LEAST_COVERAGE = 0.75
 
 
@@ -69,23 +69,23 @@ def detect(recording: Recording) -> Detected:
     """Each message is claimed by one instance at most, but where collectives are nested."""
     state = _Detecting(traffic(recording))
     state.add(barriers(state.traffic, state.unclaimed()))
-    # The larger one of two values is handed on as it is: that is no broadcast by who had it.
+    # A maximum hands on one of two values unchanged, which must not be taken for a broadcast.
     state.add(_reductions(state.traffic, state.unclaimed(), surely=True))
-    found = provenance(state.traffic, state.claimed)
-    cut = atoms(state.traffic, found)
-    news = np.flatnonzero(found.items.common[cut.item] == 0)
+    origins = provenance(state.traffic, state.claimed)
+    cut = atoms(state.traffic, origins)
+    news = np.flatnonzero(origins.items.common[cut.item] == 0)
     full, partial = complete(state.traffic, cut, news)
-    left = _gathered(state, found, cut, full)
-    passed = passing(found, left)
+    ungathered = _gathered(state, origins, cut, full)
+    passed = passing(origins, ungathered)
     delivered = deliveries(
-        state.traffic, found, cut, state.free(cut, np.concatenate([partial, passed]))
+        state.traffic, origins, cut, state.free(cut, np.concatenate([partial, passed]))
     )
     direct = personal(state.traffic, delivered)
     state.add(instance for instance in direct if not instance.missing)
-    left = left.picked(state.not_wholly_claimed(left))
-    state.add(_broadcasts(state, found, left, partial))
+    ungathered = ungathered.picked(state.not_wholly_claimed(ungathered))
+    state.add(_broadcasts(state, origins, ungathered, partial))
     grouped, others = _of_groups(state.traffic, cut, state.free(cut, partial))
-    state.add(_broadcasts(state, found, _gathered(state, found, cut, grouped), others))
+    state.add(_broadcasts(state, origins, _gathered(state, origins, cut, grouped), others))
     state.add(_reductions(state.traffic, state.unclaimed()))
     state.add(alltoalls(state.traffic, state.unclaimed()))
     state.settle(believed(state.traffic, composed(state.traffic, state.found)))
@@ -115,76 +115,80 @@ class _Detecting:
         """Atoms none of whose messages is claimed."""
         return which[~cut.messages.picked(which).with_any(self.claimed)]
 
-    def not_wholly_claimed(self, found: Spreads) -> Indices:
-        return np.flatnonzero(found.messages.with_any(~self.claimed))
+    def not_wholly_claimed(self, wanted_spreads: Spreads) -> Indices:
+        return np.flatnonzero(wanted_spreads.messages.with_any(~self.claimed))
 
     def unclaimed(self) -> Indices:
         return np.flatnonzero(~self.claimed)
 
 
-def _gathered(state: _Detecting, found: Provenance, cut: Atoms, which: Indices) -> Spreads:
+def _gathered(state: _Detecting, origins: Provenance, cut: Atoms, which: Indices) -> Spreads:
     """Allgathers are added; spreads of other atoms are returned. What belongs to a rotation is
     claimed by nobody else."""
-    gathered, left, turned = allgathers(state.traffic, spreads(state.traffic, found, cut, which))
+    gathered, ungathered, turned = allgathers(
+        state.traffic, spreads(state.traffic, origins, cut, which)
+    )
     state.add(gathered)
     state.claimed[turned.messages.at] = True
-    return left
+    return ungathered
 
 
 def _broadcasts(
-    state: _Detecting, found: Provenance, spreads: Spreads, partial: Indices
+    state: _Detecting, origins: Provenance, spreads: Spreads, partial: Indices
 ) -> list[Instance]:
-    spreads = spreads.picked(np.flatnonzero(~_is_exchanged(state.traffic, found, spreads)))
+    spreads = spreads.picked(np.flatnonzero(~_is_exchanged(state.traffic, origins, spreads)))
     if not len(spreads):
         return []
-    again = _again(state.traffic, found, spreads, partial)
-    answered = _is_answered(state.traffic, found, spreads).tolist()
+    again = _again(state.traffic, origins, spreads, partial)
+    answered = _is_answered(state.traffic, origins, spreads).tolist()
     instances = broadcasts(state.traffic, spreads, again)
     kept = [
         None if is_answered else instance
         for instance, is_answered in zip(instances, answered, strict=True)
     ]
     nothing = np.array([instance is None for instance in kept], bool)
-    # What was taken together and takes long may have had something else in it.
+    # A spread that was joined from several and takes long may contain unrelated messages.
     together = np.flatnonzero(nothing & ~spreads.is_one)
     alone = broadcasts(state.traffic, spreads.apart(together), {})
-    short = spreads.only(together, np.array([each is not None for each in alone], bool))
+    short = spreads.only(together, np.array([broadcast is not None for broadcast in alone], bool))
     kept += broadcasts(state.traffic, short, {}, patient=True)
     state.claimed[spreads.messages.picked(np.flatnonzero(nothing)).at] = True
     return [instance for instance in kept if instance is not None]
 
 
-def _is_exchanged(traffic: Traffic, found: Provenance, spreads: Spreads) -> Mask:
+def _is_exchanged(traffic: Traffic, origins: Provenance, spreads: Spreads) -> Mask:
     """Return whether it is the one side of an exchange, which others send to the origin meanwhile;
     or went on beside something else that goes nowhere."""
     messages = spreads.messages
     elsewhere = traffic.source[messages.at] != np.repeat(spreads.origin, messages.lengths)
     sent_on = np.bincount(messages.owners[elsewhere], minlength=len(spreads)) > 0
     met = 2 * messages.sums(traffic.crossed) > messages.lengths
-    return np.asarray((met & ~sent_on) | messages.with_any(found.is_mixed(traffic)))
+    return np.asarray((met & ~sent_on) | messages.with_any(origins.is_mixed(traffic)))
 
 
-def _is_answered(traffic: Traffic, found: Provenance, spreads: Spreads) -> Mask:
+def _is_answered(traffic: Traffic, origins: Provenance, spreads: Spreads) -> Mask:
     """Return whether more than half of its messages were answered at once, by as much of the
     receiver's own: pairs of ranks that play ping-pong. The same content sent to one partner after
     the other in this way is no broadcast."""
-    # 1 of messages after which their sender's next thing of their communicator, tag and kind is to
-    # receive from their receiver what that one has by himself.
-    answered = core.call("pl_answered_at_once", traffic.passed, found.all_own(traffic))[0]
+    # 1 for each message after which its sender's next event (same communicator, tag and kind)
+    # receives from the receiver something that is the receiver's own.
+    answered = core.call("pl_answered_at_once", traffic.passed, origins.all_own(traffic))[0]
     return np.asarray(2 * spreads.messages.sums(answered) > spreads.messages.lengths)
 
 
 def _again(
-    traffic: Traffic, found: Provenance, spreads: Spreads, partial: Indices
+    traffic: Traffic, origins: Provenance, spreads: Spreads, partial: Indices
 ) -> dict[int, list[int]]:
     """Messages that carried the content of a spread of one atom besides: they set out from a rank
     that had it already, or that had it by itself. Where a content is short, which is met anywhere,
     those with another tag do not belong to it."""
-    cut, ones = spreads.all_atoms, np.flatnonzero(spreads.is_one)
+    cut, single = spreads.all_atoms, np.flatnonzero(spreads.is_one)
     spreads_of: dict[int, list[int]] = defaultdict(list)
-    for at, item in zip(ones.tolist(), cut.item[spreads.first_atom[ones]].tolist(), strict=True):
+    for at, item in zip(
+        single.tolist(), cut.item[spreads.first_atom[single]].tolist(), strict=True
+    ):
         spreads_of[item].append(at)
-    again = _of_items(found, cut, spreads_of, partial)
+    again = _of_items(origins, cut, spreads_of, partial)
     sizes = spreads.bytes
     more: dict[int, list[int]] = {}
     for item, atoms_of_item in again.items():
@@ -197,17 +201,17 @@ def _again(
 
 
 def _of_items(
-    found: Provenance, cut: Atoms, wanted: Iterable[int], partial: Indices
+    origins: Provenance, cut: Atoms, items_asked: Iterable[int], partial: Indices
 ) -> dict[int, list[int]]:
     """Atoms with the content of each wanted item besides it: of the item that its origin had
     before, of those that its origin had behind it, and of those that other ranks had."""
-    items = found.items
+    items = origins.items
     is_wanted = np.zeros(len(items), bool)
-    is_wanted[list(wanted)] = True
+    is_wanted[list(items_asked)] = True
     linked: dict[int, set[int]] = defaultdict(set)
-    for left, right in found.meets:
-        linked[left].add(right)
-        linked[right].add(left)
+    for first, second in origins.meets:
+        linked[first].add(second)
+        linked[second].add(first)
     item, earlier = cut.item[partial], items.again_of[cut.item[partial]]
     follows = (earlier >= 0) & is_wanted[earlier]
     near = np.zeros(len(items), bool)
@@ -215,19 +219,24 @@ def _of_items(
     atoms_of: dict[int, list[int]] = defaultdict(list)
     for at in np.flatnonzero(follows | near[item]).tolist():
         others = {*linked[int(item[at])], int(earlier[at])}
-        named = next((other for other in others if other >= 0 and is_wanted[other]), -1)
+        named = next(
+            (linked_item for linked_item in others if linked_item >= 0 and is_wanted[linked_item]),
+            -1,
+        )
         if named >= 0:
             atoms_of[named].append(int(partial[at]))
-    before = {int(items.again_of[each]): each for each in wanted if items.again_of[each] >= 0}
+    before = {
+        int(items.again_of[later]): later for later in items_asked if items.again_of[later] >= 0
+    }
     is_before = np.zeros(len(items), bool)
     is_before[list(before)] = True
     by_item: dict[int, list[int]] = defaultdict(list)
     for at in np.flatnonzero(is_before[item]).tolist():
         by_item[int(item[at])].append(int(partial[at]))
-    for each in wanted:
-        earlier_ones = by_item.get(int(items.again_of[each]))
+    for wanted_item in items_asked:
+        earlier_ones = by_item.get(int(items.again_of[wanted_item]))
         if earlier_ones:
-            atoms_of[each] += earlier_ones
+            atoms_of[wanted_item] += earlier_ones
     return atoms_of
 
 
@@ -264,11 +273,11 @@ def _believed(traffic: Traffic, incomplete: Iterable[Instance]) -> Iterator[Inst
         by_function[instance.comm, int(traffic.functions[instance.messages[0]])].append(instance)
     for (comm, _), instances in by_function.items():
         messages = np.unique(messages_of(instances))
-        here = np.isin(traffic.send_site, np.unique(traffic.send_site[messages]))
-        there = int((here & (traffic.comm == comm)).sum())
+        same_sites = np.isin(traffic.send_site, np.unique(traffic.send_site[messages]))
+        sent_there = int((same_sites & (traffic.comm == comm)).sum())
         roots = {root for instance in instances for root in instance.roots}
         ranks = traffic.recording.communicators[comm].size
-        if 2 * len(roots) <= ranks and len(messages) >= EXPLAINED * there:
+        if 2 * len(roots) <= ranks and len(messages) >= EXPLAINED * sent_there:
             yield from instances
 
 
@@ -310,7 +319,7 @@ def _rings(which: MessageClass) -> list[Instance]:
     place = np.zeros(traffic.nprocs, np.int64)
     place[list(group)] = np.arange(size)
     order = np.argsort(place[traffic.source[messages]], kind="stable")
-    # By rank's place, time and step.
+    # Indices by the rank's place, time and step.
     turns: Indices = messages[order].reshape(size, -1, steps)
     senders = traffic.source[turns]
     if (senders != np.array(group)[:, None, None]).any():
@@ -359,18 +368,18 @@ def _is_one_round(following: list[int]) -> bool:
 
 def _of_groups(traffic: Traffic, atoms: Atoms, which: Indices) -> tuple[Indices, Indices]:
     """Atoms that reached a group of their communicator, and the others."""
-    found: list[Indices] = []
-    left = which[_reached(atoms, which) >= SMALLEST_GROUP]
+    reached_groups: list[Indices] = []
+    unreached = which[_reached(atoms, which) >= SMALLEST_GROUP]
     for shared in WAYS:
-        rows = classes_of(traffic, atoms.first_message[left], shared)
+        rows = classes_of(traffic, atoms.first_message[unreached], shared)
         rest: list[Indices] = []
         for row in range(len(rows)):
-            members = left[rows[row]]
+            members = unreached[rows[row]]
             comm = int(traffic.comm[atoms.first_message[members[0]]])
             ranks = traffic.recording.communicators[comm].ranks
-            (found if _is_class(atoms, members, ranks) else rest).append(members)
-        left = _joined(rest)
-    return _joined(found), left
+            (reached_groups if _is_class(atoms, members, ranks) else rest).append(members)
+        unreached = _joined(rest)
+    return _joined(reached_groups), unreached
 
 
 def _joined(listed: list[Indices]) -> Indices:
@@ -403,8 +412,10 @@ def _nearly(traffic: Traffic, atoms: Atoms, which: Indices) -> list[tuple[int, t
     sizes = np.array([comm.size for comm in traffic.recording.communicators], np.int64)
     reached = _reached(atoms, which)
     some = (reached > SMALLEST_GROUP) & (reached >= _LEAST_COVERAGE * sizes[comms])
-    found = []
+    nearly_reached = []
     for atom, comm in zip(which[some].tolist(), comms[some].tolist(), strict=True):
         ranks = set(traffic.recording.communicators[comm].ranks)
-        found.append((atom, tuple(sorted(ranks - set(atoms.members[int(atoms.group[atom])])))))
-    return found
+        nearly_reached.append(
+            (atom, tuple(sorted(ranks - set(atoms.members[int(atoms.group[atom])]))))
+        )
+    return nearly_reached

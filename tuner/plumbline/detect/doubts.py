@@ -14,8 +14,8 @@ from plumbline.detect.personal import LARGE
 from plumbline.detect.recording import PAYLOAD
 from plumbline.detect.traffic import Traffic
 
-# So much of what a line sends must belong to collectives, where they look like something else; and
-# so much at least on few ranks.
+# At least this share of what a source line sends must belong to collectives if they look like
+# something else; the second value is for few ranks.
 EXPLAINED, HARDLY_ANY = 2 / 3, 0.05
 
 _OF_CONTACTS = frozenset({"alltoall", "allgather", "barrier"})
@@ -26,17 +26,19 @@ def believed(traffic: Traffic, instances: Sequence[Instance]) -> list[Instance]:
     it comes from a line that mostly tells some of them. What is handed on of objects, whose values
     nobody knows, may be the larger one of two: it is no broadcast where it comes from a line that
     mostly sends, with the same tag, what is not handed on."""
-    left = list(instances)
-    while left:
-        doubted = _doubted(traffic, left)
+    believed_instances = list(instances)
+    while believed_instances:
+        doubted = _doubted(traffic, believed_instances)
         if not doubted:
             break
-        left = [instance for at, instance in enumerate(left) if at not in doubted]
-    return left
+        believed_instances = [
+            instance for at, instance in enumerate(believed_instances) if at not in doubted
+        ]
+    return believed_instances
 
 
 def _doubted(traffic: Traffic, instances: Sequence[Instance]) -> set[int]:
-    messages, lines = rows(each.messages for each in instances), traffic.lines
+    messages, lines = rows(instance.messages for instance in instances), traffic.lines
     claimed = np.zeros(len(traffic), bool)
     claimed[messages.at] = True
 

@@ -106,19 +106,19 @@ def with_instances(detected: Detected) -> list[tuple[HandMade, list[Instance]]]:
     no order."""
     if not detected.instances:
         return []
-    messages = rows(each.messages for each in detected.instances)
+    messages = rows(instance.messages for instance in detected.instances)
     begins, ends = (times.tolist() for times in detected.traffic.spans_ns(messages))
-    found = []
+    findings = []
     for places in _folded(detected, messages):
         instances = [detected.instances[at] for at in places]
         spans = [(begins[at], ends[at]) for at in places]
         own = messages.picked(np.array(places))
-        found.append((_finding(detected.traffic, instances, own, spans), instances))
-    return found
+        findings.append((_finding(detected.traffic, instances, own, spans), instances))
+    return findings
 
 
-def ordered(found: Iterable[HandMade]) -> list[HandMade]:
-    return sorted(found, key=place_of)
+def ordered(findings: Iterable[HandMade]) -> list[HandMade]:
+    return sorted(findings, key=place_of)
 
 
 def place_of(finding: HandMade) -> tuple[int, float, float]:
@@ -161,12 +161,12 @@ def _finding(
 ) -> HandMade:
     first, messages = folded[0], rows_of.at
     comm = traffic.recording.communicators[first.comm]
-    groups = sorted({each.group for each in folded})
-    sizes = sorted(each.bytes for each in folded)
+    groups = sorted({instance.group for instance in folded})
+    sizes = sorted(instance.bytes for instance in folded)
     seconds = tuple((end - begin) / 1e9 for begin, end in spans)
-    certain = [each.roots[0] for each in folded if len(each.roots) == 1]
-    ambiguous = {rank for each in folded if len(each.roots) > 1 for rank in each.roots}
-    comms = {each.comm for each in folded}
+    certain = [instance.roots[0] for instance in folded if len(instance.roots) == 1]
+    ambiguous = {rank for instance in folded if len(instance.roots) > 1 for rank in instance.roots}
+    comms = {instance.comm for instance in folded}
     return HandMade(
         category="incomplete" if first.missing else "collective",
         function=function_of(first),
@@ -181,19 +181,21 @@ def _finding(
         seconds=sum(seconds),
         call_seconds=_in_calls(traffic, messages) / max(1, len({r for g in groups for r in g})),
         messages=len(messages),
-        evidence="proved" if all(each.evidence == "proved" for each in folded) else "assumed",
+        evidence="proved"
+        if all(instance.evidence == "proved" for instance in folded)
+        else "assumed",
         operation=_operation(folded),
         roots=dict(sorted(Counter(certain).items())),
         ambiguous_roots=tuple(sorted(ambiguous)),
         split=split(groups, comm.ranks) if len(comms) == 1 and not first.missing else "",
-        coverage=min(each.coverage for each in folded) if first.missing else 1.0,
-        missing=tuple(sorted({rank for each in folded for rank in each.missing}))
+        coverage=min(instance.coverage for instance in folded) if first.missing else 1.0,
+        missing=tuple(sorted({rank for instance in folded for rank in instance.missing}))
         if first.missing
         else (),
         sites=_sites(traffic, messages),
         remarks=_remarks(traffic, folded, rows_of),
         edges=_edges(traffic, messages),
-        instance_bytes=tuple(each.bytes for each in folded),
+        instance_bytes=tuple(instance.bytes for instance in folded),
         instance_seconds=seconds,
         work_seconds=work_seconds(traffic, folded, rows_of),
         between_seconds=_between_ns(traffic, folded) / 1e9,
@@ -236,12 +238,12 @@ def described_messages(
 
 def name_of(recording: Recording, comm: int) -> str:
     """Return that of a communicator."""
-    known = recording.communicators[comm]
-    return known.name or ("MPI_COMM_WORLD" if comm == 0 else f"{known.size} ranks")
+    communicator = recording.communicators[comm]
+    return communicator.name or ("MPI_COMM_WORLD" if comm == 0 else f"{communicator.size} ranks")
 
 
 def _operation(folded: Sequence[Instance]) -> str:
-    names = Counter(each.operation for each in folded if each.operation)
+    names = Counter(instance.operation for instance in folded if instance.operation)
     return names.most_common(1)[0][0] if names else ""
 
 
@@ -254,11 +256,11 @@ def _in_calls(traffic: Traffic, messages: Indices) -> float:
 
 
 def _sites(traffic: Traffic, messages: Indices) -> tuple[Site, ...]:
-    found = [
+    sites = [
         *_of_role(traffic, "send", traffic.send_site[messages], traffic.source[messages]),
         *_of_role(traffic, "receive", traffic.receive_site[messages], traffic.target[messages]),
     ]
-    return tuple(sorted(found, key=lambda each: (each.role != "send", -each.messages)))
+    return tuple(sorted(sites, key=lambda site: (site.role != "send", -site.messages)))
 
 
 def _of_role(traffic: Traffic, role: str, sites: Indices, ranks: Indices) -> Iterator[Site]:
@@ -266,13 +268,13 @@ def _of_role(traffic: Traffic, role: str, sites: Indices, ranks: Indices) -> Ite
     rows_of = classes(sites, np.zeros(len(sites), np.int64))
     for row in range(len(rows_of)):
         site = int(sites[rows_of[row][0]])
-        there = tuple(distinct(ranks[rows_of[row]], traffic.nprocs).tolist())
+        own_ranks = tuple(distinct(ranks[rows_of[row]], traffic.nprocs).tolist())
         if site < 0:
-            yield Site(role, "?", (), there, len(rows_of[row]))
+            yield Site(role, "?", (), own_ranks, len(rows_of[row]))
             continue
-        known = traffic.recording.call_sites[site]
-        stack = tuple(f"{frame.function or '?'} at {_place(frame)}" for frame in known.frames)
-        yield Site(role, str(known), stack, there, len(rows_of[row]))
+        call_site = traffic.recording.call_sites[site]
+        stack = tuple(f"{frame.function or '?'} at {_place(frame)}" for frame in call_site.frames)
+        yield Site(role, str(call_site), stack, own_ranks, len(rows_of[row]))
 
 
 def _place(frame: Frame) -> str:
@@ -297,30 +299,32 @@ def _remarks(traffic: Traffic, folded: Sequence[Instance], rows_of: Rows) -> tup
     flags = flags_of[traffic.receive_event[messages]]
     both = flags | flags_of[traffic.send_event[messages]]
     name = function_of(folded[0])
-    found = list(dict.fromkeys(remark for each in folded for remark in each.remarks))
+    remarks = list(dict.fromkeys(remark for instance in folded for remark in instance.remarks))
     if (both & Flag.NONBLOCKING).any():
         better = f"MPI_I{name[4:].lower()}"
-        found.append(
+        remarks.append(
             f"calls are non-blocking: if ranks compute before they complete, take {better}"
         )
     if (flags & Flag.ANY_SOURCE).any():
-        found.append("messages are received from any source: the order of ranks does not matter")
+        remarks.append("messages are received from any source: the order of ranks does not matter")
     elements = set(np.unique(traffic.element[messages]).tolist())
     if "educe" in name and elements & operators.FLOATS:
-        found.append("floating numbers are combined in another order: results differ by rounding")
+        remarks.append("floating numbers are combined in another order: results differ by rounding")
     if folded[0].irregular:
-        found.append("blocks differ in size: counts and displacements have to be known beforehand")
-    if any(len(each.roots) > 1 for each in folded):
-        found.append("more messages than it takes: several ranks may have been the root")
+        remarks.append(
+            "blocks differ in size: counts and displacements have to be known beforehand"
+        )
+    if any(len(instance.roots) > 1 for instance in folded):
+        remarks.append("more messages than it takes: several ranks may have been the root")
     if name == "MPI_Bcast":
         again = len(folded) - len(set(Rows(rows_of.first, traffic.content[rows_of.at]).tuples()))
         if again:
-            found.append(
+            remarks.append(
                 f"{again} of {len(folded)} times a content that was sent before: once is enough"
             )
-    if len({each.roots for each in folded if each.roots}) > 1:
-        found.append("the root changes")
-    return tuple(found)
+    if len({instance.roots for instance in folded if instance.roots}) > 1:
+        remarks.append("the root changes")
+    return tuple(remarks)
 
 
 def work_seconds(traffic: Traffic, instances: Sequence[Instance], messages: Rows) -> float:
@@ -333,9 +337,11 @@ def work_seconds(traffic: Traffic, instances: Sequence[Instance], messages: Rows
     come = _last_to_come(number, rank, fields["post_ns"][indices])
     begin = np.maximum(fields["start_ns"][indices], come[number])
     end = fields["end_ns"][indices]
-    place = {group: at for at, group in enumerate(sorted({each.group for each in instances}))}
-    group = np.array([place[each.group] for each in instances], np.int64)[number]
-    # Groups behind each other: no time of one is within the times of another.
+    place = {
+        group: at for at, group in enumerate(sorted({instance.group for instance in instances}))
+    }
+    group = np.array([place[instance.group] for instance in instances], np.int64)[number]
+    # Groups are placed one after the other: times of different groups do not overlap.
     first = min(int(begin.min()), int(end.min()))
     apart = group * (max(int(begin.max()), int(end.max())) - first + 1)
     return _covered(begin - first + apart, end - first + apart) / len(place) / 1e9
@@ -366,8 +372,12 @@ def _between_ns(traffic: Traffic, instances: Sequence[Instance]) -> int:
     the middle of the run; 0 where they overlap."""
     half = len(instances) // 2
     group = instances[half].group
-    near = [each for each in instances[max(0, half - _NEAR) : half + _NEAR] if each.group == group]
-    messages = rows(each.messages for each in near)
+    near = [
+        instance
+        for instance in instances[max(0, half - _NEAR) : half + _NEAR]
+        if instance.group == group
+    ]
+    messages = rows(instance.messages for instance in near)
     number = np.tile(messages.owners, 2)
     indices = np.concatenate([traffic.send_event[messages.at], traffic.receive_event[messages.at]])
     columns = traffic.recording.columns
@@ -376,7 +386,7 @@ def _between_ns(traffic: Traffic, instances: Sequence[Instance]) -> int:
     place = columns["rank"][indices], number
     np.minimum.at(first, place, columns["post_ns"][indices])
     np.maximum.at(last, place, columns["end_ns"][indices])
-    there = first < np.iinfo(np.int64).max
-    both = there[:, 1:] & there[:, :-1]
+    is_present = first < np.iinfo(np.int64).max
+    both = is_present[:, 1:] & is_present[:, :-1]
     gaps = first[:, 1:][both] - last[:, :-1][both]
     return max(0, int(np.median(gaps))) if len(gaps) else 0

@@ -19,12 +19,12 @@ def components(edges: Iterable[tuple[int, int]]) -> list[tuple[int, ...]]:
             rank = parent[rank]
         return rank
 
-    for left, right in edges:
-        parent[top(left)] = top(right)
-    found: dict[int, list[int]] = {}
+    for first, second in edges:
+        parent[top(first)] = top(second)
+    groups: dict[int, list[int]] = {}
     for rank in sorted(parent):
-        found.setdefault(top(rank), []).append(rank)
-    return sorted(tuple(group) for group in found.values())
+        groups.setdefault(top(rank), []).append(rank)
+    return sorted(tuple(group) for group in groups.values())
 
 
 def partition(groups: Sequence[tuple[int, ...]], ranks: Sequence[int]) -> bool:
@@ -42,7 +42,7 @@ def partition(groups: Sequence[tuple[int, ...]], ranks: Sequence[int]) -> bool:
 
 def described(group: Sequence[int]) -> str:
     """start:stride:count of ranks at equal distances, else a list."""
-    strides = {right - left for left, right in itertools.pairwise(group)}
+    strides = {right - lower for lower, right in itertools.pairwise(group)}
     if len(strides) == 1 and len(group) > 1:
         return f"{group[0]}:{next(iter(strides))}:{len(group)}"
     return ",".join(str(rank) for rank in group)

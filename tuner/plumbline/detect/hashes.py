@@ -79,7 +79,7 @@ def extremes(content: bytes, element: int) -> npt.NDArray[np.float64]:
     size = np.dtype(dtype).itemsize
     numbers = np.frombuffer(content[: len(content) // size * size], dtype)
     classes = [numbers[first::4].astype(np.float64) for first in range(4)]
-    return np.array([each.max() for each in classes] + [each.min() for each in classes])
+    return np.array([part.max() for part in classes] + [part.min() for part in classes])
 
 
 def _mix(number: int) -> int:

@@ -20,22 +20,22 @@ from plumbline.detect.savings import Saved, Saving
 from plumbline.detect.traffic import Traffic
 
 
-def lowered(analysed: Analysed, found: Sequence[HandMade]) -> list[HandMade]:
-    """`found`: those of the analysis, in its order. A saving is at least what shows in the run."""
+def lowered(analysed: Analysed, findings: Sequence[HandMade]) -> list[HandMade]:
+    """Limit savings to what shortens the run. `findings` are in the order of the analysis."""
     return [
         _lowered(analysed.detected.traffic, finding, instances)
-        for finding, instances in zip(found, analysed.instances, strict=True)
+        for finding, instances in zip(findings, analysed.instances, strict=True)
     ]
 
 
 def _lowered(traffic: Traffic, finding: HandMade, instances: Sequence[Instance]) -> HandMade:
-    known = finding.saving
-    if known is None or known.best.high_seconds <= 0 or not instances:
+    saving = finding.saving
+    if saving is None or saving.best.high_seconds <= 0 or not instances:
         return finding
     share = shown(traffic, instances, finding.work_seconds)
-    tuned = None if known.tuned is None else _at_least(known.tuned, share)
+    tuned = None if saving.tuned is None else _at_least(saving.tuned, share)
     lower: Saving = msgspec.structs.replace(
-        known, shown=share, default=_at_least(known.default, share), tuned=tuned
+        saving, shown=share, default=_at_least(saving.default, share), tuned=tuned
     )
     return msgspec.structs.replace(finding, saving=lower)
 
@@ -50,25 +50,27 @@ def shown(traffic: Traffic, instances: Sequence[Instance], work_seconds: float) 
     Where they take less time, and not none, as much of that shows, or more: the run's time is the
     longest of many ways through it, each of which is a sum."""
     recording, columns = traffic.recording, traffic.recording.columns
-    messages = np.array([message for each in instances for message in each.messages], np.int64)
-    gone = np.zeros(len(recording.events), np.int64)
-    gone[traffic.send_event[messages]] = gone[traffic.receive_event[messages]] = 1
+    messages = np.array(
+        [message for instance in instances for message in instance.messages], np.int64
+    )
+    is_gone = np.zeros(len(recording.events), np.int64)
+    is_gone[traffic.send_event[messages]] = is_gone[traffic.receive_event[messages]] = 1
     which = np.flatnonzero(columns["flags"] & (Flag.INCOMPLETE | Flag.CANCELLED) == 0)
     times = np.concatenate([columns["post_ns"][which], columns["end_ns"][which]])
     moments = np.concatenate([2 * which, 2 * which + 1])
-    # At one time what has ended comes first.
+    # At equal times an end comes before a begin.
     order = np.lexsort((1 - moments % 2, times))
     recorded_run = core.Passed(
         moments=len(moments),
         ranks=recording.nprocs,
-        events=len(gone),
+        events=len(is_gone),
         at=moments[order],
         rank=columns["rank"],
         post=columns["post_ns"],
         start=columns["start_ns"],
         end=columns["end_ns"],
         behind=_behind(traffic),
-        gone=gone,
+        gone=is_gone,
         begins=np.array([rank.begin_ns for rank in recording.ranks], np.int64),
         ends=np.array([rank.end_ns for rank in recording.ranks], np.int64),
     )
@@ -83,13 +85,13 @@ def _behind(traffic: Traffic) -> Indices:
     the last one that came before it left."""
     recording, columns = traffic.recording, traffic.recording.columns
     behind = recording.partner.copy()
-    there = behind >= 0
-    other = np.maximum(behind, 0)
+    has_partner = behind >= 0
+    partner = np.maximum(behind, 0)
     sends = columns["kind"] == Kind.SEND
-    meanwhile = (columns["post_ns"][other] > columns["start_ns"]) & (
-        columns["post_ns"][other] <= columns["end_ns"]
+    meanwhile = (columns["post_ns"][partner] > columns["start_ns"]) & (
+        columns["post_ns"][partner] <= columns["end_ns"]
     )
-    behind[there & sends & ~meanwhile] = -1
+    behind[has_partner & sends & ~meanwhile] = -1
     calls = collective_calls(recording)
     if len(calls.times):
         own, rows = calls.times.at, calls.times.owners

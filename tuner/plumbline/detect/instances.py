@@ -14,7 +14,7 @@ from plumbline.detect.traffic import Traffic
 
 Evidence = Literal["proved", "assumed", "weak"]
 
-# Fewer ranks are a message, not a collective.
+# An exchange of fewer ranks is a message, not a collective.
 SMALLEST_GROUP = 3
 
 

@@ -62,12 +62,14 @@ class MessageClass(msgspec.Struct, frozen=True, eq=False):
         Linear in messages, times the group's size in machine words."""
         traffic, messages, ranks = self.traffic, self.messages, np.array(self.group, np.int64)
         places = np.concatenate([traffic.sent[messages], traffic.received[messages]])
-        asked = (messages, np.argsort(places), len(messages), ranks, len(ranks), int(way))
-        found = core.call("pl_phases", traffic.passed, *asked)
-        if not found:
+        arguments = (messages, np.argsort(places), len(messages), ranks, len(ranks), int(way))
+        columns = core.call("pl_phases", traffic.passed, *arguments)
+        if not columns:
             return None
-        first, told, known, overlaps, last, set_sizes, set_bits = found
-        return Phases(Rows(first, told), known, overlaps != 0, last, set_sizes, set_bits)
+        first, messages_at, known_sets, overlaps, last, set_sizes, set_bits = columns
+        return Phases(
+            Rows(first, messages_at), known_sets, overlaps != 0, last, set_sizes, set_bits
+        )
 
     def distinct(self, values: Indices, good: Phases) -> Indices:
         """Return by phase: how many different ones there are among the values of its messages."""

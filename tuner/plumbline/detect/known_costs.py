@@ -26,7 +26,8 @@ from plumbline_db import campaigns, machines, runs, suites, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign
 
-# A size is told by its measured neighbours, and beyond the last one up to this factor.
+# The cost of a size is interpolated from its measured neighbours, and extrapolated up to this
+# factor beyond the last one.
 _REACH = 2.0
 
 
@@ -53,14 +54,14 @@ class _Costs(msgspec.Struct, frozen=True):
     cells: Mapping[Target, _Cost]
 
 
-def predicted(db: Database, recording: Recording, found: Sequence[HandMade]) -> list[HandMade]:
+def predicted(db: Database, recording: Recording, findings: Sequence[HandMade]) -> list[HandMade]:
     """The same findings; those that a campaign can speak for have a saving."""
     costs = functools.cache(lambda nprocs: _costs(db, recording, nprocs))
     return [
         finding
         if finding.category != "collective"
         else msgspec.structs.replace(finding, saving=_saving(finding, costs))
-        for finding in found
+        for finding in findings
     ]
 
 
@@ -71,20 +72,20 @@ def newest(db: Database, recording: Recording, nprocs: int) -> Campaign | None:
         if campaign.nprocs != nprocs or not verdicts.stages(db, campaign.id):
             continue
         library = machines.library(db, campaign.library_fingerprint)
-        here = machines.machine(db, campaign.machine).host in hosts
-        if here and library.version_string.split() == recording.library.split():
+        same_host = machines.machine(db, campaign.machine).host in hosts
+        if same_host and library.version_string.split() == recording.library.split():
             return campaign
     return None
 
 
 def chosen(
-    db: Database, recording: Recording, found: Sequence[HandMade], is_hot: Callable[[str], bool]
+    db: Database, recording: Recording, findings: Sequence[HandMade], is_hot: Callable[[str], bool]
 ) -> Winners:
     """Return it for the patterns of findings; `is_hot`: whether a knob can be switched in a
     launch."""
     speaks = functools.cache(lambda nprocs: newest(db, recording, nprocs))
     every: dict[tuple[str, int, int], Tuned] = {}
-    for finding in found:
+    for finding in findings:
         campaign = speaks(finding.group_size)
         if campaign is None:
             continue
@@ -106,7 +107,7 @@ def _costs(db: Database, recording: Recording, nprocs: int) -> _Costs | None:
     kept = winners.get(db, campaign.id)
     after = verdicts.get(db, campaign.id, "after")
     cold = cold_savings.cold(db, campaign, after, kept) if kept and after else {}
-    found = {}
+    cost_by_cell = {}
     for (cell, candidate), seconds in measured.items():
         if candidate == DEFAULT and seconds:
             default = call_of(list(seconds.values()))
@@ -117,42 +118,42 @@ def _costs(db: Database, recording: Recording, nprocs: int) -> _Costs | None:
                 low, high = ratio.low or ratio.ratio, ratio.high or ratio.ratio
                 tuned = Call(*(default.seconds * share for share in (ratio.ratio, low, high)))
             name = label(winner.variant, winner.configuration) if winner and tuned else ""
-            found[cell] = _Cost(default, tuned, name)
-    return _Costs(campaign.id, found)
+            cost_by_cell[cell] = _Cost(default, tuned, name)
+    return _Costs(campaign.id, cost_by_cell)
 
 
 def call_of(seconds: Sequence[float]) -> Call:
     """Return that of launches. Where they are too few for an interval it is as wide as they lie
     apart."""
-    found = paired_ratio([math.log(value) for value in seconds])
-    return Call(found.ratio, found.low or min(seconds), found.high or max(seconds))
+    estimate = paired_ratio([math.log(value) for value in seconds])
+    return Call(estimate.ratio, estimate.low or min(seconds), estimate.high or max(seconds))
 
 
 def _saving(finding: HandMade, costs: Callable[[int], _Costs | None]) -> Saving | None:
-    known = costs(finding.group_size)
-    if known is None:
+    costs_known = costs(finding.group_size)
+    if costs_known is None:
         return None
     sizes = []
     for size, instances in sorted(Counter(finding.instance_bytes).items()):
-        cost = _at(known.cells, finding.function, volume(finding, size))
+        cost = _at(costs_known.cells, finding.function, volume(finding, size))
         if cost is not None:
             sizes.append(
                 SizeSaving(size, instances, None, cost.default, cost.tuned, cost.configuration)
             )
-    return saving(finding, "campaign", known.campaign, sizes)
+    return saving(finding, "campaign", costs_known.campaign, sizes)
 
 
 def _at(cells: Mapping[Target, _Cost], function: str, size: int) -> _Cost | None:
     """Between two measured sizes on the line between them; None where none is near."""
     sizes = sorted(cell.bytes for cell in cells if cell.function == function)
-    below = [known for known in sizes if known <= size]
-    above = [known for known in sizes if known >= size]
+    below = [measured for measured in sizes if measured <= size]
+    above = [measured for measured in sizes if measured >= size]
     if below and above:
-        left, right = cells[Target(function, below[-1])], cells[Target(function, above[0])]
+        lower, right = cells[Target(function, below[-1])], cells[Target(function, above[0])]
         span = above[0] - below[-1]
         part = (size - below[-1]) / span if span else 0.0
-        near = left if part < 0.5 else right
-        default = _between(left.default, right.default, part)
+        near = lower if part < 0.5 else right
+        default = _between(lower.default, right.default, part)
         if near.tuned is None:
             return _Cost(default, None, "")
         share = default.seconds / near.default.seconds
@@ -163,11 +164,11 @@ def _at(cells: Mapping[Target, _Cost], function: str, size: int) -> _Cost | None
     return None
 
 
-def _between(left: Call, right: Call, part: float) -> Call:
+def _between(lower: Call, right: Call, part: float) -> Call:
     return Call(
-        left.seconds + part * (right.seconds - left.seconds),
-        left.low_seconds + part * (right.low_seconds - left.low_seconds),
-        left.high_seconds + part * (right.high_seconds - left.high_seconds),
+        lower.seconds + part * (right.seconds - lower.seconds),
+        lower.low_seconds + part * (right.low_seconds - lower.low_seconds),
+        lower.high_seconds + part * (right.high_seconds - lower.high_seconds),
     )
 
 

@@ -36,13 +36,13 @@ def match(events: Events) -> Messages:
     groups = int(group.max(initial=-1)) + 1
     sent, received = by_owner(send_group, groups), by_owner(receive_group, groups)
     both = np.minimum(sent.lengths, received.lengths)
-    left = sends[sent.at[ranges(sent.first[:-1], both)]]
-    right = receives[received.at[ranges(received.first[:-1], both)]]
-    right = _mended(columns, left, right, np.repeat(np.arange(groups), both))
-    matched = np.empty(len(left), MESSAGE)
-    matched["send"], matched["receive"] = left, right
-    matched["verified"] = _equal(columns, left, right)
-    matched = matched[(columns["flags"][right] & Flag.INCOMPLETE) == 0]
+    send = sends[sent.at[ranges(sent.first[:-1], both)]]
+    receive = receives[received.at[ranges(received.first[:-1], both)]]
+    receive = _mended(columns, send, receive, np.repeat(np.arange(groups), both))
+    matched = np.empty(len(send), MESSAGE)
+    matched["send"], matched["receive"] = send, receive
+    matched["verified"] = _equal(columns, send, receive)
+    matched = matched[(columns["flags"][receive] & Flag.INCOMPLETE) == 0]
     return np.asarray(matched[np.argsort(matched["send"], kind="stable")])
 
 
@@ -70,29 +70,29 @@ def _known(events: _Columns, indices: Indices) -> Mask:
     return np.asarray((events["flags"][indices] & _NO_CONTENT) == 0)
 
 
-def _equal(events: _Columns, left: Indices, right: Indices) -> Mask:
-    same = (events["content"][left] == events["content"][right]) & (
-        events["bytes"][left] == events["bytes"][right]
+def _equal(events: _Columns, send: Indices, receive: Indices) -> Mask:
+    same = (events["content"][send] == events["content"][receive]) & (
+        events["bytes"][send] == events["bytes"][receive]
     )
-    return np.asarray(same & _known(events, left) & _known(events, right))
+    return np.asarray(same & _known(events, send) & _known(events, receive))
 
 
 def _mended(
     events: _Columns,
-    left: Indices,
-    right: Indices,
+    send: Indices,
+    receive: Indices,
     group: Indices,
 ) -> Indices:
     """Receives anew, where pairs whose contents are known and differ can change partners within
     their group."""
-    known = _known(events, left) & _known(events, right)
-    wrong = np.flatnonzero(known & ~_equal(events, left, right))[::-1].tolist()
+    both_known = _known(events, send) & _known(events, receive)
+    wrong = np.flatnonzero(both_known & ~_equal(events, send, receive))[::-1].tolist()
     by_content: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     for pair in wrong:
-        by_content[_key(events, int(group[pair]), int(right[pair]))].append(int(right[pair]))
-    mended, waiting = right.copy(), []
+        by_content[_key(events, int(group[pair]), int(receive[pair]))].append(int(receive[pair]))
+    mended, waiting = receive.copy(), []
     for pair in reversed(wrong):
-        candidates = by_content[_key(events, int(group[pair]), int(left[pair]))]
+        candidates = by_content[_key(events, int(group[pair]), int(send[pair]))]
         if candidates:
             mended[pair] = candidates.pop()
         else:

@@ -20,8 +20,8 @@ def mutual(which: MessageClass) -> list[Instance]:
     good = which.good(Way.WHOLE)
     if good is None or which.says_one_thing:
         return []
-    told = numbered(good.messages.owners, good.known)
-    first = first_of_each(told)
+    partials = numbered(good.messages.owners, good.known)
+    first = first_of_each(partials)
     names = _proved(traffic, good, first, len(group))
     if names == frozenset() or (names is None and not _agreed(good, first)):
         return []
@@ -60,14 +60,14 @@ def _proved(traffic: Traffic, good: Phases, first: Indices, size: int) -> frozen
     """Operators that give each partial result of which all operands were sent; None: there is no
     such one."""
     owners = good.messages.owners[first]
-    known = Rows(starts(np.bincount(owners, minlength=len(good))), good.known[first])
+    known_rows = Rows(starts(np.bincount(owners, minlength=len(good))), good.known[first])
     phases, whole, left, right = core.call(
-        "pl_partials", known.passed, size, len(good.set_sizes), good.set_bits
+        "pl_partials", known_rows.passed, size, len(good.set_sizes), good.set_bits
     )
     if not len(phases):
         return None
     sets = len(good.set_sizes)
-    keys = owners * sets + known.at
+    keys = owners * sets + known_rows.at
     order = np.argsort(keys)
     messages = good.messages.at[first]
 

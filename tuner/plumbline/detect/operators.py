@@ -26,10 +26,10 @@ PAIRS = frozenset(range(Element.FLOAT32_INT32, Element.FLOAT64_FLOAT64 + 1))
 NUMERIC = INTEGERS | FLOATS | PAIRS | {Element.LOGICAL}
 _ORDERED = INTEGERS | {Element.FLOAT32, Element.FLOAT64}
 
-# Floating sums in another order differ by some roundings.
+# Floating-point sums in another order differ by some roundings.
 SLACK = 16
 
-# What four extremes say that lie as they should; they go together.
+# Bits of evidence of four extremes that have the expected values; they are not independent.
 BITS_OF_EXTREMES = 2.0
 
 _ELEMENTWISE: dict[str, Callable[..., Values]] = {
@@ -42,9 +42,9 @@ _OF_INTEGERS: dict[str, Callable[..., Values]] = {
     "BAND": np.bitwise_and,
     "BOR": np.bitwise_or,
     "BXOR": np.bitwise_xor,
-    "LAND": lambda left, right: ((left != 0) & (right != 0)).astype(left.dtype),
-    "LOR": lambda left, right: ((left != 0) | (right != 0)).astype(left.dtype),
-    "LXOR": lambda left, right: ((left != 0) ^ (right != 0)).astype(left.dtype),
+    "LAND": lambda a, right: ((a != 0) & (right != 0)).astype(a.dtype),
+    "LOR": lambda a, right: ((a != 0) | (right != 0)).astype(a.dtype),
+    "LXOR": lambda a, right: ((a != 0) ^ (right != 0)).astype(a.dtype),
 }
 
 
@@ -75,16 +75,16 @@ def names(traffic: Traffic, whole: Indices, left: Indices, right: Indices) -> fr
         if element in PAIRS:
             return _of_pairs(result, operands[0], operands[1])
         return _by_value(result, operands[0], operands[1], element)
-    found = set()
+    operators = set()
     if _is_sum(traffic, element, whole, left, right):
-        found.add("SUM")
+        operators.add("SUM")
     if element in _ORDERED:
-        result, first, second = (_extremes(traffic, each) for each in (whole, left, right))
+        result, first, second = (_extremes(traffic, operand) for operand in (whole, left, right))
         if np.array_equal(result[:, :4], np.maximum(first, second)[:, :4]):
-            found.add("MAX")
+            operators.add("MAX")
         if np.array_equal(result[:, 4:], np.minimum(first, second)[:, 4:]):
-            found.add("MIN")
-    return frozenset(found)
+            operators.add("MIN")
+    return frozenset(operators)
 
 
 def _is_sum(traffic: Traffic, element: int, whole: Indices, left: Indices, right: Indices) -> bool:
@@ -94,21 +94,21 @@ def _is_sum(traffic: Traffic, element: int, whole: Indices, left: Indices, right
         return bool((total == traffic.poly[whole]).all())
     if element not in FLOATS:
         return False
-    result, first, second = (_sketches(traffic, each) for each in (whole, left, right))
+    result, first, second = (_sketches(traffic, operand) for operand in (whole, left, right))
     epsilon = np.finfo(np.float32 if element in (9, 11) else np.float64).eps
     bound = SLACK * epsilon * 2 * (result + first + second)[:, 2:]
     return bool((np.abs((first + second - result)[:, :2]) <= bound).all())
 
 
 def _by_value(result: Values, left: Values, right: Values, element: int) -> frozenset[str]:
-    found = set()
+    operators = set()
     table = _ELEMENTWISE | (_OF_INTEGERS if element in INTEGERS | {Element.LOGICAL} else {})
     with np.errstate(all="ignore"):
         for name, operator in table.items():
             total = operator(left, right)
             if _equal(name, result, total, np.abs(left) + np.abs(right), element):
-                found.add(name)
-    return frozenset(found)
+                operators.add(name)
+    return frozenset(operators)
 
 
 def _equal(name: str, result: Values, total: Values, size: Values, element: int) -> bool:
@@ -121,15 +121,15 @@ def _equal(name: str, result: Values, total: Values, size: Values, element: int)
 
 def _of_pairs(result: Values, left: Values, right: Values) -> frozenset[str]:
     """Return those of equal values the smallest index."""
-    found = set()
+    operators = set()
     equal = (left["value"] == right["value"]) & (left["index"] <= right["index"])
     for name, is_first in (
         ("MAXLOC", left["value"] > right["value"]),
         ("MINLOC", left["value"] < right["value"]),
     ):
         if np.array_equal(result, np.where(is_first | equal, left, right)):
-            found.add(name)
-    return frozenset(found)
+            operators.add(name)
+    return frozenset(operators)
 
 
 def partly(traffic: Traffic, which: Combined) -> dict[str, Speaking]:
@@ -151,14 +151,14 @@ def partly(traffic: Traffic, which: Combined) -> dict[str, Speaking]:
             "MIN": _speaking(which, result[:, 4:] <= operands[:, 4:], BITS_OF_EXTREMES),
         }
     bits = float(result.shape[1])
-    found = {
+    by_operator = {
         "MAX": _speaking(which, result >= operands, bits),
         "MIN": _speaking(which, result <= operands, bits),
     }
     if element in INTEGERS:
-        found["BAND"] = _speaking(which, result & operands == result, bits)
-        found["BOR"] = _speaking(which, result | operands == result, bits)
-    return found
+        by_operator["BAND"] = _speaking(which, result & operands == result, bits)
+        by_operator["BOR"] = _speaking(which, result | operands == result, bits)
+    return by_operator
 
 
 def _speaking(which: Combined, holds: Mask, bits: float) -> Speaking:
@@ -192,9 +192,9 @@ def terms(traffic: Traffic, messages: Indices) -> npt.NDArray[np.float64]:
     element = int(traffic.element[messages[0]])
     if element in PAIRS:
         return np.zeros((len(messages), 0))
-    known = values(traffic, messages)
-    if known is not None:
-        return np.asarray(known.real, np.float64)
+    contents = values(traffic, messages)
+    if contents is not None:
+        return np.asarray(contents.real, np.float64)
     if element in FLOATS:
         return _sketches(traffic, messages)[:, 2:]
     return np.zeros((len(messages), 0))
@@ -207,10 +207,10 @@ def left(traffic: Traffic, which: Combined) -> npt.NDArray[np.float64]:
 
 
 def _sketches(traffic: Traffic, messages: Indices) -> npt.NDArray[np.float64]:
-    found = traffic.recording.events["sketch"][traffic.send_event[messages]]
-    return np.asarray(found, np.float64)
+    sketches = traffic.recording.events["sketch"][traffic.send_event[messages]]
+    return np.asarray(sketches, np.float64)
 
 
 def _extremes(traffic: Traffic, messages: Indices) -> npt.NDArray[np.float64]:
-    found = traffic.recording.events["extremes"][traffic.send_event[messages]]
-    return np.asarray(found, np.float64)
+    columns = traffic.recording.events["extremes"][traffic.send_event[messages]]
+    return np.asarray(columns, np.float64)

@@ -34,7 +34,7 @@ def write(recording: Recording, folder: Path) -> Written:
     """An archive `traces.otf2` in `folder`, which must not be there. Raises PlumblineError where
     python3-otf2 is missing."""
     if folder.exists():
-        raise UsageError(f"{folder} is there already; name another folder")
+        raise UsageError(f"{folder} exists already; name another folder")
     otf2 = _module()
     with otf2.writer.open(str(folder), timer_resolution=1_000_000_000) as trace:
         return Written(folder / "traces.otf2", _Archive(otf2, trace, recording).write())
@@ -97,8 +97,8 @@ class _Archive:
         self._address = define.attribute("address", "of the first byte", number)
         self._site = define.attribute("call site", "", text)
         self._positions = [
-            {rank: place for place, rank in enumerate(one.ranks + one.remote)}
-            for one in recording.communicators
+            {rank: place for place, rank in enumerate(communicator.ranks + communicator.remote)}
+            for communicator in recording.communicators
         ]
 
     def write(self) -> int:

@@ -88,32 +88,32 @@ def _opened(db_path: Path, request: Request) -> Iterator[Detection]:
     with Database.open(db_path) as db:
         detection = detections.get(db, request.path_params["id"])
     if detection is None:
-        raise HTTPException(404, "there is no such recording")
+        raise HTTPException(404, "this recording does not exist")
     try:
         yield detection
     except msgspec.DecodeError as error:
         raise HTTPException(
-            404, f"run `{command_name()} detect` again: it is of another version"
+            404, f"another version wrote this detection: run `{command_name()} detect` again"
         ) from error
 
 
 def _listed(detection: Detection) -> ListedDetection:
     try:
-        found = kept.findings(detection)
+        findings = kept.findings(detection)
     except msgspec.DecodeError:
         return ListedDetection(detection, 0, None)
-    saved = [finding.saving.best.seconds for finding in found if finding.saving is not None]
-    known = [seconds for seconds in saved if seconds > 0]
-    return ListedDetection(detection, len(found), sum(known) if known else None)
+    saved = [finding.saving.best.seconds for finding in findings if finding.saving is not None]
+    gains = [seconds for seconds in saved if seconds > 0]
+    return ListedDetection(detection, len(findings), sum(gains) if gains else None)
 
 
-def _shown_findings(found: list[HandMade]) -> list[ShownCategory]:
+def _shown_findings(findings: list[HandMade]) -> list[ShownCategory]:
     """Return them in the order in which they are told."""
     shown: list[ShownCategory] = []
-    numbers = {id(finding): number for number, finding in enumerate(found, 1)}
-    for head, members in words.by_category(found):
-        told = [_shown_finding(finding, numbers[id(finding)]) for finding in members]
-        shown.append(ShownCategory(head, told))
+    numbers = {id(finding): number for number, finding in enumerate(findings, 1)}
+    for head, members in words.by_category(findings):
+        shown_members = [_shown_finding(finding, numbers[id(finding)]) for finding in members]
+        shown.append(ShownCategory(head, shown_members))
     return shown
 
 

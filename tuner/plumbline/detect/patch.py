@@ -20,7 +20,7 @@ _FORTRAN = (
     ".F08",
 )
 
-# What stands in the call, by function: what the caller has to fill in is in capitals.
+# The arguments of the call by function; the caller replaces the words in capitals.
 _ARGUMENTS = {
     "MPI_Bcast": "BUFFER, COUNT, TYPE, {root}, {comm}",
     "MPI_Gather": "BLOCK, COUNT, TYPE, ALL_BLOCKS, COUNT, TYPE, {root}, {comm}",

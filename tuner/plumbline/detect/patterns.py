@@ -14,7 +14,7 @@ from plumbline.detect.instances import Instance
 from plumbline.detect.kinds import Element, Flag, Kind, Mode
 from plumbline.detect.traffic import Traffic
 
-# Of a finding so many sizes are played at most, and of a pattern so many messages.
+# At most so many sizes of a finding are replayed, and so many messages of a pattern.
 MOST_SIZES, MOST_MESSAGES = 4, 4096
 
 _NEVER = 1 << 62  # of what nobody saw completed: it is waited for behind everything else
@@ -48,20 +48,20 @@ class HandPattern(msgspec.Struct, frozen=True):
 def patterns(traffic: Traffic, instances: Sequence[Instance]) -> tuple[HandPattern, ...]:
     """One of each of some sizes, which stands for the instances of those that are next to it."""
     by_size: dict[int, list[Instance]] = defaultdict(list)
-    for each in instances:
-        by_size[each.bytes].append(each)
-    sizes = sorted(each.bytes for each in instances)
+    for candidate in instances:
+        by_size[candidate.bytes].append(candidate)
+    sizes = sorted(instance.bytes for instance in instances)
     most = min(MOST_SIZES, len(by_size))
     chosen = sorted({sizes[(2 * at + 1) * len(sizes) // (2 * most)] for at in range(most)})
     speaks: dict[int, int] = defaultdict(int)
     for size, alike in by_size.items():
         speaks[min(chosen, key=lambda near: abs(near - size))] += len(alike)
-    found = []
+    chosen_patterns = []
     for size in chosen:
         instance = _middle(traffic, by_size[size])
         if instance is not None:
-            found.append(pattern_of(traffic, instance, speaks[size]))
-    return tuple(found)
+            chosen_patterns.append(pattern_of(traffic, instance, speaks[size]))
+    return tuple(chosen_patterns)
 
 
 def _middle(traffic: Traffic, alike: Sequence[Instance]) -> Instance | None:
@@ -139,9 +139,9 @@ def _steps(own: dict[int, _Half]) -> Iterator[str]:
         step = f"{word}:{half.peer}:{half.bytes}:{half.tag}"
         start = half.start_ns
         if half.flags & _EXCHANGE:  # the send is the event before the receive
-            other = own.get(event + 1 if sends else event - 1)
-            if other and other.flags & _EXCHANGE and other.kind != half.kind:
-                start = max(start, other.post_ns)
+            other_half = own.get(event + 1 if sends else event - 1)
+            if other_half and other_half.flags & _EXCHANGE and other_half.kind != half.kind:
+                start = max(start, other_half.post_ns)
         if half.flags & _UNKNOWN:
             start = _NEVER
         apart = half.flags & _APART

@@ -22,13 +22,13 @@ from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order, messa
 from plumbline.detect.provenance import Provenance
 from plumbline.detect.traffic import Traffic
 
-# A class of messages is explained by a collective where at least this share of it is.
+# A collective explains a class of messages if it contains at least this share of them.
 EXPLAINED = 0.5
-# Neighbours exchange faces, edges and corners, which differ by more than parts of a whole do.
+# Neighbours exchange faces, edges and corners, whose sizes differ more than the parts of an array.
 UNEVEN = 4
-# On fewer ranks the next ones in three directions are all others.
+# On fewer ranks the neighbours in three dimensions are all other ranks.
 LARGE = 5
-# Of an incomplete one so many of the group must be there.
+# An incomplete collective must contain at least this share of the group.
 LEAST_COVERAGE = 0.75
 
 Pairs = dict[tuple[int, int], Indices]  # deliveries by origin and keeper, in order
@@ -119,32 +119,32 @@ class _Class(msgspec.Struct, frozen=True, eq=False, dict=True):
 def personal(traffic: Traffic, candidates: Deliveries) -> list[Instance]:
     """Collectives among deliveries: in classes of a call site first, then of a tag, then of a
     communicator as a whole."""
-    found: list[Instance] = []
+    instances: list[Instance] = []
     taken = np.zeros(len(traffic), bool)
     looked: set[int] = set()  # another way to see it often gives the same classes
     for shared in WAYS:
-        left = np.flatnonzero(~candidates.messages.with_any(taken))
-        first = candidates.first[left]
+        unclaimed = np.flatnonzero(~candidates.messages.with_any(taken))
+        first = candidates.first[unclaimed]
         rows = classes_of(traffic, first, shared)
         for row in range(len(rows)):
-            members = left[rows[row]]
+            members = unclaimed[rows[row]]
             own = hash(members.tobytes())
             if own in looked:
                 continue
             looked.add(own)
             comm = int(traffic.comm[candidates.first[members[0]]])
             new = _of_class(_Class(traffic, candidates, comm, members))
-            found += new
+            instances += new
             taken[messages_of(new)] = True
-    return found
+    return instances
 
 
 def _of_class(which: _Class) -> list[Instance]:
     everything = which.all.count_messages(which.members)
     for finder in (_exchanges, _gathers, _scatters):
-        found = list(finder(which))
-        if sum(len(instance.messages) for instance in found) >= EXPLAINED * everything:
-            return found
+        instances = list(finder(which))
+        if sum(len(instance.messages) for instance in instances) >= EXPLAINED * everything:
+            return instances
     return []
 
 
@@ -154,12 +154,12 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
     if not partition(groups, which.ranks):
         return
     for group in groups:
-        wanted = [(left, right) for left in group for right in group if left != right]
-        if any(pair not in pairs for pair in wanted):
+        directed_pairs = [(origin, right) for origin in group for right in group if origin != right]
+        if any(pair not in pairs for pair in directed_pairs):
             continue
-        times = min(len(pairs[pair]) for pair in wanted)
-        # By time, origin and keeper.
-        blocks = np.array([pairs[pair][:times] for pair in wanted]).T
+        times = min(len(pairs[pair]) for pair in directed_pairs)
+        # Shape: (times, origins, keepers).
+        blocks = np.array([pairs[pair][:times] for pair in directed_pairs]).T
         blocks = blocks[~_of_neighbours(which.all.bytes[blocks], len(group))]
         if not len(blocks):
             continue
@@ -181,9 +181,9 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
 def _are_in_turn(sent: Indices, ranks: int) -> Mask:
     """Return by time, of all pairs in order: whether each rank sends to the one 1, 2, 3 … further,
     up or down, or by the bits in which they differ: a loop does that."""
-    given = np.full((len(sent), ranks, ranks), -1)
-    given[:, ~np.eye(ranks, dtype=bool)] = sent
-    partners, own = given.argsort(axis=2)[:, :, 1:], np.arange(ranks)[:, None]
+    numbers = np.full((len(sent), ranks, ranks), -1)
+    numbers[:, ~np.eye(ranks, dtype=bool)] = sent
+    partners, own = numbers.argsort(axis=2)[:, :, 1:], np.arange(ranks)[:, None]
     steps = np.arange(1, ranks)
     up = ((partners - own) % ranks == steps).all(axis=(1, 2))
     down = ((own - partners) % ranks == steps).all(axis=(1, 2))
@@ -196,8 +196,8 @@ def _is_all(which: _Class, group: tuple[int, ...]) -> bool:
     mostly do, from other lines."""
     traffic = which.traffic
     both = np.isin(traffic.source, group) & np.isin(traffic.target, group)
-    mine = which.all.messages.picked(which.members).at
-    return int(both.sum()) == len(np.unique(mine))
+    own_messages = which.all.messages.picked(which.members).at
+    return int(both.sum()) == len(np.unique(own_messages))
 
 
 def is_uneven(sizes: Indices | npt.NDArray[np.float64]) -> Mask:
@@ -208,9 +208,11 @@ def is_uneven(sizes: Indices | npt.NDArray[np.float64]) -> Mask:
 def _of_neighbours(sizes: Indices, ranks: int) -> Mask:
     """Return by time, of all pairs in order: whether each gives what it gets, and some much more
     than others."""
-    given = np.zeros((len(sizes), ranks, ranks), np.int64)
-    given[:, ~np.eye(ranks, dtype=bool)] = sizes
-    return np.asarray((given == given.transpose(0, 2, 1)).all(axis=(1, 2)) & is_uneven(sizes))
+    size_matrix = np.zeros((len(sizes), ranks, ranks), np.int64)
+    size_matrix[:, ~np.eye(ranks, dtype=bool)] = sizes
+    return np.asarray(
+        (size_matrix == size_matrix.transpose(0, 2, 1)).all(axis=(1, 2)) & is_uneven(sizes)
+    )
 
 
 def _sides(every: Deliveries, blocks: Indices, group: tuple[int, ...]) -> tuple[Indices, Indices]:
@@ -218,16 +220,16 @@ def _sides(every: Deliveries, blocks: Indices, group: tuple[int, ...]) -> tuple[
     times, size = len(blocks), len(group)
     origin, keeper = np.divmod(np.flatnonzero(~np.eye(size, dtype=bool)), size)
     worst = []
-    for own, other, address, gaps in (
+    for own, partner, address, gaps in (
         (origin, keeper, every.from_address, every.from_gaps),
         (keeper, origin, every.to_address, every.to_gaps),
     ):
-        order = np.lexsort((other, own))
-        mine = blocks[:, order].reshape(times * size, size - 1)
-        places = np.broadcast_to(other[order].reshape(size, size - 1), (times, size, size - 1))
+        order = np.lexsort((partner, own))
+        own_blocks = blocks[:, order].reshape(times * size, size - 1)
+        places = np.broadcast_to(partner[order].reshape(size, size - 1), (times, size, size - 1))
         kinds = _layouts(
-            address[mine],
-            every.bytes[mine],
+            address[own_blocks],
+            every.bytes[own_blocks],
             places,
             np.tile(np.arange(size), times),
             np.repeat(gaps[blocks].max(axis=1), size),
@@ -359,5 +361,5 @@ def _layouts(
     them; `gaps`: 0, or bytes of an element of blocks with gaps, in which others may lie; `size`: of
     the group."""
     count, blocks = address.shape
-    given = [np.ravel(each) for each in (address, nbytes, place)]
-    return core.call("pl_layouts", count, blocks, size, *given, own, gaps)[0]
+    columns = [np.ravel(column) for column in (address, nbytes, place)]
+    return core.call("pl_layouts", count, blocks, size, *columns, own, gaps)[0]

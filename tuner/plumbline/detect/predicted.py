@@ -40,10 +40,10 @@ def saving(
     """None where nothing was measured."""
     if not sizes:
         return None
-    spoken_for = sum(each.instances for each in sizes)
-    replayed = [each.by_hand.seconds * each.instances for each in sizes if each.by_hand]
+    spoken_for = sum(size.instances for size in sizes)
+    replayed = [size.by_hand.seconds * size.instances for size in sizes if size.by_hand]
     per_group = 1 / max(1, len(finding.groups))
-    tuned = any(each.tuned is not None for each in sizes)
+    tuned = any(size.tuned is not None for size in sizes)
     return Saving(
         source=source,
         campaign=campaign,
@@ -58,19 +58,19 @@ def saving(
 def _saved(finding: HandMade, sizes: Sequence[SizeSaving], *, tuned: bool) -> Saved:
     """Return that of a replay what its launches saved, or as much less as the recording took less;
     else the difference to what was recorded."""
-    calls = [(each.tuned if tuned and each.tuned else each.default, each) for each in sizes]
-    spoken_for = sum(each.instances for each in sizes) / max(1, finding.instances)
+    calls = [(size.tuned if tuned and size.tuned else size.default, size) for size in sizes]
+    spoken_for = sum(size.instances for size in sizes) / max(1, finding.instances)
     by_hand = finding.work_seconds * min(1.0, spoken_for)
     own, scale = by_hand * _spread(finding.instance_seconds), 1 / max(1, len(finding.groups))
-    replayed = scale * sum(each.by_hand.seconds * each.instances for each in sizes if each.by_hand)
+    replayed = scale * sum(size.by_hand.seconds * size.instances for size in sizes if size.by_hand)
     if replayed:
         scale *= min(1.0, by_hand / replayed)
         by_hand, own = min(by_hand, replayed), 0.0
-    if all(each.in_run for each in sizes):
+    if all(size.in_run for size in sizes):
         return _of_launches(sizes, scale, tuned=tuned)
-    parts = [scale * each.instances * call.seconds for call, each in calls]
-    faster = [scale * each.instances * (call.seconds - call.low_seconds) for call, each in calls]
-    slower = [scale * each.instances * (call.high_seconds - call.seconds) for call, each in calls]
+    parts = [scale * size.instances * call.seconds for call, size in calls]
+    faster = [scale * size.instances * (call.seconds - call.low_seconds) for call, size in calls]
+    slower = [scale * size.instances * (call.high_seconds - call.seconds) for call, size in calls]
     seconds = by_hand - sum(parts)
     # Errors of sizes are independent.
     return Saved(
@@ -84,9 +84,9 @@ def _of_launches(sizes: Sequence[SizeSaving], scale: float, *, tuned: bool) -> S
     """Both sides are of the same launches, and so are all sizes: what makes a launch slow is in
     their difference once."""
     of_sizes = [
-        [scale * each.instances * saved for saved in (tuned and run.tuned) or run.default]
-        for each in sizes
-        if (run := each.in_run)
+        [scale * size.instances * saved for saved in (tuned and run.tuned) or run.default]
+        for size in sizes
+        if (run := size.in_run)
     ]
     return Saved(*paired_shift([sum(launch) for launch in zip(*of_sizes, strict=True)]))
 

@@ -93,7 +93,7 @@ def provenance(traffic: Traffic, without: Mask) -> Provenance:
     return Provenance(
         Items(*items),
         Parts(first, count, parts.reshape(-1, 3)),
-        [(left, right) for left, right in pairs],
+        [(earlier, right) for earlier, right in pairs],
     )
 
 

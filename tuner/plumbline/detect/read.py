@@ -74,7 +74,9 @@ def read(folder: Path) -> Recording:
     with ThreadPoolExecutor(processing_units()) as pool:  # what is long holds no lock of Python
         files = list(pool.map(_read, paths))
     if not files:
-        raise PlumblineError(f"{folder}: no recording: make one with `{command_name()} record`")
+        raise PlumblineError(
+            f"{folder} contains no recording: make one with `{command_name()} record`"
+        )
     _require_all(folder, files)
     common = _Common()
     times = _clocks(files)
@@ -178,9 +180,9 @@ class _Numbers:
         """MPI_COMM_WORLD has a number also where nothing is on it."""
         self.comms = sorted({*file.comms, 0} & file.communicators.keys())
         members = [file.communicators[key] for key in self.comms]
-        self.common_comms = [common.communicator(each) for each in members]
-        self.peers = rows(_targets(each) for each in members)
-        self.is_inter = [bool(each.remote) for each in members]
+        self.common_comms = [common.communicator(member) for member in members]
+        self.peers = rows(_targets(member) for member in members)
+        self.is_inter = [bool(member.remote) for member in members]
         self.sites = [-1, *sorted(file.sites)]
         self.common_sites = [-1, *(common.site(file.sites[key]) for key in self.sites[1:])]
 
@@ -229,7 +231,7 @@ def _rank(file: RankFile, clock: _Clock, zero: int) -> RecordedRank:
 def _clocks(files: Sequence[RankFile]) -> list[_Clock]:
     """One a file. Where rank 0's own file is missing times stay as they are."""
     reference = next((file.boot for file in files if file.rank == 0), "")
-    known: dict[str, _Clock] = {reference: _Clock(())}
+    clock_by_boot: dict[str, _Clock] = {reference: _Clock(())}
     for boot in {file.boot for file in files} - {reference}:
         same = [file for file in files if file.boot == boot]
         chosen: list[Offset] = []
@@ -237,5 +239,5 @@ def _clocks(files: Sequence[RankFile]) -> list[_Clock]:
             candidates = [file.offsets[at] for file in same if len(file.offsets) > at]
             if candidates:
                 chosen.append(min(candidates, key=attrgetter("round_trip_ns")))
-        known[boot] = _Clock(tuple(chosen))
-    return [known[file.boot] for file in files]
+        clock_by_boot[boot] = _Clock(tuple(chosen))
+    return [clock_by_boot[file.boot] for file in files]

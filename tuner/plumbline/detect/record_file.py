@@ -203,17 +203,17 @@ def _header(file: BinaryIO) -> _Header:
     if header.magic != _MAGIC or header.byte_order != 1 or header.slot_bytes != SLOT.itemsize:
         raise ValueError("written by another version, or on a machine of another kind")
     if not 0 < header.nprocs <= _MOST_RANKS or not 0 <= header.rank < header.nprocs:
-        raise ValueError(f"there is no rank {header.rank} of {header.nprocs}")
+        raise ValueError(f"rank {header.rank} of {header.nprocs} does not exist")
     if not 0 < header.functions <= (header.header_bytes - _HEADER.size) // _NAME:
-        raise ValueError(f"there is no room for the names of {header.functions} functions")
+        raise ValueError(f"the names of {header.functions} functions do not fit into the file")
     if not header.header_bytes <= header.first_slot <= 1 << 20:
         raise ValueError("slots begin within the header")
     if min(header.used, header.lost, header.limit, header.begin) < 0:
-        raise ValueError("a number that no run has")
+        raise ValueError("a number in the header is impossible")
     if header.finished and header.end < header.begin:
         raise ValueError("it ends before it begins")
     if max(map(abs, header[11:17])) > 1 << 62:
-        raise ValueError("a clock that no host has")
+        raise ValueError("a clock offset is impossible")
     return header
 
 
@@ -261,7 +261,7 @@ def _communicators(pieces: npt.NDArray[np.void], header: _Header) -> dict[int, M
         ranks = _ranks(content, header.nprocs)
         remote = _ranks(remotes[key][1], header.nprocs) if key in remotes else ()
         if number < 0 or header.rank not in ranks:
-            raise ValueError(f"communicator {key} is none of rank {header.rank}")
+            raise ValueError(f"communicator {key} does not contain rank {header.rank}")
         communicators[key] = Members(ranks, remote, number)
     return communicators
 
@@ -269,13 +269,13 @@ def _communicators(pieces: npt.NDArray[np.void], header: _Header) -> dict[int, M
 def _ranks(content: bytes, nprocs: int) -> tuple[int, ...]:
     """Ranks of another job are −1."""
     if len(content) % 4:
-        raise ValueError("half a rank")
+        raise ValueError("the list of ranks ends in the middle of a rank")
     ranks = np.frombuffer(content, "=i4")
     own = ranks[ranks >= 0]
     if len(ranks) and (ranks.min() < -1 or ranks.max() >= nprocs):
-        raise ValueError(f"a communicator has ranks that {nprocs} processes have not")
+        raise ValueError(f"a communicator contains ranks beyond the {nprocs} processes")
     if len(np.unique(own)) < len(own):
-        raise ValueError("a rank is twice in a communicator")
+        raise ValueError("a communicator contains a rank twice")
     return tuple(ranks.tolist())
 
 
@@ -287,7 +287,7 @@ def _sites(pieces: npt.NDArray[np.void]) -> dict[int, tuple[tuple[str, int], ...
     sites = {}
     for key, (_, content) in _joined(pieces, _SITE).items():
         if len(content) % 8 or len(content) > 8 * FRAMES:
-            raise ValueError(f"call site {key} has half a frame")
+            raise ValueError(f"call site {key} ends in the middle of a frame")
         frames = np.frombuffer(content, "=u8").tolist()
         sites[key] = tuple(
             (modules.get(frame >> _ADDRESS_BITS, "?"), frame & ((1 << _ADDRESS_BITS) - 1))
@@ -322,9 +322,9 @@ def _check(
     if not least.get("in order", 1):
         raise ValueError("an event ends before it begins")
     if least.get("post", header.begin) < header.begin:
-        raise ValueError("an event is older than MPI_Init")
+        raise ValueError("an event is earlier than MPI_Init")
     if most.get("end", 0) > 1 << 62:
-        raise ValueError("an event is later than any clock shows")
+        raise ValueError("the time of an event is impossible")
     unknown = survey.peers.keys() - communicators.keys()
     if unknown:
         raise ValueError(f"communicator {min(unknown)} has no members")

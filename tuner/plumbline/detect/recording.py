@@ -189,10 +189,10 @@ class Recording(msgspec.Struct, frozen=True, eq=False, weakref=True, dict=True):
     def partner(self) -> npt.NDArray[np.int64]:
         """Shape (n,): by event the other event of its message; -1 where it has none: collectives,
         what was cancelled, and messages whose other side was not recorded."""
-        found = np.full(len(self.events), -1, np.int64)
-        found[self.messages["send"]] = self.messages["receive"]
-        found[self.messages["receive"]] = self.messages["send"]
-        return found
+        partners = np.full(len(self.events), -1, np.int64)
+        partners[self.messages["send"]] = self.messages["receive"]
+        partners[self.messages["receive"]] = self.messages["send"]
+        return partners
 
     @functools.cached_property
     def columns(self) -> EventColumns:

@@ -29,7 +29,7 @@ from plumbline_db.records import Suite
 SUITE = Suite("replay")
 LAUNCHES = 8
 STREAM = "stream"
-# What ranks compute between calls is played where it is neither nothing nor too long for a launch.
+# The computation between calls is replayed if it takes time, but not too long for a launch.
 _LEAST_BETWEEN_NS, _MOST_BETWEEN_NS = 500, 200_000
 # A block has as many calls as the recording, within these bounds and about this long: ranks that
 # run ahead of each other do so in a long loop only as far as the library lets them.
@@ -67,7 +67,7 @@ class Replayed(msgspec.Struct, frozen=True):
 
 def replayed(
     store: LaunchStore,
-    found: Sequence[HandMade],
+    findings: Sequence[HandMade],
     winners: Winners,
     space: Space,
     launches: int = LAUNCHES,
@@ -82,28 +82,31 @@ def replayed(
             _trio(finding, pattern, nprocs, winners, simulated=simulated),
             _trio(finding, pattern, nprocs, winners, _between_ns(finding), simulated=simulated),
         )
-        for number, finding in enumerate(found)
+        for number, finding in enumerate(findings)
         if finding.category == "collective"
         for pattern in finding.patterns
     ]
     if not replays:
-        return Replayed(list(found), [])
+        return Replayed(list(findings), [])
     plan = settling.until_settled(_plan(replays, space.switch), simulated=simulated)
-    any_tuned = any(each.calls.tuned is not None for each in replays)
+    any_tuned = any(replay.calls.tuned is not None for replay in replays)
     arm = Arm(SUITE, plan, space.hot_environment if any_tuned else {})
     take_turns(store, [arm], launches)
     seconds, wrong = _measured(unkept.records(store, SUITE))
     compare = compare_of(simulated=simulated)
     sizes: dict[int, list[SizeSaving]] = {}
     failures = []
-    for each in replays:
-        size = _size(each, seconds, compare)
+    for one_replay in replays:
+        size = _size(one_replay, seconds, compare)
         if size is not None:
-            sizes.setdefault(each.finding, []).append(size)
+            sizes.setdefault(one_replay.finding, []).append(size)
         else:
-            why = next(filter(None, map(wrong.get, each.calls.cases)), "launches ended with it")
+            why = next(
+                filter(None, map(wrong.get, one_replay.calls.cases)), "launches ended with it"
+            )
             failures.append(
-                f"{found[each.finding].function}, {each.pattern.bytes} bytes: not replayed: {why}"
+                f"{findings[one_replay.finding].function}, {one_replay.pattern.bytes} bytes: "
+                f"not replayed: {why}"
             )
     return Replayed(
         [
@@ -112,7 +115,7 @@ def replayed(
             else msgspec.structs.replace(
                 finding, saving=saving(finding, "replay", "", sizes[number])
             )
-            for number, finding in enumerate(found)
+            for number, finding in enumerate(findings)
         ],
         failures,
     )
@@ -130,8 +133,10 @@ def _calls(finding: HandMade) -> int:
 
 
 def _plan(replays: Sequence[_Replay], knobs: str) -> Plan:
-    patterns = {each.calls.by_hand.variant: played(each.pattern) for each in replays}
-    cases = [case for each in replays for trio in (each.calls, each.in_run) for case in trio.cases]
+    patterns = {replay.calls.by_hand.variant: played(replay.pattern) for replay in replays}
+    cases = [
+        case for replay in replays for trio in (replay.calls, replay.in_run) for case in trio.cases
+    ]
     return Plan(
         "replay",
         1,
@@ -268,7 +273,8 @@ def _in_run(trio: _Trio, seconds: Seconds) -> SavedInRun | None:
         return None
     default, tuned = (
         tuple(
-            theirs - ours for theirs, ours in zip(seconds[trio.by_hand], seconds[case], strict=True)
+            hand_made - collective
+            for hand_made, collective in zip(seconds[trio.by_hand], seconds[case], strict=True)
         )
         if case in seconds
         else ()
@@ -278,11 +284,11 @@ def _in_run(trio: _Trio, seconds: Seconds) -> SavedInRun | None:
 
 
 def _beside(
-    by_hand: Call, theirs: Sequence[float], ours: Sequence[float], compare: Compare
+    by_hand: Call, hand_made: Sequence[float], collective: Sequence[float], compare: Compare
 ) -> Call:
     """A call by its ratio to the one that is made by hand, launch by launch."""
-    logs = [math.log(own / other) for own, other in zip(ours, theirs, strict=True)]
-    found = compare(logs, 0.95)
-    low = math.exp(min(logs)) if found.low is None else found.low
-    high = math.exp(max(logs)) if found.high is None else found.high
-    return Call(*(by_hand.seconds * ratio for ratio in (found.ratio, low, high)))
+    logs = [math.log(own / hand) for own, hand in zip(collective, hand_made, strict=True)]
+    estimate = compare(logs, 0.95)
+    low = math.exp(min(logs)) if estimate.low is None else estimate.low
+    high = math.exp(max(logs)) if estimate.high is None else estimate.high
+    return Call(*(by_hand.seconds * ratio for ratio in (estimate.ratio, low, high)))

@@ -23,7 +23,7 @@ def rooted(which: MessageClass, *, surely: bool = False) -> list[Instance]:
     if good is None or which.says_one_thing:
         return []
     targets = which.distinct(traffic.target[good.messages.at], good)
-    # Whoever adds up does so in one function.
+    # A rank that adds up receives all terms in the same function.
     if (which.distinct(traffic.functions[good.messages.at] + 1, good) > 1).any():
         return []
     chains = targets > len(group) - 2
@@ -42,11 +42,11 @@ def rooted(which: MessageClass, *, surely: bool = False) -> list[Instance]:
     weak = chains & (operation.bits < ENOUGH)
     scans = chains & _upwards(traffic, good, group)
     nbytes = int(traffic.bytes[messages[0]])
-    found = []
-    listed = (each.tolist() for each in (good.last, scans, weak, targets))
+    instances = []
+    listed = (column.tolist() for column in (good.last, scans, weak, targets))
     for own, last, scan, is_weak, target in zip(good.messages.tuples(), *listed, strict=True):
         root = group[last]
-        found.append(
+        instances.append(
             Instance(
                 "scan" if scan and not is_weak else "reduce",
                 which.comm,
@@ -59,7 +59,7 @@ def rooted(which: MessageClass, *, surely: bool = False) -> list[Instance]:
                 remarks=_remarks(target, scan, root),
             )
         )
-    return found
+    return instances
 
 
 def _dialogues(traffic: Traffic, good: Phases) -> int:
@@ -79,7 +79,7 @@ def _remarks(targets: int, scan: bool, root: int) -> tuple[str, ...]:
 
 def _upwards(traffic: Traffic, good: Phases, group: tuple[int, ...]) -> Mask:
     """Return whether a chain goes from the first rank of the group to the last."""
-    hops = [left * traffic.nprocs + right for left, right in pairwise(group)]
+    hops = [lower * traffic.nprocs + right for lower, right in pairwise(group)]
     along = np.isin(traffic.pairs(good.messages.at), hops)
     return np.asarray(np.logical_and.reduceat(along, good.messages.first[:-1]))
 
@@ -93,10 +93,10 @@ def _handing_on(which: MessageClass, good: Phases, made: Combined, name: str) ->
     if name in ("", "SUM") or not everything or 2 * differ <= len(good):
         return False
     same = content[made.of_operand] == content[made.operands.at]
-    other = ~np.logical_or.reduceat(same, made.operands.first[:-1])
-    if not other.any():
+    differs = ~np.logical_or.reduceat(same, made.operands.first[:-1])
+    if not differs.any():
         return False
-    made = made.picked(other)
+    made = made.picked(differs)
     speaking = operators.partly(which.traffic, made).get(name)
     if speaking is None:
         return False

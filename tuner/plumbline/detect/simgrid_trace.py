@@ -20,7 +20,7 @@ LIST = "simgrid.txt"
 _TAGS = 1 << 20
 FLOPS = 1e9  # a second of computation, on a host of 1 Gf/s
 
-# By bytes of a rank's input and output, and of the part that each rank has of these.
+# Actions in terms of the bytes of a rank's input and output, and of each rank's part of these.
 _ACTIONS = {
     "Barrier": "barrier",
     "Bcast": "bcast {got} {root}",
@@ -128,11 +128,11 @@ def _collective(own: _Rank, index: int) -> Iterator[str]:
     if action is None or event["comm"] != 0:
         own.left_out[name] = own.left_out.get(name, 0) + 1
         return
-    given, got = int(event["bytes"]), _output_bytes(recording, index)
-    part_given, part_got = given // recording.nprocs, got // recording.nprocs
-    sizes = {"given": given, "got": got, "part_given": part_given, "part_got": part_got}
-    # The root alone has all blocks.
-    sizes |= {"gathered": part_got or given, "scattered": part_given or got}
+    sent, got = int(event["bytes"]), _output_bytes(recording, index)
+    part_given, part_got = sent // recording.nprocs, got // recording.nprocs
+    sizes = {"given": sent, "got": got, "part_given": part_given, "part_got": part_got}
+    # Only the root has all blocks.
+    sizes |= {"gathered": part_got or sent, "scattered": part_given or got}
     yield f"{own.rank} {action.format(root=max(int(event['peer']), 0), **sizes)}"
 
 

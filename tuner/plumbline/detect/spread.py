@@ -16,7 +16,7 @@ from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
 from plumbline.detect.provenance import Provenance
 from plumbline.detect.traffic import Traffic
 
-# Where more ranks may have been the root, they only say the same to each other.
+# If more ranks may have been the root, ranks only exchange equal contents.
 MOST_ROOTS = 2
 
 
@@ -90,54 +90,56 @@ def spreads(traffic: Traffic, provenance: Provenance, atoms: Atoms, which: Indic
         atoms.passed,
         Rows(alike.first, which[alike.at]).passed,
     )
-    found = Spreads(atoms, Rows(first, at), Rows(message_first, messages))
+    spread_table = Spreads(atoms, Rows(first, at), Rows(message_first, messages))
     firsts = messages[message_first[:-1]]
-    return found.picked(np.argsort(traffic.sent[firsts], kind="stable"))
+    return spread_table.picked(np.argsort(traffic.sent[firsts], kind="stable"))
 
 
-def passing(provenance: Provenance, found: Spreads) -> Indices:
+def passing(provenance: Provenance, candidates: Spreads) -> Indices:
     """Atoms that may only have passed by most of those that they reached: one part of longer
     messages, that went from rank to rank (the last block of a gather along a chain)."""
-    atom, atoms = found.first_atom, found.all_atoms
-    bundled = found.messages.with_any(provenance.parts.count > 1)
-    along = found.messages.lengths == atoms.sizes[found.group] - 1
-    return np.asarray(atom[found.is_one & (atoms.keepers[atom] == 1) & along & bundled])
+    atom, atoms = candidates.first_atom, candidates.all_atoms
+    bundled = candidates.messages.with_any(provenance.parts.count > 1)
+    along = candidates.messages.lengths == atoms.sizes[candidates.group] - 1
+    return np.asarray(atom[candidates.is_one & (atoms.keepers[atom] == 1) & along & bundled])
 
 
 def broadcasts(
-    traffic: Traffic, found: Spreads, more: Mapping[int, list[int]], *, patient: bool = False
+    traffic: Traffic, candidates: Spreads, more: Mapping[int, list[int]], *, patient: bool = False
 ) -> list[Instance | None]:
     """The broadcast that each spread is. `more`: messages that carried the same content besides,
     because of which other ranks may have been the root; `patient`: several atoms together may take
     long. None: a token that went round, or a content that all have anyhow."""
-    messages = found.messages
+    messages = candidates.messages
     if more:
-        listed = [messages[at] for at in range(len(found))]
+        listed = [messages[at] for at in range(len(candidates))]
         for spread, others in more.items():
             listed[spread] = np.union1d(listed[spread], np.array(others, np.int64))
         messages = rows(listed)
-    sizes = found.bytes
-    own = np.where(found.is_one, found.messages.lengths, 0)
+    sizes = candidates.bytes
+    own = np.where(candidates.is_one, candidates.messages.lengths, 0)
     first, at = core.call(
         "pl_roots",
         traffic.passed,
-        found.all_atoms.groups.passed,
-        found.origin,
-        found.group,
+        candidates.all_atoms.groups.passed,
+        candidates.origin,
+        candidates.group,
         sizes,
-        Rows(starts(own), found.messages.at[ranges(found.messages.first[:-1], own)]).passed,
+        Rows(
+            starts(own), candidates.messages.at[ranges(candidates.messages.first[:-1], own)]
+        ).passed,
         messages.passed,
         int(patient),
     )
-    comms = traffic.comm[found.messages.at[found.messages.first[:-1]]].tolist()
-    columns = (messages.tuples(), comms, found.group.tolist(), sizes.tolist())
+    comms = traffic.comm[candidates.messages.at[candidates.messages.first[:-1]]].tolist()
+    columns = (messages.tuples(), comms, candidates.group.tolist(), sizes.tolist())
     roots = Rows(first, at).tuples()
-    origins = found.origin.tolist()
+    origins = candidates.origin.tolist()
     return [
         Instance(
             "bcast",
             comm,
-            found.all_atoms.members[group],
+            candidates.all_atoms.members[group],
             own_messages,
             nbytes,
             (origin, *(root for root in own_roots if root != origin))
@@ -152,29 +154,29 @@ def broadcasts(
     ]
 
 
-def allgathers(traffic: Traffic, found: Spreads) -> tuple[list[Instance], Spreads, Spreads]:
+def allgathers(traffic: Traffic, candidates: Spreads) -> tuple[list[Instance], Spreads, Spreads]:
     """Allgathers; spreads that belong to none; and those of a rotation, whose receivers did not
     keep what they had: that is no collective."""
-    first, members, left, turned = core.call(
+    first, members, unused, turned = core.call(
         "pl_allgathers",
         traffic.passed,
-        found.all_atoms.passed,
-        found.atoms.passed,
-        found.messages.passed,
+        candidates.all_atoms.passed,
+        candidates.atoms.passed,
+        candidates.messages.passed,
     )
     gathered = Rows(first, members)
-    instances = [_allgather(traffic, found, gathered[at]) for at in range(len(gathered))]
-    return instances, found.picked(left), found.picked(turned)
+    instances = [_allgather(traffic, candidates, gathered[at]) for at in range(len(gathered))]
+    return instances, candidates.picked(unused), candidates.picked(turned)
 
 
-def _allgather(traffic: Traffic, found: Spreads, members: Indices) -> Instance:
-    own = found.picked(members)
+def _allgather(traffic: Traffic, candidates: Spreads, members: Indices) -> Instance:
+    own = candidates.picked(members)
     sizes = own.bytes
     irregular = bool((sizes != sizes[0]).any())
     return Instance(
         "allgather",
         int(traffic.comm[own.messages.at[0]]),
-        found.all_atoms.members[int(own.group[0])],
+        candidates.all_atoms.members[int(own.group[0])],
         in_order(own.messages.at.tolist()),
         int(sizes.sum() if irregular else sizes[0]),
         irregular=irregular,

@@ -26,18 +26,18 @@ class TraceCall(NamedTuple):
 def steps(recording: Recording, rank: int, thread: int | None = None) -> list[TraceCall]:
     """Return by start, and what begins before what completes. Of all threads, unless one is
     named."""
-    found = [*_blocking(recording, rank, thread), *_nonblocking(recording, rank, thread)]
-    return sorted(found, key=lambda step: (step.start_ns, not step.begun, step.end_ns))
+    calls = [*_blocking(recording, rank, thread), *_nonblocking(recording, rank, thread)]
+    return sorted(calls, key=lambda step: (step.start_ns, not step.begun, step.end_ns))
 
 
 def _indices(recording: Recording, rank: int, thread: int | None, nonblocking: bool) -> list[int]:
     own = recording.of_rank(rank)
     events = recording.events[own]
-    mine = ((events["flags"] & Flag.NONBLOCKING) != 0) == nonblocking
-    mine &= (events["flags"] & Flag.CANCELLED) == 0
+    is_own = ((events["flags"] & Flag.NONBLOCKING) != 0) == nonblocking
+    is_own &= (events["flags"] & Flag.CANCELLED) == 0
     if thread is not None:
-        mine &= events["thread"] == thread
-    return [int(index) for index in np.flatnonzero(mine) + own.start]
+        is_own &= events["thread"] == thread
+    return [int(index) for index in np.flatnonzero(is_own) + own.start]
 
 
 def _blocking(recording: Recording, rank: int, thread: int | None) -> Iterator[TraceCall]:
@@ -50,7 +50,7 @@ def _blocking(recording: Recording, rank: int, thread: int | None) -> Iterator[T
         together = [first]
         if events["flags"][first] & Flag.EXCHANGE or events["kind"][first] == Kind.INPUT:
             together += [
-                other for other in indices[at + 1 : at + 2] if _same(recording, first, other)
+                second for second in indices[at + 1 : at + 2] if _same(recording, first, second)
             ]
         at += len(together)
         start, end = int(events["post_ns"][first]), int(events["end_ns"][first])
@@ -58,12 +58,12 @@ def _blocking(recording: Recording, rank: int, thread: int | None) -> Iterator[T
         yield TraceCall(start, end, tuple(together), done)
 
 
-def _same(recording: Recording, first: int, other: int) -> bool:
-    one, two = recording.events[first], recording.events[other]
+def _same(recording: Recording, first: int, second: int) -> bool:
+    start, two = recording.events[first], recording.events[second]
     return bool(
-        one["function"] == two["function"]
-        and one["end_ns"] == two["end_ns"]
-        and one["kind"] != two["kind"]
+        start["function"] == two["function"]
+        and start["end_ns"] == two["end_ns"]
+        and start["kind"] != two["kind"]
     )
 
 

@@ -78,10 +78,10 @@ def summary(recording: Recording, folder: str, status: int) -> Summary:
 
 
 def _sites(recording: Recording, numbers: np.ndarray, sizes: np.ndarray) -> list[Site]:
-    known = numbers >= 0
+    has_site = numbers >= 0
     count = len(recording.call_sites)
-    messages = np.bincount(numbers[known], minlength=count)
-    total = np.bincount(numbers[known], weights=sizes[known], minlength=count)
+    messages = np.bincount(numbers[has_site], minlength=count)
+    total = np.bincount(numbers[has_site], weights=sizes[has_site], minlength=count)
     order = sorted(np.flatnonzero(messages).tolist(), key=lambda site: (-total[site], site))
     return [
         Site(

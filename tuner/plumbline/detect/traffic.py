@@ -128,11 +128,11 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self._of_innermost_frame(lambda frame: (frame.module, frame.address))
 
     def _of_innermost_frame(self, key: Callable[[Frame], tuple[str, str | int]]) -> Indices:
-        known: dict[tuple[str, str | int], int] = {}
+        number_of: dict[tuple[str, str | int], int] = {}
         frames = [site.frames[0] if site.frames else None for site in self.recording.call_sites]
         numbers = [
-            -1 if each is None else known.setdefault(key(each), len(known))
-            for each in (*frames, None)  # the last one: a call site that is not known
+            -1 if frame is None else number_of.setdefault(key(frame), len(number_of))
+            for frame in (*frames, None)  # the last one: a call site that is not known
         ]
         return np.array(numbers, np.int64)[self.send_site]
 
@@ -143,15 +143,15 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
         kind = numbered(self.comm, self.functions) * self.nprocs**2
         ways = numbered(kind + self.source * self.nprocs, self.target)
         heads = first_of_each(ways)
-        there = (kind + self.source * self.nprocs + self.target)[heads]
+        direction = (kind + self.source * self.nprocs + self.target)[heads]
         back = (kind + self.target * self.nprocs + self.source)[heads]
-        order = np.argsort(there)
-        place = order[np.minimum(np.searchsorted(there[order], back), len(order) - 1)]
-        place[(there[place] != back) | (there == back)] = -1
+        order = np.argsort(direction)
+        place = order[np.minimum(np.searchsorted(direction[order], back), len(order) - 1)]
+        place[(direction[place] != back) | (direction == back)] = -1
         posts = self.recording.columns["post_ns"][self.send_event]
         ends = self.recording.columns["end_ns"][self.receive_event]
-        asked = (len(self), posts, ends, ways, len(heads), place)
-        return np.asarray(core.call("pl_crossed", *asked)[0] != 0)
+        arguments = (len(self), posts, ends, ways, len(heads), place)
+        return np.asarray(core.call("pl_crossed", *arguments)[0] != 0)
 
     def spans_ns(self, messages: Rows) -> tuple[Indices, Indices]:
         """Return by row: when the first of its messages was begun to be sent, or to be received;
@@ -164,7 +164,7 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
         return np.minimum.reduceat(begins, firsts), np.maximum.reduceat(ends, firsts)
 
 
-# As pl_messages answers them.
+# The columns in the order in which pl_messages returns them.
 _ANSWERED = (
     "source target comm tag bytes kind content element from_address to_address from_gaps to_gaps "
     "send_site receive_site poly sent received sent_as"
@@ -185,8 +185,10 @@ def traffic(recording: Recording) -> Traffic:
     number[behind] = np.arange(len(behind))
     points = 2 * number[points // 2] + points % 2
     events = core.records(recording.events)
-    found = core.call("pl_messages", events, sends, receives, points, len(sends), recording.nprocs)
-    named = dict(zip(_ANSWERED.split(), found, strict=True))
+    answers = core.call(
+        "pl_messages", events, sends, receives, points, len(sends), recording.nprocs
+    )
+    named = dict(zip(_ANSWERED.split(), answers, strict=True))
     return Traffic(
         recording=recording, points=points, send_event=sends, receive_event=receives, **named
     )
@@ -198,13 +200,13 @@ def _causal(recording: Recording, sends: Indices, receives: Indices) -> Indices:
     columns, count = recording.columns, len(sends)
     times = np.empty(2 * count, np.int64)
     times[0::2], times[1::2] = columns["post_ns"][sends], columns["end_ns"][receives]
-    # A rank may post when a receive has just ended: at one time what is received comes first.
+    # A rank may post when a receive has just ended: at equal times the receive comes first.
     begins = (np.arange(2 * count) + 1) % 2
     in_time = np.argsort(2 * times + begins, kind="stable")
     if (times[1::2] > times[0::2]).all():
         return in_time
     ranks = np.empty(2 * count, np.int64)
     ranks[0::2], ranks[1::2] = columns["rank"][sends], columns["rank"][receives]
-    mine = by_owner(ranks[in_time], recording.nprocs)
-    own = in_time[mine.at]
-    return core.call("pl_causal", 2 * count, recording.nprocs, times, mine.first, own)[0]
+    rank_rows = by_owner(ranks[in_time], recording.nprocs)
+    own = in_time[rank_rows.at]
+    return core.call("pl_causal", 2 * count, recording.nprocs, times, rank_rows.first, own)[0]

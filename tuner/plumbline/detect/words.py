@@ -15,20 +15,20 @@ _HEADS = {
 }
 
 
-def lines(found: Sequence[HandMade]) -> list[str]:
+def lines(findings: Sequence[HandMade]) -> list[str]:
     """All of them, under a head for each category."""
     listed: list[str] = []
-    for head, members in by_category(found):
+    for head, members in by_category(findings):
         listed += ([""] if listed else []) + [f"{head}:"]
         for number, finding in enumerate(members, 1):
             listed += of(finding, number)
     return listed or ["no collective is made by hand"]
 
 
-def by_category(found: Sequence[HandMade]) -> list[tuple[str, list[HandMade]]]:
+def by_category(findings: Sequence[HandMade]) -> list[tuple[str, list[HandMade]]]:
     """The head of each category that has findings, and these."""
     every = [
-        (head, [finding for finding in found if finding.category == category])
+        (head, [finding for finding in findings if finding.category == category])
         for category, head in _HEADS.items()
     ]
     return [(head, members) for head, members in every if members]
@@ -37,35 +37,35 @@ def by_category(found: Sequence[HandMade]) -> list[tuple[str, list[HandMade]]]:
 def of(finding: HandMade, number: int) -> list[str]:
     """A finding: what it is, then where, then what to mind."""
     head = f"{number}. {what(finding)}: {_times(finding.instances)}, {seconds(finding.seconds)}"
-    told = [head]
-    told += [f"   {site.role} at {site.place}{_callers(site)}" for site in finding.sites]
-    told += [f"   {line}" for line in _saving(finding)]
+    text = [head]
+    text += [f"   {site.role} at {site.place}{_callers(site)}" for site in finding.sites]
+    text += [f"   {line}" for line in _saving(finding)]
     if finding.split:
-        told.append(f"   a communicator of its own: {finding.split}")
-    told += [f"   {remark}" for remark in finding.remarks]
-    return told
+        text.append(f"   a communicator of its own: {finding.split}")
+    text += [f"   {remark}" for remark in finding.remarks]
+    return text
 
 
 def _saving(finding: HandMade) -> list[str]:
     saving = finding.saving
-    told = [f"without waiting it takes {seconds(finding.work_seconds)} a run"]
+    text = [f"without waiting it takes {seconds(finding.work_seconds)} a run"]
     if saving is None:
-        return told if finding.category == "use" else []
+        return text if finding.category == "use" else []
     if saving.replayed_seconds is not None:
-        told[0] += f", replayed {seconds(saving.replayed_seconds)}"
-    told.append(_saved(saving.default, "MPI's own collective"))
+        text[0] += f", replayed {seconds(saving.replayed_seconds)}"
+    text.append(_saved(saving.default, "MPI's own collective"))
     if saving.tuned is not None:
-        names = dict.fromkeys(each.configuration for each in saving.sizes if each.configuration)
-        told.append(_saved(saving.tuned, " or ".join(names)))
+        names = dict.fromkeys(size.configuration for size in saving.sizes if size.configuration)
+        text.append(_saved(saving.tuned, " or ".join(names)))
     if saving.replayed_seconds is not None:
-        told += [_size(each) for each in saving.sizes]
+        text += [_size(size) for size in saving.sizes]
     else:
-        told[-1] += f" (by campaign {saving.campaign})"
+        text[-1] += f" (by campaign {saving.campaign})"
     if saving.shown is not None and round(saving.shown, 2) < 1:
-        told.append(f"{saving.shown:.0%} of what is saved in the calls shows in the run at least")
+        text.append(f"{saving.shown:.0%} of what is saved in the calls shows in the run at least")
     if saving.share < 1:
-        told.append(f"of {1 - saving.share:.0%} of its times nothing is known")
-    return told
+        text.append(f"of {1 - saving.share:.0%} of its times nothing is known")
+    return text
 
 
 def _saved(saved: Saved, by: str) -> str:
@@ -79,11 +79,11 @@ def _saved(saved: Saved, by: str) -> str:
 
 
 def _size(size: SizeSaving) -> str:
-    told = f"{size.instances} of {size.bytes} bytes: "
+    text = f"{size.instances} of {size.bytes} bytes: "
     if size.by_hand is not None:
-        told += f"replayed {seconds(size.by_hand.seconds)}, "
-    told += f"MPI's own {seconds(size.default.seconds)}"
-    return told + (f", tuned {seconds(size.tuned.seconds)}" if size.tuned else "")
+        text += f"replayed {seconds(size.by_hand.seconds)}, "
+    text += f"MPI's own {seconds(size.default.seconds)}"
+    return text + (f", tuned {seconds(size.tuned.seconds)}" if size.tuned else "")
 
 
 def what(finding: HandMade) -> str:

@@ -71,7 +71,7 @@ def read(db: Database, campaign: Campaign) -> Basis | None:
 def in_force(lines: Sequence[Hockney]) -> list[Hockney]:
     """Return those of one class of pairs: the two pieces where the library changes protocol, else
     the line."""
-    pieces = sorted((line for line in lines if line.piece > 0), key=lambda one: one.bytes_from)
+    pieces = sorted((line for line in lines if line.piece > 0), key=lambda piece: piece.bytes_from)
     return pieces or [line for line in lines if line.piece == 0]
 
 
@@ -88,15 +88,15 @@ def _gamma(medians: Sequence[Medians]) -> float | None:
     """Seconds a byte: the slope of a line through the reductions of all sizes."""
     import numpy as np
 
-    found = {
+    seconds_by_size = {
         median.case.bytes: statistics.median(median.seconds)
         for median in medians
         if median.case.function == INSIDE and median.case.variant == "default"
     }
-    if len(found) < hockney.LEAST_SIZES:
+    if len(seconds_by_size) < hockney.LEAST_SIZES:
         return None
-    sizes = sorted(found)
-    times = np.array([found[size] for size in sizes], dtype=float)
+    sizes = sorted(seconds_by_size)
+    times = np.array([seconds_by_size[size] for size in sizes], dtype=float)
     return hockney.line(np.array(sizes, dtype=float), times)[1]
 
 

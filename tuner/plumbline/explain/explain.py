@@ -37,8 +37,8 @@ from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library, Search, Trial, Verdict, Winner
 
 WITHIN = 0.03
-"""The default's time coincides with a candidate's that is no further from it, and whose interval
-holds it."""
+"""The default's time coincides with a candidate's if it is no further away than this, and within
+the candidate's interval."""
 EXACT = 1e-4
 """The same on a simulated machine."""
 
@@ -132,7 +132,7 @@ def read(db: Database, report: Report) -> Explanation:
     space = space_file.for_library(paths.layout().search_spaces, report.library)
     if report.of_benchmarks():
         raise UsageError(
-            f"{report.campaign.id} is of benchmarks of overlap, which cost models say nothing about"
+            f"{report.campaign.id} measured overlap, for which there are no cost models"
         )
     settings = settings_of(report.campaign.settings)
     return explain(db, report, space, _standards(report.library, settings))
@@ -143,17 +143,17 @@ def _standards(library: Library, settings: Settings) -> Standards:
     try:
         probe = paths.layout().probe(paths.build_id(library))
         if settings.ranks.simulate is None:
-            known = list_of(probe)
+            listed = list_of(probe)
         else:
             from plumbline.launch import launcher_for
 
             _, installation = find_simulated(settings.ranks.simulate.library, Path(library.prefix))
-            known = list_of(probe, partial(launcher_for(settings.ranks.place).alone, installation))
+            listed = list_of(probe, partial(launcher_for(settings.ranks.place).alone, installation))
     except PlumblineError:
         return {}
     return {
         variant.name: {each.name: each.standard for each in variant.parameters}
-        for variant in known.variants
+        for variant in listed.variants
     }
 
 
@@ -169,7 +169,7 @@ def explain(db: Database, report: Report, space: Space, standards: Standards) ->
         if verdict.verdict == "violated" and verdict.replaceable:
             violated.setdefault(Target(verdict.function, verdict.bytes), []).append(verdict)
     reader = _Cells(report, settings, space, standards, basis)
-    told = {
+    default_by_cell = {
         target: traffic.default_sends(family, db, report.campaign.id, target, search.trials)
         for target, search in searched.items()
     }
@@ -179,7 +179,7 @@ def explain(db: Database, report: Report, space: Space, standards: Standards) ->
             defaults[target],
             violated.get(target, []),
             searched.get(target),
-            told.get(target, (False, None)),
+            default_by_cell.get(target, (False, None)),
         )
         for target in sorted(violated.keys() | searched.keys())
         if target in defaults
@@ -218,9 +218,9 @@ class _Cells:
         told: tuple[bool, Trial | None],
     ) -> Explained:
         trials = search.trials if search else []
-        asked, sends = told
+        library_told, sends = told
         same = self._coincide(target, trials)
-        if asked:
+        if library_told:
             same = [] if sends is None else [label(sends.variant, sends.knobs)]
         winner = deciding(self._report.winners, target)
         won = None if winner is None else self._won(winner, trials, default)
@@ -244,7 +244,7 @@ class _Cells:
                 if verdict.ratio
             ],
             default_is=same,
-            told_by="messages" if asked else "time",
+            told_by="messages" if library_told else "time",
             winner=won,
             floor=floor,
             floor_seconds=least,
@@ -254,10 +254,12 @@ class _Cells:
         )
 
     def _won(self, winner: Winner, trials: Sequence[Trial], default: float) -> Won:
-        seen = next((trial.ratio for trial in trials if is_of(trial, winner) and trial.ratio), None)
+        ratio = next(
+            (trial.ratio for trial in trials if is_of(trial, winner) and trial.ratio), None
+        )
         return Won(
             label(winner.variant, winner.configuration),
-            default / winner.speedup if seen is None else default * seen,
+            default / winner.speedup if ratio is None else default * ratio,
             winner.speedup,
             winner.speedup_low,
             winner.speedup_high,
@@ -268,10 +270,10 @@ class _Cells:
         library are one of its algorithms each), then variants of ours that have one."""
         near = []
         for trial in trials:
-            known = self._followed(target, trial) is not None
+            has_model = self._followed(target, trial) is not None
             own = trial.variant == "default"
-            if trial.ratio and self._same(trial) and (own or known):
-                rank = (0 if known else 1) if own else 2
+            if trial.ratio and self._same(trial) and (own or has_model):
+                rank = (0 if has_model else 1) if own else 2
                 near.append((rank, abs(math.log(trial.ratio)), label(trial.variant, trial.knobs)))
         return [name for *_, name in sorted(near)]
 
@@ -285,8 +287,8 @@ class _Cells:
         return holds and abs(trial.ratio - 1) <= WITHIN
 
     def floor_seconds(self, target: Target) -> float | None:
-        found = self._floor(target)
-        return None if found is None else found.seconds
+        floor = self._floor(target)
+        return None if floor is None else floor.seconds
 
     def _floor(self, target: Target) -> Bound | None:
         if self._basis is None:
@@ -350,14 +352,14 @@ def _summed(basis: Basis | None, cells: list[Explained], curves: list[Point]) ->
     ]
     ranked = named = 0
     for cell in cells:
-        known = [
+        predicted = [
             (candidate.loggp_seconds, candidate.seconds)
             for candidate in cell.candidates
             if candidate.loggp_seconds is not None and candidate.seconds is not None
         ]
-        if len(known) > 1:
+        if len(predicted) > 1:
             ranked += 1
-            named += min(known)[1] <= 1.05 * min(seconds for _, seconds in known)
+            named += min(predicted)[1] <= 1.05 * min(seconds for _, seconds in predicted)
     return Explanation(
         basis=basis,
         cells=cells,

@@ -40,7 +40,7 @@ def plan(settings: Settings) -> Plan:
         if settings.ranks.nprocs > 2
     ]
     simulated = settings.ranks.simulate is not None
-    found = Plan(
+    unsettled = Plan(
         name=SUITE.name,
         seed=settings.sampling.seed,
         cases=(*(PlanCase(INSIDE, size) for size in REDUCED), *floods),
@@ -51,8 +51,8 @@ def plan(settings: Settings) -> Plan:
         sync=settings.start_scheme,
         pingpongs=tuple(RoundTrips(size, 1 if simulated else _TRIPS) for size in MESSAGES),
     )
-    settled = until_settled(found, simulated=simulated)
-    return msgspec.structs.replace(settled, warmup=found.warmup)  # round trips have no other
+    settled = until_settled(unsettled, simulated=simulated)
+    return msgspec.structs.replace(settled, warmup=unsettled.warmup)  # round trips have no other
 
 
 def launches(campaign: Campaign) -> int:
@@ -70,11 +70,11 @@ def measure(
     settings = stored.settings_of(campaign.settings)
     prefix = Path(machines.library(db, campaign.library_fingerprint).prefix)
     toolchain = toolchains.find_toolchain(prefix, settings=settings, beside=beside)
-    here, library = toolchain.installation.library, campaign.library_fingerprint
-    if (here.fingerprint, toolchain.machine.id) != (library, campaign.machine):
+    installed, library = toolchain.installation.library, campaign.library_fingerprint
+    if (installed.fingerprint, toolchain.machine.id) != (library, campaign.machine):
         raise UsageError(
             f"campaign {campaign.id} was run on another machine or with another build of its "
-            f"library than {here.id} under {prefix}: it can be explained there"
+            f"library than {installed.id} under {prefix}: it can be explained there"
         )
     starter = starting.starter(toolchain, settings)
     starter.require(plan(settings).text())
@@ -82,7 +82,7 @@ def measure(
     store.progress.step("messages to and fro, reductions inside a rank")
     Series(store, SUITE, plan(settings), {}).advance(launches(campaign))
     table.put(db, campaign.id, pingpong.fitted(table.half_trips(db, campaign.id, [SUITE.name])))
-    # Beneath rules of the site no algorithm can be forced in every version.
+    # Not every version can force an algorithm if the site has rules of its own.
     family, few = toolchain.family, campaign.nprocs <= traffic.MOST_RANKS
     asks = few and campaign.site_rules is None
     if asks and isinstance(family, CountsMessages) and family.counts in toolchain.knobs:
@@ -99,5 +99,5 @@ def _violated(db: Database, campaign: Campaign) -> dict[Target, list[Trial]]:
         for verdict in verdicts.get(db, campaign.id, "before")
         if verdict.verdict == "violated" and verdict.replaceable
     }
-    found = first_of(searches.all_searches(db, campaign.id))
-    return {target: search.trials for target, search in found.items() if target in cells}
+    first_searches = first_of(searches.all_searches(db, campaign.id))
+    return {target: search.trials for target, search in first_searches.items() if target in cells}

@@ -30,19 +30,19 @@ def _series(palette: Palette) -> dict[str, tuple[str, list[int], str]]:
     }
 
 
-def specification(found: Explanation, title: list[str]) -> dict[str, Any]:
+def specification(explanation: Explanation, title: list[str]) -> dict[str, Any]:
     """`title`: its lines."""
     sizes: dict[str, set[int]] = {}
-    places = [(curve.function, curve.bytes) for curve in found.curves]
-    places += [(cell.function, cell.bytes) for cell in found.cells]
+    places = [(curve.function, curve.bytes) for curve in explanation.curves]
+    places += [(cell.function, cell.bytes) for cell in explanation.cells]
     for function, size in places:
         sizes.setdefault(function, set()).add(size)
-    values = _curves(found)
-    for cell in found.cells:
+    values = _curves(explanation)
+    for cell in explanation.cells:
         values += _candidates(cell)
     values = _in_pieces(values, {name: sorted(its_sizes) for name, its_sizes in sizes.items()})
     return {
-        "title": {"text": title, "subtitle": _says(found), "anchor": "start", "fontSize": 12},
+        "title": {"text": title, "subtitle": _says(explanation), "anchor": "start", "fontSize": 12},
         "data": {"values": values},
         "columns": 2,
         "concat": [
@@ -55,12 +55,12 @@ def specification(found: Explanation, title: list[str]) -> dict[str, Any]:
 
 
 def of_function(
-    found: Explanation, function: str, tuned: Mapping[int, float], palette: Palette
+    explanation: Explanation, function: str, tuned: Mapping[int, float], palette: Palette
 ) -> dict[str, Any]:
     """Return a panel with its data, of one function without the models of its candidates. `tuned`:
     seconds with the winners by size, as measured in the last table."""
-    values = [value for value in _curves(found) if value["function"] == function]
-    for cell in found.cells:
+    values = [value for value in _curves(explanation) if value["function"] == function]
+    for cell in explanation.cells:
         if cell.function == function:
             values += [value for value in _candidates(cell) if value["series"] == OTHERS]
     values += [_point(function, size, WINNER, "", seconds) for size, seconds in tuned.items()]
@@ -122,20 +122,20 @@ def _panel(
     }
 
 
-def _says(found: Explanation) -> str:
-    if found.basis is None:
+def _says(explanation: Explanation) -> str:
+    if explanation.basis is None:
         return "no ping-pongs are stored: no models and no lower bounds"
-    if found.typical_factor is None:
+    if explanation.typical_factor is None:
         return "no candidate has a model"
     return (
-        f"{found.predictions} predictions, half of them off by a factor of "
-        f"{found.typical_factor:.2f} or more"
+        f"{explanation.predictions} predictions, half of them off by a factor of "
+        f"{explanation.typical_factor:.2f} or more"
     )
 
 
-def _curves(found: Explanation) -> list[dict[str, Any]]:
+def _curves(explanation: Explanation) -> list[dict[str, Any]]:
     values = []
-    for curve in found.curves:
+    for curve in explanation.curves:
         values.append(_point(curve.function, curve.bytes, DEFAULT, "", curve.default_seconds))
         values.append(_point(curve.function, curve.bytes, FLOOR, "", curve.floor_seconds))
     return [value for value in values if value["microseconds"]]
@@ -148,8 +148,8 @@ def _candidates(cell: Explained) -> list[dict[str, Any]]:
     values = []
     for candidate in cell.candidates:
         name = candidate.configuration
-        series, told = (WINNER, "") if name == winner else (OTHERS, name)
-        values.append(_point(cell.function, cell.bytes, series, told, candidate.seconds))
+        series, configuration = (WINNER, "") if name == winner else (OTHERS, name)
+        values.append(_point(cell.function, cell.bytes, series, configuration, candidate.seconds))
         model = {winner: MODEL_OF_WINNER, same: MODEL_OF_DEFAULT}.get(name)
         if model:
             values.append(_point(cell.function, cell.bytes, model, "", candidate.loggp_seconds))
@@ -174,12 +174,12 @@ def _in_pieces(
     """Each with the piece of its line: a new one begins behind a size of the function at which the
     line has no point."""
     last: dict[tuple[str, str, str], tuple[int, int]] = {}
-    found = []
+    points = []
     for value in sorted(values, key=lambda value: int(value["bytes"])):
         line = (value["function"], value["series"], value["configuration"])
         place = bisect_left(sizes[value["function"]], value["bytes"])
         before, piece = last.get(line, (place - 1, 0))
         piece += place > before + 1
         last[line] = (place, piece)
-        found.append(value | {"piece": piece})
-    return found
+        points.append(value | {"piece": piece})
+    return points

@@ -48,7 +48,7 @@ def suite(target: Target, position: int) -> Suite:
 def to_try(trials: Sequence[Trial]) -> list[Trial]:
     """The library's own algorithms, the nearest to the default's time first."""
     own = [trial for trial in trials if trial.variant == "default" and trial.knobs and trial.ratio]
-    return sorted(own, key=lambda one: abs(math.log(one.ratio or 1.0)))[:MOST_TRIED]
+    return sorted(own, key=lambda trial: abs(math.log(trial.ratio or 1.0)))[:MOST_TRIED]
 
 
 def observe(
@@ -66,8 +66,8 @@ def observe(
             return  # it counts nothing here
         for position, trial in enumerate(to_try(trials), 1):
             plan = _plan(settings, target, trial.knobs)
-            found = _launched(family, store, suite(target, position), plan, hot)
-            if found is not None and same(found, default):
+            matrix = _launched(family, store, suite(target, position), plan, hot)
+            if matrix is not None and same(matrix, default):
                 break
 
 
@@ -81,8 +81,8 @@ def default_sends(
     if default is None:
         return False, None
     for position, trial in enumerate(to_try(trials), 1):
-        found = _stored(family, db, campaign, suite(target, position).name)
-        if found is not None and same(found, default):
+        matrix = _stored(family, db, campaign, suite(target, position).name)
+        if matrix is not None and same(matrix, default):
             return True, trial
     return True, None
 
@@ -99,22 +99,22 @@ def same(a: Matrix, b: Matrix) -> bool:
 def parse(family: CountsMessages, text: str) -> Matrix | None:
     """The messages that the library sent for its own collectives. None where there are none, or a
     pair stands twice."""
-    found: Matrix = {}
+    matrix: Matrix = {}
     for sender, receiver, messages, size in family.messages(text):
-        if (sender, receiver) in found:
+        if (sender, receiver) in matrix:
             return None
-        found[sender, receiver] = (messages, size)
-    return found or None
+        matrix[sender, receiver] = (messages, size)
+    return matrix or None
 
 
 def agreed(family: CountsMessages, texts: Iterable[str]) -> Matrix | None:
     """Return what two launches say alike."""
-    seen: list[Matrix] = []
+    matrices: list[Matrix] = []
     for text in texts:
-        found = parse(family, text)
-        if found is not None and found in seen:
-            return found
-        seen += [] if found is None else [found]
+        matrix = parse(family, text)
+        if matrix is not None and matrix in matrices:
+            return matrix
+        matrices += [] if matrix is None else [matrix]
     return None
 
 
@@ -146,9 +146,9 @@ def _launched(
     for sequence in range(TRIES):
         run = store.launch(own, sequence, plan, dict(hot) | family.counting).run
         texts += [run.stderr] if run.finished else []
-        found = agreed(family, texts)
-        if found is not None or not run.finished or family.counted not in run.stderr:
-            return found
+        matrix = agreed(family, texts)
+        if matrix is not None or not run.finished or family.counted not in run.stderr:
+            return matrix
     return None
 
 

@@ -48,8 +48,8 @@ class Imb:
 
     def read(self, text: str, nprocs: int | None) -> GivenOutput:
         del nprocs  # it says
-        found = _TITLE.search(text)
-        version = found[1].strip(" ,") if found else ""
+        title = _TITLE.search(text)
+        version = title[1].strip(" ,") if title else ""
         totals = OLD_TOTALS if int(version[:4] or 0) < _FIRST_OF_BLOCKS else frozenset[str]()
         facts: dict[str, str] = {}
         sections: list[_Section] = []

@@ -21,7 +21,7 @@ from .table import (
 _BEGIN = re.compile(r"# bench: *(\S{1,200}) +begin")
 _END = re.compile(r"# bench: *\S+ +end")
 _VERSION = re.compile(r"# *(?:MadMPI|madmpi|NewMadeleine)[^\n]*?(\d[\w.-]*)")
-# After the size; None: a bandwidth.
+# The columns after the size; None stands for a bandwidth.
 _COLUMNS = ("min", None, None, "median", "q1", "q3", "d1", "d9", "avg", "max")
 _RANKS = 2
 
@@ -63,7 +63,7 @@ def _unended(name: str) -> list[str]:
 def _row(words: list[str], number: int, columns: GivenColumns) -> None:
     size, *values = words
     if len(values) < 4:
-        raise UnreadableError(number, "size, time, two bandwidths and a median are wanted")
+        raise UnreadableError(number, "expected size, time, two bandwidths and a median")
     for column, value in zip(_COLUMNS, values, strict=False):
         if column is not None:
             row = GivenTime(whole(size, number), seconds(value, 1e6, number))

@@ -24,12 +24,12 @@ FUNCTIONS = (
     *("MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Reduce"),
     *("MPI_Allreduce", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"),
 )
-# Their size is the whole vector, which the program divides.
+# The size of these functions is the whole vector, which the program divides.
 TOTALS = frozenset({"MPI_Reduce_scatter", "MPI_Reduce_scatter_block"})
 _TITLE = re.compile(r"# OSU MPI(?:-[\w-]+)? *(.*?) *Test(?: v([\w.]+))?\s*\Z")
 _TYPE = re.compile(r"# Datatype: (\w+)")
 _SPLIT = re.compile(r"\s{2,}")
-# In titles: what functions are called otherwise.
+# Names in titles that differ from the function's name.
 _WORDS = {
     "broadcast": "bcast",
     "all-to-all": "alltoall",
@@ -85,8 +85,8 @@ def _table(title: str, lines: list[str], first: int, nprocs: int) -> GivenTable:
     function = _function(title)
     columns, names, type = GivenColumns(), [""], ""
     for number, line in enumerate(lines, first):
-        said = _TYPE.match(line)
-        type = said[1] if said else type
+        match = _TYPE.match(line)
+        type = match[1] if match else type
         if line.startswith("#"):
             words = _SPLIT.split(line.lstrip("# ").strip())
             if words[0] == "Size" or words[-1].endswith("(us)"):

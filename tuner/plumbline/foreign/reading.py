@@ -39,23 +39,25 @@ def read(path: Path, nprocs: int | None) -> tuple[OutputFormat, GivenOutput, byt
 
 def of(data: bytes, nprocs: int | None, name: str) -> tuple[OutputFormat, GivenOutput]:
     text, cut = _without_a_cut_line(data.decode("utf-8", errors="replace"))
-    format = next((each for each in FORMATS if each.recognises(text[:_HEAD])), None)
+    format = next((candidate for candidate in FORMATS if candidate.recognises(text[:_HEAD])), None)
     if format is None:
-        titles = ", ".join(each.title for each in FORMATS)
-        raise PlumblineError(f"{name} is no output of {titles}, and no file of plumbline db export")
+        titles = ", ".join(candidate.title for candidate in FORMATS)
+        raise PlumblineError(
+            f"{name} is neither output of {titles} nor a file of plumbline db export"
+        )
     try:
-        found = format.read(text, nprocs)
+        output = format.read(text, nprocs)
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from error
     except PlumblineError as error:
         raise PlumblineError(f"{name}, {format.title}: {error}") from error
-    if not found.tables:
-        left = f" ({', '.join(found.left_out[:5])} are none)" if found.left_out else ""
-        raise PlumblineError(f"{name}, {format.title}: it has no times of calls{left}")
-    count = sum(len(rows) for table in found.tables for rows in table.columns.values())
+    if not output.tables:
+        unused = f" ({', '.join(output.left_out[:5])} are none)" if output.left_out else ""
+        raise PlumblineError(f"{name}, {format.title}: the output has no times of calls{unused}")
+    count = sum(len(rows) for table in output.tables for rows in table.columns.values())
     if count > MOST_ROWS:
         raise PlumblineError(f"{name}: more than {MOST_ROWS} numbers; take a part of it")
-    return format, msgspec.structs.replace(found, missing=[*found.missing, *cut])
+    return format, msgspec.structs.replace(output, missing=[*output.missing, *cut])
 
 
 def _without_a_cut_line(text: str) -> tuple[str, list[str]]:

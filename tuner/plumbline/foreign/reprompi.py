@@ -48,10 +48,10 @@ class Reprompi:
                 names = words
             elif names:
                 if len(words) != len(names):
-                    raise UnreadableError(number, f"{len(names)} values are wanted")
+                    raise UnreadableError(number, f"expected {len(names)} values")
                 given = dict(zip(names, words, strict=True))
-                said = facts.get("nprocs")
-                count = ranks(said, number) if said else needed(nprocs, self.title)
+                nprocs_text = facts.get("nprocs")
+                count = ranks(nprocs_text, number) if nprocs_text else needed(nprocs, self.title)
                 _line(given, number, count, facts, summaries, repetitions)
         for (function, size), times in repetitions.items():
             row = GivenTime(size, statistics.median(times), len(times))
@@ -83,7 +83,7 @@ def _line(
     function = test if test.startswith("MPI_") else f"reprompi-{test}"
     size = next((given[name] for name in _SIZE if name in given), None)
     if size is None:
-        raise UnreadableError(number, "there is no count and no msize")
+        raise UnreadableError(number, "count and msize are missing")
     extent = whole(facts.get("datatype_extent_bytes", "1"), number, 4096)
     bytes = volume(function, whole(size, number, 2**40) * extent, nprocs)
     n = max(1, whole(given.get("valid_nrep", given.get("total_nrep", "1")), number))

@@ -61,8 +61,8 @@ class Skampi:
 
 
 def _named(name: str) -> str:
-    found = _FUNCTION.match(name)
-    return found[1] if found else f"skampi-{plain(name)}"
+    match = _FUNCTION.match(name)
+    return match[1] if match else f"skampi-{plain(name)}"
 
 
 def _unended(name: str | None) -> list[str]:
@@ -74,15 +74,15 @@ def _line(
 ) -> None:
     given = dict(_PARAMETER.findall(line))
     values = _PARAMETER.sub("", line).split()
-    said = next((given[key] for key in given if key in _RANKS), None)
-    count = needed(nprocs, Skampi.title) if said is None else ranks(said, number)
+    nprocs_text = next((given[key] for key in given if key in _RANKS), None)
+    count = needed(nprocs, Skampi.title) if nprocs_text is None else ranks(nprocs_text, number)
     function = _named(name)
     if function not in _WITHOUT_SIZE:
         size, *values = values or [""]
     else:
         size = "0"
     if len(values) < 3:
-        raise UnreadableError(number, "time, standard error and repetitions are wanted")
+        raise UnreadableError(number, "expected time, standard error and repetitions")
     bytes = volume(function, whole(size, number), count)
     row = GivenTime(bytes, seconds(values[0], 1e6, number), max(1, whole(values[2], number)))
     rows.setdefault(count, GivenColumns()).add("mean", row, number)

@@ -56,9 +56,11 @@ def take(database: Path, file: Path, nprocs: int | None) -> Imported:
     sha256 = hashlib.sha256(data + f" {nprocs or ''}".encode()).hexdigest()
     key = campaigns.key_from(FOREIGN, sha256)
     with Database.open(database, write=True) as db:
-        known = {each.key: each.id for each in campaigns.foreign(db)}
-        name = known.get(key) or _name(format, file, sha256)
-        if key not in known:
+        name_by_key = {
+            campaign_stored.key: campaign_stored.id for campaign_stored in campaigns.foreign(db)
+        }
+        name = name_by_key.get(key) or _name(format, file, sha256)
+        if key not in name_by_key:
             _store(db, format, output, _campaign(format, output, file, name, key))
     numbers = sum(len(rows) for table in output.tables for rows in table.columns.values())
     return Imported(
@@ -70,7 +72,7 @@ def take(database: Path, file: Path, nprocs: int | None) -> Imported:
         _last(output.tables[-1]),
         output.left_out,
         output.missing,
-        new=key not in known,
+        new=key not in name_by_key,
     )
 
 
@@ -139,13 +141,13 @@ def _store(db: Database, format: OutputFormat, output: GivenOutput, campaign: Ca
         campaigns.put(db, campaign)
         for table in output.tables:
             for column in table.columns:
-                # What was printed several times is several launches of one suite. No two columns
-                # share a launch: nothing here was measured together.
+                # Repeated tables become several launches of one suite. No two columns share a
+                # launch, because nothing here was measured together.
                 suite = Suite(format.name, step=f"{table.function}-{table.nprocs}-{column}")
                 _put(db, campaign, suite, launches[suite], table, column)
                 launches[suite] += 1
-        said = "summaries of another program, without samples: nothing of it is called faster"
-        events.put(db, campaign.id, Event(campaign.started, "imported", said))
+        note = "summaries of another program, without samples: no comparison is made with them"
+        events.put(db, campaign.id, Event(campaign.started, "imported", note))
         for lacking in output.missing:
             events.put(db, campaign.id, Event(campaign.started, "cut off", f"it lacks {lacking}"))
 

@@ -79,26 +79,26 @@ def seconds(text: str, in_a_second: float, line: int) -> float:
     for what is no time."""
     value = float(text) / in_a_second if _NUMBER.match(text) and len(text) < 40 else math.nan
     if not 0 <= value <= _MOST_SECONDS:
-        raise UnreadableError(line, f"{text[:40]!r} is no time")
+        raise UnreadableError(line, f"{text[:40]!r} is not a time")
     return value
 
 
 def whole(text: str, line: int, most: int = _MOST_BYTES) -> int:
     if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > most:
-        raise UnreadableError(line, f"{text[:40]!r} is no number that can stand here")
+        raise UnreadableError(line, f"{text[:40]!r} is not a valid number here")
     return int(text)
 
 
 def ranks(text: str, line: int) -> int:
-    found = whole(text, line, _MOST_RANKS)
-    if found < 1:
-        raise UnreadableError(line, "there are no ranks")
-    return found
+    count = whole(text, line, _MOST_RANKS)
+    if count < 1:
+        raise UnreadableError(line, "the number of ranks is 0")
+    return count
 
 
 def needed(nprocs: int | None, title: str) -> int:
     if nprocs is None:
-        raise UsageError(f"{title} does not say on how many ranks it ran: --nprocs says it")
+        raise UsageError(f"{title} does not print the number of ranks: give it with --nprocs")
     return nprocs
 
 
@@ -134,6 +134,6 @@ class GivenColumns:
         """Times of 0 are what a clock could not see: they are left out."""
         self._rows += 1
         if self._rows > MOST_ROWS:
-            raise UnreadableError(line, f"there are more than {MOST_ROWS} numbers")
+            raise UnreadableError(line, f"the file has more than {MOST_ROWS} numbers")
         if row.seconds > 0:
             self.found.setdefault(name, []).append(row)

@@ -91,7 +91,7 @@ def launchers() -> dict[str, Callable[..., Launcher]]:
 def launcher_for(place: Any, beside: Path | None = None) -> Launcher:
     """The launcher that `place`, a table of a campaign file, asks for; None: this machine. `beside`
     is the folder of the database, where files may lie that several hosts must see."""
-    known = launchers()
+    every_launcher = launchers()
     if place is None:
-        return known["local"]()
-    return known[_TABLES[type(place)]](place, beside or paths.default_database().parent)
+        return every_launcher["local"]()
+    return every_launcher[_TABLES[type(place)]](place, beside or paths.default_database().parent)

@@ -38,7 +38,7 @@ _FLUX_RESOURCES = (
     *("flux", "resource", "list", "--states=all", "--no-header"),
     "--format={nnodes}|{ncores}|{nodelist}",
 )
-# Called as ssh is: a host, then words that a shell there reads.
+# The script is called like ssh: a host, then words for a shell on that host.
 _SHELL = 'host=$1; shift; exec {start} /bin/sh -c "$*"'
 _STEP = "srun --overlap --cpu-bind=none --mem=0 --nodes=1 --ntasks=1 --ntasks-per-node=1"
 _AGENTS = {
@@ -46,7 +46,7 @@ _AGENTS = {
     "PBS": ("pbs_tmrsh", 'pbs_tmrsh "$host"'),
     "LSF": ("blaunch", 'blaunch "$host"'),
 }
-# A job of its own in the instance around this process: only questions are asked that way.
+# This starts a separate job in the surrounding Flux instance; it is used for queries only.
 _BY_FLUX = 'flux run --nodes=1 --ntasks=1 --requires="host:$host"'
 
 _BINDS = {"core": "cores", "socket": "sockets", "numa": "ldoms", "none": "none"}
@@ -82,9 +82,11 @@ class JobTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             raise ValueError(f"minutes = {self.minutes}: it must be 1 to 525600, or 0")
         for option in self.options:
             if not re.match(r"-[^\x00-\x1f]+\Z", option):
-                raise ValueError(f"options: {option!r} is no option: --name=value, or -x value")
+                raise ValueError(
+                    f"options: {option!r} is not an option (--name=value, or -x value)"
+                )
         if (self.start == "srun") != bool(self.mpi):
-            raise ValueError('mpi goes with start = "srun": the type that srun --mpi is given')
+            raise ValueError('mpi needs start = "srun": it is the type for srun --mpi')
         if self.folder and not Path(self.folder).is_absolute():
             raise ValueError(f"folder: {self.folder!r} must be the whole path, for all nodes")
 
@@ -143,10 +145,10 @@ class InAllocation(OnHosts):
         """Return the nodes' machine; outside of an allocation, this one."""
         if self._around is None:
             return machine.this_machine()
-        asked = self._facts[: placement.nodes]
-        kinds = sorted({f"{facts.processing_units} {facts.cpu_model}" for facts in asked})
+        facts_of_nodes = self._facts[: placement.nodes]
+        kinds = sorted({f"{facts.processing_units} {facts.cpu_model}" for facts in facts_of_nodes})
         shown = self._around.queue or self._around.scheduler
-        return machine_of(shown, [self._around.scheduler, shown, *kinds], asked)
+        return machine_of(shown, [self._around.scheduler, shown, *kinds], facts_of_nodes)
 
     def processing_units(self) -> int | None:
         """Raises UsageError outside of an allocation: no ranks can be started there."""
@@ -167,16 +169,16 @@ class InAllocation(OnHosts):
             return words, job.environment
         if self.by_mpirun:
             words, environment = super().command(family, installation, job)
-            # An mpirun that knows Slurm starts its daemons by a srun of its own.
+            # An mpirun with Slurm support starts its daemons with its own srun.
             return words, {"SLURM_OVERLAP": "1"} | environment
-        # mpirun would give these to the ranks alone.
+        # mpirun would pass these variables only to the ranks.
         of_ranks = [f"{name}={value}" for name, value in for_ranks(job.extra).items()]
         if self._starter == "flux":
             variables = [f"--env={variable}" for variable in of_ranks]
             return [*_flux_words(job.placement), *variables, *job.program], job.environment
         self._require_mpi_type()
         words = self._srun_words(job.placement)
-        # The list of an exported file goes on; else all of the environment does.
+        # Variables in an exported file's list are passed on; otherwise the whole environment is.
         listed = {preloaded.SRUN_LIST: job.extra.get(preloaded.SRUN_LIST, "ALL")}
         in_front = ["env", *of_ranks] if of_ranks else []
         return [*words, *in_front, *job.program], job.environment | listed
@@ -202,9 +204,9 @@ class InAllocation(OnHosts):
         if self._mpi_type_is_known:
             return
         done = process.run(["srun", "--mpi=list"], timeout_seconds=_ANSWER_SECONDS)
-        said = " ".join((done.stdout + " " + done.stderr).split())
-        if self._table.mpi not in said.split():
-            raise PlumblineError(f"srun has no --mpi={self._table.mpi}; it says: {said}")
+        answer = " ".join((done.stdout + " " + done.stderr).split())
+        if self._table.mpi not in answer.split():
+            raise PlumblineError(f"srun has no --mpi={self._table.mpi}; it says: {answer}")
         self._mpi_type_is_known = True
 
     def _agent_words(self) -> list[str]:
@@ -266,8 +268,10 @@ def _slurm(environment: Mapping[str, str]) -> Allocation | None:
     text = environment.get("SLURM_JOB_NODELIST") or environment.get("SLURM_NODELIST")
     if not text:
         return None
-    asked = environment.get("SLURM_TASKS_PER_NODE") if "SLURM_NTASKS" in environment else None
-    counts = asked or environment.get("SLURM_JOB_CPUS_PER_NODE") or "1"
+    tasks_per_node = (
+        environment.get("SLURM_TASKS_PER_NODE") if "SLURM_NTASKS" in environment else None
+    )
+    counts = tasks_per_node or environment.get("SLURM_JOB_CPUS_PER_NODE") or "1"
     cluster, partition = (
         environment.get(name, "?") for name in ("SLURM_CLUSTER_NAME", "SLURM_JOB_PARTITION")
     )

@@ -39,7 +39,7 @@ from .local import here
 _ASKED_AT_ONCE = 16
 _ANSWER_SECONDS = 60.0
 _FOLDERS, _TOKENS = "job-", "token-"
-# The one text that a shell of another host reads; {token} is a quoted path.
+# The only command that a shell on another host runs; {token} is a quoted path.
 _QUESTION = (
     "uname -n && nproc && cat {token} && cat /proc/sys/kernel/random/boot_id && "
     "grep Cpus_allowed_list: /proc/self/status && "
@@ -157,14 +157,14 @@ class OnHosts:
                 f"host {name} does not see the folder {self._shared}: name one that all hosts see "
                 "under the same path (`folder` in the table hosts)"
             )
-        known = len(lines) > 4 and lines[4].startswith("Cpus_allowed_list:")
-        model = " ".join(lines[5 if known else 3 :]).strip().removeprefix("model name")
+        has_allowed_list = len(lines) > 4 and lines[4].startswith("Cpus_allowed_list:")
+        model = " ".join(lines[5 if has_allowed_list else 3 :]).strip().removeprefix("model name")
         return Facts(
             host=lines[0],
             processing_units=int(lines[1]),
             cpu_model=model.lstrip("\t :"),
-            boot=lines[3] if known else "",
-            numbers=units(lines[4].partition(":")[2]) if known else frozenset(),
+            boot=lines[3] if has_allowed_list else "",
+            numbers=units(lines[4].partition(":")[2]) if has_allowed_list else frozenset(),
         )
 
     def _require_shared(self) -> None:
@@ -188,20 +188,21 @@ class SeveralHosts(OnHosts):
 
     def machine(self, placement: Placement) -> Machine:
         """Known by the hosts in use, in their order, and by what they are."""
-        asked = self._facts[: placement.nodes]
-        told = [f"{facts.host} {facts.processing_units} {facts.cpu_model}" for facts in asked]
-        names = [facts.host for facts in asked]
+        facts_of_hosts = self._facts[: placement.nodes]
+        facts_texts = [
+            f"{facts.host} {facts.processing_units} {facts.cpu_model}" for facts in facts_of_hosts
+        ]
+        names = [facts.host for facts in facts_of_hosts]
         shown = ", ".join(names) if len(names) <= 4 else f"{names[0]} and {len(names) - 1} more"
-        return machine_of(shown, told, asked)
+        return machine_of(shown, facts_texts, facts_of_hosts)
 
 
-def machine_of(shown: str, told: Sequence[str], hosts: Sequence[Facts]) -> Machine:
-    """Return the machine that `hosts` are, called `shown`: another one where one of the texts
-    `told` is another."""
+def machine_of(shown: str, facts_texts: Sequence[str], hosts: Sequence[Facts]) -> Machine:
+    """Return the machine that `hosts` are, called `shown`. Its id depends on all `facts_texts`."""
     models = dict.fromkeys(facts.cpu_model for facts in hosts)
     return msgspec.structs.replace(
         machine.this_machine(),
-        id=hashlib.sha256("\n".join(told).encode()).hexdigest()[:16],
+        id=hashlib.sha256("\n".join(facts_texts).encode()).hexdigest()[:16],
         host=shown,
         cpu_model=" | ".join(models),
         processing_units=least_units(hosts),
@@ -213,8 +214,8 @@ def least_units(facts: Sequence[Facts]) -> int:
     one machine that may use the same ones share them."""
     shares = []
     for host in facts:
-        alike = [other for other in facts if other.boot == host.boot != ""]
-        together = frozenset[int]().union(*(other.numbers for other in alike))
+        alike = [other_host for other_host in facts if other_host.boot == host.boot != ""]
+        together = frozenset[int]().union(*(host_alike.numbers for host_alike in alike))
         share = max(1, len(together) // len(alike)) if alike else host.processing_units
         shares.append(min(host.processing_units, share))
     return min(shares)

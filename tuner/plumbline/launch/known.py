@@ -30,13 +30,13 @@ class Known:
 
     def learn(self, keys: dict[int, Key], records: Iterable[Record]) -> None:
         """Learn from a launch that has come to its end."""
-        found: dict[int, list[Record]] = {}
+        records_by_case: dict[int, list[Record]] = {}
         for record in records:
             if record["record"] in ("case", "begin", "check", "samples", "refused"):
-                found.setdefault(record["case"], []).append(record)
+                records_by_case.setdefault(record["case"], []).append(record)
         for number, key in keys.items():
-            if number in found:
-                self._records.setdefault(key, found[number])
+            if number in records_by_case:
+                self._records.setdefault(key, records_by_case[number])
 
 
 def keys(plan: str, command: Sequence[str], profile: str) -> dict[int, Key]:
@@ -47,12 +47,12 @@ def keys(plan: str, command: Sequence[str], profile: str) -> dict[int, Key]:
         for line in plan.splitlines()
         if not line.startswith("case ")
     )
-    found = {}
+    key_by_case = {}
     for number, line in case_lines(plan).items():
         case = words_of(line)
         rules = rules_of(profile, case["function"], case.get("variant", "default"))
-        found[number] = (*command, *head, line, *rules)
-    return found
+        key_by_case[number] = (*command, *head, line, *rules)
+    return key_by_case
 
 
 def rules_of(profile: str, function: str, variant: str) -> list[str]:

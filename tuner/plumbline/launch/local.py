@@ -51,5 +51,5 @@ class Local:
         self, family: Family, installation: Installation, job: Job
     ) -> tuple[list[str], dict[str, str]]:
         words = [str(installation.mpirun), *family.words(job.placement), *job.program]
-        # What an mpirun leaves that is ended before it listens to signals goes with the folder.
+        # Files of an mpirun that was ended before it handled signals are removed with the folder.
         return words, job.environment | {"TMPDIR": str(job.folder)}

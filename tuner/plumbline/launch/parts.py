@@ -26,12 +26,12 @@ def whole(plan: str) -> bool:
 
 def case_lines(plan: str) -> dict[int, str]:
     """The cases by their id."""
-    found = {}
+    line_by_case = {}
     for line in plan.splitlines():
         if line.startswith("case "):
             first, _, rest = line.removeprefix("case id=").partition(" ")
-            found[int(first)] = rest
-    return found
+            line_by_case[int(first)] = rest
+    return line_by_case
 
 
 def split(plan: str, without: Iterable[int] = ()) -> list[str]:
@@ -49,7 +49,7 @@ def split(plan: str, without: Iterable[int] = ()) -> list[str]:
     shares = [share for cases in functions.values() for share in _shares(cases)]
     longest = sorted(shares, key=len, reverse=True)
     return [
-        "\n".join(head + [line for _, _, line in sorted(cases, key=lambda one: one[:2])]) + "\n"
+        "\n".join(head + [line for _, _, line in sorted(cases, key=lambda case: case[:2])]) + "\n"
         for cases in longest
     ]
 
@@ -110,14 +110,16 @@ def under_way(records: Iterable[Record]) -> int | None:
 
 def given_up(records: Sequence[Record], numbers: Iterable[int], reason: str) -> list[Record]:
     """The records of cases that are not simulated, out of those of a launch that knew them."""
-    wanted = set(numbers)
-    found = [
-        record for record in records if record["record"] == "case" and record["case"] in wanted
+    case_numbers = set(numbers)
+    case_records = [
+        record
+        for record in records
+        if record["record"] == "case" and record["case"] in case_numbers
     ]
     heading = [record for record in records if record["record"] in ("header", "config")]
     return heading + [
         made
-        for record in found
+        for record in case_records
         for made in (
             record,
             {"record": "begin", "case": record["case"]},
@@ -134,29 +136,32 @@ def given_up(records: Sequence[Record], numbers: Iterable[int], reason: str) -> 
 def join(
     ended: Sequence[Sequence[Record]],
     broken: Sequence[Sequence[Record]] = (),
-    known: Sequence[Record] = (),
+    known_records: Sequence[Record] = (),
 ) -> list[Record]:
-    """The records of one launch, out of those of parts that have the same header. `known`: case,
-    check and sample records of cases that were in no part. Where parts are `broken`, so is the
-    whole: then there is no footer, and the case under way is that of the last part."""
+    """Join the records of parts with the same header to those of one launch. `known_records` are
+    case, check and sample records of cases that were in no part. If parts are `broken`, so is the
+    whole: it has no footer, and the case under way is that of the last part."""
     ordered = [*ended, *broken]
 
     def of(*kinds: str) -> list[Record]:
         return [
-            record for part in (known, *ordered) for record in part if record["record"] in kinds
+            record
+            for part in (known_records, *ordered)
+            for record in part
+            if record["record"] in kinds
         ]
 
     first = next((part for part in ordered if part), [])
     samples = {record["case"]: record for record in of("samples")}
     orders: dict[int, list[int]] = {}
-    for part in (known, *ordered):
+    for part in (known_records, *ordered):
         for record in [record for record in part if record["record"] == "order"]:
             done = [case for case in record["cases"] if case in samples]
             # Of the last part with the case that was under way.
             cases = record["cases"] if part is ordered[-1] else done
             orders.setdefault(record["block"], []).extend(cases)
     joined = [record for record in first if record["record"] in ("header", "config")]
-    joined += sorted(of("case"), key=lambda one: int(one["case"]))
+    joined += sorted(of("case"), key=lambda record: int(record["case"]))
     joined += of("begin", "check")
     for block in sorted(orders):
         joined.append({"record": "order", "block": block, "cases": orders[block]})
@@ -170,7 +175,7 @@ def join(
         {
             "record": "footer",
             "cases": sum(record["record"] == "case" for record in joined),
-            "timed_ns": sum(footer["timed_ns"] for footer in footers) + _timed_ns(known),
+            "timed_ns": sum(footer["timed_ns"] for footer in footers) + _timed_ns(known_records),
             "wall_ns": max((footer["wall_ns"] for footer in footers), default=0),
             # Of the part that took longest: parts run side by side.
             **{
@@ -186,14 +191,16 @@ def _wall_ns(footer: Record) -> int:
     return int(footer["wall_ns"])
 
 
-def _timed_ns(known: Sequence[Record]) -> int:
+def _timed_ns(known_records: Sequence[Record]) -> int:
     """Return the time of cases that were in no part. What there is of a stream is one value, its
     mean."""
-    reps = {record["case"]: record["reps"] for record in known if record["record"] == "case"}
+    reps = {
+        record["case"]: record["reps"] for record in known_records if record["record"] == "case"
+    }
     return sum(
         sum(record["warmup_ns"])
         + sum(record["ns"]) * reps[record["case"]] // max(1, len(record["ns"]))
-        for record in known
+        for record in known_records
         if record["record"] == "samples"
     )
 

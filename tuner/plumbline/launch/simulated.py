@@ -34,14 +34,14 @@ from .known import Key, Known, keys
 from .local import short_lived
 from .parts import Record
 
-# smpirun hands words on through a shell that splits and expands them.
+# smpirun passes words through a shell that splits and expands them.
 _SAFE = re.compile(r"[\w./:=+,@%-]+\Z")
 
 
-# Fewer ranks start sooner than a second process would help.
+# With fewer ranks a second process would not save time.
 MANY = 64
 _PROFILE = "PLUMBLINE_PROFILE"
-# How to start a part: its name and plan -> words, and where its records go.
+# Starts a part: its name and plan -> the words of the command, and the file of its records.
 _Command = Callable[[str, str], tuple[list[str], Path]]
 
 
@@ -95,9 +95,9 @@ class Simulated:
         program = job.program[0]
         depends = self.command(installation, [program], job.placement, job.folder, options)
         known_as = _keys(plan, depends, job.environment)
-        known = self._known.look_up(known_as)
-        # One case at least is measured: the header is its launch's.
-        without = set(list(known)[: len(parts.case_lines(plan)) - 1])
+        known_records = self._known.look_up(known_as)
+        # At least one case is measured, because the header comes from its launch.
+        without = set(list(known_records)[: len(parts.case_lines(plan)) - 1])
 
         def command(name: str, text: str) -> tuple[list[str], Path]:
             folder = job.folder / name
@@ -114,13 +114,13 @@ class Simulated:
             case_seconds=self._machine.case_seconds,
             timeout_seconds=job.timeout_seconds,
         ).run(parts.split(plan, without))
-        given = [record for number in sorted(without) for record in known[number]]
-        # What is wrong stands last, with the case that was under way.
-        broken = sorted((end for end in ends if not end.whole), key=lambda one: bool(one.bad))
+        records_given = [record for number in sorted(without) for record in known_records[number]]
+        # Parts with bad records come last, with the case that was running.
+        broken = sorted((end for end in ends if not end.whole), key=lambda part: bool(part.bad))
         joined = parts.join(
             [end.records for end in ends if end.whole],
             [ended.records for ended in broken],
-            _with_orders(given),
+            _with_orders(records_given),
         )
         target = Path(job.program[-1])
         if not broken:
@@ -159,7 +159,7 @@ class Simulated:
         unfit = [word for word in (*program[1:], str(folder), *options) if not _SAFE.match(word)]
         if unfit:
             raise PlumblineError(
-                f"smpirun cannot be handed {unfit[0]!r}: choose a path without blanks and special "
+                f"smpirun cannot use {unfit[0]!r}: choose a path without blanks and special "
                 "characters (TMPDIR names the folder of temporary files)"
             )
         platform_file, host_file = folder / "platform.xml", folder / "hosts"
@@ -203,15 +203,15 @@ def _write_part(target: Path, text: str, records: Sequence[Path]) -> None:
         os.utime(part, (max(ages), max(ages)))
 
 
-def _with_orders(known: Sequence[parts.Record]) -> list[parts.Record]:
+def _with_orders(known_records: Sequence[parts.Record]) -> list[parts.Record]:
     """Cases that were not measured again stand first in the orders of the blocks."""
     blocks: dict[int, list[int]] = {}
-    for known_case in known:
+    for known_case in known_records:
         if known_case["record"] == "samples":
             for block in known_case["blocks"]:
                 blocks.setdefault(block, []).append(known_case["case"])
     orders = [{"record": "order", "block": block, "cases": of_} for block, of_ in blocks.items()]
-    return [*known, *orders]
+    return [*known_records, *orders]
 
 
 class _Pool:
@@ -260,7 +260,7 @@ class _Pool:
                 whole = file.is_file() and bad is None
                 self._ends.append(_PartEnded(finished, records, file, whole, bad or ""))
                 return
-            gone = parts.too_much(plan, watch.stuck)
+            given_up = parts.too_much(plan, watch.stuck)
             case = parts.words_of(parts.case_lines(plan)[watch.stuck])
             why = (
                 f"its simulation takes more than {self._case_seconds:g} s of a processor (seen "
@@ -268,9 +268,9 @@ class _Pool:
             )
             fine = msgspec.structs.replace(finished, status=0)
             self._ends.append(
-                _PartEnded(fine, parts.given_up(records, gone, why), file, whole=True)
+                _PartEnded(fine, parts.given_up(records, given_up, why), file, whole=True)
             )
-            plan = parts.rest(plan, gone)
+            plan = parts.rest(plan, given_up)
             again += 1
 
 
@@ -292,14 +292,16 @@ class _Watch:
             return True
         try:
             status = self._file.stat()
-            seen = (status.st_size, status.st_mtime_ns)  # a line may be written over
+            size_and_time = (status.st_size, status.st_mtime_ns)  # a line may be written over
         except FileNotFoundError:  # not begun; or whole, and renamed
-            seen = (0, 0)
-        if seen != self._seen:
-            self._seen, self._since = seen, processor_seconds
+            size_and_time = (0, 0)
+        if size_and_time != self._seen:
+            self._seen, self._since = size_and_time, processor_seconds
         if not self._case_seconds or processor_seconds - self._since <= self._case_seconds:
             return False
-        self.stuck = parts.under_way(_written(self._records, self._plan)[0]) if seen[0] else None
+        self.stuck = (
+            parts.under_way(_written(self._records, self._plan)[0]) if size_and_time[0] else None
+        )
         return self.stuck is not None
 
 

@@ -25,7 +25,7 @@ NPROCS = 32
 
 Topology = Literal["cluster", "fat-tree", "dragonfly", "torus"]
 
-# By topology: what its shape is, in words and in numbers.
+# The form of each topology's shape, in words, and how many numbers it has.
 _FORMS: dict[Topology, tuple[str, int]] = {
     "cluster": ("[]", 0),
     "fat-tree": ("[nodes a leaf switch, leaf switches, switches above]", 3),
@@ -56,10 +56,10 @@ class Simulation(
     near_latency_seconds: float = 5e-7
     near_bandwidth_bytes_per_second: float = 1e10
     platform: str = ""
-    # As calibrated for small messages on a cluster with links of 10 Gbit/s (docs/simulated.md).
+    # Calibrated for small messages on a cluster with links of 10 Gbit/s (docs/simulated.md).
     send_seconds: float = 5.8e-6
     receive_seconds: float = 4.5e-6
-    # Of the computer that simulates, from 64 ranks on.
+    # The load of the computer that simulates, from 64 ranks on.
     case_seconds: Unmeasured[float] = 120.0
 
     def __post_init__(self) -> None:
@@ -87,9 +87,9 @@ class Simulation(
                 f"{bandwidth} (1e10)",
             ),
         }
-        for key, (fine, what) in legal.items():
+        for key, (fine, requirement) in legal.items():
             if not fine:
-                raise ValueError(f"{key} = {getattr(self, key)!r}: it must be {what}")
+                raise ValueError(f"{key} = {getattr(self, key)!r}: it must be {requirement}")
         why = problem(self)
         if why is not None:
             raise ValueError(why)
@@ -97,10 +97,10 @@ class Simulation(
 
 def known(selector: str) -> Selector:
     """`selector`, if there is such a one. Raises UsageError."""
-    for one in SELECTORS:
-        if one == selector:
-            return cast(Selector, one)
-    raise UsageError(f"no library {selector} to simulate; there are {', '.join(SELECTORS)}")
+    for candidate in SELECTORS:
+        if candidate == selector:
+            return cast(Selector, candidate)
+    raise UsageError(f"{selector} cannot be simulated; choose one of {', '.join(SELECTORS)}")
 
 
 def nodes(simulation: Simulation, nprocs: int) -> int:
@@ -126,10 +126,10 @@ def problem(simulation: Simulation, nodes: int | None = None) -> str | None:
     if topology == "cluster":
         return None
     if topology == "dragonfly" and shape[0] > shape[2]:
-        # SimGrid's way to a group goes through the router of that number; without one it aborts.
+        # SimGrid reaches a group through the router of that number, and aborts if it is missing.
         return (
-            f"shape = {shape}: {shape[0]} groups want {shape[0]} routers a chassis or more, each "
-            f"has the link to one group; there are {shape[2]}"
+            f"shape = {shape}: {shape[0]} groups need at least {shape[0]} routers in each chassis "
+            f"(each has the link to one group), not {shape[2]}"
         )
     held = _nodes_of(simulation)
     if nodes not in (None, held) and not simulation.platform:
@@ -157,7 +157,7 @@ def platform(simulation: Simulation, placement: Placement) -> str:
             return regular.text(simulation.platform)
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"platform = {simulation.platform}: {error}") from error
-    # The near ones are of messages that stay inside a node; with one rank, of those to itself.
+    # The near values are for messages inside a node; with one rank, for messages to itself.
     return f"""<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
@@ -180,7 +180,7 @@ def _middle(simulation: Simulation, nodes: int) -> str:
         case "torus", shape:
             name, parameters = "TORUS", ",".join(map(str, shape))
         case _:
-            # The switch is as fast as all links together, and what passes it never shares.
+            # The switch is as fast as all links together, and its messages never share bandwidth.
             switch = nodes * simulation.bandwidth_bytes_per_second
             return (
                 f'bb_bw="{switch!r}Bps" bb_lat="{simulation.switch_latency_seconds!r}s"\n'
@@ -210,8 +210,8 @@ def hostfile(simulation: Simulation, placement: Placement) -> str:
 def hosts(text: str) -> list[str]:
     """The hosts of a platform file, those of its clusters first."""
     names = []
-    for found in _CLUSTER.findall(text):
-        words = dict(re.findall(r"""\b(prefix|suffix|radical)=["']([^"']*)["']""", found))
+    for cluster in _CLUSTER.findall(text):
+        words = dict(re.findall(r"""\b(prefix|suffix|radical)=["']([^"']*)["']""", cluster))
         for part in words.get("radical", "").split(","):
             first, _, last = part.partition("-")
             if first.isdigit() and (last or first).isdigit():
@@ -225,9 +225,9 @@ def hosts(text: str) -> list[str]:
 def machine(simulation: Simulation, placement: Placement) -> Machine:
     """Return what the database knows the machine by: its platform, whichever library is re-created
     on it and whichever machine simulates it."""
-    what = f"{simulation.topology} of {placement.nodes} nodes"
+    description = f"{simulation.topology} of {placement.nodes} nodes"
     if simulation.shape:
-        what += f" ({' x '.join(map(str, simulation.shape))})"
+        description += f" ({' x '.join(map(str, simulation.shape))})"
     links = (
         f"links of {1e6 * simulation.latency_seconds:g} µs and "
         f"{simulation.bandwidth_bytes_per_second / 1e9:g} GB/s"
@@ -235,7 +235,7 @@ def machine(simulation: Simulation, placement: Placement) -> Machine:
     if simulation.topology == "cluster":
         links += f", switch of {1e6 * simulation.switch_latency_seconds:g} µs"
     if simulation.platform:
-        what, links = f"platform {Path(simulation.platform).name}", "as its file says"
+        description, links = f"platform {Path(simulation.platform).name}", "as its file says"
     messages = (
         f"{1e6 * simulation.send_seconds:g} µs to send and "
         f"{1e6 * simulation.receive_seconds:g} µs to receive"
@@ -243,7 +243,7 @@ def machine(simulation: Simulation, placement: Placement) -> Machine:
     facts = [platform(simulation, placement), *overheads(simulation)]
     return Machine(
         id=hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16],
-        host=f"simulated {what}",
+        host=f"simulated {description}",
         cpu_model=f"{links}, {messages}, computation takes no time",
         processing_units=placement.ppn,
         numa_nodes=1,

@@ -26,10 +26,10 @@ from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.probe_records import Begin, Check, Footer, Header, ProbeRecord, UnderWay
 from plumbline_db.records import Failure, Run
 
-# With which level of threads the probe starts MPI (probes/measure/world.h).
+# The level of threads with which the probe starts MPI (probes/measure/world.h).
 THREADS = "PLUMBLINE_THREADS"
 
-# `none`: the probe does without MPI_T, which plans without knobs have no use for (the same file).
+# `none`: the probe does not use MPI_T, which plans without knobs do not need (the same file).
 MPI_T = "PLUMBLINE_MPI_T"
 
 PRELOAD = "LD_PRELOAD"
@@ -185,9 +185,9 @@ class Starter:
         with self._launcher.folder(id) as folder:
             job = self._job(id, folder, text, extra, placement)
             key = (campaign, suite, sequence)
-            found = self._visited(job, key, started, text)
-            if found is not None:
-                return found
+            visited = self._visited(job, key, started, text)
+            if visited is not None:
+                return visited
             done = self._launcher.run(self.family, self._installation, job)
             return self._result(job, done, started, key, text)
 
@@ -226,8 +226,8 @@ class Starter:
             plan_file.write_text(text)
         except OSError as error:
             raise PlumblineError(
-                f"cannot write {plan_file}: {error.strerror}; make room, and the same command "
-                "goes on"
+                f"cannot write {plan_file}: {error.strerror}; free space and run the same command "
+                "again"
             ) from error
         return Job(
             id=id,
@@ -252,10 +252,10 @@ class Starter:
     def beyond(self, extra: Mapping[str, str]) -> dict[str, str]:
         """Return what a launch has beyond a clean environment. Where a list of mpirun's says for
         its ranks what they preload, the variable beside it would take its place."""
-        found = self._fixed | dict(extra)
+        variables = self._fixed | dict(extra)
         if any(f"{PRELOAD}=" in value for value in extra.values()):
-            found.pop(PRELOAD, None)
-        return found
+            variables.pop(PRELOAD, None)
+        return variables
 
     def _result(
         self,

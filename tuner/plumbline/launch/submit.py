@@ -94,9 +94,9 @@ class Submitted(msgspec.Struct, frozen=True):
 def submit(scheduler: Scheduler, request: Request) -> Submitted:
     """Submit the job, unless one of its name is queued or running. Raises PlumblineError with what
     the scheduler says."""
-    there = _listed(scheduler, request.name)
-    if there is not None:
-        return there
+    submitted_before = _listed(scheduler, request.name)
+    if submitted_before is not None:
+        return submitted_before
     try:
         own.make(request.files)
         with scratch.replacing(request.script) as part:
@@ -110,8 +110,8 @@ def submit(scheduler: Scheduler, request: Request) -> Submitted:
     words = [*scheduler.submitting(request), str(request.script)]
     done = process.run(words, timeout_seconds=_ANSWER_SECONDS)
     if done.status != 0 or done.timed_out:
-        said = done.stderr.strip()[-500:] or "no answer"
-        raise PlumblineError(f"{words[0]} fails: {said}; its script is {request.script}")
+        answer = done.stderr.strip()[-500:] or "no answer"
+        raise PlumblineError(f"{words[0]} fails: {answer}; its script is {request.script}")
     number = re.search(scheduler.answer, done.stdout, re.MULTILINE)
     if number is None:
         raise PlumblineError(f"{words[0]} answers {done.stdout.strip()!r} in place of a number")
@@ -152,11 +152,11 @@ def _pbs(request: Request) -> list[str]:
     """OpenPBS and PBS Pro, or Torque, whose commands have the same names: `qstat --version` tells
     them apart."""
     table, nodes, ppn = request.table, request.nodes, request.ppn
-    said = process.run(["qstat", "--version"], timeout_seconds=_ANSWER_SECONDS)
+    version_output = process.run(["qstat", "--version"], timeout_seconds=_ANSWER_SECONDS)
     more = f":{table.constraint}" if table.constraint else ""
     words = ["qsub", "-N", request.name, "-S", "/bin/bash", "-V", "-r", "n"]
     words += ["-o", "/dev/null", "-e", "/dev/null"]
-    if "pbs_version" in said.stdout + said.stderr:
+    if "pbs_version" in version_output.stdout + version_output.stderr:
         place = "scatter:excl" if table.exclusive else "scatter"
         words += ["-l", f"select={nodes}:ncpus={ppn}:mpiprocs={ppn}{more}", "-l", f"place={place}"]
     else:

@@ -24,9 +24,9 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters import families as exported
 
-# Ids are names of folders and files.
+# Ids become names of folders and files.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}\Z")
-# Of what all libraries stand on.
+# Requirements of all libraries.
 _BELOW = ("UCX_", "FI_")
 
 
@@ -233,10 +233,10 @@ def beside(
 
 def family(implementation: type[_F]) -> type[_F]:
     """Registers a family under its name."""
-    known = implementation()
-    if known.name in _FAMILIES:
-        raise ValueError(f"library family {known.name} is registered twice")
-    _FAMILIES[known.name] = known
+    instance = implementation()
+    if instance.name in _FAMILIES:
+        raise ValueError(f"library family {instance.name} is registered twice")
+    _FAMILIES[instance.name] = instance
     return implementation
 
 
@@ -274,16 +274,16 @@ def find(prefix: Path | None = None) -> tuple[Family, Installation]:
     )
 
 
-def _sound(found: Installation) -> Installation:
+def _sound(installation: Installation) -> Installation:
     """Raises PlumblineError where what its tools say of it is no id, or no version."""
-    library = found.library
+    library = installation.library
     try:
         version.key(library.version)
     except ValueError as error:
         raise PlumblineError(f"the library in {library.prefix}: {error}") from error
     if not _ID.match(library.id):
         raise PlumblineError(f"the library in {library.prefix} calls itself {library.id[:200]!r}")
-    return found
+    return installation
 
 
 def _of_module(name: str) -> tuple[Family, Installation]:

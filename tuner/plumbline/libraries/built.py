@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-# Below a prefix; Debian keeps several MPIs under /usr.
+# Library folders below a prefix; Debian installs several MPIs under /usr.
 _FOLDERS = ("lib64", "lib", "lib/*")
 
-# Names of the library; in /usr/lib libmpi.so may be another MPI's.
+# File names of the library; libmpi.so in /usr/lib may belong to another MPI.
 LIBMPI = ("libmpich.so*", "libmpi.so*")
 
 
@@ -28,8 +28,8 @@ def facts(
     be found adds nothing."""
     real = mpirun.resolve()
     prefixes = (mpirun.parent.parent, real.parent.parent)
-    found = (_library(each, names, components, (*folders, *_FOLDERS)) for each in prefixes)
-    return [str(real), *_checksums(next(filter(None, found), []))]
+    libraries = (_library(prefix, names, components, (*folders, *_FOLDERS)) for prefix in prefixes)
+    return [str(real), *_checksums(next(filter(None, libraries), []))]
 
 
 def _library(
@@ -37,12 +37,16 @@ def _library(
 ) -> list[Path]:
     for name in names:
         for folder in folders:
-            found = sorted(path for path in prefix.glob(f"{folder}/{name}") if path.is_file())
-            if found:
-                here = found[0].parent
-                more = [path for pattern in components for path in sorted(here.glob(pattern))]
+            candidates = sorted(path for path in prefix.glob(f"{folder}/{name}") if path.is_file())
+            if candidates:
+                folder_found = candidates[0].parent
+                more = [
+                    path for pattern in components for path in sorted(folder_found.glob(pattern))
+                ]
                 # Copies of one file under several names are as large as each other.
-                sizes = {path.stat().st_size: path for path in found if path.parent == here}
+                sizes = {
+                    path.stat().st_size: path for path in candidates if path.parent == folder_found
+                }
                 return [*sizes.values(), *more]
     return []
 
@@ -50,14 +54,14 @@ def _library(
 def _checksums(files: Sequence[Path]) -> list[str]:
     """Return those of each file once, however many names it has."""
     real = dict.fromkeys(path.resolve() for path in files)
-    found = []
+    checksums = []
     for path in real:
         try:
-            known = path.stat()
-            found.append(_checksum(path, known.st_mtime_ns, known.st_size))
+            status = path.stat()
+            checksums.append(_checksum(path, status.st_mtime_ns, status.st_size))
         except OSError:
             continue
-    return found
+    return checksums
 
 
 def fingerprint(facts: Iterable[str]) -> str:

@@ -14,23 +14,25 @@ def installed(library: Library, mpi_prefix: Path | None = None) -> tuple[Family,
     """The installation of this very build: under `mpi_prefix` (or `module:NAME`), else where it
     was, else on PATH. Raises PlumblineError where another build, or nothing, is there."""
     if mpi_prefix is not None:
-        family, one = libraries.find(mpi_prefix)
-        candidates = [one]
+        family, installation = libraries.find(mpi_prefix)
+        candidates = [installation]
     else:
         family = _family(library)
         candidates = _candidates(family, library)
-    for one in candidates:
-        if one.library.fingerprint == library.fingerprint:
-            return family, one
+    for installation in candidates:
+        if installation.library.fingerprint == library.fingerprint:
+            return family, installation
     if not candidates:
         raise PlumblineError(
             f"{library.id} is installed neither under {library.prefix} nor on PATH: name its "
             "prefix with --mpi"
         )
-    here = candidates[0].library
+    found_library = candidates[0].library
     raise PlumblineError(
-        f"made for {library.id} (fingerprint {library.fingerprint}), and {here.prefix} has "
-        f"{here.id} ({here.fingerprint}): the library was updated or is another one; run a "
+        f"made for {library.id} (fingerprint {library.fingerprint}), and {found_library.prefix} "
+        "has "
+        f"{found_library.id} ({found_library.fingerprint}): the library was updated or is another "
+        "one; run a "
         "campaign for it"
     )
 
@@ -51,7 +53,7 @@ def other(library: Library) -> str | None:
 def _family(library: Library) -> Family:
     family = libraries.of_name(library.family)
     if family is None:
-        raise PlumblineError(f"{library.id} is of a family that is not known: {library.family}")
+        raise PlumblineError(f"{library.id} belongs to an unknown family: {library.family}")
     return family
 
 

@@ -18,7 +18,7 @@ from plumbline_exporters import by_size, families
 from plumbline_exporters.bundle import Refusal
 
 _FUNCTION = re.compile(r"MPI_[A-Z][A-Za-z_]{1,60}\Z")
-# A variant that the preload library does not know makes it refuse the whole profile.
+# The preload library refuses a whole profile if it does not know one of its variants.
 _VARIANT = re.compile(r"[a-z0-9_]{1,100}(?::[a-z_]+=[0-9]{1,18}(?:,[a-z_]+=[0-9]{1,18})*)?\Z")
 _CANARY = "canary"  # makes calls fail; only a proof names it
 _RESTRICTION = re.compile(r"[a-z_]{1,40}(?:=[a-z_]{1,40})?\Z")
@@ -45,13 +45,13 @@ def of_space(space: Space) -> Refusal:
 def _problems(winner: Winner, allowed: Mapping[str, _Legal], family: str) -> Iterator[str]:
     whole = winner.function == EVERY_FUNCTION
     if not whole and not _FUNCTION.match(winner.function):
-        yield "is for no function of MPI"
+        yield "is not for an MPI function"
     named = _VARIANT.match(winner.variant) and winner.variant != _CANARY
     if winner.variant != "default" and (whole or not named):
-        yield f"names {winner.variant!r:.100}, which is no variant of ours"
+        yield f"names {winner.variant!r:.100}, which is not one of our variants"
     for word in winner.restrictions:
         if not _RESTRICTION.match(word):
-            yield f"has a condition that nobody writes: {word!r:.100}"
+            yield f"has an unknown condition: {word!r:.100}"
     for name, value in winner.configuration.items():
         if name not in allowed:
             yield (
@@ -102,15 +102,21 @@ def _of_functions(space: Space) -> dict[str, _Legal]:
     allowed: dict[str, _Legal] = {}
     for entry in space.function:
         legal = allowed.setdefault(entry.knob, _Legal())
-        offered = [one for one in entry.algorithms if not one.left_out]
-        legal.words |= {one.name for one in offered} | {str(one.id) for one in offered if one.id}
+        offered = [algorithm for algorithm in entry.algorithms if not algorithm.left_out]
+        legal.words |= {algorithm.name for algorithm in offered} | {
+            str(algorithm.id) for algorithm in offered if algorithm.id
+        }
         legal.words |= {entry.own} - {""}
         if space.site_rules is not None:
             legal.words.add(space.site_rules.own_decision)
         legal.ranged = families.in_ranges(entry.knob) if entry.sizes == "ranges" else frozenset()
         for parameter in entry.parameters:
             allowed.setdefault(parameter.knob, _Legal()).add(parameter)
-        for needs in (entry.needs, entry.needs_nodes, *(one.needs for one in entry.algorithms)):
+        for needs in (
+            entry.needs,
+            entry.needs_nodes,
+            *(algorithm.needs for algorithm in entry.algorithms),
+        ):
             _add(allowed, needs)
     return allowed
 

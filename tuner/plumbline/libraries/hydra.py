@@ -17,7 +17,7 @@ from plumbline_db import regular
 from plumbline_db.errors import PlumblineError
 
 CONFIG_FILE = "HYDRA_CONFIG_FILE"
-# What an exported file sets for ranks and their mpiexec.
+# The variables that an exported file sets for ranks and their mpiexec.
 OURS = (CONFIG_FILE, *preloaded.VARIABLES)
 
 
@@ -25,18 +25,18 @@ def words(
     placement: Placement, reach: Reach | None = None, *, binding: Sequence[str] = ()
 ) -> list[str]:
     """Options that start the ranks of `placement`. `binding` are those by which they are bound."""
-    found = ["-n", str(placement.nprocs)]
+    options = ["-n", str(placement.nprocs)]
     if placement.nodes > 1 or reach is not None:
-        # One at a time is one rank a node, and round again.
-        found += ["-ppn", "1" if placement.map_by == "node" else str(placement.ppn)]
+        # Placing by node puts one rank on each node in turn.
+        options += ["-ppn", "1" if placement.map_by == "node" else str(placement.ppn)]
     if reach is not None:
-        # As `ssh`, hydra puts an option of ssh's own before the host.
+        # If the launcher is called `ssh`, hydra passes an option of ssh before the host.
         launcher = "ssh" if Path(reach.agent).name == "ssh" else "rsh"
-        found += ["-hosts", ",".join(reach.names[: placement.nodes])]
-        found += ["-launcher", launcher, "-launcher-exec", reach.agent]
+        options += ["-hosts", ",".join(reach.names[: placement.nodes])]
+        options += ["-launcher", launcher, "-launcher-exec", reach.agent]
         if reach.interface:
-            found += ["-iface", reach.interface]
-    return [*found, *binding]
+            options += ["-iface", reach.interface]
+    return [*options, *binding]
 
 
 def mpich_binding(placement: Placement) -> list[str]:
@@ -44,10 +44,10 @@ def mpich_binding(placement: Placement) -> list[str]:
     with more ranks than cores or fewer)."""
     if not placement.binding:
         return []
-    found = ["-bind-to", placement.binding]
+    options = ["-bind-to", placement.binding]
     if placement.map_by not in ("", "node") and placement.binding != "none":
-        found += ["-map-by", placement.map_by]
-    return found
+        options += ["-map-by", placement.map_by]
+    return options
 
 
 class Started(Family):
@@ -68,7 +68,7 @@ class Started(Family):
         anyway."""
         del installation
         before = given.get(CONFIG_FILE)
-        theirs = given.get("LD_PRELOAD", "")
+        preloaded_before = given.get("LD_PRELOAD", "")
         options = ""
         if before:
             try:
@@ -79,9 +79,9 @@ class Started(Family):
                 ) from error
             options = " ".join(line for line in lines if not line.lstrip().startswith("#")).strip()
             named = re.findall(r"-genv\s+LD_PRELOAD\s+(\S+)", options)
-            theirs = named[-1] if named else theirs
+            preloaded_before = named[-1] if named else preloaded_before
             options = re.sub(r"-genv\s+LD_PRELOAD\s+\S+\s*", "", options)
         path = folder / "ranks.hydra"
-        words = f"-genv LD_PRELOAD {preloaded.before(library, theirs)} {options}"
+        words = f"-genv LD_PRELOAD {preloaded.before(library, preloaded_before)} {options}"
         path.write_text(words.strip() + "\n")
         return {CONFIG_FILE: str(path), **variables}

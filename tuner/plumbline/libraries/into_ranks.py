@@ -12,7 +12,8 @@ from plumbline_db.errors import PlumblineError
 from plumbline_exporters.plumbline_sh import whole as whole_path
 
 PRELOAD = "LD_PRELOAD"
-# What takes a path apart on its way: the loader, Open MPI's list, hydra's file, Intel MPI's tools.
+# Characters that split a path on its way: in the loader, Open MPI's list, hydra's file, or Intel
+# MPI's tools.
 _NOTHING = {"NONE", "NIL"}
 _UNFIT = r"[\s;:,=$'\"\\#]"
 
@@ -27,17 +28,17 @@ def environment(
     """Return what is added to the environment `given` so that ranks have `library` preloaded,
     before what else is preloaded there, and `variables`. `folder` is for files. Raises
     PlumblineError where that cannot be."""
-    known = _entering()
-    family = known.get(installation.library.family)
+    entering = _entering()
+    family = entering.get(installation.library.family)
     if family is None:
         raise PlumblineError(
             f"nothing can be preloaded into ranks of {installation.library.id}; it works with "
-            f"{', '.join(sorted(known))}"
+            f"{', '.join(sorted(entering))}"
         )
     for text in (str(library), *variables.values()):
         whole_path(Path(text), _UNFIT, "mpirun")
-    found = family.into_ranks(installation, library, variables, given, folder)
-    return found | _by_srun(library, variables, given)
+    added = family.into_ranks(installation, library, variables, given, folder)
+    return added | _by_srun(library, variables, given)
 
 
 def whole(library: Path, variables: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
@@ -54,10 +55,10 @@ def _by_srun(
     if _NOTHING.intersection(words):
         return {}
     named = [word for word in words if word.startswith(f"{PRELOAD}=")]
-    theirs = named[-1].partition("=")[2] if named else given.get(PRELOAD, "")
-    ours = whole(library, variables, {PRELOAD: theirs})
-    words = [word for word in words if word.partition("=")[0] not in ours]
-    words += [f"{name}={value}" for name, value in ours.items()]
+    preloaded_before = named[-1].partition("=")[2] if named else given.get(PRELOAD, "")
+    own_variables = whole(library, variables, {PRELOAD: preloaded_before})
+    words = [word for word in words if word.partition("=")[0] not in own_variables]
+    words += [f"{name}={value}" for name, value in own_variables.items()]
     return {preloaded.SRUN_LIST: ",".join(words)}
 
 

@@ -43,34 +43,35 @@ def ask(prefix: Path | None, name: str, added: Mapping[str, str] | None = None) 
             if tool == "mpiname":  # which no other library has
                 raise
             continue
-        said = read(text, Path(path).parent)
-        return said if said and said.name == name else None
+        answer = read(text, Path(path).parent)
+        return answer if answer and answer.name == name else None
     return None
 
 
-def installation(said: Said, family: str) -> Installation:
+def installation(answer: Said, family: str) -> Installation:
     """Raises PlumblineError where there is no mpiexec beside its programs."""
-    here = str(said.programs)
-    mpirun = shutil.which("mpiexec.hydra", path=here) or shutil.which("mpiexec", path=here)
+    programs = str(answer.programs)
+    mpirun = shutil.which("mpiexec.hydra", path=programs) or shutil.which("mpiexec", path=programs)
     if mpirun is None:
         raise PlumblineError(
-            f"{said.name} {said.version} in {here} has no mpiexec (hydra), which Plumbline starts "
+            f"{answer.name} {answer.version} in {programs} has no mpiexec (hydra), which "
+            "Plumbline starts "
             "ranks by: build it with hydra (--with-pm=hydra)"
         )
-    mpicc = shutil.which("mpicc", path=here)
-    # What tells builds apart: not when it was released, made, or by whom.
-    identity = [said.name, said.version]
-    identity += [said.build.get(key, "") for key in ("device", "compiler", "configure")]
+    mpicc = shutil.which("mpicc", path=programs)
+    # The fields that distinguish builds; dates and persons do not.
+    identity = [answer.name, answer.version]
+    identity += [answer.build.get(key, "") for key in ("device", "compiler", "configure")]
     identity += built.facts(Path(mpirun))
     return Installation(
         library=Library(
-            id=f"{family}-{said.version}",
+            id=f"{family}-{answer.version}",
             family=family,
-            version=said.version,
-            version_string=f"{said.name} Version      :\t{said.version}",
-            prefix=str(said.programs.parent),
+            version=answer.version,
+            version_string=f"{answer.name} Version      :\t{answer.version}",
+            prefix=str(answer.programs.parent),
             fingerprint=built.fingerprint(identity),
-            build=said.build,
+            build=answer.build,
         ),
         mpirun=Path(mpirun),
         mpicc=Path(mpicc) if mpicc else None,
@@ -103,8 +104,8 @@ def _of_mpichversion(text: str, programs: Path) -> Said | None:
     fields: dict[str, str] = {}
     name = ""
     for line in text.splitlines():
-        left, colon, value = line.partition(":")
-        words = left.split()
+        key, colon, value = line.partition(":")
+        words = key.split()
         if colon and len(words) >= 2:
             name = name or words[0]
             fields[" ".join(words[1:]).lower()] = value.strip()
@@ -118,10 +119,10 @@ def _of_mpichversion(text: str, programs: Path) -> Said | None:
 
 
 def _said(name: str, version: str, programs: Path, build: Mapping[str, str]) -> Said | None:
-    found = _NAME.match(name)
-    if found is None or not re.match(r"\d+\.", version):
+    match = _NAME.match(name)
+    if match is None or not re.match(r"\d+\.", version):
         return None
-    told = {key: value for key, value in build.items() if value}
-    if re.search(r"--enable-g=\S*(dbg|debug|all|meminit)", told.get("configure", "")):
-        told["debug"] = "yes"
-    return Said(found[1], version, programs, {"package": f"{name} {version}"} | told)
+    facts = {key: value for key, value in build.items() if value}
+    if re.search(r"--enable-g=\S*(dbg|debug|all|meminit)", facts.get("configure", "")):
+        facts["debug"] = "yes"
+    return Said(match[1], version, programs, {"package": f"{name} {version}"} | facts)

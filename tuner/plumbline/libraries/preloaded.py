@@ -12,7 +12,9 @@ VARIABLES = (
 )
 
 
-def before(library: Path, theirs: str) -> str:
+def before(library: Path, preloaded_before: str) -> str:
     """A value of LD_PRELOAD: `library`, then what else is preloaded."""
-    others = [word for word in re.split(r"[:\s]+", theirs) if word and word != str(library)]
+    others = [
+        word for word in re.split(r"[:\s]+", preloaded_before) if word and word != str(library)
+    ]
     return ":".join([str(library), *others])

@@ -256,17 +256,17 @@ class Space(_Entry, frozen=True):
 
     def knobs(self) -> dict[str, str]:
         """Every knob the file speaks of, with the function or the reason it stands under."""
-        found: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         for entry in self.function:
-            found.update(dict.fromkeys(_needed(entry), entry.name))
+            reasons.update(dict.fromkeys(_needed(entry), entry.name))
         for entry in self.function:
-            found[entry.knob] = entry.name
-            found.update({parameter.knob: entry.name for parameter in entry.parameters})
+            reasons[entry.knob] = entry.name
+            reasons.update({parameter.knob: entry.name for parameter in entry.parameters})
         for setting in self.setting:
-            found[setting.knob] = setting.summary
+            reasons[setting.knob] = setting.summary
         for ignored in self.ignored:
-            found.update(dict.fromkeys(ignored.knobs, ignored.reason))
-        return found
+            reasons.update(dict.fromkeys(ignored.knobs, ignored.reason))
+        return reasons
 
     def ours(self, knob: str) -> bool:
         return knob.startswith(tuple(self.prefixes))
@@ -342,42 +342,42 @@ def differences(
 ) -> list[str]:
     """Return what the space and the installed library do not have in common, as sentences. Where
     the library does not report all it has, nothing is said of knobs that it does not report."""
-    known = space.knobs()
+    space_knobs = space.knobs()
     reported = {name for name in installed if space.ours(name)}
-    found = [
-        f"{name} is reported by the library but stands nowhere in the search space"
-        for name in sorted(reported - known.keys())
+    sentences = [
+        f"{name} is reported by the library but missing in the search space"
+        for name in sorted(reported - space_knobs.keys())
     ]
-    found += [
-        f"{name} ({known[name]}) stands in the search space but the library does not report it"
-        for name in sorted(known.keys() - installed.keys())
+    sentences += [
+        f"{name} ({space_knobs[name]}) is in the search space but the library does not report it"
+        for name in sorted(space_knobs.keys() - installed.keys())
         if reports_all and not name.startswith(space.lacking(installed))
     ]
     for entry in space.function:
         if entry.knob in installed and installed[entry.knob].choices:
-            found += _enumerator_differences(entry, installed[entry.knob])
+            sentences += _enumerator_differences(entry, installed[entry.knob])
     for setting in space.setting:
         if setting.knob in installed:
-            found += _choice_differences(setting, installed[setting.knob])
+            sentences += _choice_differences(setting, installed[setting.knob])
     numbers: list[Parameter | Setting] = [*space.setting]
     numbers += [parameter for entry in space.function for parameter in entry.parameters]
     for number in numbers:
         knob = installed.get(number.knob)
         if knob and number.default not in (None, knob.value) and not knob.source:
-            found.append(
+            sentences.append(
                 f"{number.knob}: the default is {number.default!r} in the search space and "
                 f"{knob.value!r} in the library"
             )
-    return found
+    return sentences
 
 
 def _enumerator_differences(entry: FunctionSpace, knob: Knob) -> Iterable[str]:
-    ours = {algorithm.name: algorithm.id for algorithm in entry.algorithms}
-    numbered = any(ours.values())
-    theirs = {name: id for name, id in knob.choices.items() if id != 0 or not numbered}
-    for name in sorted(ours.keys() | theirs.keys()):
-        if ours.get(name) != theirs.get(name):
-            here, there = (side.get(name, "missing") for side in (ours, theirs))
+    space_ids = {algorithm.name: algorithm.id for algorithm in entry.algorithms}
+    numbered = any(space_ids.values())
+    library_ids = {name: id for name, id in knob.choices.items() if id != 0 or not numbered}
+    for name in sorted(space_ids.keys() | library_ids.keys()):
+        if space_ids.get(name) != library_ids.get(name):
+            here, there = (side.get(name, "missing") for side in (space_ids, library_ids))
             if not numbered:
                 here, there = ("there" if side == 0 else side for side in (here, there))
             yield (

@@ -27,9 +27,9 @@ from plumbline_db.records import Library
 from plumbline_exporters import shorthand
 
 _RANGE = ("min_version", "below_version")
-# An MCA parameter or a variable; an option of SimGrid's has a slash.
+# A knob is an MCA parameter or a variable; SimGrid's options have a slash.
 _KNOB = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:/[A-Za-z0-9_-]+)*\Z")
-_SWITCH = {"values": [0, 1], "most": 1}  # what goes without saying of a unit of this name
+_SWITCH = {"values": [0, 1], "most": 1}  # the defaults of a unit of this name
 _LIKE = re.compile(r"([a-z0-9]+)-([0-9.]+)\Z")
 
 
@@ -90,11 +90,11 @@ def _joined(path: Path, document: Document, data: dict[str, Any]) -> dict[str, A
     added = document.convert(_Additions, data)
     match = _LIKE.match(added.like)
     if match is None or match[1] == path.stem:
-        raise ValueError(f"like is no FAMILY-VERSION of another file: {added.like!r:.100}")
+        raise ValueError(f"like does not name FAMILY-VERSION of another file: {added.like!r:.100}")
     bases = _as_written(path.with_name(f"{match[1]}.toml"))
     base = next((space for space in bases if space.holds(match[2])), None)
     if base is None:
-        raise ValueError(f"{match[1]}.toml does not hold {match[2]}")
+        raise ValueError(f"{match[1]}.toml does not contain {match[2]}")
     missing = {addition.name for addition in added.function}
     missing -= {entry.name for entry in base.function}
     if missing:
@@ -129,7 +129,7 @@ def _bounds(data: dict[str, Any]) -> list[str]:
     for table in tables:
         lasting = {version.key(text) for text in inner if _holds(table, text)}
         if not lasting or not {version.key(text) for text in table.get("since", ())} <= lasting:
-            raise ValueError(f"a table is for versions that are not there: {str(table)[:200]}")
+            raise ValueError(f"a table is for versions that do not exist: {str(table)[:200]}")
     return [*inner, data["below_version"]]
 
 
@@ -150,7 +150,7 @@ def _versions(table: dict[str, Any]) -> Iterator[str]:
     if not isinstance(since, dict) or not all(
         isinstance(alternative, dict) for alternative in since.values()
     ):
-        raise ValueError(f"since is no table of tables: {since!r:.100}")
+        raise ValueError(f"since is not a table of tables: {since!r:.100}")
     for text in (*since, *(table[key] for key in _RANGE if key in table)):
         if not isinstance(text, str):
             raise ValueError(f"not a version number: {text!r:.100}")
@@ -183,8 +183,8 @@ def _at(value: Any, release: str) -> Any:
     return {key: _at(entry, release) for key, entry in kept.items()}
 
 
-def _word(one: Any) -> Any:
-    return one["value"] if isinstance(one, dict) and one.keys() == {"value"} else one
+def _word(value: Any) -> Any:
+    return value["value"] if isinstance(value, dict) and value.keys() == {"value"} else value
 
 
 def _check(space: Space) -> None:
@@ -197,15 +197,15 @@ def _check(space: Space) -> None:
     groups += [[setting.knob] for setting in space.setting]
     groups += [ignored.knobs for ignored in space.ignored]
     for name in (*_twice(names), *_twice(knob for knobs in groups for knob in knobs)):
-        raise ValueError(f"{name} stands there twice")
+        raise ValueError(f"{name} is defined twice")
     for entry in space.function:
         if entry.overlap and not entry.own:
             raise ValueError(
-                f"{entry.name}: overlap wants the value with which the library decides"
+                f"{entry.name}: overlap needs the value with which the library decides"
             )
         algorithms = [algorithm.name for algorithm in entry.algorithms]
-        for one in _twice(algorithms):
-            raise ValueError(f"{entry.name} lists an algorithm twice: {one}")
+        for repeated in _twice(algorithms):
+            raise ValueError(f"{entry.name} lists an algorithm twice: {repeated}")
         for parameter in entry.parameters:
             version.key(parameter.each_since)
             unknown = set(parameter.algorithms) - set(algorithms)
@@ -216,13 +216,13 @@ def _check(space: Space) -> None:
                 )
     for knob in space.knobs():
         if not _KNOB.match(knob):
-            raise ValueError(f"{knob!r} is no name of a parameter")
+            raise ValueError(f"{knob!r} is not the name of a parameter")
     for setting in space.setting:
         numbers = [value for value in setting.values if isinstance(value, int)]
         if any(not setting.least <= value <= setting.most for value in numbers):
             raise ValueError(f"{setting.knob}: a value is out of its range")
         if not {*setting.usual} <= {*setting.values}:
-            raise ValueError(f"{setting.knob}: a usual value is none of its values")
+            raise ValueError(f"{setting.knob}: a usual value is not one of its values")
         if setting.usual and setting.unit != "bytes":
             raise ValueError(f"{setting.knob}: usual values are lengths of messages, in bytes")
 

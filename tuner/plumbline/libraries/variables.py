@@ -41,14 +41,14 @@ def reported_among(output: str) -> dict[str, Knob]:
     return {} if line is None else reported(line)
 
 
-def _knob(one: _Variable) -> Knob:
+def _knob(variable: _Variable) -> Knob:
     """Return it with the name of its value where values have names."""
-    names = {str(choice.value): choice.name for choice in one.enumerators}
-    value = one.value or ""
+    names = {str(choice.value): choice.name for choice in variable.enumerators}
+    value = variable.value or ""
     return Knob(
-        name=one.name,
+        name=variable.name,
         value=names.get(value, value),
-        type=one.type,
-        writable=one.scope not in ("constant", "read-only"),
+        type=variable.type,
+        writable=variable.scope not in ("constant", "read-only"),
         choices={name: int(number) for number, name in names.items()},
     )

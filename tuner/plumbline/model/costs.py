@@ -45,19 +45,19 @@ class Network(msgspec.Struct, frozen=True):
 
     def line(self, size: float) -> float:
         """α + β m in seconds."""
-        found = self.piece(size)
-        return found.alpha_seconds + found.beta_seconds_per_byte * size
+        piece_of_size = self.piece(size)
+        return piece_of_size.alpha_seconds + piece_of_size.beta_seconds_per_byte * size
 
     def message(self, size: float) -> float:
         """t(m) in seconds, as measured; beyond the measured sizes as α + β m goes on."""
-        known = self.measured
-        after = bisect.bisect_left(known, (size, 0.0))
-        if after < len(known) and known[after][0] == size:
-            return known[after][1]
-        if not 0 < after < len(known):
-            nearest = known[-1 if after else 0] if known else (size, self.line(size))
+        points = self.measured
+        after = bisect.bisect_left(points, (size, 0.0))
+        if after < len(points) and points[after][0] == size:
+            return points[after][1]
+        if not 0 < after < len(points):
+            nearest = points[-1 if after else 0] if points else (size, self.line(size))
             return nearest[1] + self.piece(size).beta_seconds_per_byte * (size - nearest[0])
-        (low, first), (high, last) = known[after - 1 : after + 1]
+        (low, first), (high, last) = points[after - 1 : after + 1]
         return first + (last - first) * (size - low) / (high - low)
 
     def following(self, size: float, way: Flood, window: int = 0) -> float:

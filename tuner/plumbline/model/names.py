@@ -45,7 +45,7 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def numbers(self, values: Mapping[str, str]) -> dict[str, int]:
         """The fields of a Shape that knobs, or a variant's parameters, give."""
-        found: dict[str, int] = {}
+        fields: dict[str, int] = {}
         for field in Parameters.__struct_fields__:
             ends = tuple(getattr(self.parameters, field))
             given = [
@@ -54,8 +54,8 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 if name.endswith(ends) and text.isdecimal()
             ]
             if given:
-                found[field] = given[0]
-        return found
+                fields[field] = given[0]
+        return fields
 
 
 class Followed(msgspec.Struct, frozen=True):
@@ -78,11 +78,11 @@ def followed(
 ) -> Followed | None:
     """Return what a configuration follows; None where nothing is known of it. `standard`: values of
     the variant's parameters that are not written."""
-    known = names()
+    known_names = names()
     if variant != "default":
         spec = VariantSpec.parse(variant)
         values = {name: str(value) for name, value in standard.items()} | spec.parameters
-        written = known.variants.get(function, {}).get(spec.name, "")
+        written = known_names.variants.get(function, {}).get(spec.name, "")
     else:
         of = space.of(function)
         if of is None or of.knob not in knobs:
@@ -93,4 +93,4 @@ def followed(
         return None
     schedule = VariantSpec.parse(written)
     own = {name: int(number) for name, number in schedule.parameters.items()}
-    return Followed(schedules.find(function, schedule.name), own | known.numbers(values))
+    return Followed(schedules.find(function, schedule.name), own | known_names.numbers(values))

@@ -277,8 +277,8 @@ def chains_reduce_scatter(shape: Shape) -> Cost:
 @schedule("recursive_doubling", *SCATTERED, source=THAKUR)
 def doubling_reduce_scatter(shape: Shape) -> Cost:
     """exchanges with ranks 1, 2, 4 … apart of all blocks but those that both have"""
-    known = [2**power * shape.block for power in range(shape.levels)]
-    return sum((_each(Messages(1, max(0.0, shape.bytes - own))) for own in known), Cost(()))
+    common = [2**power * shape.block for power in range(shape.levels)]
+    return sum((_each(Messages(1, max(0.0, shape.bytes - own))) for own in common), Cost(()))
 
 
 # --- Scan, Exscan ---------------------------------------------------------------------------------

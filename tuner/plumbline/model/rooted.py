@@ -208,8 +208,8 @@ def _bundles(shape: Shape, way: Flood) -> Messages:
 def _children(shape: Shape) -> Iterator[tuple[int, float]]:
     """Return those of the root at each level, the highest first: how many, and what stands behind
     each."""
-    left = shape.nprocs
+    remaining = shape.nprocs
     for level in range(levels(shape.nprocs, shape.radix) - 1, -1, -1):
         each = shape.radix**level
-        yield min(shape.radix - 1, -(-left // each) - 1), each * shape.block
-        left = min(left, each)
+        yield min(shape.radix - 1, -(-remaining // each) - 1), each * shape.block
+        remaining = min(remaining, each)

@@ -106,8 +106,8 @@ def schedule(name: str, *functions: str, source: str) -> Callable[[Rule], Rule]:
         for function in functions:
             if (function, name) in _TABLE:
                 raise ValueError(f"{function} has two schedules called {name}")
-            what = " ".join((rule.__doc__ or "").split())
-            _TABLE[function, name] = Schedule(name, what, source, rule)
+            summary = " ".join((rule.__doc__ or "").split())
+            _TABLE[function, name] = Schedule(name, summary, source, rule)
         return rule
 
     return enter
@@ -128,10 +128,10 @@ def table() -> dict[tuple[str, str], Schedule]:
 def levels(nprocs: int, radix: int = 2) -> int:
     """The least L with radix^L ≥ nprocs; a radix below 2 counts as 2."""
     radix = max(2, radix)
-    found = 0
-    while radix**found < nprocs:
-        found += 1
-    return found
+    count = 0
+    while radix**count < nprocs:
+        count += 1
+    return count
 
 
 def halves(nprocs: int) -> list[int]:

@@ -71,14 +71,14 @@ def names(text: str, *, groups: bool = False) -> tuple[str, ...]:
     `collectives` (`expanded`). Raises UsageError where one is unknown."""
     if not groups and _COLLECTIVES in text.split(","):
         raise UsageError("collectives: name them one by one here (collective:MPI_Iallreduce)")
-    found = (name if name == _COLLECTIVES else _usual(of(name)) for name in text.split(","))
-    return tuple(dict.fromkeys(found))
+    benches = (name if name == _COLLECTIVES else _usual(of(name)) for name in text.split(","))
+    return tuple(dict.fromkeys(benches))
 
 
-def _usual(one: Bench) -> str:
-    if one.function:
-        return _collective(one.function)
-    return written(one.bench, one.requests, one.threads)
+def _usual(bench: Bench) -> str:
+    if bench.function:
+        return _collective(bench.function)
+    return written(bench.bench, bench.requests, bench.threads)
 
 
 def written(bench: str, requests: int, threads: int) -> str:
@@ -90,8 +90,8 @@ def written(bench: str, requests: int, threads: int) -> str:
 def expanded(names: Sequence[str], functions: Sequence[str]) -> tuple[str, ...]:
     """`collectives` replaced by a benchmark for each of the probe's `functions`."""
     every = [_collective(function) for function in functions if function not in _LOCAL]
-    found = [bench for name in names for bench in (every if name == _COLLECTIVES else [name])]
-    return tuple(dict.fromkeys(found))
+    benches = [bench for name in names for bench in (every if name == _COLLECTIVES else [name])]
+    return tuple(dict.fromkeys(benches))
 
 
 def _collective(function: str) -> str:

@@ -35,14 +35,14 @@ def between(a: Measured, b: Measured, benches: Collection[str] = ()) -> Between:
     same = a.stored.campaign == b.stored.campaign and a.side.database == b.side.database
     if same:
         raise UsageError(f"{a.stored.campaign.id} is on both sides: nothing to compare")
-    ours, theirs = (
+    cells_of_a, cells_of_b = (
         [cell for cell in measured.cells if not benches or cell.bench in benches]
         for measured in (a, b)
     )
     return Between(
         a=a,
         b=b,
-        found=difference.find(ours, theirs),
+        found=difference.find(cells_of_a, cells_of_b),
         differences=_settings(a.stored, b.stored) + compare.differences(a.side, b.side),
         conditions=(
             side_conditions.of_side(a.side.launches),
@@ -53,12 +53,13 @@ def between(a: Measured, b: Measured, benches: Collection[str] = ()) -> Between:
 
 
 def _settings(a: Stored, b: Stored) -> list[factors.Difference]:
-    ours, theirs = how(a.settings), how(b.settings)
+    settings_of_a, settings_of_b = how(a.settings), how(b.settings)
     noted = factors.FactorRule("noted")
     return [
-        factors.Difference(f"setting {name}", noted, [(left, ["A"]), (right, ["B"])])
-        for name in dict.fromkeys([*ours, *theirs])
-        if (left := ours.get(name, factors.NOT_SET)) != (right := theirs.get(name, factors.NOT_SET))
+        factors.Difference(f"setting {name}", noted, [(value_of_a, ["A"]), (right, ["B"])])
+        for name in dict.fromkeys([*settings_of_a, *settings_of_b])
+        if (value_of_a := settings_of_a.get(name, factors.NOT_SET))
+        != (right := settings_of_b.get(name, factors.NOT_SET))
     ]
 
 
@@ -77,8 +78,8 @@ def document(one: Between) -> dict[str, Any]:
         {"factor": difference.factor, "a": difference.values[0][0], "b": difference.values[1][0]}
         for difference in one.differences
     ]
-    found: dict[str, Any] = msgspec.to_builtins(one.found)
-    return {**sides, "together": False, "differences": differences, **found}
+    lines: dict[str, Any] = msgspec.to_builtins(one.found)
+    return {**sides, "together": False, "differences": differences, **lines}
 
 
 def about(stored: Stored) -> dict[str, Any]:

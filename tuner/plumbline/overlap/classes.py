@@ -98,9 +98,11 @@ def of(cells: Sequence[OverlapResult]) -> Classes:
     of work."""
     cells = [cell for cell in cells if cell.measured]
     names = [name for name in dict.fromkeys(cell.bench for cell in cells) if name != benches.LOAD]
-    found = [of_bench(name, [cell for cell in cells if cell.bench == name]) for name in names]
-    library, until = _library({bench.bench: bench for bench in found})
-    return Classes(library, until, found)
+    bench_classes = [
+        of_bench(name, [cell for cell in cells if cell.bench == name]) for name in names
+    ]
+    library, until = _library({bench.bench: bench for bench in bench_classes})
+    return Classes(library, until, bench_classes)
 
 
 def of_bench(name: str, cells: Sequence[OverlapResult]) -> Bench:
@@ -108,29 +110,31 @@ def of_bench(name: str, cells: Sequence[OverlapResult]) -> Bench:
         _verdict(size, [cell for cell in cells if cell.bytes == size])
         for size in sorted({cell.bytes for cell in cells})
     ]
-    told = [(verdict.bytes, verdict.ratio) for verdict in verdicts if verdict.ratio is not None]
-    stretches = _stretches(told)
+    clear_ratios = [
+        (verdict.bytes, verdict.ratio) for verdict in verdicts if verdict.ratio is not None
+    ]
+    stretches = _stretches(clear_ratios)
     firm = _firm(stretches)
-    found = _bench_class(firm)
-    return Bench(name, found, _until(found, firm), stretches, verdicts)
+    bench_class = _bench_class(firm)
+    return Bench(name, bench_class, _until(bench_class, firm), stretches, verdicts)
 
 
 def _verdict(size: int, cells: Sequence[OverlapResult]) -> Verdict:
     ratios = [cell.ratio for cell in cells if cell.ratio is not None and not cell.ratio.noisy]
-    told = [
+    clear_ratios = [
         ratio
         for ratio in ratios
-        if ratio.communication <= _SLOWED * min(each.communication for each in ratios)
+        if ratio.communication <= _SLOWED * min(ratio.communication for ratio in ratios)
         and _LEAST_WORK <= ratio.computation / ratio.communication <= _MOST_WORK
         and ratio.high - ratio.low <= _WIDEST
     ]
-    if not told:
+    if not clear_ratios:
         return Verdict(size, None, None, None, None, 0)
     value, low, high = (
-        statistics.median(getattr(ratio, name) for ratio in told)
+        statistics.median(getattr(ratio, name) for ratio in clear_ratios)
         for name in ("value", "low", "high")
     )
-    return Verdict(size, kind_of(value), value, low, high, len(told))
+    return Verdict(size, kind_of(value), value, low, high, len(clear_ratios))
 
 
 def kind_of(ratio: float) -> Kind:
@@ -142,11 +146,11 @@ def _distance(ratio: float, kind: Kind) -> float:
     return min(max(begin - ratio, ratio - end, 0.0), 2 * _CHANGE)
 
 
-def _stretches(told: Sequence[tuple[int, float]]) -> list[Stretch]:
+def _stretches(clear_ratios: Sequence[tuple[int, float]]) -> list[Stretch]:
     """The kinds by size whose distances and changes are the least in all (dynamic programming over
     sizes and kinds, exact)."""
     best: dict[Kind, tuple[float, list[Kind]]] = {kind: (0.0, []) for kind in _RANGES}
-    for number, (_, ratio) in enumerate(told):
+    for number, (_, ratio) in enumerate(clear_ratios):
         step: dict[Kind, tuple[float, list[Kind]]] = {}
         for kind in _RANGES:
             cost, path = min(
@@ -159,19 +163,21 @@ def _stretches(told: Sequence[tuple[int, float]]) -> list[Stretch]:
             step[kind] = (cost + _distance(ratio, kind), [*path, kind])
         best = step
     kinds = min(best.values(), key=lambda way: (way[0], _changes(way[1])))[1]
-    return _joined(told, kinds)
+    return _joined(clear_ratios, kinds)
 
 
 def _changes(kinds: Sequence[Kind]) -> int:
-    return sum(left != right for left, right in itertools.pairwise(kinds))
+    return sum(kind != right for kind, right in itertools.pairwise(kinds))
 
 
-def _joined(told: Sequence[tuple[int, float]], kinds: Sequence[Kind]) -> list[Stretch]:
-    found = []
-    for kind, group in itertools.groupby(zip(kinds, told, strict=True), key=lambda one: one[0]):
+def _joined(clear_ratios: Sequence[tuple[int, float]], kinds: Sequence[Kind]) -> list[Stretch]:
+    stretches = []
+    for kind, group in itertools.groupby(
+        zip(kinds, clear_ratios, strict=True), key=lambda member: member[0]
+    ):
         sizes, ratios = zip(*(member for _, member in group), strict=True)
-        found.append(Stretch(kind, sizes[0], sizes[-1], min(ratios), max(ratios), len(sizes)))
-    return found
+        stretches.append(Stretch(kind, sizes[0], sizes[-1], min(ratios), max(ratios), len(sizes)))
+    return stretches
 
 
 def _firm(stretches: Sequence[Stretch]) -> Sequence[Stretch]:
@@ -194,20 +200,20 @@ def _bench_class(stretches: Sequence[Stretch]) -> BenchClass:
     return "small only" if set(kinds) - set(_NOT) else "none"
 
 
-def _until(found: BenchClass, stretches: Sequence[Stretch]) -> int | None:
+def _until(bench_class: BenchClass, stretches: Sequence[Stretch]) -> int | None:
     """The last size at which messages overlap, be it in part."""
-    if found != "small only":
+    if bench_class != "small only":
         return None
     return [stretch.bytes_to for stretch in stretches if stretch.kind not in _NOT][-1]
 
 
-def _library(found: dict[str, Bench]) -> tuple[LibraryClass, int | None]:
+def _library(bench_by_name: dict[str, Bench]) -> tuple[LibraryClass, int | None]:
     """Return it from both sides. What goes on beside large messages counts."""
-    sides = [found.get("sender"), found.get("receiver")]
+    sides = [bench_by_name.get("sender"), bench_by_name.get("receiver")]
     if any(side is None or side.found == "not told" for side in sides):
         return "not told", None
     sender, receiver = (side for side in sides if side is not None)
-    both = found.get("both")
+    both = bench_by_name.get("both")
     if any(side is not None and side.found == "slower than serial" for side in (*sides, both)):
         return "slower than serial", None
     goes = {"overlaps", "large only"}

@@ -48,7 +48,7 @@ class Scale(msgspec.Struct, frozen=True):
                 edges[:-1], edges[1:], (values[:-1] + values[1:]) / 2, strict=True
             )
         ]
-        said = [{"y": self._place(value), "text": text} for value, text in self.words]
+        labels = [{"y": self._place(value), "text": text} for value, text in self.words]
         y = {
             "field": "y",
             "type": "quantitative",
@@ -67,7 +67,7 @@ class Scale(msgspec.Struct, frozen=True):
                     "encoding": {"y": y, "y2": {"field": "y2"}, "color": FILL},
                 },
                 {
-                    "data": {"values": said},
+                    "data": {"values": labels},
                     "mark": {"type": "text", "align": "left", "x": _WIDE + 6, "fontSize": 12},
                     "encoding": {"y": y, "text": {"field": "text"}},
                 },

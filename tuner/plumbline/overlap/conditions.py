@@ -33,10 +33,10 @@ def drift(launches: Iterable[Sequence[Overlap]]) -> list[Weakness]:
             if cell.communication_ns:
                 key = (cell.bytes, cell.rank, cell.threads)
                 by_message.setdefault(key, []).append(float(np.median(cell.communication_ns)))
-        for those in by_message.values():
-            middle = float(np.median(those))
-            count += len(those)
-            apart += sum(abs(time - middle) > DRIFT * middle for time in those)
+        for medians in by_message.values():
+            middle = float(np.median(medians))
+            count += len(medians)
+            apart += sum(abs(time - middle) > DRIFT * middle for time in medians)
     if not apart:
         return []
     text = (

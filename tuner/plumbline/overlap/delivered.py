@@ -13,13 +13,13 @@ def flaw(records: Iterable[object]) -> str:
     """Return that of the first such cell; empty: there is none."""
     for record in records:
         if isinstance(record, Overlap) and not record.delivered:
-            what = f"{record.bench} {record.function}".rstrip()
-            return f"{what}: of {record.bytes} bytes others came than were sent"
+            cell = f"{record.bench} {record.function}".rstrip()
+            return f"{cell}: of {record.bytes} bytes others came than were sent"
     return ""
 
 
 def require(records: Iterable[object]) -> None:
     """Raises PlumblineError where there is one."""
-    found = flaw(records)
-    if found:
-        raise PlumblineError(f"{found}; the library is wrong")
+    first_flaw = flaw(records)
+    if first_flaw:
+        raise PlumblineError(f"{first_flaw}; the library is wrong")

@@ -76,8 +76,8 @@ class Difference(msgspec.Struct, frozen=True):
 
 def find(a: Sequence[OverlapResult], b: Sequence[OverlapResult]) -> Difference:
     """Raises UsageError when there is no common cell."""
-    ours, theirs = _by_key(a), _by_key(b)
-    lines = [_line(*ours[key], *theirs[key]) for key in ours if key in theirs]
+    cells_of_a, cells_of_b = _by_key(a), _by_key(b)
+    lines = [_line(*cells_of_a[key], *cells_of_b[key]) for key in cells_of_a if key in cells_of_b]
     if not lines:
         raise UsageError(
             "no cell is on both sides: cells are matched by benchmark, size, work, threads and "
@@ -85,7 +85,7 @@ def find(a: Sequence[OverlapResult], b: Sequence[OverlapResult]) -> Difference:
         )
     benches = dict.fromkeys(line.bench for line in lines)
     totals = [total(bench, [line for line in lines if line.bench == bench]) for bench in benches]
-    return Difference(lines, len(ours) - len(lines), len(theirs) - len(lines), totals)
+    return Difference(lines, len(cells_of_a) - len(lines), len(cells_of_b) - len(lines), totals)
 
 
 def _by_key(
@@ -104,15 +104,15 @@ def _some(cells: Sequence[OverlapResult]) -> str:
     return ", ".join(dict.fromkeys(cell.bench for cell in cells)) or "none"
 
 
-def _line(ours: OverlapResult, a: Ratio, theirs: OverlapResult, b: Ratio) -> CellDifference:
-    load = ours.bench == LOAD
+def _line(cell_of_a: OverlapResult, a: Ratio, cell_of_b: OverlapResult, b: Ratio) -> CellDifference:
+    load = cell_of_a.bench == LOAD
     regret_a, regret_b = regret((a, b))
     return CellDifference(
-        bench=ours.bench,
-        bytes=ours.bytes,
-        work_ns=ours.work_ns,
-        threads=ours.threads,
-        rank=ours.rank,
+        bench=cell_of_a.bench,
+        bytes=cell_of_a.bytes,
+        work_ns=cell_of_a.work_ns,
+        threads=cell_of_a.threads,
+        rank=cell_of_a.rank,
         a=a,
         b=b,
         overlap=a.value / b.value if load else a.value - b.value,
@@ -121,7 +121,7 @@ def _line(ours: OverlapResult, a: Ratio, theirs: OverlapResult, b: Ratio) -> Cel
         times_told=_apart((a.both_low, a.both_high), (b.both_low, b.both_high)),
         regret_a=regret_a,
         regret_b=regret_b,
-        measured=ours.launches > 0 and theirs.launches > 0,
+        measured=cell_of_a.launches > 0 and cell_of_b.launches > 0,
     )
 
 
@@ -139,8 +139,8 @@ def regret(cell: Sequence[Ratio]) -> list[float]:
 Interval = tuple[float | None, float | None]
 
 
-def _apart(one: Interval, other: Interval) -> bool:
-    (low, high), (others_low, others_high) = one, other
+def _apart(first: Interval, second: Interval) -> bool:
+    (low, high), (others_low, others_high) = first, second
     if low is None or high is None or others_low is None or others_high is None:
         return False
     return low > others_high or others_low > high
@@ -168,5 +168,5 @@ def total(bench: str, lines: Sequence[CellDifference]) -> Total:
         ),
         regret_a=statistics.median(difference.regret_a for difference in chosen),
         regret_b=statistics.median(difference.regret_b for difference in chosen),
-        furthest=max(timed, key=lambda one: abs(math.log(one.times)), default=None),
+        furthest=max(timed, key=lambda difference: abs(math.log(difference.times)), default=None),
     )

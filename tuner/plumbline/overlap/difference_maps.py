@@ -19,16 +19,16 @@ _SIDE = 190
 _RATIOS, _TIMES = "overhead ratio", "time of communication and computation together"
 
 
-def sheet(found: Difference, a: str, b: str) -> dict[str, Any]:
+def sheet(difference: Difference, a: str, b: str) -> dict[str, Any]:
     """`a`, `b`: what the sides are called."""
     rows = [
         {
-            "title": {"text": what, "anchor": "start", "fontSize": 13},
-            "hconcat": _maps(found, times=times),
+            "title": {"text": title, "anchor": "start", "fontSize": 13},
+            "hconcat": _maps(difference, times=times),
         }
-        for what, times in ((_RATIOS, False), (_TIMES, True))
+        for title, times in ((_RATIOS, False), (_TIMES, True))
     ]
-    spec = page("", {"vconcat": rows, "spacing": 30}, [*_bars(found), TIMES.bar(), _words()])
+    spec = page("", {"vconcat": rows, "spacing": 30}, [*_bars(difference), TIMES.bar(), _words()])
     spec["title"] = {
         "text": [f"A: {a}", f"B: {b}"],
         "subtitle": "Measured apart: what changed in the machine between them is in these maps.",
@@ -39,27 +39,27 @@ def sheet(found: Difference, a: str, b: str) -> dict[str, Any]:
     return spec
 
 
-def views(found: Difference) -> list[tuple[str, list[dict[str, Any]]]]:
+def views(difference: Difference) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return the two rows of the sheet, each with its name, as pictures of their own for a page:
     a map for each benchmark, and the legend of the row."""
     rows = [
-        (_RATIOS, [*_maps(found, times=False), beside([*_bars(found), _words()])]),
-        (_TIMES, [*_maps(found, times=True), beside([TIMES.bar(), _words()])]),
+        (_RATIOS, [*_maps(difference, times=False), beside([*_bars(difference), _words()])]),
+        (_TIMES, [*_maps(difference, times=True), beside([TIMES.bar(), _words()])]),
     ]
-    return [(what, [view(part) for part in parts]) for what, parts in rows]
+    return [(title, [view(part) for part in parts]) for title, parts in rows]
 
 
-def _maps(found: Difference, *, times: bool) -> list[dict[str, Any]]:
-    benches = dict.fromkeys(line.bench for line in found.lines)
+def _maps(difference: Difference, *, times: bool) -> list[dict[str, Any]]:
+    benches = dict.fromkeys(line.bench for line in difference.lines)
     return [
-        _map(bench, [line for line in found.lines if line.bench == bench], times=times)
+        _map(bench, [line for line in difference.lines if line.bench == bench], times=times)
         for bench in benches
     ]
 
 
-def _bars(found: Difference) -> list[dict[str, Any]]:
+def _bars(difference: Difference) -> list[dict[str, Any]]:
     """The legend of ratios: the benchmark of load has none."""
-    return [APART.bar()] if any(line.bench != LOAD for line in found.lines) else []
+    return [APART.bar()] if any(line.bench != LOAD for line in difference.lines) else []
 
 
 def _words() -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _middle(lines: Sequence[CellDifference], *, times: bool) -> list[CellDiffere
     for line in lines:
         places.setdefault((line.bytes, line.work_ns, line.threads), []).append(line)
     ordered = (
-        sorted(place, key=lambda one: one.times if times else one.overlap)
+        sorted(place, key=lambda line: line.times if times else line.overlap)
         for place in places.values()
     )
-    return [those[(len(those) - 1) // 2] for those in ordered]
+    return [ranked[(len(ranked) - 1) // 2] for ranked in ordered]

@@ -62,28 +62,28 @@ def height(bench: str, work_ns: int, threads: int) -> float:
     return float(threads) if bench == LOAD else work_ns / 1000
 
 
-def _colour(bench: str, found: Ratio) -> str:
-    if found.noisy:
+def _colour(bench: str, ratio: Ratio) -> str:
+    if ratio.noisy:
         return GREY
-    return (SLOWDOWN if bench == LOAD else RATIO).of(found.value)
+    return (SLOWDOWN if bench == LOAD else RATIO).of(ratio.value)
 
 
 def middle(cells: Sequence[OverlapResult]) -> list[tuple[OverlapResult, Ratio]]:
     """Return that of each size and work the rank in the middle (ranks.py)."""
-    those = [spread.median for spread in ranks.spreads(cells)]
-    return [(result, result.ratio) for result in those if result.ratio is not None]
+    medians = [spread.median for spread in ranks.spreads(cells)]
+    return [(result, result.ratio) for result in medians if result.ratio is not None]
 
 
 def title(bench: str, cells: Sequence[OverlapResult]) -> dict[str, Any]:
     """Return it with what a map of one rank does not show of the others."""
     spreads = ranks.spreads(cells)
     every = max((spread.ranks for spread in spreads), default=0)
-    found: dict[str, Any] = {"text": bench, "fontSize": 13}
+    heading: dict[str, Any] = {"text": bench, "fontSize": 13}
     if every > 1:
         apart = max(ranks.apart(spread) for spread in spreads)
-        found["subtitle"] = f"median of {every} ranks, up to {apart:.2g} apart"
-        found["subtitleFontSize"] = 11
-    return found
+        heading["subtitle"] = f"median of {every} ranks, up to {apart:.2g} apart"
+        heading["subtitleFontSize"] = 11
+    return heading
 
 
 def of(
@@ -133,9 +133,9 @@ def drawn(
         points = [(places[spot.bytes], middles[spot.up]) for spot in every if spot.measured]
         layers.append(_points(points, encoding, {"size": 7, "filled": True, "color": DOT}))
     if crosses:
-        there = {(places[spot.bytes], spot.up) for spot in every}
+        measured = {(places[spot.bytes], spot.up) for spot in every}
         points = [
-            (size, middles[work]) for size in across for work in up if (size, work) not in there
+            (size, middles[work]) for size in across for work in up if (size, work) not in measured
         ]
         layers.append(_points(points, encoding, {"size": 25, "shape": CROSS, "color": GREY}))
     return {"width": side, "height": side, "layer": layers}
@@ -211,12 +211,12 @@ def _ends(spans: Mapping[float, Span]) -> list[float]:
 def _places(sizes: Sequence[int]) -> dict[int, float]:
     """Return where sizes stand on the axis: a logarithm has no zero, so no bytes at all stand as
     far below the smallest message as the next one stands above it."""
-    found = {size: float(size) for size in sizes if size}
+    place_by_size = {size: float(size) for size in sizes if size}
     if sizes[0] == 0:
         first = sizes[1] if len(sizes) > 1 else 1
         second = sizes[2] if len(sizes) > 2 else 2 * first
-        found = {0: first * first / second, **found}
-    return found
+        place_by_size = {0: first * first / second, **place_by_size}
+    return place_by_size
 
 
 def _middle(span: Span, bench: str) -> float:

@@ -17,7 +17,7 @@ from plumbline_db.probe_records import ConfigRecord
 def given(toolchain: Toolchain, words: Sequence[str], where: Settings) -> Configuration:
     """Return that of `NAME=VALUE`, with what the library wants beside them. Raises UsageError for
     what it does not know, and for threads that want cores which are not there."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not (name and equals and value):
@@ -25,10 +25,10 @@ def given(toolchain: Toolchain, words: Sequence[str], where: Settings) -> Config
         if toolchain.knobs and name not in toolchain.knobs:
             raise UsageError(f"{toolchain.installation.library.id} reports no parameter {name}")
         for knob, need in toolchain.space.with_needs(name, value).items():
-            if found.setdefault(knob, need) != need:
-                raise UsageError(f"--knob: {knob} cannot be {found[knob]} and {need}")
-    Settable.of(toolchain, where).require_core(found)
-    return Configuration.of(found)
+            if values.setdefault(knob, need) != need:
+                raise UsageError(f"--knob: {knob} cannot be {values[knob]} and {need}")
+    Settable.of(toolchain, where).require_core(values)
+    return Configuration.of(values)
 
 
 def require_in_force(starter: Starter, chosen: Configuration) -> None:

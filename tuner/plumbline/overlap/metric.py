@@ -38,7 +38,7 @@ class Ratio(msgspec.Struct, frozen=True):
 def latency(records: Iterable[object]) -> float:
     """Nanoseconds that an empty message takes, by the records of a launch."""
     empty = (record.ns for record in records if isinstance(record, OverlapLatency))
-    return float(np.median([ns for each in empty for ns in each]))
+    return float(np.median([ns for samples in empty for ns in samples]))
 
 
 def ratio(launches: Sequence[tuple[Overlap, float]], seed: int = 1) -> Ratio | None:
@@ -65,11 +65,13 @@ def slowdown(launches: Sequence[tuple[Overlap, float]], seed: int = 1) -> Ratio 
 
 def _all(launches: Sequence[tuple[Overlap, float]]) -> NDArray[np.float64] | None:
     """Return by launch, kind of time and triple."""
-    found = [_times(cell, empty) for cell, empty in launches if cell.delivered and cell.both_ns]
-    if not found:
+    times_by_launch = [
+        _times(cell, empty) for cell, empty in launches if cell.delivered and cell.both_ns
+    ]
+    if not times_by_launch:
         return None
-    count = min(times.shape[1] for times in found)
-    return np.stack([times[:, :count] for times in found])
+    count = min(times.shape[1] for times in times_by_launch)
+    return np.stack([times[:, :count] for times in times_by_launch])
 
 
 def _times(cell: Overlap, latency_ns: float) -> NDArray[np.float64]:

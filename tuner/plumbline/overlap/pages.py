@@ -64,24 +64,30 @@ def pages(db_path: Path) -> Pages:
     maps_of: Kept[list[str]] = Kept(_MOST)
     differences_of: Kept[list[tuple[str, list[str]]]] = Kept(_MOST)
 
-    def read(db: Database, one: Stored) -> Measured:
-        return measured.get(_state(db, one), lambda: stored.measured(db, one))
+    def read(db: Database, campaign: Stored) -> Measured:
+        return measured.get(_state(db, campaign), lambda: stored.measured(db, campaign))
 
     def listing(request: Request) -> Response:
         with Database.open(db_path) as db:
             every = stored.every(db)
-            states = {one.campaign.id: campaigns.state(db, one.campaign) for one in every}
+            states = {
+                campaign.campaign.id: campaigns.state(db, campaign.campaign) for campaign in every
+            }
         return frame.page(request, _shown, "overlap.html", every=every[::-1], states=states)
 
-    def cells_of(db: Database, one: Stored) -> list[OverlapResult]:
-        return read(db, one).cells if runs.surroundings(db, one.campaign.id) else []
+    def cells_of(db: Database, campaign: Stored) -> list[OverlapResult]:
+        return read(db, campaign).cells if runs.surroundings(db, campaign.campaign.id) else []
 
     def maps(request: Request) -> Response:
         with _opened(db_path) as db:
-            one = stored.one(db, request.path_params["id"])
-            others = [other for other in stored.every(db) if other != one]
-            cells, state = cells_of(db, one), _state(db, one)
-            standing = campaigns.state(db, one.campaign)
+            shown_campaign = stored.one(db, request.path_params["id"])
+            others = [
+                other_campaign
+                for other_campaign in stored.every(db)
+                if other_campaign != shown_campaign
+            ]
+            cells, state = cells_of(db, shown_campaign), _state(db, shown_campaign)
+            standing = campaigns.state(db, shown_campaign.campaign)
         drawn: list[str] = []
         if any(cell.ratio for cell in cells):
             drawn = maps_of.get(state, lambda: [*map(chart.render, sheet.views(cells))])
@@ -89,7 +95,7 @@ def pages(db_path: Path) -> Pages:
             request,
             _shown,
             "overlap_campaign.html",
-            one=one,
+            one=shown_campaign,
             state=standing,
             pictures=drawn,
             words=words.of_library(classes.of(cells), None),
@@ -99,11 +105,15 @@ def pages(db_path: Path) -> Pages:
 
     def maps_json(request: Request) -> Response:
         with _opened(db_path) as db:
-            one = stored.one(db, request.path_params["id"])
-            cells = cells_of(db, one)
-        known = classes.of(cells)
-        said = {"cells": cells, "classes": known, "words": words.of_library(known, None)}
-        return frame.json(request, between.about(one) | msgspec.to_builtins(said))
+            shown_campaign = stored.one(db, request.path_params["id"])
+            cells = cells_of(db, shown_campaign)
+        library_classes = classes.of(cells)
+        document = {
+            "cells": cells,
+            "classes": library_classes,
+            "words": words.of_library(library_classes, None),
+        }
+        return frame.json(request, between.about(shown_campaign) | msgspec.to_builtins(document))
 
     def pair(request: Request) -> tuple[Between, Hashable]:
         with _opened(db_path) as db:
@@ -117,8 +127,8 @@ def pages(db_path: Path) -> Pages:
         drawn = differences_of.get(
             state,
             lambda: [
-                (what, [*map(chart.render, views)])
-                for what, views in difference_maps.views(compared.found)
+                (title, [*map(chart.render, views)])
+                for title, views in difference_maps.views(compared.found)
             ],
         )
         return frame.page(
@@ -153,12 +163,12 @@ def _opened(db_path: Path) -> Iterator[Database]:
         try:
             yield db
         except UsageError as error:
-            raise HTTPException(404, "there is no such campaign") from error
+            raise HTTPException(404, "this campaign does not exist") from error
 
 
-def _state(db: Database, one: Stored) -> Hashable:
+def _state(db: Database, campaign: Stored) -> Hashable:
     """Changes whenever something of the campaign was stored."""
-    return (one.campaign, runs.last(db, one.campaign.id))
+    return (campaign.campaign, runs.last(db, campaign.campaign.id))
 
 
 def tables(cells: Sequence[OverlapResult]) -> list[MapTable]:
@@ -174,7 +184,7 @@ def _table(bench: str, cells: Sequence[OverlapResult]) -> MapTable:
         (heatmap.height(bench, result.work_ns, result.threads), result.bytes): ratio
         for result, ratio in heatmap.middle(cells)
     }
-    told = [ratio.value for ratio in middle.values() if not ratio.noisy]
+    clear_ratios = [ratio.value for ratio in middle.values() if not ratio.noisy]
     sizes = sorted({size for _, size in middle})
     heights = sorted({height for height, _ in middle}, reverse=True)
     return MapTable(
@@ -182,8 +192,8 @@ def _table(bench: str, cells: Sequence[OverlapResult]) -> MapTable:
         load=bench == LOAD,
         of=max(spread.ranks for spread in ranks.spreads(cells)),
         cells=len(middle),
-        noisy=len(middle) - len(told),
-        median=statistics.median(told) if told else None,
+        noisy=len(middle) - len(clear_ratios),
+        median=statistics.median(clear_ratios) if clear_ratios else None,
         sizes=sizes,
         rows=[(height, [middle.get((height, size)) for size in sizes]) for height in heights],
     )

@@ -29,17 +29,22 @@ def document(name: str, traces: Sequence[OverlapTrace]) -> dict[str, Any]:
         ] = overlap_trace
     flows = 0
     for (triple, part), by_rank in repetitions.items():
-        told = {"triple": triple, "part": part}
+        arguments = {"triple": triple, "part": part}
         for rank, trace in by_rank.items():
             events += [
                 _slice(
-                    rank, _DOES, event.name, event.begin_ns, event.end_ns, told | _peer(event.peer)
+                    rank,
+                    _DOES,
+                    event.name,
+                    event.begin_ns,
+                    event.end_ns,
+                    arguments | _peer(event.peer),
                 )
                 for event in events_of(trace, zero)
             ]
         for message in messages_of(by_rank, zero):
             flows += 1
-            events += _flow(flows, message, told)
+            events += _flow(flows, message, arguments)
     return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": {"cell": name}}
 
 
@@ -52,7 +57,7 @@ def _names(rank: int) -> list[dict[str, Any]]:
 
 
 def _slice(
-    rank: int, thread: int, name: str, begin: int, end: int, told: dict[str, Any]
+    rank: int, thread: int, name: str, begin: int, end: int, arguments: dict[str, Any]
 ) -> dict[str, Any]:
     return {
         "name": name,
@@ -61,20 +66,22 @@ def _slice(
         "tid": thread,
         "ts": begin / 1000,
         "dur": (end - begin) / 1000,
-        "args": told,
+        "args": arguments,
     }
 
 
-def _flow(number: int, one: Message, told: dict[str, Any]) -> list[dict[str, Any]]:
+def _flow(number: int, message: Message, arguments: dict[str, Any]) -> list[dict[str, Any]]:
     """The ends of an arrow lie inside of the slices that they belong to."""
     common = {"name": "message", "cat": "message", "id": number}
-    begin = {"ph": "s", "pid": one.sender, "tid": _DOES, "ts": one.begin_ns / 1000}
-    end = {"ph": "f", "bp": "e", "pid": one.receiver, "tid": _ARRIVES}
-    told = told | _peer(one.sender)
+    begin = {"ph": "s", "pid": message.sender, "tid": _DOES, "ts": message.begin_ns / 1000}
+    end = {"ph": "f", "bp": "e", "pid": message.receiver, "tid": _ARRIVES}
+    arguments = arguments | _peer(message.sender)
     return [
-        _slice(one.receiver, _ARRIVES, "arrival", one.earliest_ns, one.latest_ns, told),
+        _slice(
+            message.receiver, _ARRIVES, "arrival", message.earliest_ns, message.latest_ns, arguments
+        ),
         common | begin,
-        common | end | {"ts": max(one.earliest_ns, one.latest_ns - 1) / 1000},
+        common | end | {"ts": max(message.earliest_ns, message.latest_ns - 1) / 1000},
     ]
 
 

@@ -45,12 +45,12 @@ def bound(chosen: Settings) -> Settings:
 
 def patient(chosen: Settings, seconds: float) -> Settings:
     """Return it with so many seconds for a launch, where nobody has said otherwise."""
-    said = chosen.sampling.launch_timeout_seconds != Sampling().launch_timeout_seconds
-    return chosen if said else chosen.but(launch_timeout_seconds=seconds)
+    is_set = chosen.sampling.launch_timeout_seconds != Sampling().launch_timeout_seconds
+    return chosen if is_set else chosen.but(launch_timeout_seconds=seconds)
 
 
 def facts(chosen: Settings) -> list[str]:
     """Return what makes launches elsewhere another campaign; nothing on this machine."""
     values = identity.identifying(chosen)
-    said = {key: values[key] for key in _WHERE if key in values}
-    return [msgspec.json.encode(said).decode()] if said else []
+    places = {key: values[key] for key in _WHERE if key in values}
+    return [msgspec.json.encode(places).decode()] if places else []

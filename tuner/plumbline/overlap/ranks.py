@@ -26,13 +26,15 @@ class RankSpread(msgspec.Struct, frozen=True):
 def spreads(cells: Sequence[OverlapResult]) -> list[RankSpread]:
     """A spread for each cell that has a ratio on some rank, in the order of benchmarks, sizes,
     work and threads."""
-    told = [cell for cell in cells if cell.ratio is not None]
-    place = {bench: at for at, bench in enumerate(dict.fromkeys(result.bench for result in told))}
+    with_ratio = [cell for cell in cells if cell.ratio is not None]
+    place = {
+        bench: at for at, bench in enumerate(dict.fromkeys(result.bench for result in with_ratio))
+    }
 
-    def key(one: OverlapResult) -> tuple[int, int, int, int]:
-        return place[one.bench], one.bytes, one.work_ns, one.threads
+    def key(result: OverlapResult) -> tuple[int, int, int, int]:
+        return place[result.bench], result.bytes, result.work_ns, result.threads
 
-    grouped = itertools.groupby(sorted(told, key=key), key)
+    grouped = itertools.groupby(sorted(with_ratio, key=key), key)
     return [_spread(list(members)) for _, members in grouped]
 
 
@@ -48,8 +50,8 @@ def apart(spread: RankSpread) -> float:
     return _value(spread.high) - _value(spread.low)
 
 
-def _value(one: OverlapResult) -> float:
-    return one.ratio.value if one.ratio else 0.0
+def _value(result: OverlapResult) -> float:
+    return result.ratio.value if result.ratio else 0.0
 
 
 def text(spread: RankSpread) -> str:

@@ -42,5 +42,5 @@ def axes(*, quick: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _steps(low: int, high: int, parts: int) -> tuple[int, ...]:
-    found = (round(low * 2 ** (step / parts)) for step in itertools.count())
-    return tuple(itertools.takewhile(lambda one: one <= high, found))
+    sizes = (round(low * 2 ** (step / parts)) for step in itertools.count())
+    return tuple(itertools.takewhile(lambda size: size <= high, sizes))

@@ -26,7 +26,7 @@ def of_one(title: str, cells: Sequence[OverlapResult], *, dots: bool = False) ->
 def views(cells: Sequence[OverlapResult]) -> list[dict[str, Any]]:
     """Return the maps of `of_one` and their legend, each as a picture of its own for a page."""
     maps = [heatmap.of(bench, _of(bench, cells), _SIDE) for bench in benches_of(cells)]
-    return [view(each) for each in (*maps, beside(legend(cells, dots=False)))]
+    return [view(chart) for chart in (*maps, beside(legend(cells, dots=False)))]
 
 
 def beside(keys: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -52,8 +52,8 @@ def of_several(
         {
             "title": {"text": name, "anchor": "start", "fontSize": 13},
             "hconcat": [
-                heatmap.of(bench, found, _SMALL, dots=dots)
-                if (found := _of(bench, cells))
+                heatmap.of(bench, own_cells, _SMALL, dots=dots)
+                if (own_cells := _of(bench, cells))
                 else blank(_SMALL)
                 for bench in columns
             ],

@@ -50,7 +50,7 @@ class OverlapGrid(msgspec.Struct, frozen=True):
 
     def cells(self, sides: Iterable[Side] | None = None) -> tuple[OverlapCell, ...]:
         """Return what a launch measures: everything, or what these sides need."""
-        wanted = (
+        needed_cells = (
             None if sides is None else {(side.function, side.bytes, _work(side)) for side in sides}
         )
         return tuple(
@@ -58,31 +58,31 @@ class OverlapGrid(msgspec.Struct, frozen=True):
             for bench in self.benches
             for size in self.sizes
             for work, ns in self._amounts(bench, size).items()
-            if wanted is None or (bench, size, work) in wanted
+            if needed_cells is None or (bench, size, work) in needed_cells
         )
 
     def measured(self) -> list[Side]:
         """The sides whose time is T_measured, in the order of the cells; and the blocking calls,
         where they are others."""
-        found = []
+        measured_sides = []
         for bench in self.benches:
             for size in self.sizes:
                 for work in self._amounts(bench, size):
                     variant = f"{OVERLAPPED}:{work}" if work else NONBLOCKING
-                    found.append(Side(bench, variant, size))
+                    measured_sides.append(Side(bench, variant, size))
                 if benches.of(bench).blocking:
-                    found.append(Side(bench, BLOCKING, size))
-        return found
+                    measured_sides.append(Side(bench, BLOCKING, size))
+        return measured_sides
 
     def medians(self, launches: Sequence[tuple[int, Measured]]) -> list[Medians]:
         """Seconds of each side that was measured; `launches` by number, as `read` gives them."""
-        found: dict[Side, tuple[list[int], list[float]]] = {}
+        launches_by_side: dict[Side, tuple[list[int], list[float]]] = {}
         for number, times in launches:
             for side, seconds in self._sides(times).items():
-                runs, values = found.setdefault(side, ([], []))
+                runs, values = launches_by_side.setdefault(side, ([], []))
                 runs.append(number)
                 values.append(seconds)
-        return [Medians(case_of(side), *values) for side, values in found.items()]
+        return [Medians(case_of(side), *values) for side, values in launches_by_side.items()]
 
     def _amounts(self, bench: str, size: int) -> dict[str, int]:
         """Nanoseconds of work by name; none at all has no name, and is of use where blocking calls
@@ -94,21 +94,23 @@ class OverlapGrid(msgspec.Struct, frozen=True):
         return none | {"work=message": own, f"work_us={self.fixed_ns // 1000}": self.fixed_ns}
 
     def _sides(self, times: Measured) -> dict[Side, float]:
-        found = {}
+        seconds_by_side = {}
         for (bench, size, ns), time in times.items():
             names = {value: name for name, value in self._amounts(bench, size).items()}
             work = names.get(ns)
             if work is None:
                 continue
             if not work:
-                found[Side(bench, NONBLOCKING, size)] = time.both
-                found[Side(bench, BLOCKING, size)] = time.communication
+                seconds_by_side[Side(bench, NONBLOCKING, size)] = time.both
+                seconds_by_side[Side(bench, BLOCKING, size)] = time.communication
                 continue
             shorter, longer = sorted((time.communication, time.computation))
             limit = "" if self.limit == 1 else f",limit={self.limit:g}"
-            found[Side(bench, f"{OVERLAPPED}:{work}", size)] = time.both
-            found[Side(bench, f"{SERIALISED}:{work}{limit}", size)] = longer + self.limit * shorter
-        return found
+            seconds_by_side[Side(bench, f"{OVERLAPPED}:{work}", size)] = time.both
+            seconds_by_side[Side(bench, f"{SERIALISED}:{work}{limit}", size)] = (
+                longer + self.limit * shorter
+            )
+        return seconds_by_side
 
 
 def pilot(names: Sequence[str], sizes: Sequence[int], triples: int) -> tuple[OverlapCell, ...]:
@@ -118,13 +120,13 @@ def pilot(names: Sequence[str], sizes: Sequence[int], triples: int) -> tuple[Ove
 
 def own_ns(launches: Sequence[tuple[int, Measured]], least_ns: int) -> dict[Place, int]:
     """The median over the launches of a pilot of what each message takes, `least_ns` at least."""
-    found: dict[Place, list[float]] = {}
+    times_by_place: dict[Place, list[float]] = {}
     for _, times in launches:
         for (bench, size, _ns), time in times.items():
-            found.setdefault((bench, size), []).append(time.communication)
+            times_by_place.setdefault((bench, size), []).append(time.communication)
     return {
         place: max(least_ns, round(1e9 * float(np.median(seconds))))
-        for place, seconds in found.items()
+        for place, seconds in times_by_place.items()
     }
 
 
@@ -143,16 +145,18 @@ def require_delivered(db: Database, campaign: str, suites: Sequence[str]) -> Non
 
 
 def _times(records: Iterable[object]) -> Measured:
-    known = list(records)
-    empty_ns = latency(known)
-    found: dict[tuple[str, int, int], Times] = {}
-    for record in known:
+    every_record = list(records)
+    empty_ns = latency(every_record)
+    times_by_cell: dict[tuple[str, int, int], Times] = {}
+    for record in every_record:
         if not isinstance(record, Overlap) or not record.delivered:
             continue
         key = (name_of(record), record.bytes, record.work_ns)
-        mine, theirs = _of_rank(record, empty_ns), found.get(key)
-        found[key] = mine if theirs is None else Times(*map(max, mine, theirs))
-    return found
+        own_times, other_times = _of_rank(record, empty_ns), times_by_cell.get(key)
+        times_by_cell[key] = (
+            own_times if other_times is None else Times(*map(max, own_times, other_times))
+        )
+    return times_by_cell
 
 
 def name_of(cell: Overlap) -> str:
@@ -184,13 +188,13 @@ def _work(side: Side) -> str:
 
 
 def _cell(name: str, size: int, work_ns: int, triples: int) -> OverlapCell:
-    one = benches.of(name)
+    bench = benches.of(name)
     return OverlapCell(
-        one.bench,
+        bench.bench,
         size,
         work_ns,
         triples=triples,
-        function=one.function,
-        requests=one.requests,
-        threads=one.threads,
+        function=bench.function,
+        requests=bench.requests,
+        threads=bench.threads,
     )

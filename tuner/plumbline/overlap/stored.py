@@ -40,8 +40,8 @@ class Stored(msgspec.Struct, frozen=True):
     def configuration(self) -> list[str]:
         """The settings that other campaigns may have otherwise."""
         usual = how(OverlapSettings(self.campaign.nprocs))
-        found = how(self.settings).items()
-        return [f"{name} {value}" for name, value in found if value != usual.get(name)]
+        values = how(self.settings).items()
+        return [f"{name} {value}" for name, value in values if value != usual.get(name)]
 
 
 def how(settings: OverlapSettings) -> dict[str, str]:
@@ -60,11 +60,13 @@ def every(db: Database) -> list[Stored]:
 
 def one(db: Database, id: str) -> Stored:
     """Raises UsageError that lists what there is."""
-    known = {campaign.id: campaign for campaign in campaigns.every(db) if _is_overlap(campaign)}
-    if id not in known:
-        listed = ", ".join(known) or f"none (run `{command_name()} overlap` first)"
-        raise UsageError(f"{db.path} holds no overlap campaign {id}; it holds: {listed}")
-    return _stored(db, known[id])
+    overlap_campaigns = {
+        campaign.id: campaign for campaign in campaigns.every(db) if _is_overlap(campaign)
+    }
+    if id not in overlap_campaigns:
+        listed = ", ".join(overlap_campaigns) or f"none (run `{command_name()} overlap` first)"
+        raise UsageError(f"{db.path} contains no overlap campaign {id}; it contains: {listed}")
+    return _stored(db, overlap_campaigns[id])
 
 
 def _is_overlap(campaign: Campaign) -> bool:

@@ -4,7 +4,7 @@ interrupted, or gives what is stored.
 
 An adaptive grid is measured stage by stage: the cells of a stage follow from what is stored of the
 stages before it. Every fourth value of both axes, the ends and the middles of the rectangles
-between them come first. A rectangle whose cells agree within what a heat map can show is not looked
+between them come first. A box whose cells agree within what a heat map can show is not looked
 into: what lies in it is inferred. Others are cut in four, until neighbours are next to each other.
 Cells are named by their numbers on both axes; each has a ratio for every rank that takes its
 time."""
@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import msgspec
 
@@ -93,17 +94,17 @@ Place = tuple[int, int, int]  # of a cell: bytes, nanoseconds of work, threads
 
 def plan(settings: OverlapSettings, bench: str, chosen: Sequence[Place] | None = None) -> Plan:
     """Return that of the cells that are `chosen`; None: all of the grid."""
-    one = benches.of(bench)
+    parts = benches.of(bench)
     cells = tuple(
         OverlapCell(
-            one.bench,
+            parts.bench,
             size,
             work,
             settings.kernel,
             settings.test_ns,
             settings.triples,
-            one.function,
-            one.requests,
+            parts.function,
+            parts.requests,
             threads,
             settings.aid in aids.HELPERS,
             spare=settings.aid == "spare",
@@ -115,16 +116,16 @@ def plan(settings: OverlapSettings, bench: str, chosen: Sequence[Place] | None =
 
 def every_cell(settings: OverlapSettings, bench: str) -> list[Place]:
     """All cells of the grid. A barrier moves no data."""
-    one = benches.of(bench)
-    sizes = (0,) if one.function == "MPI_Barrier" else settings.sizes
-    return [(size, *up) for size in sizes for up in _upwards(settings, one)]
+    parts = benches.of(bench)
+    sizes = (0,) if parts.function == "MPI_Barrier" else settings.sizes
+    return [(size, *up) for size in sizes for up in _upwards(settings, parts)]
 
 
-def _upwards(settings: OverlapSettings, one: benches.Bench) -> list[tuple[int, int]]:
+def _upwards(settings: OverlapSettings, bench: benches.Bench) -> list[tuple[int, int]]:
     """The other axis beside sizes: work and threads."""
-    if one.bench == benches.LOAD:
+    if bench.bench == benches.LOAD:
         return [(_LOAD_WORK, threads) for threads in settings.loads]
-    return [(work, one.threads) for work in settings.work_ns]
+    return [(work, bench.threads) for work in settings.work_ns]
 
 
 def with_loads(settings: OverlapSettings, toolchain: Toolchain) -> OverlapSettings:
@@ -138,15 +139,15 @@ def with_loads(settings: OverlapSettings, toolchain: Toolchain) -> OverlapSettin
 
 def loads(units: int) -> tuple[int, ...]:
     """Numbers of threads of `load`: none, powers of two, and as many as processing units."""
-    powers = itertools.takewhile(lambda one: one < units, (1 << step for step in itertools.count()))
+    powers = itertools.takewhile(lambda n: n < units, (1 << step for step in itertools.count()))
     return (0, *powers, units)
 
 
 def is_adaptive(settings: OverlapSettings, bench: str) -> bool:
     """Return whether the grid of a benchmark is, where the settings ask for it: one of sizes and
     work."""
-    one = benches.of(bench)
-    return settings.adaptive and one.bench != benches.LOAD and one.function != "MPI_Barrier"
+    parts = benches.of(bench)
+    return settings.adaptive and parts.bench != benches.LOAD and parts.function != "MPI_Barrier"
 
 
 def every_plan(settings: OverlapSettings) -> list[Plan]:
@@ -229,12 +230,12 @@ def _launch(
         for bench, plan in plans.items()
     }
     modelled = {bench: duration.seconds(plan.overlaps) for bench, plan in plans.items()}
-    left = settings.launches * sum(modelled.values())
+    remaining_seconds = settings.launches * sum(modelled.values())
     part, of_it = (f", part {stage}", " of it") if settings.adaptive else ("", "")
     for launch, (bench, series_of_bench) in itertools.product(
         range(settings.launches), series.items()
     ):
-        seconds = clock.left(left)
+        seconds = clock.left(remaining_seconds)
         expect(seconds)
         store.progress.step(
             f"overlap: {bench}{part}, launch {launch + 1} of {settings.launches}, "
@@ -243,7 +244,7 @@ def _launch(
         before = store.spent_seconds
         series_of_bench.advance()
         clock.took(modelled[bench], store.spent_seconds - before)
-        left -= modelled[bench]
+        remaining_seconds -= modelled[bench]
 
 
 def _plans(
@@ -251,23 +252,23 @@ def _plans(
 ) -> dict[str, Plan]:
     """Return what each benchmark measures in a stage, by what is stored of the stages before it; no
     plans: nothing is missing."""
-    found = {}
+    plans_by_bench = {}
     for bench in settings.benches:
         if is_adaptive(settings, bench):
-            seen = _measured(db, campaign, bench, range(1, stage))
-            one = _plan_after(settings, bench, seen)
+            own_cells = _measured(db, campaign, bench, range(1, stage))
+            next_plan = _plan_after(settings, bench, own_cells)
         else:
-            one = plan(settings, bench) if stage == 1 else None
-        if one is not None:
-            found[bench] = one
-    return found
+            next_plan = plan(settings, bench) if stage == 1 else None
+        if next_plan is not None:
+            plans_by_bench[bench] = next_plan
+    return plans_by_bench
 
 
 def _plan_after(
-    settings: OverlapSettings, bench: str, seen: Sequence[OverlapResult]
+    settings: OverlapSettings, bench: str, own_cells: Sequence[OverlapResult]
 ) -> Plan | None:
     """Return what an adaptive grid misses; None: nothing."""
-    missing = missing_cells(len(settings.sizes), len(settings.work_ns), _seen(settings, seen))
+    missing = missing_cells(len(settings.sizes), len(settings.work_ns), _seen(settings, own_cells))
     threads = benches.of(bench).threads
     chosen = [(settings.sizes[x], settings.work_ns[y], threads) for x, y in missing]
     return plan(settings, bench, chosen) if chosen else None
@@ -280,13 +281,13 @@ def suite_of(bench: str, stage: int = 1) -> Suite:
 def read(db: Database, campaign: Campaign, settings: OverlapSettings) -> list[OverlapResult]:
     """Return what is stored, by benchmark, and in an adaptive grid what it says of the other cells.
     Raises PlumblineError where data did not come as they were sent."""
-    found = []
+    results = []
     for bench in settings.benches:
         cells = _measured(db, campaign, bench, range(1, STAGES + 1))
         if is_adaptive(settings, bench):
             cells += _inferred(settings, bench, cells)
-        found += sorted(cells, key=lambda one: (one.bytes, one.work_ns, one.rank, one.threads))
-    return found
+        results += sorted(cells, key=attrgetter("bytes", "work_ns", "rank", "threads"))
+    return results
 
 
 def _measured(
@@ -305,8 +306,8 @@ def _measured(
                     by_cell.setdefault(key, []).append((record, empty_ns))
     value = slowdown if benches.of(bench).bench == benches.LOAD else ratio
     return [
-        OverlapResult(bench, size, work, len(those), value(those), rank, threads)
-        for (size, work, rank, threads), those in by_cell.items()
+        OverlapResult(bench, size, work, len(launches), value(launches), rank, threads)
+        for (size, work, rank, threads), launches in by_cell.items()
     ]
 
 
@@ -316,10 +317,10 @@ def _seen(
     """Return by numbers on both axes, in the order of the ranks."""
     columns = {size: number for number, size in enumerate(settings.sizes)}
     rows = {work: number for number, work in enumerate(settings.work_ns)}
-    found: dict[Index, list[Ratio | None]] = {}
-    for cell in sorted(cells, key=lambda one: one.rank):
-        found.setdefault((columns[cell.bytes], rows[cell.work_ns]), []).append(cell.ratio)
-    return found
+    by_cell: dict[Index, list[Ratio | None]] = {}
+    for cell in sorted(cells, key=lambda result: result.rank):
+        by_cell.setdefault((columns[cell.bytes], rows[cell.work_ns]), []).append(cell.ratio)
+    return by_cell
 
 
 def _inferred(
@@ -332,8 +333,8 @@ def _inferred(
         OverlapResult(
             bench, settings.sizes[x], settings.work_ns[y], 0, ratio, rank, threads, measured=False
         )
-        for (x, y), those in between.items()
-        for rank, ratio in zip(ranks, those, strict=True)
+        for (x, y), ratios in between.items()
+        for rank, ratio in zip(ranks, ratios, strict=True)
     ]
 
 
@@ -344,38 +345,38 @@ def lines(cells: Sequence[OverlapResult]) -> dict[int, float]:
     for cell in cells:
         if cell.ratio is not None and cell.measured:
             by_size.setdefault(cell.bytes, []).append(cell.ratio.communication)
-    return {size: sorted(those)[len(those) // 2] for size, those in sorted(by_size.items())}
+    return {size: sorted(seconds)[len(seconds) // 2] for size, seconds in sorted(by_size.items())}
 
 
-def missing_cells(columns: int, rows: int, seen: _Seen) -> list[Index]:
+def missing_cells(columns: int, rows: int, measured: _Seen) -> list[Index]:
     """The cells to be measured next, of a grid of so many columns and rows; none: it is known."""
-    wanted: set[Index] = set()
+    missing: set[Index] = set()
     open_ = _first_rectangles(columns, rows)
     while open_:
-        one = open_.pop()
-        unknown = [cell for cell in one.cells() if cell not in seen]
-        wanted.update(unknown)
-        if not unknown and not _agrees(one, seen):
-            open_ += one.quarters()
-    return sorted(wanted)
+        box = open_.pop()
+        unknown = [cell for cell in box.cells() if cell not in measured]
+        missing.update(unknown)
+        if not unknown and not _agrees(box, measured):
+            open_ += box.quarters()
+    return sorted(missing)
 
 
-def inferred_cells(columns: int, rows: int, seen: _Seen) -> dict[Index, list[Ratio | None]]:
+def inferred_cells(columns: int, rows: int, measured: _Seen) -> dict[Index, list[Ratio | None]]:
     """The cells that are not measured. Where cells are missing, as in an unfinished campaign,
     nothing is inferred from the others of their rectangle."""
-    found: dict[Index, list[Ratio | None]] = {}
+    inferred: dict[Index, list[Ratio | None]] = {}
     open_ = _first_rectangles(columns, rows)
     while open_:
-        one = open_.pop()
-        if any(cell not in seen for cell in one.cells()):
+        box = open_.pop()
+        if any(cell not in measured for cell in box.cells()):
             continue
-        if not _agrees(one, seen):
-            open_ += one.quarters()
+        if not _agrees(box, measured):
+            open_ += box.quarters()
             continue
-        for cell in one.inside():
-            if cell not in seen and cell not in found:
-                found[cell] = _between(one, cell, seen)
-    return found
+        for cell in box.inside():
+            if cell not in measured and cell not in inferred:
+                inferred[cell] = _between(box, cell, measured)
+    return inferred
 
 
 def _first_rectangles(columns: int, rows: int) -> list[_Rectangle]:
@@ -398,45 +399,47 @@ def _halves(low: int, high: int) -> list[Index]:
     return [(low, middle), (middle, high)]
 
 
-def _agrees(one: _Rectangle, seen: _Seen) -> bool:
+def _agrees(box: _Rectangle, measured: _Seen) -> bool:
     """On every rank: all say nothing, or none does and they are alike, and the line where the
     message takes as long as the work does not pass between them."""
-    by_rank = zip(*(seen[cell] for cell in one.cells()), strict=True)
-    return all(_alike(those) for those in by_rank)
+    by_rank = zip(*(measured[cell] for cell in box.cells()), strict=True)
+    return all(_alike(ratios) for ratios in by_rank)
 
 
-def _alike(those: Sequence[Ratio | None]) -> bool:
-    told = [ratio for ratio in those if ratio is not None and not ratio.noisy]
-    if len(told) < len(those):
-        return not told
-    if len({ratio.communication > ratio.computation for ratio in told}) > 1:
+def _alike(ratios: Sequence[Ratio | None]) -> bool:
+    clear = [ratio for ratio in ratios if ratio is not None and not ratio.noisy]
+    if len(clear) < len(ratios):
+        return not clear
+    if len({ratio.communication > ratio.computation for ratio in clear}) > 1:
         return False
-    values = [ratio.value for ratio in told]
+    values = [ratio.value for ratio in clear]
     apart = (max(values) - min(values)) / max(1.0, min(values))
-    meet = max(ratio.low for ratio in told) <= min(ratio.high for ratio in told)
+    meet = max(ratio.low for ratio in clear) <= min(ratio.high for ratio in clear)
     return apart < _SAME or (meet and apart < _SAME_IF_INTERVALS_MEET)
 
 
-def _between(one: _Rectangle, cell: Index, seen: _Seen) -> list[Ratio | None]:
+def _between(box: _Rectangle, cell: Index, measured: _Seen) -> list[Ratio | None]:
     """Return that of every rank: the corners, weighed by how near they are (on logarithmic
     axes)."""
-    corners = one.corners()
-    weights = [_share(one, corner, cell) for corner in corners]
-    return [_mixed(those, weights) for those in zip(*(seen[at] for at in corners), strict=True)]
+    corners = box.corners()
+    weights = [_share(box, corner, cell) for corner in corners]
+    return [
+        _mixed(ratios, weights) for ratios in zip(*(measured[at] for at in corners), strict=True)
+    ]
 
 
-def _share(one: _Rectangle, corner: Index, cell: Index) -> float:
-    across = abs(corner[0] - cell[0]) / max(1, one.right - one.left)
-    up = abs(corner[1] - cell[1]) / max(1, one.high - one.low)
+def _share(box: _Rectangle, corner: Index, cell: Index) -> float:
+    across = abs(corner[0] - cell[0]) / max(1, box.right - box.left)
+    up = abs(corner[1] - cell[1]) / max(1, box.high - box.low)
     return (1 - across) * (1 - up)
 
 
-def _mixed(those: Sequence[Ratio | None], weights: Sequence[float]) -> Ratio | None:
+def _mixed(ratios: Sequence[Ratio | None], weights: Sequence[float]) -> Ratio | None:
     """The interval is as wide as those of all corners together."""
-    told = [ratio for ratio in those if ratio is not None]
-    if len(told) < len(those):
+    measured = [ratio for ratio in ratios if ratio is not None]
+    if len(measured) < len(ratios):
         return None
-    pairs = list(zip(told, weights, strict=True))
+    pairs = list(zip(measured, weights, strict=True))
     communication = math.exp(sum(weight * math.log(ratio.communication) for ratio, weight in pairs))
     computation = math.exp(sum(weight * math.log(ratio.computation) for ratio, weight in pairs))
     value = sum(weight * ratio.value for ratio, weight in pairs)
@@ -445,7 +448,7 @@ def _mixed(those: Sequence[Ratio | None], weights: Sequence[float]) -> Ratio | N
         computation=computation,
         both=max(communication, computation) + value * min(communication, computation),
         value=value,
-        low=min(ratio.low for ratio in told),
-        high=max(ratio.high for ratio in told),
-        noisy=told[0].noisy,
+        low=min(ratio.low for ratio in measured),
+        high=max(ratio.high for ratio in measured),
+        noisy=measured[0].noisy,
     )

@@ -88,28 +88,28 @@ def late_ns(size: int) -> int:
 
 def run(store: LaunchStore, campaign: Campaign, settings: ThresholdSettings) -> Thresholds:
     """Launches what is missing. Raises PlumblineError when launches fail."""
-    found, plan = _NOTHING, first(settings)
+    narrowest, plan = _NOTHING, first(settings)
     environment = store.starter.family.in_environment(settings.knobs.as_dict())
     for number in range(_MOST_LAUNCHES):
         store.progress.step(f"overlap thresholds: {len(plan.overlaps)} sizes")
         Series(store, _suite(number), plan, environment).advance()
-        found = narrowed(found, _early(store.db, campaign, number))
-        closer = between(found)
+        narrowest = narrowed(narrowest, _early(store.db, campaign, number))
+        closer = between(narrowest)
         if not closer:
             break
         plan = _plan(settings, closer)
     identity.finish(store.db, campaign)
-    return found
+    return narrowest
 
 
 def stored(
-    db: Database, other: Campaign, knobs: Configuration, place: Sequence[str]
+    db: Database, campaign: Campaign, knobs: Configuration, place: Sequence[str]
 ) -> Thresholds | None:
     """Return what was found last for the machine and library of another row, with these knobs,
     between ranks in the same places."""
-    wanted = (other.machine, other.library_fingerprint, other.nprocs, other.nodes)
+    place_asked = (campaign.machine, campaign.library_fingerprint, campaign.nprocs, campaign.nodes)
     for row in reversed(campaigns.every(db)):
-        same = (row.machine, row.library_fingerprint, row.nprocs, row.nodes) == wanted
+        same = (row.machine, row.library_fingerprint, row.nprocs, row.nodes) == place_asked
         if (
             same
             and not row.imported_from
@@ -132,10 +132,10 @@ def _how(row: Campaign) -> tuple[Configuration, tuple[str, ...]] | None:
 
 
 def _read(db: Database, campaign: Campaign) -> Thresholds:
-    found = _NOTHING
+    narrowest = _NOTHING
     for number in range(_MOST_LAUNCHES):
-        found = narrowed(found, _early(db, campaign, number))
-    return found
+        narrowest = narrowed(narrowest, _early(db, campaign, number))
+    return narrowest
 
 
 def _suite(number: int) -> Suite:
@@ -149,10 +149,10 @@ def _early(db: Database, campaign: Campaign, number: int) -> dict[int, bool]:
     records = overlaps.of_launch(db, done[-1]) if done else []
     delivered.require(records)
     cells = sorted(
-        (record for record in records if isinstance(record, Overlap)), key=lambda one: one.bytes
+        (record for record in records if isinstance(record, Overlap)), key=lambda cell: cell.bytes
     )
-    told = {cell.bytes: returns_early(cell) for cell in cells}
-    return {size: early for size, early in told.items() if early is not None}
+    early_by_size = {cell.bytes: returns_early(cell) for cell in cells}
+    return {size: early for size, early in early_by_size.items() if early is not None}
 
 
 def returns_early(cell: Overlap) -> bool | None:

@@ -105,8 +105,8 @@ def timelines(records: Sequence[ProbeRecord], parts: Sequence[Part]) -> list[Tim
             "there was no room for the events of a whole triple; ask the library less often "
             "(--test-us), or for fewer requests"
         )
-    told = (ratio([(cell, latency(records))]), clock_of(records))
-    return [_timeline(cell, part, whole, traces, *told) for part in parts]
+    cell_facts = (ratio([(cell, latency(records))]), clock_of(records))
+    return [_timeline(cell, part, whole, traces, *cell_facts) for part in parts]
 
 
 def _timeline(
@@ -118,7 +118,9 @@ def _timeline(
     clock: StampAgreement,
 ) -> Timeline:
     times = {"communication": cell.communication_ns, "both": cell.both_ns}[part]
-    triple = sorted(sorted(whole), key=lambda one: times[one])[(len(whole) - 1) // 2]
+    triple = sorted(sorted(whole), key=lambda triple_index: times[triple_index])[
+        (len(whole) - 1) // 2
+    ]
     of = {trace.rank: trace for trace in traces if trace.triple == triple and trace.part == part}
     own = of[cell.rank]
     end = max(ns for name, ns in zip(own.names, own.end_ns, strict=True) if name != _ARRIVAL)
@@ -146,7 +148,7 @@ def events_of(trace: OverlapTrace, zero_ns: int) -> tuple[Event, ...]:
         )
         if name not in (_ARRIVAL, _FULL)
     )
-    return tuple(sorted(events, key=lambda one: one.begin_ns))
+    return tuple(sorted(events, key=lambda event: event.begin_ns))
 
 
 def messages_of(traces: dict[int, OverlapTrace], zero_ns: int) -> tuple[Message, ...]:
@@ -157,7 +159,7 @@ def messages_of(traces: dict[int, OverlapTrace], zero_ns: int) -> tuple[Message,
         for event in events_of(trace, zero_ns):
             if event.name in _SENDS:
                 sends.setdefault((rank, event.peer), []).append(event.begin_ns)
-    found = [
+    messages = [
         _message(peer, rank, sends[peer, rank][number], low - zero_ns, high - zero_ns)
         for rank, trace in traces.items()
         for name, peer, number, low, high in zip(
@@ -165,7 +167,7 @@ def messages_of(traces: dict[int, OverlapTrace], zero_ns: int) -> tuple[Message,
         )
         if name == _ARRIVAL and number < len(sends.get((peer, rank), []))
     ]
-    return tuple(sorted(found, key=lambda one: (one.begin_ns, one.latest_ns)))
+    return tuple(sorted(messages, key=lambda message: (message.begin_ns, message.latest_ns)))
 
 
 def _message(sender: int, receiver: int, begin: int, low: int, high: int) -> Message:

@@ -87,32 +87,35 @@ def cell_words(cell: Overlap) -> str:
     return f"{cell.bench}{requests}, {in_bytes(cell.bytes)}, {cell.work_ns / 1000:g} µs of work"
 
 
-def heading(one: Timeline) -> str:
-    if one.part == "both":
-        return f"{cell_words(one.cell)}: communication beside computation"
-    return f"{cell_words(one.cell)}: communication alone"
+def heading(timeline: Timeline) -> str:
+    if timeline.part == "both":
+        return f"{cell_words(timeline.cell)}: communication beside computation"
+    return f"{cell_words(timeline.cell)}: communication alone"
 
 
-def times(one: Timeline) -> str:
+def times(timeline: Timeline) -> str:
     """Return those of this repetition, and medians of the cell, on the rank that takes the time."""
-    found = f"{one.measured_ns / 1000:.1f} µs"
-    if one.cell.halves == 2:
-        found += ", half of which counts"
-    if one.ratio is None:
-        return found
+    text = f"{timeline.measured_ns / 1000:.1f} µs"
+    if timeline.cell.halves == 2:
+        text += ", half of which counts"
+    if timeline.ratio is None:
+        return text
     communication, computation, both = (
         f"{1e6 * seconds:.1f}"
-        for seconds in (one.ratio.communication, one.ratio.computation, one.ratio.both)
+        for seconds in (
+            timeline.ratio.communication,
+            timeline.ratio.computation,
+            timeline.ratio.both,
+        )
     )
-    found += (
+    text += (
         f"; medians of the cell, µs: communication alone {communication}, computation alone "
         f"{computation}, both {both}"
     )
-    if one.ratio.noisy:
-        return f"{found}; too noisy for an overhead ratio"
-    return (
-        f"{found}; overhead ratio {one.ratio.value:.2f} [{one.ratio.low:.2f}, {one.ratio.high:.2f}]"
-    )
+    if timeline.ratio.noisy:
+        return f"{text}; too noisy for an overhead ratio"
+    low, high = timeline.ratio.low, timeline.ratio.high
+    return f"{text}; overhead ratio {timeline.ratio.value:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def in_bytes(size: int) -> str:
@@ -122,39 +125,39 @@ def in_bytes(size: int) -> str:
     return f"{size} B"
 
 
-def role(one: Timeline, rank: int) -> str:
+def role(timeline: Timeline, rank: int) -> str:
     """Return what a rank does with data, in this order."""
     verbs = [
         "sends" if message.sender == rank else "receives"
-        for message in one.messages
+        for message in timeline.messages
         if rank in (message.sender, message.receiver)
     ]
-    found = ", ".join(dict.fromkeys(verbs))
-    return {"sends": "sender", "receives": "receiver"}.get(found, found)
+    roles = ", ".join(dict.fromkeys(verbs))
+    return {"sends": "sender", "receives": "receiver"}.get(roles, roles)
 
 
 def _panel(
-    one: Timeline, view: tuple[float, float], names: Sequence[str], *, last: bool
+    timeline: Timeline, view: tuple[float, float], names: Sequence[str], *, last: bool
 ) -> dict[str, Any]:
-    places = _places(one)
-    x, y, color = _over_time(view, last), _by_rank(one, places), _by_name(names)
+    places = _places(timeline)
+    x, y, color = _over_time(view, last), _by_rank(timeline, places), _by_name(names)
     at = {"x": x, "x2": {"field": "end"}, "y": y, "y2": {"field": "high"}}
     blocks = [
         row
-        for rank, lane in one.lanes.items()
+        for rank, lane in timeline.lanes.items()
         for event in lane
         if (row := _block(event, places[rank], view)) is not None
     ]
     arrows = [
         _arrow(message, places, view)
-        for message in one.messages
+        for message in timeline.messages
         if message.latest_ns / 1000 <= view[1]
     ]
-    measured = [{"begin": 0}, {"begin": one.measured_ns / 1000}]
+    measured = [{"begin": 0}, {"begin": timeline.measured_ns / 1000}]
     return {
         "title": {
-            "text": heading(one),
-            "subtitle": times(one),
+            "text": heading(timeline),
+            "subtitle": times(timeline),
             "anchor": "start",
             "fontSize": 12,
             "subtitleFontSize": 11,
@@ -236,8 +239,8 @@ def _over_time(view: tuple[float, float], last: bool) -> dict[str, Any]:
     }
 
 
-def _by_rank(one: Timeline, places: Mapping[int, int]) -> dict[str, Any]:
-    labels = {place: [role(one, rank), f"rank {rank}"] for rank, place in places.items()}
+def _by_rank(timeline: Timeline, places: Mapping[int, int]) -> dict[str, Any]:
+    labels = {place: [role(timeline, rank), f"rank {rank}"] for rank, place in places.items()}
     return {
         "field": "low",
         "type": "quantitative",
@@ -285,15 +288,15 @@ def _marks(values: list[Any], mark: str, encoding: dict[str, Any], **how: Any) -
     }
 
 
-def _places(one: Timeline) -> dict[int, int]:
+def _places(timeline: Timeline) -> dict[int, int]:
     """Lanes from below: the first rank that sends, then the others."""
-    first = one.messages[0].sender if one.messages else one.rank
-    ranks = sorted(one.lanes, key=lambda rank: (rank != first, rank))
+    first = timeline.messages[0].sender if timeline.messages else timeline.rank
+    ranks = sorted(timeline.lanes, key=lambda rank: (rank != first, rank))
     return {rank: place for place, rank in enumerate(ranks)}
 
 
-def _colour(what: str) -> str:
-    return _COLOURS.get(what, ("#b39ddb", False))[0]
+def _colour(name: str) -> str:
+    return _COLOURS.get(name, ("#b39ddb", False))[0]
 
 
 def _shown(name: str) -> str:
@@ -309,15 +312,15 @@ def _block(event: Event, place: int, view: tuple[float, float]) -> dict[str, Any
     begin, end = max(event.begin_ns / 1000, view[0]), min(event.end_ns / 1000, view[1])
     if begin >= end:
         return None
-    what = _shown(event.name)
-    fits = len(what) * _LETTER < (end - begin) / (view[1] - view[0]) * _WIDTH
+    name = _shown(event.name)
+    fits = len(name) * _LETTER < (end - begin) / (view[1] - view[0]) * _WIDTH
     return _lane(place, (begin, end)) | {
-        "what": what,
-        "outline": "#666666" if what == COMPUTATION else _colour(what),
+        "what": name,
+        "outline": "#666666" if name == COMPUTATION else _colour(name),
         "middle": (begin + end) / 2,
         "centre": place,
-        "label": what if fits else "",
-        "white": _COLOURS.get(what, ("", False))[1],
+        "label": name if fits else "",
+        "white": _COLOURS.get(name, ("", False))[1],
     }
 
 

@@ -29,7 +29,7 @@ def run(
     """The records of a launch by benchmark. Raises PlumblineError where launches fail, or data do
     not come as they were sent."""
     environment = store.starter.family.in_environment(settings.knobs.as_dict())
-    found = {}
+    records_by_bench = {}
     for bench in settings.benches:
         store.progress.step(f"timeline: {bench}")
         Series(store, suite.suite_of(bench), plan(settings, bench), environment).advance()
@@ -38,7 +38,7 @@ def run(
             for run in runs.listing(store.db, campaign.id, [suite.suite_of(bench).name])
             if run.finished
         ]
-        found[bench] = launch_records.of_run(store.db, launched[-1].id)
-        delivered.require(found[bench])
+        records_by_bench[bench] = launch_records.of_run(store.db, launched[-1].id)
+        delivered.require(records_by_bench[bench])
     identity.finish(store.db, campaign)
-    return found
+    return records_by_bench

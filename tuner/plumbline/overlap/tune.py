@@ -58,8 +58,8 @@ class Asked(msgspec.Struct, frozen=True):
 
 def text_of(asked: Asked, settings: Settings) -> str:
     """Return what the row in the database keeps, under the names that readers of campaigns know."""
-    known = stored.document(settings) | msgspec.to_builtins(asked)
-    return msgspec.json.encode(known | {"command": campaigns.OVERLAP_TUNE}).decode()
+    document = stored.document(settings) | msgspec.to_builtins(asked)
+    return msgspec.json.encode(document | {"command": campaigns.OVERLAP_TUNE}).decode()
 
 
 def pilot_plan(asked: Asked, settings: Settings) -> Plan:
@@ -101,11 +101,15 @@ def begin(
 
 
 class Objective(SettingsRace[Side]):
-    """Times of the table; those of violated cells (`wanted`) are to become shorter, no other one
-    longer by more than the tolerance."""
+    """Times of the table: those of `violated_sides` are to become shorter, and no other one longer
+    by more than the tolerance."""
 
     def __init__(
-        self, store: LaunchStore, settings: Settings, grid: OverlapGrid, wanted: Sequence[Side]
+        self,
+        store: LaunchStore,
+        settings: Settings,
+        grid: OverlapGrid,
+        violated_sides: Sequence[Side],
     ) -> None:
         super().__init__(
             store,
@@ -114,7 +118,7 @@ class Objective(SettingsRace[Side]):
             tolerance=settings.claims.tolerance,
         )
         self._grid = grid
-        self._wanted = frozenset(wanted)
+        self._wanted = frozenset(violated_sides)
         self._plan = plan(grid.cells(), settings.sampling.seed)
         self._measured = frozenset(grid.measured())
 
@@ -125,20 +129,20 @@ class Objective(SettingsRace[Side]):
     def checked(self, suite: str, sequence: int) -> str:
         store = self._store
         run = runs.get(store.db, store.campaign, suite, sequence)
-        found = overlaps.of_launch(store.db, run.id) if run else []
-        return delivered.flaw(found)
+        launch_cells = overlaps.of_launch(store.db, run.id) if run else []
+        return delivered.flaw(launch_cells)
 
     def seconds(self, suite: str, value: Configuration) -> dict[Side, dict[int, float]]:
         del value
         store = self._store
-        found = self._grid.medians(sides.read(store.db, store.campaign, [suite]))
+        every_median = self._grid.medians(sides.read(store.db, store.campaign, [suite]))
         return {
             side: {
                 number: seconds
                 for number, seconds in zip(medians.runs, medians.seconds, strict=True)
                 if seconds > 0
             }
-            for side, medians in ((_side(medians), medians) for medians in found)
+            for side, medians in ((_side(medians), medians) for medians in every_median)
             if side in self._measured
         }
 
@@ -149,8 +153,8 @@ class Objective(SettingsRace[Side]):
         """Return pairs of launches, with exported files in force and without."""
 
         def seconds(suite: str) -> dict[Side, Collection[float]]:
-            found = self.seconds(suite, AS_IT_IS)
-            return {side: times.values() for side, times in found.items()}
+            times_by_side = self.seconds(suite, AS_IT_IS)
+            return {side: times.values() for side, times in times_by_side.items()}
 
         return ArmComparison(self._store, self._claim, seconds)
 
@@ -255,7 +259,7 @@ class Loop:
         proven = Proven(store, self._toolchain, short, _PROOF)
         if proven.missed(1, [winner], environment):
             return self._dropped(winner, "not in force with the exported files")
-        found, harm = self._pairs(objective, environment)
+        pairs, harm = self._pairs(objective, environment)
         if harm:
             harm = self._again(objective, environment, harm)
         if harm:
@@ -263,16 +267,16 @@ class Loop:
                 f"{side.function} at {side.bytes} B, {side.variant}" for side in harm[:3]
             )
             return self._dropped(winner, f"slower: {where}")
-        if found is None or found.high is None or by_interval(found) != "faster":
+        if pairs is None or pairs.high is None or by_interval(pairs) != "faster":
             return self._dropped(winner, "no gain is left with the exported files")
         after = self._decide("after", _CONFIRM, environment)
-        left = {named(verdict) for verdict in after if verdict.verdict != "holds"}
+        still_violated = {named(verdict) for verdict in after if verdict.verdict != "holds"}
         kept = msgspec.structs.replace(
             winner,
-            speedup=1 / found.ratio,
-            speedup_low=1 / found.high,
-            speedup_high=1 / (found.low or found.ratio),
-            removes=[name for name in winner.removes if name not in left],
+            speedup=1 / pairs.ratio,
+            speedup_low=1 / pairs.high,
+            speedup_high=1 / (pairs.low or pairs.ratio),
+            removes=[name for name in winner.removes if name not in still_violated],
         )
         return after, [kept]
 
@@ -332,24 +336,24 @@ class Loop:
         suites = [suite.name]
         for look in looks(claim.design):
             if look.number:
-                wanted = table.open_sides()
-                if not wanted:
+                undecided = table.open_sides()
+                if not undecided:
                     break
                 store.progress.step(f"overlap, {stage}: {table.open_cells()} cells undecided")
                 own = look.suite(suite)
                 suites.append(own.name)
-                more = look.plan(plan(grid.cells(wanted), settings.sampling.seed))
+                more = look.plan(plan(grid.cells(undecided), settings.sampling.seed))
                 take_turns(store, [Arm(own, more, environment)], look.launches)
             launches = runs.surroundings(store.db, store.campaign, suites)
             factors.require_joinable(factors.named(launches))
             sides.require_delivered(store.db, store.campaign, suites[-1:])
-            found = grid.medians(sides.read(store.db, store.campaign, suites))
-            table.look(Look(found, list(suites)))
+            medians = grid.medians(sides.read(store.db, store.campaign, suites))
+            table.look(Look(medians, list(suites)))
         return table.verdicts()
 
     def _dropped(self, winner: Winner, why: str) -> tuple[list[Verdict], list[Winner]]:
-        what = label(winner.variant, winner.configuration)
-        self._store.tell("winner dropped", f"{what}: {why}", _CONFIRM.name)
+        configuration = label(winner.variant, winner.configuration)
+        self._store.tell("winner dropped", f"{configuration}: {why}", _CONFIRM.name)
         return self._before, []
 
 
@@ -367,8 +371,8 @@ def named(verdict: Verdict) -> str:
     return f"{verdict.guideline}@{verdict.bytes} ({verdict.function})"
 
 
-def _side(one: Medians) -> Side:
-    return Side(one.case.function, one.case.variant, one.case.bytes)
+def _side(medians: Medians) -> Side:
+    return Side(medians.case.function, medians.case.variant, medians.case.bytes)
 
 
 def candidate_values(
@@ -396,7 +400,7 @@ def candidate_values(
     if taken:
         raise UsageError(f"settings: {', '.join(taken)}: in force in every launch by `environment`")
     settable.require_core(named or ())
-    found: dict[Configuration, None] = {}
+    candidates: dict[Configuration, None] = {}
     left_out = []
     for setting in space.setting:
         if (
@@ -410,13 +414,15 @@ def candidate_values(
         if setting.needs_spare_core and not settable.spare_cores:
             left_out.append(setting.knob)
             continue
-        found |= dict.fromkeys(values_of(installed, setting))
-    return list(found), left_out
+        candidates |= dict.fromkeys(values_of(installed, setting))
+    return list(candidates), left_out
 
 
-def _wanted(one: Setting, names: Sequence[str], nodes: int, named: Collection[str] | None) -> bool:
+def _wanted(
+    setting: Setting, names: Sequence[str], nodes: int, named: Collection[str] | None
+) -> bool:
     if named is not None:
-        return one.knob in named
+        return setting.knob in named
     collective = any(benches.of(name).function for name in names)
-    fits = one.overlap == "messages" or (one.overlap == "collectives" and collective)
-    return fits and (nodes > 1 or not one.between_nodes)
+    fits = setting.overlap == "messages" or (setting.overlap == "collectives" and collective)
+    return fits and (nodes > 1 or not setting.between_nodes)

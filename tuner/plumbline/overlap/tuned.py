@@ -67,8 +67,8 @@ def lines(db: Database, campaign: Campaign, guidelines: Guidelines) -> list[Tune
     ]
 
 
-def _place(one: Verdict) -> tuple[str, str, int]:
-    return one.guideline, one.function, one.bytes
+def _place(verdict: Verdict) -> tuple[str, str, int]:
+    return verdict.guideline, verdict.function, verdict.bytes
 
 
 def _state(
@@ -95,6 +95,10 @@ def _state(
     )
 
 
-def _overhead(one: Times) -> float | None:
-    shorter = min(one.communication, one.computation)
-    return (one.both - max(one.communication, one.computation)) / shorter if shorter > 0 else None
+def _overhead(times: Times) -> float | None:
+    shorter = min(times.communication, times.computation)
+    return (
+        (times.both - max(times.communication, times.computation)) / shorter
+        if shorter > 0
+        else None
+    )

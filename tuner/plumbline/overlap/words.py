@@ -40,18 +40,22 @@ _OVERHEAD: dict[Kind, str] = {
 }
 
 
-def of_library(found: Classes, threshold: Thresholds | None) -> list[str]:
+def of_library(library_classes: Classes, threshold: Thresholds | None) -> list[str]:
     """All that is known, a line a sentence."""
-    return of_classes(found) + ([] if threshold is None else of_threshold(threshold))
+    return of_classes(library_classes) + ([] if threshold is None else of_threshold(threshold))
 
 
-def of_classes(found: Classes) -> list[str]:
+def of_classes(library_classes: Classes) -> list[str]:
     """The class of the library, where both sides were measured, then a sentence a benchmark."""
     lines = []
-    if found.library != "not told":
-        where = f" (up to {size(found.until)})" if found.until is not None else ""
-        lines.append(f"{found.library.capitalize()}: {_LIBRARY[found.library]}{where}.")
-    return lines + [_sentence(bench) for bench in found.benches if bench.verdicts]
+    if library_classes.library != "not told":
+        where = (
+            f" (up to {size(library_classes.until)})" if library_classes.until is not None else ""
+        )
+        lines.append(
+            f"{library_classes.library.capitalize()}: {_LIBRARY[library_classes.library]}{where}."
+        )
+    return lines + [_sentence(bench) for bench in library_classes.benches if bench.verdicts]
 
 
 def _sentence(bench: Bench) -> str:
@@ -88,20 +92,22 @@ def _sizes(some: Sequence[int], every: Sequence[int]) -> str:
     )
 
 
-def of_threshold(found: Thresholds) -> list[str]:
+def of_threshold(thresholds: Thresholds) -> list[str]:
     """Return where the rendezvous threshold lies."""
-    if found.eager is None and found.waits is None:
+    if thresholds.eager is None and thresholds.waits is None:
         lines = ["Rendezvous threshold: cannot be told, messages take too long."]
-    elif found.waits is None:
-        lines = [f"Eager at all sizes looked at, to {size(found.eager)}."]
-    elif found.eager is None:
-        lines = [f"Rendezvous at all sizes looked at, from {size(found.waits)} on."]
+    elif thresholds.waits is None:
+        lines = [f"Eager at all sizes looked at, to {size(thresholds.eager)}."]
+    elif thresholds.eager is None:
+        lines = [f"Rendezvous at all sizes looked at, from {size(thresholds.waits)} on."]
     else:
-        lines = [f"Eager up to {found.eager} bytes, rendezvous from {found.waits} bytes on."]
-    if found.strays:
+        lines = [
+            f"Eager up to {thresholds.eager} bytes, rendezvous from {thresholds.waits} bytes on."
+        ]
+    if thresholds.strays:
         lines.append(
-            f"{found.strays} of {found.sizes} sizes did otherwise: others use the cores; ask again "
-            "with --new."
+            f"{thresholds.strays} of {thresholds.sizes} sizes did otherwise: others use the cores; "
+            "ask again with --new."
         )
     return lines
 

@@ -34,8 +34,8 @@ class AdviseQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def page(visit: Visit) -> Response:
     asked = visit.asked(AdviseQuery)
     places = coverage.of_campaigns(visit.db)
-    known = campaigns.all_campaigns(visit.db)
-    newest = [] if not known else verdicts.get(visit.db, known[-1].id, "before")
+    every_campaign = campaigns.all_campaigns(visit.db)
+    newest = [] if not every_campaign else verdicts.get(visit.db, every_campaign[-1].id, "before")
     measurable = guidelines.load().lhs_functions()
     advised = None
     if asked.function and asked.bytes is not None and asked.nprocs is not None:
@@ -51,17 +51,17 @@ def page(visit: Visit) -> Response:
         advised=advised,
         take=advice.TAKE,
         now=datetime.datetime.now(datetime.UTC),
-        ranks=sorted({each.place.nprocs for each in places}),
+        ranks=sorted({covered.place.nprocs for covered in places}),
         functions=sorted({verdict.function for verdict in newest}),
         can_be_measured=advised is not None and advised.question.function in measurable,
         examples=_examples(newest),
-        empty=not known,
+        empty=not every_campaign,
     )
 
 
 def _examples(table: Sequence[Verdict]) -> list[tuple[str, int, int]]:
     """Function, bytes and ranks of the worst violations."""
-    worst = [each for each in table if each.verdict == "violated"]
-    worst.sort(key=lambda each: each.ratio or 0.0, reverse=True)
-    asked = ((each.function, each.bytes, each.nprocs) for each in worst or table)
-    return list(dict.fromkeys(asked))[:_EXAMPLES]
+    worst = [verdict for verdict in table if verdict.verdict == "violated"]
+    worst.sort(key=lambda verdict: verdict.ratio or 0.0, reverse=True)
+    examples = ((verdict.function, verdict.bytes, verdict.nprocs) for verdict in worst or table)
+    return list(dict.fromkeys(examples))[:_EXAMPLES]

@@ -35,31 +35,31 @@ class CellData(msgspec.Struct, frozen=True):
 
 
 def page(visit: Visit) -> Response:
-    found = _read(visit)
-    numbers = sorted({run for variant in found.variants for run in variant.seconds})
-    known = runs.names(visit.db, numbers)
+    shown = _read(visit)
+    numbers = sorted({run for variant in shown.variants for run in variant.seconds})
+    names_by_launch = runs.names(visit.db, numbers)
     return visit.page(
         "cell.html",
-        cell=found,
-        launches=[(known[number], number) for number in numbers],
-        still=_still_violated(visit, found),
-        uses=[(verdict, use) for verdict in found.verdicts for use in verdict.uses],
+        cell=shown,
+        launches=[(names_by_launch[number], number) for number in numbers],
+        still=_still_violated(visit, shown),
+        uses=[(verdict, use) for verdict in shown.verdicts for use in verdict.uses],
     )
 
 
-def _still_violated(visit: Visit, found: CellData) -> list[Remaining]:
+def _still_violated(visit: Visit, shown: CellData) -> list[Remaining]:
     """The guidelines that the cell still violates in its last table, each with the reason."""
-    if found.stage != found.stages[-1]:
+    if shown.stage != shown.stages[-1]:
         return []
-    return remaining.of_cell(visit.db, found.campaign, found.verdicts)
+    return remaining.of_cell(visit.db, shown.campaign, shown.verdicts)
 
 
 def picture(visit: Visit) -> Response:
     suffix = drawn.ending(visit, ".json")
-    found = _read(visit)
-    times = _distributions(visit, found)
-    name = f"{found.function}-{found.size}-{found.stage}"
-    title = f"{found.function} at {found.size} bytes, {found.campaign.id}, {found.stage}"
+    shown = _read(visit)
+    times = _distributions(visit, shown)
+    name = f"{shown.function}-{shown.size}-{shown.stage}"
+    title = f"{shown.function} at {shown.size} bytes, {shown.campaign.id}, {shown.stage}"
     spec = distribution_chart.specification(times, title)
     return drawn.picture(visit, name, suffix, spec)
 
@@ -73,31 +73,35 @@ def _read(visit: Visit) -> CellData:
         raise HTTPException(404, "this run has no such table")
     table = verdicts.get(visit.db, campaign.id, stage)
     medians = [
-        found
-        for found in table_samples.medians(visit.db, campaign.id, table, [size], [function])
-        if found.runs
+        variant_medians
+        for variant_medians in table_samples.medians(
+            visit.db, campaign.id, table, [size], [function]
+        )
+        if variant_medians.runs
     ]
-    about = [each for each in table if each.function == function and each.bytes == size]
+    about = [verdict for verdict in table if verdict.function == function and verdict.bytes == size]
     if not medians and not about:
         raise HTTPException(404, "this table has no such cell")
     return CellData(campaign, stage, stages, function, size, about, compared(medians))
 
 
-def _distributions(visit: Visit, found: CellData) -> list[Distribution]:
+def _distributions(visit: Visit, shown: CellData) -> list[Distribution]:
     """Return those of the samples; of the launches' medians alone where samples were thrown
     away."""
     try:
         every = table_samples.samples(
             visit.db,
-            found.campaign.id,
-            verdicts.get(visit.db, found.campaign.id, found.stage),
-            [found.size],
-            [found.function],
+            shown.campaign.id,
+            verdicts.get(visit.db, shown.campaign.id, shown.stage),
+            [shown.size],
+            [shown.function],
         )
     except PrunedError:
         every = []
-    samples = {named(each.case): each.ns for each in every}
+    samples = {named(variant.case): variant.ns for variant in every}
     return [
-        distribution_chart.of(each.name, list(each.seconds.values()), samples.get(each.name))
-        for each in found.variants
+        distribution_chart.of(
+            variant.name, list(variant.seconds.values()), samples.get(variant.name)
+        )
+        for variant in shown.variants
     ]

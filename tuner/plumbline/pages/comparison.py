@@ -57,22 +57,26 @@ def _likeness(line: ComparedCell) -> float:
 
 def _examples(visit: Visit, newest: Sequence[str]) -> list[tuple[str, str, str]]:
     """Return what somebody may want to compare: words and two sides."""
-    found = []
+    examples = []
     for run in newest:
         of_run = sides.offered(visit.db, run)
         if len(of_run) > 1:
-            found.append((f"first and last table of {run}", of_run[0], of_run[-1]))
+            examples.append((f"first and last table of {run}", of_run[0], of_run[-1]))
     cells = {run: _cells(visit, run) for run in newest}
     for b, a in itertools.pairwise([run for run in newest if cells[run]]):
         if cells[a] & cells[b]:
-            found.append((f"{a} and {b}", f"{a}:before", f"{b}:before"))
-    return found[:_EXAMPLES]
+            examples.append((f"{a} and {b}", f"{a}:before", f"{b}:before"))
+    return examples[:_EXAMPLES]
 
 
 def _cells(visit: Visit, run: str) -> set[tuple[str, int, int]]:
     """Return what the first table of a run is about."""
     table = verdicts.get(visit.db, run, "before")
-    return {(each.function, each.bytes, each.nprocs) for each in table if each.launches > 2}
+    return {
+        (verdict.function, verdict.bytes, verdict.nprocs)
+        for verdict in table
+        if verdict.launches > 2
+    }
 
 
 def picture(visit: Visit) -> Response:
@@ -80,8 +84,8 @@ def picture(visit: Visit) -> Response:
     asked = visit.asked(ComparisonQuery)
     if not (asked.a and asked.b):
         raise HTTPException(400, "a and b: two sides, RUN[:STAGE | /SUITE][@VARIANT]")
-    found = _compared(visit, asked)
-    spec = comparison_chart.specification(found, asked.a, asked.b)
+    compared = _compared(visit, asked)
+    spec = comparison_chart.specification(compared, asked.a, asked.b)
     return drawn.picture(visit, "comparison", suffix, spec)
 
 

@@ -119,11 +119,11 @@ def read(
         raise HTTPException(400, "curve: curves over bytes and over ranks do not share an axis")
     taken = {
         side: list(
-            _taken(db, sources[side], wanted)
+            _taken(db, sources[side], names_of_side)
             if at is None
             else _taken_by_rank(db, sources[side], at)
         )
-        for side, wanted in functions.items()
+        for side, names_of_side in functions.items()
     }
     places = {name: _places(parts[name], taken[parts[name][0]], bounds, at) for name in parts}
     under = places.get(base, {})
@@ -171,11 +171,11 @@ def _source(db: Database, side: str) -> _Source:
     if campaign is None:
         raise HTTPException(404, f"curve: there is no run {name.campaign}")
     if name.suite:
-        known = suites.get(db, campaign.id)
-        if name.suite not in known:
+        own_suites = suites.get(db, campaign.id)
+        if name.suite not in own_suites:
             raise HTTPException(404, f"curve: {side} is no suite of this run")
         asked = [each for each in points.get(db, campaign.id) if each.suite == name.suite]
-        looks = sides.all_looks(known, name.suite) if asked else [name.suite]
+        looks = sides.all_looks(own_suites, name.suite) if asked else [name.suite]
         axis = asked[0].axis if asked else "bytes"
         return _Source(campaign, looks, "", axis, {each.place: _why(each) for each in asked})
     if not verdicts.get(db, campaign.id, name.stage):
@@ -195,11 +195,11 @@ def _taken(db: Database, of: _Source, functions: set[str]) -> Iterator[_Taken]:
         medians = table_samples.medians(db, id, table, functions=functions)
     else:
         medians = runs.medians(db, id, of.suites, functions=functions)
-    for found in medians:
-        case = found.case
+    for measured in medians:
+        case = measured.case
         place = (case.ranks or of.campaign.nprocs) if of.axis == "ranks" else case.bytes
         configuration = _configuration(case, of.axis)
-        for launch, seconds in zip(found.runs, found.seconds, strict=True):
+        for launch, seconds in zip(measured.runs, measured.seconds, strict=True):
             yield _Taken(case.function, configuration, place, launch, seconds)
 
 
@@ -209,10 +209,12 @@ def _configuration(case: Case, axis: CurveAxis) -> str:
 
 
 def _taken_by_rank(db: Database, of: _Source, at: int) -> Iterator[_Taken]:
-    for found in rank_times.medians(db, of.campaign.id, of.suites):
-        if found.bytes == at:
-            configuration = configuration_of(found.variant, {}, found.ranks)
-            yield _Taken(found.function, configuration, found.rank, found.launch, found.seconds)
+    for measured in rank_times.medians(db, of.campaign.id, of.suites):
+        if measured.bytes == at:
+            configuration = configuration_of(measured.variant, {}, measured.ranks)
+            yield _Taken(
+                measured.function, configuration, measured.rank, measured.launch, measured.seconds
+            )
 
 
 def _places(
@@ -221,15 +223,15 @@ def _places(
     """Seconds by launch number, by place."""
     side, function, configuration = parts
     places: dict[int, dict[int, float]] = {}
-    known = False
+    is_measured = False
     for each in taken:
         if (each.function, each.configuration) == (function, configuration):
-            known = True
+            is_measured = True
             if bounds[0] <= each.place <= bounds[1]:
                 places.setdefault(each.place, {})[each.launch] = each.seconds
-    if not known and at is not None:
+    if not is_measured and at is not None:
         raise HTTPException(404, f"at: {side} has no times of ranks of {function} at {at} B")
-    if not known:
+    if not is_measured:
         raise HTTPException(404, f"curve: {side} has no {function} with {configuration}")
     return dict(sorted(places.items()))
 
@@ -261,18 +263,20 @@ def _factor(seconds: dict[int, float], base: dict[int, float]) -> Factor | None:
     if seconds == base:
         return Factor(1.0, 1.0, 1.0, True)
     if shared:
-        found = paired_ratio(
+        estimate = paired_ratio(
             [math.log(seconds[run] / base[run]) for run in shared], alternative="two-sided"
         )
-        if found.ratio is not None:
-            return Factor(found.ratio, found.low, found.high, True)
+        if estimate.ratio is not None:
+            return Factor(estimate.ratio, estimate.low, estimate.high, True)
     ratio = statistics.median(seconds.values()) / statistics.median(base.values())
     return Factor(ratio, None, None, False)
 
 
 def together(curves: Sequence[Curve]) -> bool:
     """All were measured in launches that the base shares."""
-    factors = [point.factor for each in curves for point in each.points if point.factor]
+    factors = [
+        point.factor for single_curve in curves for point in single_curve.points if point.factor
+    ]
     return all(factor.together for factor in factors)
 
 
@@ -288,9 +292,15 @@ def csv_of(curves: Sequence[Curve]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
-    for each in curves:
-        about = [each.side, each.function, each.configuration, each.nprocs, each.axis]
-        for point in each.points:
+    for single_curve in curves:
+        about = [
+            single_curve.side,
+            single_curve.function,
+            single_curve.configuration,
+            single_curve.nprocs,
+            single_curve.axis,
+        ]
+        for point in single_curve.points:
             times = [point.place, point.n, point.seconds, point.low, point.high]
             factor = point.factor
             ratios: list[object] = ["", "", "", ""]

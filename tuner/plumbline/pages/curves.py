@@ -54,7 +54,7 @@ def page(visit: Visit) -> Response:
         (campaign, choices.offered(visit.db, campaign.id, every=bool(asked.every)))
         for campaign in chosen
     ]
-    found = _curves(visit, asked)
+    shown_curves = _curves(visit, asked)
     ids = {campaign.id for campaign in chosen}
     listed = [run for run in listing.every(visit, asked.text) if run.campaign.id not in ids]
     return visit.page(
@@ -64,45 +64,47 @@ def page(visit: Visit) -> Response:
         runs=listed[:_ON_A_PAGE],
         left_out=max(0, len(listed) - _ON_A_PAGE),
         offered=offered,
-        quick=[(campaign.id, both) for campaign, known in offered if (both := _quick(known))],
-        curves=found,
+        quick=[(campaign.id, both) for campaign, sources in offered if (both := _quick(sources))],
+        curves=shown_curves,
         query=visit.request.url.query,
-        together=curve.together(found),
+        together=curve.together(shown_curves),
         by_rank=sorted(
-            {size for _, sources in offered for each in sources for size in each.by_rank}
+            {size for _, sources in offered for source in sources for size in source.by_rank}
         ),
-        axis=found[0].axis if found else "bytes",
+        axis=shown_curves[0].axis if shown_curves else "bytes",
         no_end=2**63 - 1,
     )
 
 
-def _quick(known: Sequence[Offered]) -> list[tuple[str, str]]:
+def _quick(sources: Sequence[Offered]) -> list[tuple[str, str]]:
     """Functions of a run with the query of their curves before and after: the library's own call in
     the first and in the last table."""
-    tables = [each for each in known if each.axis == "bytes" and ":" in each.side]
+    tables = [source for source in sources if source.axis == "bytes" and ":" in source.side]
     if len(tables) < 2:
         return []
-    found = []
+    queries = []
     for function in tables[0].functions:
         names = [curve.named(side.side, function, "default") for side in (tables[0], tables[-1])]
         run = tables[0].side.rpartition(":")[0]
-        found.append((function, urlencode({"run": run, "curve": names}, doseq=True)))
-    return found
+        queries.append((function, urlencode({"run": run, "curve": names}, doseq=True)))
+    return queries
 
 
 def picture(visit: Visit) -> Response:
     suffix = drawn.ending(visit, ".csv", ".json", ".spec")
     asked = visit.asked(CurvesQuery)
-    found = _curves(visit, asked)
-    if not found:
+    shown_curves = _curves(visit, asked)
+    if not shown_curves:
         raise HTTPException(400, "curve: at least one")
     if suffix == ".csv":
-        text = curve.csv_of(found).encode()
+        text = curve.csv_of(shown_curves).encode()
         return drawn.download(visit, "curves", ".csv", text, "text/csv; charset=utf-8")
     if suffix == ".json":
-        return drawn.download(visit, "curves", ".json", msgspec.json.encode({"curves": found}))
+        return drawn.download(
+            visit, "curves", ".json", msgspec.json.encode({"curves": shown_curves})
+        )
     spec = curves_chart.specification(
-        found, x=asked.x, y=asked.y, ratios=asked.show == "ratios", zoom=suffix == ".spec"
+        shown_curves, x=asked.x, y=asked.y, ratios=asked.show == "ratios", zoom=suffix == ".spec"
     )
     return drawn.picture(visit, "curves", suffix, spec)
 

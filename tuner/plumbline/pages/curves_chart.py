@@ -19,17 +19,19 @@ def specification(
     curves: Sequence[Curve], *, x: str, y: str, ratios: bool, zoom: bool
 ) -> dict[str, Any]:
     """`ratios`: to the base in place of times. `zoom`: by wheel and dragging, for browsers."""
-    texts = [_short(f"{place}. {each.text}") for place, each in enumerate(curves, 1)]
+    texts = [
+        _short(f"{place}. {single_curve.text}") for place, single_curve in enumerate(curves, 1)
+    ]
     values = [
         {"curve": text} | _row(point, ratios=ratios)
-        for text, each in zip(texts, curves, strict=True)
-        for point in each.points
+        for text, single_curve in zip(texts, curves, strict=True)
+        for point in single_curve.points
         if not ratios or point.factor is not None
     ]
-    base = next((place for place, each in enumerate(curves, 1) if each.is_base), 0)
+    base = next((place for place, single_curve in enumerate(curves, 1) if single_curve.is_base), 0)
     title = f"run time over that of curve {base}" if ratios else "run time, µs"
     axis = curves[0].axis if curves else "bytes"
-    places = sorted({point.place for each in curves for point in each.points})
+    places = sorted({point.place for single_curve in curves for point in single_curve.points})
     encoding = _encoding(texts, axis, places, x, y, title)
     points: dict[str, Any] = {
         "mark": {"type": "point", "filled": True, "size": 45},
@@ -169,7 +171,7 @@ def _row(point: Point, *, ratios: bool) -> dict[str, Any]:
         row["factor"] += "" if factor.together else ", measured apart"
     if ratios and factor is not None:
         return row | {"value": factor.ratio, "low": factor.low, "high": factor.high}
-    low, high = (None if each is None else 1e6 * each for each in (point.low, point.high))
+    low, high = (None if seconds is None else 1e6 * seconds for seconds in (point.low, point.high))
     return row | {"value": 1e6 * point.seconds, "low": low, "high": high}
 
 

@@ -31,22 +31,26 @@ def of(
     """`medians` in seconds, a launch each; `samples` in nanoseconds, an array a launch."""
     joined = np.concatenate(samples) if samples else np.array([], dtype=np.int64)
     quantiles = np.quantile(joined, _SHARES) / 1e3 if len(joined) else np.array([])
-    return Distribution(name, len(joined), [1e6 * each for each in medians], quantiles.tolist())
+    return Distribution(name, len(joined), [1e6 * median for median in medians], quantiles.tolist())
 
 
 def specification(times: Sequence[Distribution], title: str) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
-    for each in times:
-        name = _short(each.name)
-        about = {"variant": name, "launches": len(each.medians), "samples": each.samples}
-        if each.quantiles:
+    for distribution in times:
+        name = _short(distribution.name)
+        about = {
+            "variant": name,
+            "launches": len(distribution.medians),
+            "samples": distribution.samples,
+        }
+        if distribution.quantiles:
             names = ("low", "quartile_1", "middle", "quartile_3", "high")
-            rows.append(about | dict(zip(names, each.quantiles, strict=True)))
-        rows += [about | {"launch_median": median} for median in each.medians]
+            rows.append(about | dict(zip(names, distribution.quantiles, strict=True)))
+        rows += [about | {"launch_median": median} for median in distribution.medians]
     y = {
         "field": "variant",
         "type": "nominal",
-        "sort": [_short(each.name) for each in times],
+        "sort": [_short(variant.name) for variant in times],
         "title": None,
         "axis": {"labelLimit": 400},
     }

@@ -21,10 +21,10 @@ _TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".pdf": "application/pdf
 def ending(visit: Visit, *others: str) -> str:
     """Return that of the path; raises HTTPException (404) for none of a picture's and none of the
     `others`."""
-    found = f".{visit.path('format')}"
-    if found not in (*_TYPES, *others):
+    suffix = f".{visit.path('format')}"
+    if suffix not in (*_TYPES, *others):
         raise HTTPException(404, f"endings are {', '.join((*_TYPES, *others))}")
-    return found
+    return suffix
 
 
 def picture(visit: Visit, name: str, suffix: str, spec: Mapping[str, Any]) -> Response:

@@ -41,10 +41,10 @@ def page(visit: Visit) -> Response:
     lines = [
         FactorLine(
             name,
-            [known.get(name, factors.NOT_SET if _variable(name) else "") for known in every],
+            [values.get(name, factors.NOT_SET if _variable(name) else "") for values in every],
             factors.rule_of(name).join,
         )
-        for name in dict.fromkeys(name for known in every for name in known)
+        for name in dict.fromkeys(name for values in every for name in values)
     ]
     return visit.page(
         "environment.html",

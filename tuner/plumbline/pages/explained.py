@@ -36,19 +36,19 @@ class ExplainedFunction(msgspec.Struct, frozen=True):
 def page(visit: Visit) -> Response:
     visit.asked(Nothing)
     campaign = visit.campaign()
-    found = _read(visit, campaign)
+    explanation = _read(visit, campaign)
     return visit.page(
         "explained.html",
         campaign=campaign,
-        has_bounds=found.basis is not None,
-        functions=_by_function(found),
+        has_bounds=explanation.basis is not None,
+        functions=_by_function(explanation),
     )
 
 
-def _by_function(found: Explanation) -> list[ExplainedFunction]:
+def _by_function(explanation: Explanation) -> list[ExplainedFunction]:
     """Return the functions, that with the most to gain first."""
     cells: dict[str, list[Explained]] = {}
-    for cell in sorted(found.cells, key=_still_to_gain, reverse=True):
+    for cell in sorted(explanation.cells, key=_still_to_gain, reverse=True):
         cells.setdefault(cell.function, []).append(cell)
     return [
         ExplainedFunction(function, own, sum(cell.winner is not None for cell in own))
@@ -60,16 +60,16 @@ def picture(visit: Visit) -> Response:
     function = visit.asked(PictureQuery).function
     suffix = drawn.ending(visit, ".json")
     campaign = visit.campaign()
-    found = _read(visit, campaign)
+    explanation = _read(visit, campaign)
     if function:
-        found = msgspec.structs.replace(
-            found,
-            cells=[cell for cell in found.cells if cell.function == function],
-            curves=[point for point in found.curves if point.function == function],
+        explanation = msgspec.structs.replace(
+            explanation,
+            cells=[cell for cell in explanation.cells if cell.function == function],
+            curves=[point for point in explanation.curves if point.function == function],
         )
-    if not found.curves:
+    if not explanation.curves:
         raise HTTPException(404, "this run has nothing to explain")
-    spec = explained_picture.specification(found, [campaign.id])
+    spec = explained_picture.specification(explanation, [campaign.id])
     return drawn.picture(visit, f"explained{function and '-'}{function}", suffix, spec)
 
 
@@ -77,13 +77,13 @@ def _read(visit: Visit, campaign: Campaign) -> Explanation:
     """Read without the models of variants, which only a probe knows: no program is started for a
     page."""
     try:
-        known = report.read(visit.db, campaign.id)
-        space = space_file.for_library(paths.layout().search_spaces, known.library)
+        run_report = report.read(visit.db, campaign.id)
+        space = space_file.for_library(paths.layout().search_spaces, run_report.library)
     except PlumblineError as error:
         raise HTTPException(404, "this run has nothing to explain") from error
-    if known.of_benchmarks():
+    if run_report.of_benchmarks():
         raise HTTPException(404, "benchmarks of overlap have no cost models")
-    return explain.explain(visit.db, known, space, {})
+    return explain.explain(visit.db, run_report, space, {})
 
 
 def _still_to_gain(cell: Explained) -> float:

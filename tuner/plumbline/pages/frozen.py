@@ -141,39 +141,41 @@ class _Frozen:
             return None
         if parts.path.startswith("/table/"):
             address = parts.path  # the whole table in place of a part
-        known = self._files.get(address)
-        if known is None:
+        file = self._files.get(address)
+        if file is None:
             if len(self._files) >= MOST_FILES:
                 self._left_out.add(address)
                 return None
-            known = self._files[address] = frozen_page.file_of(address, kind)
+            file = self._files[address] = frozen_page.file_of(address, kind)
             self._left.append(address)
-        return known
+        return file
 
     def _kind(self, path: str, query: Mapping[str, list[str]]) -> str | None:
         """The ending of its file; None: it is not in the report."""
         words = path.strip("/").split("/")
-        what, _, ending = words[0].partition(".")
-        if what in ("static", "script"):
+        kind, _, ending = words[0].partition(".")
+        if kind in ("static", "script"):
             return Path(path).suffix
-        if what == "curves":
+        if kind == "curves":
             curves = query.get("curve", [])
             if "run" in query or not curves or not all(map(self._is_mine, curves)):
                 return None
             return {"": ".html", "svg": ".svg", "csv": ".csv", "json": ".json"}.get(ending)
-        if what in ("cell", "distribution") and not self._has_page(words):
+        if kind in ("cell", "distribution") and not self._has_page(words):
             return None
-        if what in ("report", "explained", "distribution") and ending:
+        if kind in ("report", "explained", "distribution") and ending:
             # Others than the image itself would be drawn one by one.
             return ".svg" if ending == "svg" and self._is_of_run(path) else None
-        if what in _OF_RUN:
-            stage = unquote(words[1]) if what == "table" else query.get("stage", [""])[0]
-            shown = what not in ("table", "cell") or not stage or stage in self._stages
+        if kind in _OF_RUN:
+            stage = unquote(words[1]) if kind == "table" else query.get("stage", [""])[0]
+            shown = kind not in ("table", "cell") or not stage or stage in self._stages
             return ".html" if shown and self._is_of_run(path) else None
-        if what == "environment":
-            known = [run for key in ("a", "b") for run in query.get(key, [])]
-            return ".html" if known and all(run in self._runs for run in known) else None
-        if what in ("guideline", "overlap") and len(words) == 2 and not ending:
+        if kind == "environment":
+            chosen_runs = [run for key in ("a", "b") for run in query.get(key, [])]
+            return (
+                ".html" if chosen_runs and all(run in self._runs for run in chosen_runs) else None
+            )
+        if kind in ("guideline", "overlap") and len(words) == 2 and not ending:
             return ".html" if not path.endswith(".json") else None
         return ".html" if path in _SITE and not query else None
 
@@ -197,15 +199,15 @@ def _stages(database: Path, runs: Iterable[str]) -> set[str]:
 
 def _worst(database: Path, runs: Iterable[str]) -> set[tuple[str, ...]]:
     """Function, bytes and run of the cell of each function that is furthest from its guideline."""
-    found: dict[tuple[str, str], Verdict] = {}
+    worst: dict[tuple[str, str], Verdict] = {}
     with Database.open(database) as db:
         for run in runs:
             stages = verdicts.stages(db, run)
-            for one in verdicts.get(db, run, stages[0]) if stages else []:
-                known = found.get((run, one.function))
-                if known is None or _urgency(one) > _urgency(known):
-                    found[run, one.function] = one
-    return {(one.function, str(one.bytes), run) for (run, _), one in found.items()}
+            for verdict in verdicts.get(db, run, stages[0]) if stages else []:
+                worst_so_far = worst.get((run, verdict.function))
+                if worst_so_far is None or _urgency(verdict) > _urgency(worst_so_far):
+                    worst[run, verdict.function] = verdict
+    return {(cell.function, str(cell.bytes), run) for (run, _), cell in worst.items()}
 
 
 def _urgency(verdict: Verdict) -> tuple[bool, float]:

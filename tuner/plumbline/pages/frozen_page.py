@@ -79,11 +79,11 @@ class Frozen(HTMLParser):
         if tag in _LINKS and attributes.get(_LINKS[tag]) is not None:
             self._lead(tag, attributes)
         if _PICTURE in attributes:
-            found = self._specification(self._joined(attributes.pop(_PICTURE) or ""))
-            if found is not None:
+            specification = self._specification(self._joined(attributes.pop(_PICTURE) or ""))
+            if specification is not None:
                 attributes[_PICTURE] = "#"
                 # `<` would end the element within a text.
-                safe = found.replace("<", "\\u003c")
+                safe = specification.replace("<", "\\u003c")
                 after = f'<script type="application/json">{safe}</script>'
         words = [
             name if value is None else f'{name}="{html.escape(value)}"'
@@ -94,11 +94,11 @@ class Frozen(HTMLParser):
     def _lead(self, tag: str, attributes: dict[str, str | None]) -> None:
         """To a file; what is not in the report is no link."""
         name = _LINKS[tag]
-        given = attributes.pop(name) or ""
-        if given.startswith("#"):
-            attributes[name] = given
+        link = attributes.pop(name) or ""
+        if link.startswith("#"):
+            attributes[name] = link
             return
-        address, _, fragment = self._joined(given).partition("#")
+        address, _, fragment = self._joined(link).partition("#")
         file = self._find(address)
         if file is not None:
             folder = posixpath.dirname(self._own) or "."

@@ -41,10 +41,10 @@ def every(visit: Visit) -> Response:
     for place in _places(visit):
         for name, count in place.stages[_stage(place)].guidelines.items():
             counts.setdefault(name, []).append(count)
-    known = _explained()
+    explained = _explained()
     listed = [
-        _counted(name, known.get(_plain(name)), counts.get(name, []))
-        for name in sorted(known.keys() | counts.keys(), key=by_number)
+        _counted(name, explained.get(_plain(name)), counts.get(name, []))
+        for name in sorted(explained.keys() | counts.keys(), key=by_number)
     ]
     return visit.page("guidelines.html", guidelines=listed)
 
@@ -59,7 +59,7 @@ def page(visit: Visit) -> Response:
     ]
     entry = _explained().get(_plain(name))
     if entry is None and not places:
-        raise HTTPException(404, "there is no such guideline")
+        raise HTTPException(404, "this guideline does not exist")
     return visit.page(
         "guideline.html",
         guideline=_counted(name, entry, [place.count for place in places]),
@@ -76,7 +76,7 @@ def _stage(place: Coverage) -> str:
 
 
 def _explained() -> dict[str, ExplainedGuideline]:
-    return {each.id: each for each in explained_guidelines.of(guidelines.load())}
+    return {guideline.id: guideline for guideline in explained_guidelines.of(guidelines.load())}
 
 
 def _plain(name: str) -> str:
@@ -103,10 +103,10 @@ def _with_cells(visit: Visit, place: FailingPlace, name: str) -> FailingPlace:
         return place
     of_overlap = place.coverage in coverage.of_overlap(visit.db)
     command = "overlap tune" if of_overlap else ""
-    found = [
+    violated_cells = [
         cell
         for cell in newest.of_place(visit.db, place.coverage, place.stage, command)
         if cell.verdict.guideline == name and cell.verdict.verdict == "violated"
     ]
-    found.sort(key=lambda cell: cell.verdict.ratio or 0.0, reverse=True)
-    return msgspec.structs.replace(place, cells=found)
+    violated_cells.sort(key=lambda cell: cell.verdict.ratio or 0.0, reverse=True)
+    return msgspec.structs.replace(place, cells=violated_cells)

@@ -64,8 +64,12 @@ def _places(visit: Visit) -> list[PlaceHistory]:
             key = (listed.machine.host, listed.library.version_string, campaign.nprocs)
             grouped.setdefault(key, []).append(then)
     return [
-        PlaceHistory(*key, found, max(max(each.before, each.after or 0) for each in found))
-        for key, found in grouped.items()
+        PlaceHistory(
+            *key,
+            campaigns_then,
+            max(max(campaign.before, campaign.after or 0) for campaign in campaigns_then),
+        )
+        for key, campaigns_then in grouped.items()
     ]
 
 
@@ -80,22 +84,22 @@ def _then(visit: Visit, campaign: Campaign) -> CampaignThen | None:
         campaign,
         len(headline.everywhere(before)),
         len(headline.everywhere(after)) if after else None,
-        statistics.median(each.speedup for each in won) if won else None,
+        statistics.median(winner.speedup for winner in won) if won else None,
     )
 
 
 def _compared(visit: Visit) -> Sequence[ComparedReleases]:
-    found = []
-    for one in compared_now.stored(visit.db):
-        worst = one.cells[0]
-        found.append(
+    releases = []
+    for comparison in compared_now.stored(visit.db):
+        worst = comparison.cells[0]
+        releases.append(
             ComparedReleases(
-                one.a.launches[0].started,
-                f"{one.a.name.text} ({one.a.library.version_string})",
-                f"{one.b.name.text} ({one.b.library.version_string})",
-                one.a.campaign.nprocs,
-                summary(one.cells),
+                comparison.a.launches[0].started,
+                f"{comparison.a.name.text} ({comparison.a.library.version_string})",
+                f"{comparison.b.name.text} ({comparison.b.library.version_string})",
+                comparison.a.campaign.nprocs,
+                summary(comparison.cells),
                 f"{worst.cell.function} {worst.cell.bytes} B: {words_of(worst)}",
             )
         )
-    return found
+    return releases

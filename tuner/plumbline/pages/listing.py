@@ -33,18 +33,18 @@ def every(visit: Visit, text: str = "") -> list[ListedRun]:
     """Return those of `plumbline campaign`, `verify`, `suite` and `overlap tune`, and what other
     programs have printed, that have a text in a name."""
     db = visit.db
-    those = [
+    every_run = [
         *campaigns.all_campaigns(db),
         *campaigns.tuned_overlap(db),
         *campaigns.of_suites(db),
         *campaigns.foreign(db),
     ]
-    those.sort(key=lambda campaign: campaign.started, reverse=True)
+    every_run.sort(key=lambda campaign: campaign.started, reverse=True)
     at = {machine.id: machine for machine in machines.all_machines(visit.db)}
     libraries = {library.fingerprint: library for library in machines.all_libraries(visit.db)}
     listed = [
         ListedRun(campaign, at[campaign.machine], libraries[campaign.library_fingerprint])
-        for campaign in those
+        for campaign in every_run
     ]
     return [run for run in listed if run.has(text)]
 

@@ -46,7 +46,7 @@ def of_run(visit: Visit, campaign: Campaign) -> list[Multiple]:
 def _read(visit: Visit, campaign: Campaign, last: str) -> list[tuple[str, str, float | None, str]]:
     before = _lines(visit, campaign, "before")
     after = _lines(visit, campaign, last) if last else {}
-    found = []
+    multiples = []
     for function, line in sorted(before.items()):
         if len(line) < 2:
             continue
@@ -58,8 +58,8 @@ def _read(visit: Visit, campaign: Campaign, last: str) -> list[tuple[str, str, f
         sides = [f"{campaign.id}:{stage}" for stage in ("before", last) if stage]
         names = [curve.named(side, function, "default") for side in sides]
         query = "&".join([f"run={quote(campaign.id)}", *(f"curve={quote(name)}" for name in names)])
-        found.append((function, str(plot.curves(series)), gain, query))
-    return found
+        multiples.append((function, str(plot.curves(series)), gain, query))
+    return multiples
 
 
 def _lines(visit: Visit, campaign: Campaign, stage: str) -> dict[str, Line]:
@@ -67,11 +67,11 @@ def _lines(visit: Visit, campaign: Campaign, stage: str) -> dict[str, Line]:
     table = verdicts.get(visit.db, campaign.id, stage)
     functions: Sequence[str] = sorted({verdict.function for verdict in table})
     sizes = sorted({verdict.bytes for verdict in table})
-    found: dict[str, Line] = {}
-    for each in table_samples.medians(visit.db, campaign.id, table, sizes, functions):
-        case = each.case
+    line_by_function: dict[str, Line] = {}
+    for variant in table_samples.medians(visit.db, campaign.id, table, sizes, functions):
+        case = variant.case
         plain = case.variant == "default" and not case.knobs and not case.ranks and not case.use
-        if plain and each.seconds:
-            line = found.setdefault(case.function, {})
-            line.setdefault(case.bytes, statistics.median(each.seconds))
-    return found
+        if plain and variant.seconds:
+            line = line_by_function.setdefault(case.function, {})
+            line.setdefault(case.bytes, statistics.median(variant.seconds))
+    return line_by_function

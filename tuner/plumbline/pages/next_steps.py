@@ -28,11 +28,11 @@ class NextStep(msgspec.Struct, frozen=True):
     run: str = ""
 
 
-def of(db: Database, known: Sequence[Campaign]) -> list[NextStep]:
+def of(db: Database, every_campaign: Sequence[Campaign]) -> list[NextStep]:
     """Return what concerns no single place, the most urgent step first."""
-    if not known:
-        return [NextStep("The database holds no campaign yet.", typed("campaign"))]
-    return [*_watched(db), *_unfinished(db, known)]
+    if not every_campaign:
+        return [NextStep("The database contains no campaign yet.", typed("campaign"))]
+    return [*_watched(db), *_unfinished(db, every_campaign)]
 
 
 def _watched(db: Database) -> list[NextStep]:
@@ -43,9 +43,13 @@ def _watched(db: Database) -> list[NextStep]:
     return [NextStep(text, typed("watch", "--status"), waiting[-1].campaign)]
 
 
-def _unfinished(db: Database, known: Sequence[Campaign]) -> list[NextStep]:
+def _unfinished(db: Database, every_campaign: Sequence[Campaign]) -> list[NextStep]:
     """The campaign that runs, and the newest of those that were interrupted."""
-    states = {each.id: campaigns.state(db, each) for each in known if not each.imported_from}
+    states = {
+        campaign.id: campaigns.state(db, campaign)
+        for campaign in every_campaign
+        if not campaign.imported_from
+    }
     running = [id for id, state in states.items() if state == "running"]
     steps = [
         NextStep(f"{id} is running. What it has found so far:", typed("results", "--campaign", id))

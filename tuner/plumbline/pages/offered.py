@@ -32,16 +32,16 @@ def offered(db: Database, campaign: str, *, every: bool) -> list[Offered]:
             _offered(f"{campaign}/{suite.name}", suite.sweeps, suite.axis, suite.by_rank)
             for suite in described
         ]
-    found = []
+    choices = []
     for stage in verdicts.stages(db, campaign):
         names = table_samples.suites(verdicts.get(db, campaign, stage))
-        found.append(_offered(f"{campaign}:{stage}", sweeps.listed(db, campaign, names)))
-    if every or not found:
+        choices.append(_offered(f"{campaign}:{stage}", sweeps.listed(db, campaign, names)))
+    if every or not choices:
         by_suite: dict[str, list[Sweep]] = {}
         for sweep in sweeps.listed(db, campaign):
             by_suite.setdefault(sweep.suite, []).append(sweep)
-        found += [_offered(f"{campaign}/{name}", listed) for name, listed in by_suite.items()]
-    return [each for each in found if each.functions]
+        choices += [_offered(f"{campaign}/{name}", listed) for name, listed in by_suite.items()]
+    return [choice for choice in choices if choice.functions]
 
 
 def _offered(
@@ -50,11 +50,11 @@ def _offered(
     functions: dict[str, dict[str, str]] = {}
     for sweep in listed:
         words = configuration_of(sweep.variant, sweep.knobs, sweep.ranks)
-        known = functions.setdefault(sweep.function, {})
-        known[named(side, sweep.function, words)] = words
+        words_by_name = functions.setdefault(sweep.function, {})
+        words_by_name[named(side, sweep.function, words)] = words
     return Offered(
         side,
-        {name: list(known.items()) for name, known in sorted(functions.items())},
+        {name: list(names.items()) for name, names in sorted(functions.items())},
         axis,
         list(by_rank),
     )
@@ -63,9 +63,9 @@ def _offered(
 def of_suite(db: Database, campaign: str, suite: str) -> list[str]:
     """The names of all curves of a suite that a file described."""
     campaigns.require(db, campaign)
-    (found,) = [
-        each
-        for each in offered(db, campaign, every=False)
-        if each.side == f"{campaign}/suite-{suite}"
+    (choice,) = [
+        choice
+        for choice in offered(db, campaign, every=False)
+        if choice.side == f"{campaign}/suite-{suite}"
     ]
-    return [name for known in found.functions.values() for name, _ in known]
+    return [name for words_by_name in choice.functions.values() for name, _ in words_by_name]

@@ -73,20 +73,20 @@ def page(visit: Visit) -> Response:
         _place_now(visit, each, now, curves=number < _WITH_CURVES)
         for number, each in enumerate(every[:_PLACES])
     ]
-    known = campaigns.all_campaigns(visit.db)
+    every_campaign = campaigns.all_campaigns(visit.db)
     return visit.page(
         "overview.html",
         real=[place for place in places if not place.simulated],
         simulated=[place for place in places if place.simulated],
         more=len(every) - len(places),
-        runs=known[::-1][:5],
-        count=len(known),
-        steps=next_steps.of(visit.db, known),
+        runs=every_campaign[::-1][:5],
+        count=len(every_campaign),
+        steps=next_steps.of(visit.db, every_campaign),
     )
 
 
 def _measured(each: Coverage) -> str:
-    return max((found.newest_measured for found in each.stages.values()), default="")
+    return max((stage.newest_measured for stage in each.stages.values()), default="")
 
 
 def _is_simulated(visit: Visit, each: Coverage) -> bool:
@@ -105,8 +105,8 @@ def _age(text: str, now: datetime.datetime) -> str:
 def _place_now(visit: Visit, each: Coverage, now: datetime.datetime, *, curves: bool) -> PlaceNow:
     stage = "after" if "after" in each.stages else "before"
     verdict = newest.of_place(visit.db, each, stage)
-    violated = [found for found in verdict if found.verdict.violated_everywhere]
-    violated.sort(key=lambda found: found.verdict.ratio or 0.0, reverse=True)
+    violated = [cell for cell in verdict if cell.verdict.violated_everywhere]
+    violated.sort(key=lambda cell: cell.verdict.ratio or 0.0, reverse=True)
     changes = _changes(visit, each, stage)
     before = each.stages.get("before")
     counts = before.guidelines.values() if before else ()
@@ -117,10 +117,10 @@ def _place_now(visit: Visit, each: Coverage, now: datetime.datetime, *, curves: 
         stage=stage,
         violated=len(violated),
         more=headline.more(
-            [found.verdict for found in verdict],
+            [cell.verdict for cell in verdict],
             use(campaign),
         ),
-        undecided=sum(found.verdict.verdict == "undecided" for found in verdict),
+        undecided=sum(cell.verdict.verdict == "undecided" for cell in verdict),
         before=sum(count.violations for count in counts),
         worst=violated[:_WORST],
         since=each.stages[stage].compared,
@@ -137,16 +137,16 @@ def _place_now(visit: Visit, each: Coverage, now: datetime.datetime, *, curves: 
 
 def _changes(visit: Visit, each: Coverage, stage: str) -> list[Change]:
     """Return those of the newest table; what is violated now comes first."""
-    found = each.stages[stage]
-    if found.compared is None:
+    covered_stage = each.stages[stage]
+    if covered_stage.compared is None:
         return []
     then = {
         newest.about(verdict): verdict.verdict
-        for verdict in verdicts.get(visit.db, found.compared, stage)
+        for verdict in verdicts.get(visit.db, covered_stage.compared, stage)
     }
     changed = []
-    for now in verdicts.get(visit.db, found.newest, stage):
+    for now in verdicts.get(visit.db, covered_stage.newest, stage):
         before = then.get(newest.about(now), "")
         if {before, now.verdict} == {"holds", "violated"}:
-            changed.append(Change(found.newest, stage, now, before))
+            changed.append(Change(covered_stage.newest, stage, now, before))
     return sorted(changed, key=lambda change: (change.then, -(change.now.ratio or 0.0)))

@@ -94,27 +94,27 @@ def page(visit: Visit) -> Response:
     )
 
 
-def drawn_winners(known: Sequence[Winner]) -> list[DrawnWinner]:
+def drawn_winners(all_winners: Sequence[Winner]) -> list[DrawnWinner]:
     """Return them by function and size, those for every function first."""
-    largest = max((winner.speedup_high for winner in known), default=1.0)
+    largest = max((winner.speedup_high for winner in all_winners), default=1.0)
     every = [
         DrawnWinner(
             place,
             winner,
             plot.interval(winner.speedup_low, winner.speedup, winner.speedup_high, largest),
         )
-        for place, winner in enumerate(known)
+        for place, winner in enumerate(all_winners)
     ]
-    return sorted(every, key=lambda each: (each.winner.function, each.winner.bytes_from))
+    return sorted(every, key=lambda drawn: (drawn.winner.function, drawn.winner.bytes_from))
 
 
 def _folders(exported: Sequence[Export]) -> dict[str, list[str]]:
     """The names of exported files by their folder."""
-    found: dict[str, list[str]] = {}
-    for each in exported:
-        path = PurePath(each.path)
-        found.setdefault(str(path.parent), []).append(path.name)
-    return {folder: sorted(names) for folder, names in found.items()}
+    names_by_folder: dict[str, list[str]] = {}
+    for export in exported:
+        path = PurePath(export.path)
+        names_by_folder.setdefault(str(path.parent), []).append(path.name)
+    return {folder: sorted(names) for folder, names in names_by_folder.items()}
 
 
 def counted(stage: str, table: list[Verdict]) -> CountedTable:
@@ -124,8 +124,8 @@ def counted(stage: str, table: list[Verdict]) -> CountedTable:
     return CountedTable(stage, len(table), words.count("violated"), words.count("undecided"), worst)
 
 
-def _suites(known: dict[str, Suite], launched: list[Run]) -> list[CountedSuite]:
-    by_suite: dict[str, list[Run]] = {name: [] for name in known}
+def _suites(suites_by_name: dict[str, Suite], launched: list[Run]) -> list[CountedSuite]:
+    by_suite: dict[str, list[Run]] = {name: [] for name in suites_by_name}
     for launch in launched:
         by_suite[launch.suite].append(launch)
     return [
@@ -136,7 +136,7 @@ def _suites(known: dict[str, Suite], launched: list[Run]) -> list[CountedSuite]:
             sum(launch.failure is not None for launch in by_suite[name]),
             sum(launch.seconds for launch in by_suite[name]),
         )
-        for name, suite in known.items()
+        for name, suite in suites_by_name.items()
     ]
 
 
@@ -144,15 +144,15 @@ def _described(db: Database, campaign: str) -> list[DescribedCurves]:
     every = points.get(db, campaign)
     if not every:
         return []
-    found = []
+    described = []
     for source in offered.offered(db, campaign, every=False):
         name = source.side.removeprefix(f"{campaign}/")
         own = [point for point in every if point.suite == name]
         curves = [
             (curve, f"{function} {words}")
-            for function, known in source.functions.items()
-            for curve, words in known
+            for function, names in source.functions.items()
+            for curve, words in names
         ]
         added = [point for point in own if point.why != "asked"]
-        found.append(DescribedCurves(name, source.axis, curves, len(own) - len(added), added))
-    return found
+        described.append(DescribedCurves(name, source.axis, curves, len(own) - len(added), added))
+    return described

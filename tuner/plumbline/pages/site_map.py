@@ -71,26 +71,26 @@ def _map(
     rows: dict[tuple[str, int, int], dict[int, MapCell]] = {}
     for each in places:
         stage = "after" if "after" in each.stages else "before"
-        for found in newest.of_place(visit.db, each, stage):
-            key = (found.verdict.function, each.place.nprocs, each.place.ppn)
+        for newest_verdict in newest.of_place(visit.db, each, stage):
+            key = (newest_verdict.verdict.function, each.place.nprocs, each.place.ppn)
             cells = rows.setdefault(key, {})
-            size = found.verdict.bytes
-            cells[size] = _joined(cells.get(size), found, stage)
+            size = newest_verdict.verdict.bytes
+            cells[size] = _joined(cells.get(size), newest_verdict, stage)
     sizes = sorted({size for cells in rows.values() for size in cells})
     listed = [MapRow(*key, [rows[key].get(size) for size in sizes]) for key in sorted(rows)]
     return LibraryMap(host, library, fingerprint, sizes, listed)
 
 
-def _joined(known: MapCell | None, found: NewestVerdict, stage: str) -> MapCell:
-    word = found.verdict.verdict
+def _joined(joined: MapCell | None, newest_verdict: NewestVerdict, stage: str) -> MapCell:
+    word = newest_verdict.verdict.verdict
     violated = int(word == "violated")
-    if known is None:
-        return MapCell(word, violated, 1, found.campaign, stage)
-    worse = _RANK[word] > _RANK[known.state]
+    if joined is None:
+        return MapCell(word, violated, 1, newest_verdict.campaign, stage)
+    worse = _RANK[word] > _RANK[joined.state]
     return MapCell(
-        word if worse else known.state,
-        known.violated + violated,
-        known.guidelines + 1,
-        found.campaign if worse else known.campaign,
+        word if worse else joined.state,
+        joined.violated + violated,
+        joined.guidelines + 1,
+        newest_verdict.campaign if worse else joined.campaign,
         stage,
     )

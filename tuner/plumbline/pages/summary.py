@@ -35,7 +35,7 @@ class Summary(msgspec.Struct, frozen=True):
         names = {verdict.function for verdict in self.before + self.after}
         return sorted(
             (self._of(name) for name in names),
-            key=lambda each: (-each.before, each.function),
+            key=lambda summary: (-summary.before, summary.function),
         )
 
     def _of(self, function: str) -> FunctionSummary:
@@ -44,8 +44,8 @@ class Summary(msgspec.Struct, frozen=True):
         return FunctionSummary(
             function,
             sum(verdict.function == function for verdict in self.before),
-            _violated([each for each in self.before if each.function == function]),
-            _violated([each for each in self.after if each.function == function])
+            _violated([verdict for verdict in self.before if verdict.function == function]),
+            _violated([verdict for verdict in self.after if verdict.function == function])
             if self.last != "before"
             else None,
             len(own + shared),
@@ -69,7 +69,9 @@ class Summary(msgspec.Struct, frozen=True):
 
     @property
     def middle_speedup(self) -> float | None:
-        return statistics.median(each.speedup for each in self.winners) if self.winners else None
+        return (
+            statistics.median(winner.speedup for winner in self.winners) if self.winners else None
+        )
 
 
 def _violated(table: Sequence[Verdict]) -> int:
@@ -78,46 +80,46 @@ def _violated(table: Sequence[Verdict]) -> int:
 
 def page(visit: Visit) -> Response:
     visit.asked(Nothing)
-    db, found = visit.db, _read(visit)
-    campaign = found.campaign
+    db, summary = visit.db, _read(visit)
+    campaign = summary.campaign
     spent = cost.cost(db, campaign.id)
-    left = [verdict for verdict in found.after if verdict.verdict == "violated"]
-    left.sort(key=lambda verdict: -(verdict.ratio or 0.0))
+    still_violated = [verdict for verdict in summary.after if verdict.verdict == "violated"]
+    still_violated.sort(key=lambda verdict: -(verdict.ratio or 0.0))
     hours = spread.hours(db, campaign)
     machine = machines.machine(db, campaign.machine)
     cores = machine.processing_units * campaign.nodes
     return visit.page(
         "summary.html",
-        found=found,
+        found=summary,
         campaign=campaign,
         machine=machine,
         library=machines.library(db, campaign.library_fingerprint),
         use=use(campaign),
-        winners=spread.with_hours(found.winners, hours)[:_MOST],
-        hours=None if hours is None or not found.winners else hours.text(),
-        left=left[:_MOST],
-        left_out=max(0, len(left) - _MOST),
+        winners=spread.with_hours(summary.winners, hours)[:_MOST],
+        hours=None if hours is None or not summary.winners else hours.text(),
+        left=still_violated[:_MOST],
+        left_out=max(0, len(still_violated) - _MOST),
         cost=spent,
         core_hours=spent.seconds * min(campaign.nprocs, cores) / 3600,
         exports=exports.get(db, campaign.id),
-        use_of_winners=putting_in_use.use(db, campaign, found.winners),
-        curves=_curves(visit, campaign, found),
+        use_of_winners=putting_in_use.use(db, campaign, summary.winners),
+        curves=_curves(visit, campaign, summary),
     )
 
 
 def picture(visit: Visit) -> Response:
     visit.asked(Nothing)
     suffix = drawn.ending(visit, ".json")
-    found = _read(visit)
-    spec = summary_chart.specification(found.functions, found.winners)
+    summary = _read(visit)
+    spec = summary_chart.specification(summary.functions, summary.winners)
     return drawn.picture(visit, "summary", suffix, spec)
 
 
-def _curves(visit: Visit, campaign: Campaign, found: Summary) -> dict[str, str]:
+def _curves(visit: Visit, campaign: Campaign, summary: Summary) -> dict[str, str]:
     """Return by function the query of its curves: the library's own call in the first and last
     table."""
     queries: dict[str, list[str]] = {}
-    for stage, table in {"before": found.before, found.last: found.after}.items():
+    for stage, table in {"before": summary.before, summary.last: summary.after}.items():
         for sweep in sweeps.listed(visit.db, campaign.id, table_samples.suites(table)):
             if sweep.variant == "default" and not sweep.knobs and not sweep.ranks:
                 name = quote(curve.named(f"{campaign.id}:{stage}", sweep.function, "default"))

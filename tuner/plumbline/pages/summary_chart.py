@@ -44,13 +44,13 @@ def specification(
 
 def _violations(functions: Sequence[FunctionSummary]) -> dict[str, Any]:
     rows = [
-        {"function": each.function, "table": table, "cells": count}
-        for each in functions
-        if each.before or each.after
-        for table, count in (("before", each.before), ("after", each.after))
+        {"function": summary.function, "table": table, "cells": count}
+        for summary in functions
+        if summary.before or summary.after
+        for table, count in (("before", summary.before), ("after", summary.after))
         if count is not None
     ]
-    most = max((max(each.before, each.after or 0) for each in functions), default=0)
+    most = max((max(summary.before, summary.after or 0) for summary in functions), default=0)
     y = {"field": "function", "type": "nominal", "sort": None, "title": None}
     return {
         "title": {"text": "Violated cells, before and after", "anchor": "start", "fontSize": 12},

@@ -56,14 +56,14 @@ def page(visit: Visit) -> Response:
     campaign, stage = visit.campaign(), visit.path("stage")
     every = verdicts.get(visit.db, campaign.id, stage)
     if not every:
-        raise HTTPException(404, "there is no such table")
-    found = [
+        raise HTTPException(404, "this table does not exist")
+    chosen = [
         verdict
         for verdict in every
         if asked.guideline in ("", verdict.guideline) and asked.function in ("", verdict.function)
     ]
-    sizes = sorted({verdict.bytes for verdict in found})
-    rows = by_row(found, sizes)
+    sizes = sorted({verdict.bytes for verdict in chosen})
+    rows = by_row(chosen, sizes)
     if asked.verdict:
         rows = [row for row in rows if any(c and c.verdict == asked.verdict for c in row.cells)]
     names = {entry.id: entry.name for entry in guidelines.load().entries()}
@@ -89,8 +89,8 @@ def by_row(table: Sequence[Verdict], sizes: Sequence[int]) -> list[TableRow]:
     grouped: dict[tuple[str, str, str], dict[int, Verdict]] = {}
     for verdict in table:
         cells = grouped.setdefault((verdict.guideline, verdict.function, sides(verdict)), {})
-        known = cells.get(verdict.bytes)
-        if known is None or _WORST[verdict.verdict] > _WORST[known.verdict]:
+        worst = cells.get(verdict.bytes)
+        if worst is None or _WORST[verdict.verdict] > _WORST[worst.verdict]:
             cells[verdict.bytes] = verdict
     keys = sorted(grouped, key=lambda key: (by_number(key[0]), key[1], by_number(key[2])))
     rows = [TableRow(*key, [grouped[key].get(size) for size in sizes]) for key in keys]
@@ -114,9 +114,9 @@ def step(verdict: Verdict) -> str:
 
 def sides(verdict: Verdict) -> str:
     """Return what is compared, but for the sizes: `against gather_as_allgather`."""
-    left = "" if verdict.lhs == "default" else f"{verdict.lhs} "
+    variant = "" if verdict.lhs == "default" else f"{verdict.lhs} "
     on = f"on {verdict.ranks} ranks " if verdict.ranks else ""
     if verdict.rhs == verdict.function:
         right = "another number of ranks" if verdict.ranks else "another size"
-        return f"{left}{on}against {right}"
-    return f"{left}{on}against {verdict.rhs}"
+        return f"{variant}{on}against {right}"
+    return f"{variant}{on}against {verdict.rhs}"

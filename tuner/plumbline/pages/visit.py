@@ -55,10 +55,10 @@ class Visit(NamedTuple):
 
     def campaign(self, id: str | None = None) -> Campaign:
         """The one that a path names under `run`, or of this id."""
-        found = campaigns.known(self.db, self.path("run") if id is None else id)
-        if found is None:
-            raise HTTPException(404, "there is no such run")
-        return found
+        campaign = campaigns.known(self.db, self.path("run") if id is None else id)
+        if campaign is None:
+            raise HTTPException(404, "this run does not exist")
+        return campaign
 
     def asked(self, kind: type[Asked]) -> Asked:
         """The query as `kind` has it: unknown keys, values of another form, and keys that stand
@@ -66,28 +66,32 @@ class Visit(NamedTuple):
         types = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
         fields = {name: _bare(of) for name, of in types.items()}
         self.request.state.keys = tuple(fields)
-        given: dict[str, Any] = {}
+        fields_given: dict[str, Any] = {}
         for name, value in self.request.query_params.multi_items():
             if fields.get(name) is list:
-                given.setdefault(name, []).extend([value] if value else [])
-            elif name in given:
+                fields_given.setdefault(name, []).extend([value] if value else [])
+            elif name in fields_given:
                 self.request.state.wrong = name
                 raise HTTPException(400, f"{name[:_MOST_SAID]!r} stands twice")
             elif value:
-                given[name] = _plain(value) if types.get(name) in (Bytes, Bytes | None) else value
+                fields_given[name] = (
+                    _plain(value) if types.get(name) in (Bytes, Bytes | None) else value
+                )
         try:
-            return msgspec.convert(given, kind, strict=False)
+            return msgspec.convert(fields_given, kind, strict=False)
         except msgspec.ValidationError as error:
-            raise HTTPException(400, self._refusal(str(error), given, list(fields))) from error
+            raise HTTPException(
+                400, self._refusal(str(error), fields_given, list(fields))
+            ) from error
 
-    def _refusal(self, said: str, given: dict[str, Any], keys: Sequence[str]) -> str:
+    def _refusal(self, message: str, fields_given: dict[str, Any], keys: Sequence[str]) -> str:
         """Return what is wrong, with the field that it is about kept for the form."""
-        at = _FIELD.search(said)
+        at = _FIELD.search(message)
         name = at[1] if at else ""
         self.request.state.wrong = name
-        if said.startswith("Expected `int") and "got `str`" in said:
-            return f"{name}: {str(given.get(name))[:_MOST_SAID]!r} is not a whole number"
-        return f"{said[:_MOST_SAID]}; keys are: {', '.join(keys) or 'none'}"
+        if message.startswith("Expected `int") and "got `str`" in message:
+            return f"{name}: {str(fields_given.get(name))[:_MOST_SAID]!r} is not a whole number"
+        return f"{message[:_MOST_SAID]}; keys are: {', '.join(keys) or 'none'}"
 
 
 class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

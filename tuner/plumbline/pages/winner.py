@@ -26,13 +26,15 @@ class Removed(msgspec.Struct, frozen=True):
 def page(visit: Visit) -> Response:
     visit.asked(Nothing)
     db, campaign, place = visit.db, visit.campaign(), visit.path("place")
-    known = winners.get(db, campaign.id)
-    if place >= len(known):
+    all_winners = winners.get(db, campaign.id)
+    if place >= len(all_winners):
         raise HTTPException(404, "this run has no such winner")
-    won = known[place]
+    won = all_winners[place]
     stages = verdicts.stages(db, campaign.id)
-    last = {about(each): each for each in verdicts.get(db, campaign.id, "after")}
-    first = [each for each in verdicts.get(db, campaign.id, "before") if _is_its(won, each)]
+    last = {about(verdict): verdict for verdict in verdicts.get(db, campaign.id, "after")}
+    first = [
+        verdict for verdict in verdicts.get(db, campaign.id, "before") if _is_its(won, verdict)
+    ]
     return visit.page(
         "winner.html",
         campaign=campaign,
@@ -40,7 +42,9 @@ def page(visit: Visit) -> Response:
         won=won,
         every="every function" if won.function == EVERY_FUNCTION else won.function,
         removed=[
-            Removed(each, last.get(about(each))) for each in first if each.verdict == "violated"
+            Removed(verdict, last.get(about(verdict)))
+            for verdict in first
+            if verdict.verdict == "violated"
         ],
         searches=[
             search
@@ -49,7 +53,7 @@ def page(visit: Visit) -> Response:
         ],
         exports=exports.get(db, campaign.id),
         use_of_winners=putting_in_use.use(db, campaign, [won]),
-        events=[each for each in events.get(db, campaign.id) if _tells_of(won, each)],
+        events=[event for event in events.get(db, campaign.id) if _tells_of(won, event)],
     )
 
 

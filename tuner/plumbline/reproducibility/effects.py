@@ -153,11 +153,11 @@ def with_looks(comparisons: Sequence[EffectComparison]) -> list[tuple[bool, int]
     family = HypothesisFamily.of(range(len(comparisons)), Claim(alpha=ALPHA, design=design))
     for launches in design.launches:
         family.look(lambda number, first=launches: comparisons[number].log_ratios[:first])  # type: ignore[misc]
-    found = []
+    outcomes = []
     for standing in family.decisions:
         won = standing.word == "slower"
-        found.append((won, design.launches[standing.look] if won else most))
-    return found
+        outcomes.append((won, design.launches[standing.look] if won else most))
+    return outcomes
 
 
 def false_alarms(judged: Iterable[Judged]) -> FalseAlarms:
@@ -205,14 +205,14 @@ def powers(judged: Iterable[Judged]) -> list[Power]:
     result = []
     for key in sorted(groups, key=lambda key: (key[0], order.index(key[1]), key[2])):
         group = groups[key]
-        found = sum(judged.line.p_adjusted < ALPHA for judged in group)
+        slower_cells = sum(judged.line.p_adjusted < ALPHA for judged in group)
         realised = 100 * (median(judged.line.ratio for judged in group) - 1)
         result.append(
             Power(
                 *key,
                 cells=len(group),
-                found=found,
-                share=found / len(group),
+                found=slower_cells,
+                share=slower_cells / len(group),
                 realised=realised,
                 looks_found=sum(judged.looks_found for judged in group),
                 looks_launches=sum(judged.looks_launches for judged in group) / len(group),
@@ -229,7 +229,7 @@ def smallest(table: Iterable[Power]) -> list[Smallest]:
     result = []
     for (nprocs, name), group in groups.items():
         least: float | None = None
-        for effect in sorted(group, key=lambda one: one.effect, reverse=True):
+        for effect in sorted(group, key=lambda power: power.effect, reverse=True):
             if effect.share < POWER:
                 break
             least = effect.effect

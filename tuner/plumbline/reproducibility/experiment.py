@@ -34,10 +34,10 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.records import Campaign, Suite
 
-# A budget ends the trials no earlier, as a spread of fewer says little.
+# The budget never stops before so many trials: a spread of fewer is hardly informative.
 LEAST_TRIALS = 3
 PILOTS = 3
-# The planted delay follows the medians of so many launches before.
+# The planted delay is computed from the medians of so many previous launches.
 RECENT = 5
 
 Samples = NDArray[np.int64]
@@ -111,11 +111,11 @@ class Experiment:
     def run(self) -> ExperimentOutcome:
         """To the end. Raises PlumblineError when launches fail again and again."""
         compared, effect_seconds = self._effects()
-        spreads, trials, ours, plain = self._spreads()
+        spreads, trials, own_seconds, plain = self._spreads()
         for rank in self._ranks:
             if rank.campaign.state != "finished":
                 identity.finish(rank.store.db, rank.campaign)
-        seconds = Seconds(ours, plain, effect_seconds)
+        seconds = Seconds(own_seconds, plain, effect_seconds)
         return ExperimentOutcome(spreads, trials, compared, seconds, list(self._missing))
 
     # --- effects --------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class Experiment:
 
     def _spreads(self) -> tuple[list[spread.CellSpread], int, float, dict[str, float]]:
         plain = {name: 0.0 for name in spread.PLAIN}
-        ours = longest = 0.0
+        own_seconds = longest = 0.0
         trials = [_Trials(rank, self._settings) for rank in self._ranks]
         done = 0
         while done < self._settings.trials and not (done >= LEAST_TRIALS and self._spend(longest)):
@@ -161,12 +161,12 @@ class Experiment:
                     plain[name] += trial.plain(name, done)
             for number in range(self._settings.launches):
                 for trial in trials:
-                    ours += trial.ours(done, number)
+                    own_seconds += trial.ours(done, number)
             longest = max(longest, self._spent() - start)
             done += 1
         for trial in trials:
             self._missing |= dict.fromkeys(trial.missing())
-        return [cell for trial in trials for cell in trial.spreads()], done, ours, plain
+        return [cell for trial in trials for cell in trial.spreads()], done, own_seconds, plain
 
     def _spend(self, seconds: float) -> bool:
         """Return whether another `seconds` go beyond the budget."""
@@ -234,8 +234,8 @@ class _Effects:
     def pilot(self, number: int) -> None:
         seed = self._settings.seed + 2_000_000 + number
         listed = [PlanCase(*cell) for cell in self._cells]
-        found = self._pilots.next(_plan(self._settings, seed, listed))
-        for index, blocks in found.items():
+        times_by_case = self._pilots.next(_plan(self._settings, seed, listed))
+        for index, blocks in times_by_case.items():
             self._recent[index].append(float(np.median(np.concatenate(blocks))))
 
     def launch(self, number: int) -> None:
@@ -249,13 +249,15 @@ class _Effects:
                 delay = effects.delay_ns(base, effect, self.rank.ranks_per_core) if effect else 0
                 listed.append(PlanCase(*cell, delay_ns=delay))
         seed = self._settings.seed + 1_000_000 + number
-        found = self._launches.next(_plan(self._settings, seed, listed))
+        times_by_case = self._launches.next(_plan(self._settings, seed, listed))
         for index in range(len(self._cells)):
             numbers = range(kinds * index, kinds * index + kinds)
-            if not all(number in found for number in numbers):
+            if not all(number in times_by_case for number in numbers):
                 continue
-            # A timer may see nothing of the shortest calls: that is less than one nanosecond.
-            itself, *others = (np.maximum(np.concatenate(found[number]), 1) for number in numbers)
+            # The shortest calls may be too short for a timer: less than one nanosecond.
+            itself, *others = (
+                np.maximum(np.concatenate(times_by_case[number]), 1) for number in numbers
+            )
             median = float(np.median(itself))
             self._recent[index].append(median)
             self._medians[index].append(median)
@@ -309,9 +311,9 @@ class _Trials:
         ]
         seed = self._settings.seed + trial
         plan = Plan("", seed, tuple(listed), blocks=1, warmup=0, rewarm=0, plain=scheme)
-        found = self._plain[scheme].next(plan)
-        # One value a rank; what these programs print is their mean (with the least and the most).
-        means = {index: 1e-9 * float(np.mean(blocks[0])) for index, blocks in found.items()}
+        times_by_case = self._plain[scheme].next(plan)
+        # There is one value for each rank; these programs print the mean (and extremes).
+        means = {index: 1e-9 * float(np.mean(blocks[0])) for index, blocks in times_by_case.items()}
         self._reported[scheme].append(means)
         return self.rank.store.spent_seconds - before
 
@@ -320,9 +322,9 @@ class _Trials:
         before = self.rank.store.spent_seconds
         listed = [PlanCase(*cell) for cell in self._cells]
         plan = of_round(_plan(self._settings, self._settings.seed, listed), trial + 1, number)
-        found = self._series.next(plan)
+        times_by_case = self._series.next(plan)
         self._ours[-1].append(
-            {i: 1e-9 * float(np.median(np.concatenate(b))) for i, b in found.items()}
+            {i: 1e-9 * float(np.median(np.concatenate(b))) for i, b in times_by_case.items()}
         )
         return self.rank.store.spent_seconds - before
 

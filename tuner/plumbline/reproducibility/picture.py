@@ -13,7 +13,7 @@ NAMES = {
     "each": "plain, each call timed (OMB, IMB)",
     "series": "plain, one series (IMB 4)",
 }
-# Told apart without colour as well: by shape, and by place within a size.
+# The series can be distinguished without colour too: by shape, and by position within a size.
 _COLOURS = ["#1b6ca8", "#d1761f", "#8a8a8a"]
 _SHAPES = ["circle", "square", "triangle-up"]
 
@@ -36,7 +36,7 @@ def specification(table: SpreadTable) -> dict[str, Any]:
     ]
     names = list(NAMES.values())
     scheme = {"field": "scheme", "type": "nominal", "sort": names}
-    # One axis for all panels; its upper end is the largest value there is.
+    # All panels share one axis, which ends at the largest value.
     top = max((float(value["ratio"]) for value in values), default=1.0)  # type: ignore[arg-type]
     y = {
         "field": "ratio",

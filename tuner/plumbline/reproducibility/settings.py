@@ -15,7 +15,7 @@ from plumbline_db.errors import UsageError
 COMMAND = "reproducibility"
 SPREAD_FUNCTIONS = ("MPI_Bcast", "MPI_Allreduce")
 SPREAD_SIZES = (8, 64, 512, 4096, 16384, 65536)
-# What is measured of these is not communication, or has one size only.
+# These functions do not measure communication, or have a single size.
 _NO_EFFECTS = frozenset({"MPI_Barrier", "MPI_Reduce_local"})
 
 Cell = tuple[str, int]  # function, bytes
@@ -67,17 +67,21 @@ def _cells(functions: Sequence[str], sizes: Sequence[int], nprocs: int) -> list[
     return [(name, size) for name in functions for size in measurable(name, sizes, nprocs, Data())]
 
 
-def effect_functions(known: Sequence[str]) -> list[str]:
+def effect_functions(functions: Sequence[str]) -> list[str]:
     """The functions of the full experiment, of those that the probe knows."""
-    return [name for name in known if name not in _NO_EFFECTS]
+    return [name for name in functions if name not in _NO_EFFECTS]
 
 
-def checked(settings: ReproducibilitySettings, known: Collection[str]) -> ReproducibilitySettings:
-    """Raises UsageError for what cannot be measured; `known`: functions of the probe."""
+def checked(
+    settings: ReproducibilitySettings, probe_functions: Collection[str]
+) -> ReproducibilitySettings:
+    """Return the settings. Raises UsageError for settings that cannot be measured."""
     functions = set(settings.functions) | set(settings.effect_functions)
-    unknown = ", ".join(sorted(functions - set(known)))
+    unknown = ", ".join(sorted(functions - set(probe_functions)))
     problems = {
-        f"the probe knows no function {unknown}; it knows {', '.join(known)}": bool(unknown),
+        f"the probe knows no function {unknown}; it knows {', '.join(probe_functions)}": bool(
+            unknown
+        ),
         "--functions: name at least one function": not settings.functions,
         "--sizes must be whole numbers above 0": not settings.sizes or min(settings.sizes) < 1,
         "--nprocs must be numbers of ranks, 2 or more": not settings.nprocs
@@ -105,10 +109,10 @@ def checked(settings: ReproducibilitySettings, known: Collection[str]) -> Reprod
     )
 
 
-def full(known: Sequence[str]) -> ReproducibilitySettings:
+def full(functions: Sequence[str]) -> ReproducibilitySettings:
     """Every function and all sizes of a campaign for the effects: more than 500 A/A comparisons."""
     return ReproducibilitySettings(
-        effect_functions=effect_functions(known),
+        effect_functions=effect_functions(functions),
         effect_sizes=list(SIZES),
     )
 

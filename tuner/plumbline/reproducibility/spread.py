@@ -68,11 +68,11 @@ def cell(
 ) -> CellSpread:
     """`launches[i]`: medians of the launches of trial i; `plain[scheme][i]`: what the scheme
     reports beside it. Seconds."""
-    ours = spread([float(np.median(trial)) for trial in launches])
+    own_spread = spread([float(np.median(trial)) for trial in launches])
     means = spread([float(np.mean(trial)) for trial in launches])
-    theirs = {name: spread(values) for name, values in plain.items()}
-    smaller = all(ours.percent < spread.percent for spread in theirs.values())
-    return CellSpread(function, nprocs, size, ours, means, theirs, smaller)
+    plain_spreads = {name: spread(values) for name, values in plain.items()}
+    smaller = all(own_spread.percent < spread.percent for spread in plain_spreads.values())
+    return CellSpread(function, nprocs, size, own_spread, means, plain_spreads, smaller)
 
 
 def plain_repetitions(size: int) -> int:

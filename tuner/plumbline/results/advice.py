@@ -91,13 +91,17 @@ def decide(cell: MeasuredCall, winner_name: str = "") -> Answer:
     ]
     by_hand.sort(key=lambda variant: variant.ratio.ratio if variant.ratio else math.inf)
     others = [variant for variant in by_hand if variant.name != winner_name]
-    good = next((each for each in others if _is_faster(each, cell.exact)), None)
+    good = next((variant for variant in others if _is_faster(variant, cell.exact)), None)
     best = good or next(iter(others), None)
-    shown = [*([best] if best else []), *(each for each in others if each is not best)][:_SHOWN]
+    shown = [*([best] if best else []), *(variant for variant in others if variant is not best)][
+        :_SHOWN
+    ]
     choices = [own, *([tuned] if tuned else []), *map(_by_hand, shown)]
     rival = best and best.ratio and Rival(best.name, best.ratio, faster=good is not None)
-    known = next((each for each in cell.variants if each.name == winner_name), None)
-    between = over(good, known) if good and known else None
+    winner_variant = next(
+        (variant for variant in cell.variants if variant.name == winner_name), None
+    )
+    between = over(good, winner_variant) if good and winner_variant else None
     way, why = choose(tuned, rival or None, between, exact=cell.exact)
     return Answer(way, why, choices)
 
@@ -106,9 +110,9 @@ _Numbers = tuple[float | None, float | None, float | None]
 _NO_RATIO: _Numbers = (None, None, None)
 
 
-def numbers_of(found: Comparison | None) -> _Numbers:
+def numbers_of(comparison: Comparison | None) -> _Numbers:
     """Ratio and interval."""
-    return _NO_RATIO if found is None else (found.ratio, found.low, found.high)
+    return _NO_RATIO if comparison is None else (comparison.ratio, comparison.low, comparison.high)
 
 
 def _is_by_hand(variant: CellVariant) -> bool:
@@ -161,12 +165,16 @@ def choose(
     """`between`: the rival's time over that of the tuned one; None: they were not measured
     together."""
     if tuned is not None and _wins(tuned, exact):
-        said = f"it takes {words(tuned)} of the time of the library's own call"
+        tuned_words = f"it takes {words(tuned)} of the time of the library's own call"
         if rival is None or not rival.faster:
-            return "tuned", f"{said}; nothing made by hand is shown to be faster than that call"
+            return (
+                "tuned",
+                f"{tuned_words}; nothing made by hand is shown to be faster than that call",
+            )
         if between is None:
             return "tuned", (
-                f"{said}; {rival.name} is faster than that call too, but was not measured together "
+                f"{tuned_words}; {rival.name} is faster than that call too, but was not measured "
+                "together "
                 "with the tuned one: neither is called faster"
             )
         if surely(between, exact=exact):
@@ -174,13 +182,13 @@ def choose(
                 f"{rival.name} takes {_of(between)} of the time of the tuned one in the same "
                 f"launches, and {_of(rival.ratio)} of that of the library's own call"
             )
-        return "tuned", f"{said}; {rival.name} is not shown to be faster ({_of(between)})"
+        return "tuned", f"{tuned_words}; {rival.name} is not shown to be faster ({_of(between)})"
     if rival is None:
-        return "library", "nothing else was measured beside it, and no winner holds here"
+        return "library", "nothing else was measured beside it, and no winner applies here"
     if rival.faster:
         return "hand-made", (
             f"{rival.name} takes {_of(rival.ratio)} of the time of the library's own call in the "
-            "same launches, and no winner that is faster holds here"
+            "same launches, and no faster winner applies here"
         )
     return "library", (
         f"nothing is shown to be faster by {100 * (1 - WORTH):.0f} % or more: the best that is "
@@ -194,9 +202,9 @@ def _wins(tuned: CallChoice, exact: bool) -> bool:
     return tuned.ratio_high is not None and tuned.ratio_high < 1
 
 
-def surely(found: Comparison, *, exact: bool) -> bool:
+def surely(comparison: Comparison, *, exact: bool) -> bool:
     """Return whether it is faster by enough."""
-    return found.ratio <= WORTH and (exact or by_interval(found) == "faster")
+    return comparison.ratio <= WORTH and (exact or by_interval(comparison) == "faster")
 
 
 def words(choice: CallChoice) -> str:
@@ -204,49 +212,55 @@ def words(choice: CallChoice) -> str:
     return with_interval(choice.ratio, choice.ratio_low, choice.ratio_high)
 
 
-def _of(found: Comparison | None) -> str:
-    return "" if found is None else with_interval(found.ratio, found.low, found.high)
+def _of(comparison: Comparison | None) -> str:
+    return (
+        ""
+        if comparison is None
+        else with_interval(comparison.ratio, comparison.low, comparison.high)
+    )
 
 
 def interpolate(size: int, low: int, below: Answer, high: int, above: Answer) -> Answer:
     """Return, for a size between two measured ones, what both say, and nothing where they do not
     say the same. Times lie on a line of logarithms, an interval holds those of both sizes."""
     if high > NEAR * low:
-        why = f"the nearest measured sizes, {low} and {high} B, lie too far apart to say it"
+        why = f"the nearest measured sizes, {low} and {high} B, are too far apart to answer"
         return Answer(None, why, [], [low, high])
     if below.way != above.way:
-        said = f"at {low} B {TAKE[below.way]}, at {high} B {TAKE[above.way]}"
-        why = f"{said}; where that changes was not measured"
+        both_ways = f"at {low} B {TAKE[below.way]}, at {high} B {TAKE[above.way]}"
+        why = f"{both_ways}; the size where that changes was not measured"
         return Answer(None, why, [], [low, high])
     share = math.log(size / low) / math.log(high / low)
     choices = [
-        _between(choice, other, share)
+        _between(choice, above_choice, share)
         for choice in below.choices
-        for other in above.choices
-        if (choice.way, choice.what) == (other.way, other.what)
+        for above_choice in above.choices
+        if (choice.way, choice.what) == (above_choice.way, above_choice.what)
     ]
     if below.way is not None and not any(choice.way == below.way for choice in choices):
-        why = f"{low} and {high} B ask for different ones; where that changes was not measured"
+        why = (
+            f"{low} and {high} B need different ones; the size where that changes was not measured"
+        )
         return Answer(None, why, [], [low, high])
     why = f"interpolated: at {low} B, {below.why}; at {high} B, {above.why}"
     return Answer(below.way, why, choices, [low, high])
 
 
-def _between(left: CallChoice, right: CallChoice, share: float) -> CallChoice:
-    lows, highs = (left.ratio_low, right.ratio_low), (left.ratio_high, right.ratio_high)
+def _between(below: CallChoice, above: CallChoice, share: float) -> CallChoice:
+    lows, highs = (below.ratio_low, above.ratio_low), (below.ratio_high, above.ratio_high)
     return CallChoice(
-        left.way,
-        left.what,
-        _mean(left.seconds, right.seconds, share),
-        min(left.launches, right.launches),
-        _mean(left.ratio, right.ratio, share),
-        None if None in lows else min(each for each in lows if each is not None),
-        None if None in highs else max(each for each in highs if each is not None),
+        below.way,
+        below.what,
+        _mean(below.seconds, above.seconds, share),
+        min(below.launches, above.launches),
+        _mean(below.ratio, above.ratio, share),
+        None if None in lows else min(low for low in lows if low is not None),
+        None if None in highs else max(high for high in highs if high is not None),
         "interpolated",
     )
 
 
-def _mean(left: float | None, right: float | None, share: float) -> float | None:
-    if left is None or right is None or min(left, right) <= 0:
+def _mean(below: float | None, above: float | None, share: float) -> float | None:
+    if below is None or above is None or min(below, above) <= 0:
         return None
-    return math.exp((1 - share) * math.log(left) + share * math.log(right))
+    return math.exp((1 - share) * math.log(below) + share * math.log(above))

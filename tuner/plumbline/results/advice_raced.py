@@ -45,13 +45,13 @@ def race(advised: Advised, prefix: Path | None, progress: Progress | None = None
     _require(toolchain, question, data)
     simulated = settings.ranks.simulate is not None
     tuned, left_out = _tuned(toolchain, settings, winner, question.function)
-    ours = [
+    own_variants = [
         Candidate(variant=spec)
         for variant in toolchain.catalogue.variants
         if variant.function == question.function
         for spec in variant.specs(question.bytes, question.nprocs)
     ]
-    field = best.Field(tuned, [each for each in ours if each not in tuned])
+    field = best.Field(tuned, [variant for variant in own_variants if variant not in tuned])
     first, finals = (1, 1) if simulated else (FIRST, LAUNCHES)
     with unkept.store_for(
         toolchain, starting.starter(toolchain, settings), "best", progress
@@ -72,21 +72,21 @@ def race(advised: Advised, prefix: Path | None, progress: Progress | None = None
 def _here(advised: Advised, prefix: Path | None) -> tuple[Toolchain, Settings, Winner | None]:
     """Return what is installed, the settings of the campaign of it that is known, and its
     winner."""
-    asked = campaign_file.load(None, {"nprocs": advised.question.nprocs})
-    toolchain = find_toolchain(prefix, settings=asked)
-    here = (toolchain.machine.id, toolchain.installation.library.fingerprint)
-    for known in advised.known:
-        if (known.machine.id, known.library.fingerprint) == here:
-            settings = stored.to_start(known.campaign)
-            return find_toolchain(prefix, settings=settings), settings, known.winner
-    return toolchain, asked, None
+    asked_settings = campaign_file.load(None, {"nprocs": advised.question.nprocs})
+    toolchain = find_toolchain(prefix, settings=asked_settings)
+    installed = (toolchain.machine.id, toolchain.installation.library.fingerprint)
+    for place_advice in advised.known:
+        if (place_advice.machine.id, place_advice.library.fingerprint) == installed:
+            settings = stored.to_start(place_advice.campaign)
+            return find_toolchain(prefix, settings=settings), settings, place_advice.winner
+    return toolchain, asked_settings, None
 
 
 def _require(toolchain: Toolchain, question: Question, data: Data) -> None:
     functions = {variant.function for variant in toolchain.catalogue.variants}
     if question.function not in functions:
         listed = ", ".join(sorted(functions))
-        raise UsageError(f"there is no {question.function} to race; there are: {listed}")
+        raise UsageError(f"{question.function} cannot be raced; these functions can: {listed}")
     sizes = measurable(question.function, [question.bytes], question.nprocs, data)
     if question.bytes not in sizes:
         raise UsageError(
@@ -102,7 +102,7 @@ def _tuned(
     if winner is None:
         return [], ""
     if winner.function == EVERY_FUNCTION:
-        return [], "it holds for the process as a whole, and can only be in force from its start"
+        return [], "it applies to the whole process, and can only be active from its start"
     candidate = Candidate.of_winner(winner)
     space = CandidateSpace(toolchain, settings.ranks.nprocs, unsafe=True)
     if why := space.refusal(winner):

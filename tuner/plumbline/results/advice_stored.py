@@ -95,41 +95,47 @@ class Advised(msgspec.Struct, frozen=True):
 
     @property
     def best(self) -> Advice | None:
-        """The first one that answers; else the first."""
-        answers = [each for each in self.known if each.answer.way is not None]
+        """Return the first advice that has an answer, or the first one if none has."""
+        answers = [place for place in self.known if place.answer.way is not None]
         return next(iter(answers + self.known), None)
 
     @property
     def silence(self) -> str:
         """Return why nothing is known."""
-        here = counted(self.question.nprocs, "rank")
+        on_ranks = counted(self.question.nprocs, "rank")
         if self.ranks:
             listed = ", ".join(map(str, self.ranks))
             return (
-                f"it was not measured on {here}, but on {listed}; nothing is concluded from other "
-                "numbers of ranks"
+                f"it was not measured on {on_ranks}, but on {listed}; nothing is concluded from "
+                "other numbers of ranks"
             )
         if self.functions:
             return f"this function was not measured; these were: {', '.join(self.functions)}"
-        return f"nothing was measured on {here} that says it"
+        return f"no measurement on {on_ranks} answers this question"
 
 
 def read(db: Database, question: Question, campaign: str = "", host: str = "") -> Advised:
-    """`campaign`: this one alone; `host`: the machine that is meant where there are several."""
+    """Read only this `campaign` if it is named; advice for the machine `host` comes first."""
     newest_first = [
-        each for each in reversed(campaigns.all_campaigns(db)) if campaign in ("", each.id)
+        stored_campaign
+        for stored_campaign in reversed(campaigns.all_campaigns(db))
+        if campaign in ("", stored_campaign.id)
     ]
     places: dict[tuple[str, str, int], list[Campaign]] = {}
-    for each in newest_first:
-        if each.nprocs == question.nprocs:
-            place = (each.machine, each.library_fingerprint, each.ppn)
-            places.setdefault(place, []).append(each)
-    read_ones = [_of_place(db, question, those[:_OLDER]) for those in places.values()]
-    found = [each for each in read_ones if each is not None]
-    found.sort(key=lambda each: each.measured_to, reverse=True)
-    found.sort(key=lambda each: each.machine.host != host)
-    functions, ranks = ([], []) if found else _instead(db, question, newest_first)
-    return Advised(question, found, ranks, functions)
+    for stored_campaign in newest_first:
+        if stored_campaign.nprocs == question.nprocs:
+            place = (
+                stored_campaign.machine,
+                stored_campaign.library_fingerprint,
+                stored_campaign.ppn,
+            )
+            places.setdefault(place, []).append(stored_campaign)
+    by_place = [_of_place(db, question, of_place[:_OLDER]) for of_place in places.values()]
+    answers = [answer for answer in by_place if answer is not None]
+    answers.sort(key=lambda answer: answer.measured_to, reverse=True)
+    answers.sort(key=lambda answer: answer.machine.host != host)
+    functions, ranks = ([], []) if answers else _instead(db, question, newest_first)
+    return Advised(question, answers, ranks, functions)
 
 
 def _instead(
@@ -137,12 +143,19 @@ def _instead(
 ) -> tuple[list[str], list[int]]:
     """Functions of the newest campaign on so many ranks; other numbers of ranks on which the
     newest campaign has the function."""
-    newest = {each.nprocs: each for each in reversed(newest_first)}
+    newest = {older.nprocs: older for older in reversed(newest_first)}
     functions = {
-        nprocs: {sweep.function for sweep in sweeps.listed(db, each.id, _suites(db, each))}
-        for nprocs, each in newest.items()
+        nprocs: {
+            sweep.function
+            for sweep in sweeps.listed(db, newest_campaign.id, _suites(db, newest_campaign))
+        }
+        for nprocs, newest_campaign in newest.items()
     }
-    ranks = [nprocs for nprocs, known in functions.items() if question.function in known]
+    ranks = [
+        nprocs
+        for nprocs, measured_functions in functions.items()
+        if question.function in measured_functions
+    ]
     return sorted(functions.get(question.nprocs, ())), sorted(ranks)
 
 
@@ -150,11 +163,11 @@ def _suites(db: Database, campaign: Campaign) -> list[str]:
     return table_samples.suites(verdicts.get(db, campaign.id, _TABLE))
 
 
-def _of_place(db: Database, question: Question, those: Sequence[Campaign]) -> Advice | None:
+def _of_place(db: Database, question: Question, newest_first: Sequence[Campaign]) -> Advice | None:
     """Return the advice by the newest of these campaigns that answers, else by the newest that has
     the function."""
     silent = None
-    for campaign in those:
+    for campaign in newest_first:
         sizes = sweeps.sizes(db, campaign.id, question.function, _suites(db, campaign))
         if not sizes:
             continue
@@ -196,8 +209,8 @@ def _advice(db: Database, question: Question, campaign: Campaign, sizes: list[in
 def _answer(cells: _Cells, size: int, sizes: Sequence[int]) -> Answer:
     if size in sizes:
         return cells.decided(size)
-    low = max((each for each in sizes if each < size), default=None)
-    high = min((each for each in sizes if each > size), default=None)
+    low = max((smaller for smaller in sizes if smaller < size), default=None)
+    high = min((larger for larger in sizes if larger > size), default=None)
     if low is None or high is None:
         edge = "smaller" if low is None else "larger"
         why = f"nothing {edge} than {sizes[0] if low is None else sizes[-1]} B was measured"
@@ -207,12 +220,12 @@ def _answer(cells: _Cells, size: int, sizes: Sequence[int]) -> Answer:
 
 def _winners(db: Database, campaign: Campaign) -> tuple[str, list[Winner]]:
     """Return those in use at its place: the campaign that they are from ('': none), and they."""
-    for each in coverage.of_campaigns(db):
-        at = each.place
-        here = (at.machine, at.fingerprint, at.nprocs, at.ppn)
-        theirs = (campaign.machine, campaign.library_fingerprint, campaign.nprocs, campaign.ppn)
-        if here == theirs and each.in_force:
-            return each.in_force, winners.get(db, each.in_force)
+    for covered in coverage.of_campaigns(db):
+        at = covered.place
+        place_covered = (at.machine, at.fingerprint, at.nprocs, at.ppn)
+        own_place = (campaign.machine, campaign.library_fingerprint, campaign.nprocs, campaign.ppn)
+        if place_covered == own_place and covered.in_force:
+            return covered.in_force, winners.get(db, covered.in_force)
     return "", []
 
 
@@ -249,7 +262,7 @@ class _Cells:
             if search.bytes == size and trial.state in _UNFIT
         }
         settings = stored.settings_of(self._campaign.settings)
-        known = MeasuredCall(
+        measured_call = MeasuredCall(
             bytes=size,
             own=variants[0],
             variants=variants[1:],
@@ -259,7 +272,7 @@ class _Cells:
             exact=settings.ranks.simulate is not None,
         )
         return advice.decide(
-            known, "" if winner is None else label(winner.variant, winner.configuration)
+            measured_call, "" if winner is None else label(winner.variant, winner.configuration)
         )
 
     def _medians(self, target: Target) -> list[Medians]:
@@ -278,18 +291,20 @@ class _Cells:
             *runs.medians(db, id, names, sizes=sizes, functions=functions),
         ]
         joined: dict[str, Medians] = {}
-        for each in every:
-            known = joined.setdefault(named(each.case), Medians(each.case, [], []))
-            if each.runs:
-                known.runs.extend(each.runs)
-                known.seconds.extend(each.seconds)
-        return [each for each in joined.values() if each.runs]
+        for medians in every:
+            together = joined.setdefault(named(medians.case), Medians(medians.case, [], []))
+            if medians.runs:
+                together.runs.extend(medians.runs)
+                together.seconds.extend(medians.seconds)
+        return [medians for medians in joined.values() if medians.runs]
 
     def _tuned_seconds(self, size: int) -> list[float]:
         """Launches with the files in force, of the last table."""
         if not self._used:
             return []
         table = verdicts.get(self._db, self._used, "after")
-        found = table_samples.medians(self._db, self._used, table, [size], [self._function])
-        own = [each for each in found if named(each.case) == "default"]
+        in_force_medians = table_samples.medians(
+            self._db, self._used, table, [size], [self._function]
+        )
+        own = [medians for medians in in_force_medians if named(medians.case) == "default"]
         return list(own[0].seconds) if own else []

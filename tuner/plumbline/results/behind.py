@@ -37,18 +37,22 @@ def whole_functions(library: Library) -> set[str]:
     """Return those where the library has one choice for all sizes; none where no search space
     fits."""
     try:
-        found = space_file.for_library(paths.layout().search_spaces, library)
+        search_space = space_file.for_library(paths.layout().search_spaces, library)
     except PlumblineError:
         return set()
-    return {space.name for space in found.function if space.sizes == "one"}
+    return {space.name for space in search_space.function if space.sizes == "one"}
 
 
 def behind(
     searches: Sequence[Search], winners: Sequence[Winner], whole: Collection[str]
 ) -> list[Behind]:
     """The farthest first. `whole`: functions where the library has one choice for all sizes."""
-    won = {Target(each.function, each.bytes) for each in searches if each.outcome == "winner"}
-    found = []
+    won = {
+        Target(search_of.function, search_of.bytes)
+        for search_of in searches
+        if search_of.outcome == "winner"
+    }
+    lines = []
     for cell, search in first_of(searches).items():
         measured = {
             label(trial.variant, trial.knobs): trial
@@ -62,12 +66,12 @@ def behind(
             continue
         factor = (_ratio(own) if own else 1.0) / _ratio(best)
         if factor > _LEAST:
-            said = "default" if own is None else label(own.variant, own.knobs)
-            what = label(best.variant, best.knobs)
+            answered_by = "default" if own is None else label(own.variant, own.knobs)
+            best_name = label(best.variant, best.knobs)
             one_option = best.variant == "default" and cell.function in whole
             why = _why(best, factor, winner, one_option=one_option, won=cell in won)
-            found.append(Behind(cell.function, cell.bytes, said, what, factor, why))
-    return sorted(found, key=lambda one: -one.factor)
+            lines.append(Behind(cell.function, cell.bytes, answered_by, best_name, factor, why))
+    return sorted(lines, key=lambda line: -line.factor)
 
 
 def _why(best: Trial, factor: float, winner: Winner | None, *, one_option: bool, won: bool) -> str:

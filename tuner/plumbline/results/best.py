@@ -80,14 +80,14 @@ def field(
         for knob, values in candidate_space.choices(function, candidate, size).items():
             for value in values:
                 library[candidate_space.with_parameters(candidate, {knob: value})] = None
-    ours = [
+    own_variants = [
         Candidate(variant=spec)
         for variant in catalogue.variants
         if variant.function == function and variant.kind != "naive"
         for spec in variant.specs(size, nprocs)
     ]
     cold = [candidate for candidate in library if candidate_space.is_cold(function, candidate)]
-    return Field([candidate for candidate in library if candidate not in cold], ours, cold)
+    return Field([candidate for candidate in library if candidate not in cold], own_variants, cold)
 
 
 def plan_of(settings: Settings, data: Data, switch: str) -> Plan:
@@ -123,14 +123,16 @@ def find(
     for function in dict.fromkeys(target.function for target in fields):
         store.progress.step(f"{function}, {nprocs} ranks")
         suite = Suite("best", step=function.removeprefix("MPI_").lower())
-        here = {target: field for target, field in fields.items() if target.function == function}
-        cold = {candidate for field in here.values() for candidate in field.cold}
-        entries = {target: [*chain(*field.sides)] for target, field in here.items()}
+        fields_of_function = {
+            target: field for target, field in fields.items() if target.function == function
+        }
+        cold = {candidate for field in fields_of_function.values() for candidate in field.cold}
+        entries = {target: [*chain(*field.sides)] for target, field in fields_of_function.items()}
         race = _Race(store, plan, environment, cold)
-        known = race.run(suite, entries, first)
+        first_times = race.run(suite, entries, first)
         fronts = {
-            target: [_front(side, known[target]) for side in field.sides]
-            for target, field in here.items()
+            target: [_front(side, first_times[target]) for side in field.sides]
+            for target, field in fields_of_function.items()
         }
         last = {target: [*chain(*sides)] for target, sides in fronts.items()}
         final = race.run(suite.at(2), last, finals)
@@ -143,7 +145,7 @@ def find(
                 len(entries[target]),
                 compare,
             )
-            for target in here
+            for target in fields_of_function
             if DEFAULT in final[target]
         ]
     return cells
@@ -201,7 +203,7 @@ def _cell(
     candidates: int,
     compare: Compare,
 ) -> BestOfCell:
-    library, ours = (
+    library, own_fastest = (
         min(
             (candidate for candidate in front if candidate in final),
             key=lambda c: _median(final[c]),
@@ -215,15 +217,15 @@ def _cell(
         bytes=target.bytes,
         default_seconds=_median(final[DEFAULT]),
         library=_fastest(library, final),
-        ours=_fastest(ours, final),
-        ours_over_library=_between(ours, library, final, compare),
+        ours=_fastest(own_fastest, final),
+        ours_over_library=_between(own_fastest, library, final, compare),
         candidates=candidates,
     )
 
 
 def _front(side: Iterable[Candidate], lines: Mapping[Candidate, MeasuredCase]) -> list[Candidate]:
     measured = [candidate for candidate in side if candidate in lines]
-    return sorted(measured, key=lambda one: _median(lines[one]))[:FRONT]
+    return sorted(measured, key=lambda candidate: _median(lines[candidate]))[:FRONT]
 
 
 def _median(line: MeasuredCase) -> float:
@@ -240,12 +242,12 @@ def _fastest(
 
 
 def _between(
-    ours: Candidate | None,
+    own_candidate: Candidate | None,
     library: Candidate | None,
     lines: Mapping[Candidate, MeasuredCase],
     compare: Compare,
 ) -> Comparison | None:
-    if ours is None or library is None:
+    if own_candidate is None or library is None:
         return None
-    pairs = zip(lines[ours].seconds, lines[library].seconds, strict=True)
-    return compare([math.log(left / right) for left, right in pairs], 0.95)
+    pairs = zip(lines[own_candidate].seconds, lines[library].seconds, strict=True)
+    return compare([math.log(own_time / library_time) for own_time, library_time in pairs], 0.95)

@@ -34,18 +34,26 @@ class CellVariant(msgspec.Struct, frozen=True):
 def compared(medians: Sequence[Medians]) -> list[CellVariant]:
     """The library's own call first, the others by their time."""
     every = [
-        CellVariant(named(each.case), each.case, dict(zip(each.runs, each.seconds, strict=True)))
-        for each in medians
+        CellVariant(
+            named(medians_of.case),
+            medians_of.case,
+            dict(zip(medians_of.runs, medians_of.seconds, strict=True)),
+        )
+        for medians_of in medians
     ]
-    default = next((each for each in every if each.name == "default"), None)
-    others = [each for each in every if each is not default]
+    default = next((variant for variant in every if variant.name == "default"), None)
+    others = [variant for variant in every if variant is not default]
     if default is not None:
-        others = [msgspec.structs.replace(each, ratio=over(each, default)) for each in others]
-    tested = [each for each in others if each.ratio is not None]
-    adjusted = benjamini_hochberg([each.ratio.p for each in tested if each.ratio])
-    by_name = {each.name: float(p) for each, p in zip(tested, adjusted, strict=True)}
-    others = [msgspec.structs.replace(each, p_adjusted=by_name.get(each.name)) for each in others]
-    others.sort(key=lambda each: each.median)
+        others = [
+            msgspec.structs.replace(variant, ratio=over(variant, default)) for variant in others
+        ]
+    tested = [variant for variant in others if variant.ratio is not None]
+    adjusted = benjamini_hochberg([variant.ratio.p for variant in tested if variant.ratio])
+    by_name = {variant.name: float(p) for variant, p in zip(tested, adjusted, strict=True)}
+    others = [
+        msgspec.structs.replace(variant, p_adjusted=by_name.get(variant.name)) for variant in others
+    ]
+    others.sort(key=lambda variant: variant.median)
     return ([default] if default else []) + others
 
 
@@ -54,12 +62,12 @@ def named(case: Case) -> str:
     return label(case.variant, case.knobs) + on
 
 
-def over(left: CellVariant, right: CellVariant) -> Comparison | None:
+def over(numerator: CellVariant, denominator: CellVariant) -> Comparison | None:
     """The time of one over that of another in the launches that both share; None: they share
     none."""
-    shared = sorted(left.seconds.keys() & right.seconds.keys())
-    ours = [left.seconds[run] for run in shared]
-    theirs = [right.seconds[run] for run in shared]
-    if not shared or min(*ours, *theirs) <= 0:
+    shared = sorted(numerator.seconds.keys() & denominator.seconds.keys())
+    numerator_seconds = [numerator.seconds[run] for run in shared]
+    denominator_seconds = [denominator.seconds[run] for run in shared]
+    if not shared or min(*numerator_seconds, *denominator_seconds) <= 0:
         return None
-    return TESTS[DEFAULT_TEST].run(ours, theirs, "two-sided", 0.95)
+    return TESTS[DEFAULT_TEST].run(numerator_seconds, denominator_seconds, "two-sided", 0.95)

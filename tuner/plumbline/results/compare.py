@@ -31,7 +31,7 @@ Verdict = Literal[
     "A faster", "B faster", "differs", "differs (unpaired)", "not shown", "not compared"
 ]
 PAIRED, UNPAIRED = "signed-rank", "rank-sum"
-# They say that two distributions differ, in place or in spread: no side is the faster one.
+# These tests show that two distributions differ, in location or in spread: neither is faster.
 NOT_OF_LOCATION = frozenset({"kolmogorov-smirnov"})
 
 
@@ -112,14 +112,17 @@ def compare(a: Side, b: Side, how: How) -> SideComparison:
         raise UsageError("name a @VARIANT on both sides, or on neither")
     pairs, why = pairing(a, b)
     test = _test(how, pairs, why)
-    left, right = (by_cell(side, how) for side in (a, b))
-    both = sorted(left.keys() & right.keys())
+    cells_of_a, cells_of_b = (by_cell(side, how) for side in (a, b))
+    both = sorted(cells_of_a.keys() & cells_of_b.keys())
     if not both:
         raise UsageError(
-            f"no cell is on both sides: A has {_some(left)}; B has {_some(right)}. Cells are "
-            "matched by function, variant, ranks, bytes, type, op and root"
+            f"no cell is on both sides: A has {_some(cells_of_a)}; B has {_some(cells_of_b)}. "
+            "Cells are matched by function, variant, ranks, bytes, type, op and root"
         )
-    seconds = {cell: (seconds_of(left[cell], how), seconds_of(right[cell], how)) for cell in both}
+    seconds = {
+        cell: (seconds_of(cells_of_a[cell], how), seconds_of(cells_of_b[cell], how))
+        for cell in both
+    }
     lines = [_line(cell, *seconds[cell], pairs, test, how) for cell in both]
     return SideComparison(
         how=how,
@@ -131,45 +134,49 @@ def compare(a: Side, b: Side, how: How) -> SideComparison:
         b=side_conditions.of_side(b.launches),
         differences=differences(a, b),
         lines=_adjusted(lines, how, test, together=pairs is not None),
-        only_a=len(left.keys() - right.keys()),
-        only_b=len(right.keys() - left.keys()),
+        only_a=len(cells_of_a.keys() - cells_of_b.keys()),
+        only_b=len(cells_of_b.keys() - cells_of_a.keys()),
     )
 
 
 def differences(a: Side, b: Side) -> list[Difference]:
     """The factors that A and B do not share, builds of the libraries and machines included: what is
     compared is among them, and so is what may be mistaken for it."""
-    found = factors.differences([("A", a.launches[0].header), ("B", b.launches[0].header)])
+    different_factors = factors.differences(
+        [("A", a.launches[0].header), ("B", b.launches[0].header)]
+    )
     pairs = {"machine": (a.machine.id, b.machine.id)}
     for key in dict.fromkeys([*a.library.build, *b.library.build]):
         unknown = factors.NOT_KNOWN
         pair = (a.library.build.get(key, unknown), b.library.build.get(key, unknown))
         pairs[f"library build {key}"] = pair
     noted = factors.FactorRule("noted")
-    return found + [
-        Difference(name, noted, [(left, ["A"]), (right, ["B"])])
-        for name, (left, right) in pairs.items()
-        if left != right
+    return different_factors + [
+        Difference(name, noted, [(value_of_a, ["A"]), (value_of_b, ["B"])])
+        for name, (value_of_a, value_of_b) in pairs.items()
+        if value_of_a != value_of_b
     ]
 
 
 def pairing(a: Side, b: Side) -> tuple[list[tuple[int, int]] | None, str]:
     """Launches of A and B that belong together, by number, and why; or None, and why not. Raises
     UsageError when both sides are the same times."""
-    ours, theirs = ([launch.number for launch in side.launches] for side in (a, b))
+    launches_of_a, launches_of_b = ([launch.number for launch in side.launches] for side in (a, b))
     if a.database != b.database:
         return None, "A and B are in different databases"
-    if set(ours) & set(theirs):
+    if set(launches_of_a) & set(launches_of_b):
         if a.name.variant == b.name.variant:
             raise UsageError(f"{a.name.text} and {b.name.text} share launches: nothing to compare")
-        shared = sorted(set(ours) & set(theirs))
+        shared = sorted(set(launches_of_a) & set(launches_of_b))
         return [(run, run) for run in shared], "both sides were measured in the same launches"
-    order = sorted([(run, 0) for run in ours] + [(run, 1) for run in theirs])
+    order = sorted([(run, 0) for run in launches_of_a] + [(run, 1) for run in launches_of_b])
     neighbours = list(zip(order[::2], order[1::2], strict=False))
-    if len(ours) == len(theirs) and all(pair[1] != other[1] for pair, other in neighbours):
+    if len(launches_of_a) == len(launches_of_b) and all(
+        pair[1] != next_pair[1] for pair, next_pair in neighbours
+    ):
         paired = [sorted(two, key=lambda launch: launch[1]) for two in neighbours]
         return [
-            (ours_at[0], other[0]) for ours_at, other in paired
+            (ours_at[0], launch_of_b[0]) for ours_at, launch_of_b in paired
         ], "launches of A and B take turns"
     if a.campaign.id != b.campaign.id:
         return None, "A and B are different runs"
@@ -180,7 +187,7 @@ def _test(how: How, pairs: list[tuple[int, int]] | None, why: str) -> Test:
     if how.test == "auto":
         return TESTS[UNPAIRED if pairs is None else PAIRED]
     if how.test not in TESTS:
-        raise UsageError(f"no test {how.test}; there are: auto, {', '.join(TESTS)}")
+        raise UsageError(f"unknown test {how.test}; choose one of: auto, {', '.join(TESTS)}")
     test = TESTS[how.test]
     if test.paired and pairs is None:
         free = ", ".join(name for name, test in TESTS.items() if not test.paired)
@@ -191,7 +198,7 @@ def _test(how: How, pairs: list[tuple[int, int]] | None, why: str) -> Test:
 def by_cell(side: Side, how: How) -> dict[MatchedCell, LaunchSamples]:
     """The samples of each cell. Raises UsageError where one was measured as two cases."""
     header = side.launches[0].header
-    found = {}
+    samples_by_cell = {}
     for sample in side.samples:
         case = sample.case
         knobs = " ".join(f"{name}={value}" for name, value in sorted(case.knobs.items()))
@@ -214,47 +221,50 @@ def by_cell(side: Side, how: How) -> dict[MatchedCell, LaunchSamples]:
             bytes=case.bytes,
             counts=case.counts,
         )
-        if cell in found:
+        if cell in samples_by_cell:
             raise UsageError(f"{side.name.text}: {cell} was measured as two cases; name one suite")
-        found[cell] = sample
-    return found
+        samples_by_cell[cell] = sample
+    return samples_by_cell
 
 
 def seconds_of(samples: LaunchSamples, how: How) -> dict[int, float]:
     """Return the seconds by launch number."""
-    found = averages(samples.ns, filtered=how.outliers == "tukey")
+    averages_by_launch = averages(samples.ns, filtered=how.outliers == "tukey")
     return {
         run: 1e-9 * (average.median if how.average == "median" else average.mean)
-        for run, average in zip(samples.runs, found, strict=True)
+        for run, average in zip(samples.runs, averages_by_launch, strict=True)
     }
 
 
 def _line(
     cell: MatchedCell,
-    left: dict[int, float],
-    right: dict[int, float],
+    seconds_of_a: dict[int, float],
+    seconds_of_b: dict[int, float],
     pairs: Sequence[tuple[int, int]] | None,
     test: Test,
     how: How,
 ) -> ComparedCell:
-    ours, theirs = list(left.values()), list(right.values())
-    plain = ComparedCell(cell, sample_of(ours), sample_of(theirs))
+    times_of_a, times_of_b = list(seconds_of_a.values()), list(seconds_of_b.values())
+    plain = ComparedCell(cell, sample_of(times_of_a), sample_of(times_of_b))
     if test.paired:
-        both = [pair for pair in pairs or () if pair[0] in left and pair[1] in right]
-        ours, theirs = [left[run] for run, _ in both], [right[other] for _, other in both]
+        both = [pair for pair in pairs or () if pair[0] in seconds_of_a and pair[1] in seconds_of_b]
+        times_of_a, times_of_b = (
+            [seconds_of_a[run] for run, _ in both],
+            [seconds_of_b[launch_of_b] for _, launch_of_b in both],
+        )
         plain = msgspec.structs.replace(plain, pairs=len(both))
-    if not ours:
+    if not times_of_a:
         return msgspec.structs.replace(plain, reason="no pair of launches has both sides")
-    if min(*ours, *theirs) <= 0:
-        return msgspec.structs.replace(plain, reason="a launch took no time that the timer can see")
-    found = test.run(ours, theirs, how.alternative, how.confidence)
+    if min(*times_of_a, *times_of_b) <= 0:
+        return msgspec.structs.replace(plain, reason="a launch was too short for the timer")
+    result = test.run(times_of_a, times_of_b, how.alternative, how.confidence)
     return msgspec.structs.replace(
         plain,
-        ratio=found.ratio,
-        ratio_low=found.low,
-        ratio_high=found.high,
-        p=found.p,
-        reason=found.reason,
+        ratio=result.ratio,
+        ratio_low=result.low,
+        ratio_high=result.high,
+        p=result.p,
+        reason=result.reason,
     )
 
 
@@ -271,15 +281,15 @@ def _adjusted(
 ) -> list[ComparedCell]:
     """Benjamini-Hochberg over the cells, and what follows for each."""
     adjusted = iter(benjamini_hochberg([line.p for line in lines if line.p is not None]))
-    found = []
+    adjusted_lines = []
     for line in lines:
         if line.p is None or line.ratio is None:
-            found.append(line)
+            adjusted_lines.append(line)
             continue
         p = float(next(adjusted))
         verdict = _verdict(line.ratio, how, test, together=together) if p <= how.alpha else None
         factor = {"A faster": 1 / line.ratio, "B faster": line.ratio}.get(verdict or "")
-        found.append(
+        adjusted_lines.append(
             msgspec.structs.replace(
                 line,
                 p_adjusted=p,
@@ -288,7 +298,7 @@ def _adjusted(
                 factor=factor,
             )
         )
-    return found
+    return adjusted_lines
 
 
 def _verdict(ratio: float, how: How, test: Test, *, together: bool) -> Verdict:

@@ -74,12 +74,12 @@ def parse(text: str, default: Path | None = None) -> NamedSide:
     if "=" in where:
         where, rest = AS_FOUND, text
     elif comma and not rest:
-        raise UsageError(f"{text!r}: nothing stands behind the comma; a side is {SYNTAX}")
+        raise UsageError(f"{text!r}: a setting is missing after the comma; a side is {SYNTAX}")
     values: dict[str, str] = {}
     for word in re.split(r",(?=[A-Za-z_][A-Za-z0-9_]*=)", rest) if rest else []:
         name, equals, value = word.partition("=")
         if not (name and equals and value):
-            raise UsageError(f"{text!r}: {word!r} is no NAME=VALUE; a side is {SYNTAX}")
+            raise UsageError(f"{text!r}: {word!r} is not NAME=VALUE; a side is {SYNTAX}")
         values[name] = value
     if not where:
         raise UsageError(f"{text!r} names no installation; a side is {SYNTAX}")
@@ -106,17 +106,19 @@ def measure(
     for letter, suite, arm in zip(letters, suites, made, strict=True):
         plan = msgspec.structs.replace(tables.plan(arm.settings, cases), name=suite.launch(0))
         arm.starter.require(plan.text(), f"this plan on side {letter}")
-        asked = AskedComparison(COMMAND, comparison, letter, arm.name.text, claim, how)
-        text = msgspec.json.encode(asked).decode()
+        asked_comparison = AskedComparison(COMMAND, comparison, letter, arm.name.text, claim, how)
+        text = msgspec.json.encode(asked_comparison).decode()
         asked_here = identity.Identity(text, arm.starter.placement, "c")
         row = identity.enter(db, arm.toolchain, asked_here, new=True)
         rows.append(row)
         stores[suite] = LaunchStore(db, row.id, arm.starter, progress)
     first = stores[suites[0]]
-    found: MeasuredComparison | None = None
+    comparison_so_far: MeasuredComparison | None = None
     for look in experiment.looks(claim.design):
-        if found is not None:
-            open_cells = {(each.cell.function, each.cell.bytes) for each in undecided(found.cells)}
+        if comparison_so_far is not None:
+            open_cells = {
+                (line.cell.function, line.cell.bytes) for line in undecided(comparison_so_far.cells)
+            }
             cases = [case for case in cases if (case.function, case.bytes) in open_cells]
             if not cases:
                 break
@@ -125,7 +127,7 @@ def measure(
         )
         own = {suite: look.suite(suite) for suite in suites}
         plan = look.plan(tables.plan(made[0].settings, cases))
-        # One plan for both: what is filled for one side would not be compared with the other.
+        # Both sides share one plan: cases that were added for one side could not be compared.
         plan = first.filled(own[suites[0]], plan)
         arms = [
             Arm(own[suite], plan, arm.environment) for suite, arm in zip(suites, made, strict=True)
@@ -133,12 +135,12 @@ def measure(
         turns = Turns(first, arms, {own[suite]: stores[suite] for suite in suites})
         for number in range(look.launches):
             turns.take(reversed(arms) if number % 2 else arms)
-        found = _read(db, comparison, claim, how, rows, [name.text for name in names])
-    if found is None:
+        comparison_so_far = _read(db, comparison, claim, how, rows, [name.text for name in names])
+    if comparison_so_far is None:
         raise ValueError("a design has one look at least")
     for row in rows:
         identity.finish(db, row)
-    return found
+    return comparison_so_far
 
 
 def stored(db: Database) -> list[MeasuredComparison]:
@@ -146,19 +148,21 @@ def stored(db: Database) -> list[MeasuredComparison]:
     by_comparison: dict[tuple[str, str], dict[Letter, tuple[Campaign, AskedComparison]]] = {}
     for row in campaigns.every(db):
         if row.state == "finished" and is_side(row):
-            asked = msgspec.json.decode(row.settings, type=AskedComparison)
-            by_comparison.setdefault((row.imported_from, asked.comparison), {})[asked.side] = (
+            asked_comparison = msgspec.json.decode(row.settings, type=AskedComparison)
+            by_comparison.setdefault((row.imported_from, asked_comparison.comparison), {})[
+                asked_comparison.side
+            ] = (
                 row,
-                asked,
+                asked_comparison,
             )
-    found = []
+    comparisons = []
     for (_, comparison), both in by_comparison.items():
         if len(both) == 2:
             rows = [both["a"], both["b"]]
             claim, how = rows[0][1].claim, rows[0][1].how
             names = [asked.name for _, asked in rows]
-            found.append(_read(db, comparison, claim, how, [row for row, _ in rows], names))
-    return found
+            comparisons.append(_read(db, comparison, claim, how, [row for row, _ in rows], names))
+    return comparisons
 
 
 class _Command(msgspec.Struct):
@@ -186,33 +190,34 @@ class _StartableSide:
         self.environment = _in_force(self.toolchain, name)
 
 
-def _knob(toolchain: Toolchain, given: str, value: str) -> str:
+def _knob(toolchain: Toolchain, name_given: str, value: str) -> str:
     """`btl` of `OMPI_MCA_btl`, as the library's own variables are spelt; else what was given."""
     meant = [
         knob
         for knob in toolchain.knobs
-        if given.endswith(knob) and given in toolchain.family.in_environment({knob: value})
+        if name_given.endswith(knob)
+        and name_given in toolchain.family.in_environment({knob: value})
     ]
-    return max(meant, key=len, default=given)
+    return max(meant, key=len, default=name_given)
 
 
 def _in_force(toolchain: Toolchain, name: NamedSide) -> dict[str, str]:
     """Variables are put in force as they are, knobs as the library wants them."""
-    found: dict[str, str] = {}
-    for given, value in name.values.items():
-        if given == PRELOAD:
+    variables: dict[str, str] = {}
+    for name_given, value in name.values.items():
+        if name_given == PRELOAD:
             continue
-        knob = _knob(toolchain, given, value)
+        knob = _knob(toolchain, name_given, value)
         if knob in toolchain.knobs:
-            found |= toolchain.family.in_environment(toolchain.space.with_needs(knob, value))
+            variables |= toolchain.family.in_environment(toolchain.space.with_needs(knob, value))
         elif _VARIABLE.match(knob):
-            found[knob] = value
+            variables[knob] = value
         else:
             raise UsageError(
                 f"{name.text}: {toolchain.installation.library.id} reports no parameter {knob}, "
-                "and it is no name of a variable (capital letters)"
+                "and it is not the name of a variable (capital letters)"
             )
-    return found
+    return variables
 
 
 def _cases(toolchain: Toolchain, settings: Settings) -> list[PlanCase]:
@@ -221,14 +226,14 @@ def _cases(toolchain: Toolchain, settings: Settings) -> list[PlanCase]:
     functions = settings.cases.functions or identity.chosen(toolchain, settings).lhs_functions()
     identity.chosen(toolchain, settings)  # knows them
     data = settings.cases.data
-    found = [
+    cases = [
         PlanCase(function, size)
         for function in functions
         for size in measurable(function, settings.sizes_of(function), settings.ranks.nprocs, data)
     ]
-    if not found:
-        raise UsageError("no size can be measured: name sizes that all ranks have a share of")
-    return found
+    if not cases:
+        raise UsageError("no size can be measured: name sizes that can be divided among all ranks")
+    return cases
 
 
 def _read(

@@ -8,18 +8,18 @@ from typing import Any
 
 from plumbline.results.compare import MatchedCell, Sample, SideComparison
 
-# Told apart without colour as well: by shape, and by place within a size.
+# The sides can be distinguished without colour too: by shape, and by position within a size.
 _COLOURS = ["#1b6ca8", "#d1761f"]
 _SHAPES = ["circle", "square"]
 
 
-def specification(found: SideComparison, a: str, b: str) -> dict[str, Any]:
+def specification(comparison: SideComparison, a: str, b: str) -> dict[str, Any]:
     """`a`, `b`: what the sides are called. A point is the median over launches, a line reaches from
     the lower to the upper quartile."""
     names = [f"A: {a}", f"B: {b}"]
     values: list[dict[str, Any]] = []
-    over_ranks = _over_ranks(found)
-    for line in found.lines:
+    over_ranks = _over_ranks(comparison)
+    for line in comparison.lines:
         panel = _panel(line.cell)
         on = line.cell.ranks or line.cell.nprocs
         place = {"panel": panel, "place": on if panel in over_ranks else line.cell.bytes}
@@ -29,7 +29,7 @@ def specification(found: SideComparison, a: str, b: str) -> dict[str, Any]:
         if line.stars:
             values.append(place | {"stars": line.stars})
     side = {"field": "side", "type": "nominal", "sort": names}
-    axes = {"ranks" if _panel(line.cell) in over_ranks else "bytes" for line in found.lines}
+    axes = {"ranks" if _panel(line.cell) in over_ranks else "bytes" for line in comparison.lines}
     title = " or ".join(sorted(axes))
     axis = {"labelAngle": -45, "labelOverlap": True}
     x = {"field": "place", "type": "ordinal", "title": title, "axis": axis}
@@ -68,20 +68,21 @@ def specification(found: SideComparison, a: str, b: str) -> dict[str, Any]:
             "encoding": {"x": x, "y": {"value": 2}, "text": {"field": "stars"}},
         },
     ]
-    paired = "paired by launch" if found.paired else "unpaired"
+    average = comparison.how.average.capitalize()
+    paired = "paired by launch" if comparison.paired else "unpaired"
     signs = (
         "adjusted p: * ≤ 0.05, ** ≤ 0.01, *** ≤ 0.001"
-        if found.together
+        if comparison.together
         else "the sides were measured at different times, so no asterisks"
     )
     return {
         "title": {
-            "text": f"{found.how.average.capitalize()}s of launches: their median and quartiles",
-            "subtitle": f"{found.test}, {paired}, {found.how.alternative}; {signs}",
+            "text": f"{average}s of launches: their median and quartiles",
+            "subtitle": f"{comparison.test}, {paired}, {comparison.how.alternative}; {signs}",
             "anchor": "start",
         },
         "data": {"values": values},
-        "facet": {"field": "panel", "type": "nominal", "title": None, "sort": _panels(found)},
+        "facet": {"field": "panel", "type": "nominal", "title": None, "sort": _panels(comparison)},
         "columns": 2,
         "spec": {"width": 380, "height": 180, "layer": layers},
         # Each panel with its own sizes below it: one axis below all is far from the first ones.
@@ -95,22 +96,22 @@ def _panel(cell: MatchedCell) -> str:
     return f"{cell.function.removeprefix('MPI_')}{variant} {cell.settings}".strip()
 
 
-def _panels(found: SideComparison) -> list[str]:
+def _panels(comparison: SideComparison) -> list[str]:
     """Return the panels, those with the most cells that differ first."""
     differing: dict[str, int] = {}
-    for line in found.lines:
+    for line in comparison.lines:
         panel = _panel(line.cell)
         differs = line.verdict not in ("not shown", "not compared")
         differing[panel] = differing.get(panel, 0) + differs
     return sorted(differing, key=lambda panel: (-differing[panel], panel))
 
 
-def _over_ranks(found: SideComparison) -> set[str]:
+def _over_ranks(comparison: SideComparison) -> set[str]:
     """The panels whose cells differ in their ranks."""
     ranks: dict[str, set[int]] = {}
-    for line in found.lines:
+    for line in comparison.lines:
         ranks.setdefault(_panel(line.cell), set()).add(line.cell.ranks)
-    return {panel for panel, those in ranks.items() if len(those) > 1}
+    return {panel for panel, rank_counts in ranks.items() if len(rank_counts) > 1}
 
 
 def _row(name: str, sample: Sample) -> dict[str, Any]:

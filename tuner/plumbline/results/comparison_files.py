@@ -27,12 +27,12 @@ def require(path: Path) -> None:
         )
 
 
-def text(found: MeasuredComparison, path: Path) -> str:
+def text(comparison: MeasuredComparison, path: Path) -> str:
     if path.suffix == ".xml":
-        return junit(found)
+        return junit(comparison)
     if path.suffix == ".md":
-        return markdown(found)
-    return msgspec.json.format(msgspec.json.encode(document(found)), indent=2).decode() + "\n"
+        return markdown(comparison)
+    return msgspec.json.format(msgspec.json.encode(document(comparison)), indent=2).decode() + "\n"
 
 
 def words_of(line: Regression) -> str:
@@ -48,25 +48,25 @@ def words_of(line: Regression) -> str:
     if line.verdict == "faster":
         low, high = sorted((-line.low, -line.high))
         return f"faster by {-100 * line.change:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
-    said = f"{100 * line.change:+.1f} % [{100 * line.low:+.1f}, {100 * line.high:+.1f}]"
+    interval = f"{100 * line.change:+.1f} % [{100 * line.low:+.1f}, {100 * line.high:+.1f}]"
     if line.verdict == "slower":
-        return f"slower by {said.replace('+', '')}"
-    return f"{line.verdict}: {said}"
+        return f"slower by {interval.replace('+', '')}"
+    return f"{line.verdict}: {interval}"
 
 
-def document(found: MeasuredComparison) -> dict[str, Any]:
+def document(comparison: MeasuredComparison) -> dict[str, Any]:
     return {
-        "comparison": found.comparison,
-        "claim": msgspec.to_builtins(found.claim),
-        "a": _side(found.a),
-        "b": _side(found.b),
+        "comparison": comparison.comparison,
+        "claim": msgspec.to_builtins(comparison.claim),
+        "a": _side(comparison.a),
+        "b": _side(comparison.b),
         "cells": [
             msgspec.to_builtins(line.cell)
             | {key: value for key, value in msgspec.to_builtins(line).items() if key != "cell"}
             | {"words": words_of(line)}
-            for line in found.cells
+            for line in comparison.cells
         ],
-        "summary": summary(found.cells),
+        "summary": summary(comparison.cells),
     }
 
 
@@ -90,15 +90,15 @@ def _side(side: Side) -> dict[str, Any]:
     }
 
 
-def markdown(found: MeasuredComparison) -> str:
+def markdown(comparison: MeasuredComparison) -> str:
     lines = [
-        f"A: {_escaped(found.a.name.text)}, {_escaped(found.a.library.version_string)}  ",
-        f"B: {_escaped(found.b.name.text)}, {_escaped(found.b.library.version_string)}",
+        f"A: {_escaped(comparison.a.name.text)}, {_escaped(comparison.a.library.version_string)}  ",
+        f"B: {_escaped(comparison.b.name.text)}, {_escaped(comparison.b.library.version_string)}",
         "",
         "| function | bytes | A µs | B µs | launches | B |",
         "|---|---:|---:|---:|---:|---|",
     ]
-    for line in found.cells:
+    for line in comparison.cells:
         times = [
             "" if sample is None else f"{1e6 * sample.median:.2f}" for sample in (line.a, line.b)
         ]
@@ -112,20 +112,20 @@ def _escaped(words: str) -> str:
     return words.replace("|", "\\|")
 
 
-def junit(found: MeasuredComparison) -> str:
+def junit(comparison: MeasuredComparison) -> str:
     """A test case a cell: what is slower or has no result of B any more has failed, what is not
     decided was skipped."""
-    bad = [line for line in found.cells if line.verdict in BAD]
-    open_cells = [line for line in found.cells if line.verdict in ("not shown", "only in B")]
+    bad = [line for line in comparison.cells if line.verdict in BAD]
+    open_cells = [line for line in comparison.cells if line.verdict in ("not shown", "only in B")]
     root = ElementTree.Element(
         "testsuite",
-        name=f"plumbline compare {found.a.name.text} {found.b.name.text}",
-        tests=str(len(found.cells)),
+        name=f"plumbline compare {comparison.a.name.text} {comparison.b.name.text}",
+        tests=str(len(comparison.cells)),
         failures=str(len(bad)),
         skipped=str(len(open_cells)),
         errors="0",
     )
-    for line in found.cells:
+    for line in comparison.cells:
         cell = line.cell
         case = ElementTree.SubElement(
             root,

@@ -66,9 +66,9 @@ def examine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
 
 
 def _library(mpi_prefix: Path | None) -> Iterator[Finding]:
-    _, found = libraries.find(mpi_prefix)
-    library = found.library
-    text = f"{library.version_string} ({library.fingerprint}), {found.mpirun}"
+    _, installation = libraries.find(mpi_prefix)
+    library = installation.library
+    text = f"{library.version_string} ({library.fingerprint}), {installation.mpirun}"
     yield Finding("library", "fine", text)
     build = library.build
     if build:
@@ -111,18 +111,18 @@ def _space(mpi_prefix: Path | None) -> Iterator[Finding]:
     for text in set_by_site(toolchain):
         yield Finding("search space", "fails", f"{text}: {OUT}")
     whole = toolchain.family.reports_all
-    found = differences(toolchain.space, toolchain.knobs, reports_all=whole)
-    for text in found:
+    disagreements = differences(toolchain.space, toolchain.knobs, reports_all=whole)
+    for text in disagreements:
         yield Finding("search space", "warns", text)
-    known = toolchain.space.knobs()
-    shown = len(known.keys() & toolchain.knobs.keys())
-    if not found:
+    parameters = toolchain.space.knobs()
+    shown = len(parameters.keys() & toolchain.knobs.keys())
+    if not disagreements:
         which = "all" if whole else f"{shown} of"
-        text = f"{which} {len(known)} parameters agree with the library"
+        text = f"{which} {len(parameters)} parameters agree with the library"
         yield Finding("search space", "fine", text)
     if not whole:
-        hidden = len(known) - shown
-        text = f"{hidden} parameters are taken on trust: the library does not report them"
+        hidden = len(parameters) - shown
+        text = f"{hidden} parameters cannot be checked: the library does not report them"
         yield Finding("search space", "notes", text)
 
 
@@ -153,12 +153,12 @@ def _switched(toolchain: Toolchain, settings: Settings) -> Iterator[Finding]:
     )
     if entry is None or chosen is None:
         return
-    wanted = space.with_needs(entry.knob, chosen.name)
+    settings_needed = space.with_needs(entry.knob, chosen.name)
     if space.hot:
-        hot, environment = Configuration.of(wanted), space.hot_environment
+        hot, environment = Configuration.of(settings_needed), space.hot_environment
         yield _one_launch(toolchain, settings, environment, hot, "switches knobs")[0]
     else:
-        environment = toolchain.family.in_environment(wanted)
+        environment = toolchain.family.in_environment(settings_needed)
         yield _one_launch(
             toolchain, settings, environment, AS_IT_IS, f"takes {entry.knob}={chosen.name}"
         )[0]
@@ -172,8 +172,9 @@ def _components(toolchain: Toolchain, settings: Settings) -> Iterator[Finding]:
     plan = Plan("doctor", 1, (PlanCase("MPI_Bcast", 64),), blocks=1, reps=1)
     starter = starting.starter(toolchain, settings)
     run, _ = starter.start("doctor", "doctor", 0, plan.text(), family.component_talk)
-    if found := family.components(run.stderr):
-        text = f"collectives are answered by {found[0]}, what it lacks by {', '.join(found[1:])}"
+    if components := family.components(run.stderr):
+        first, *others = components
+        text = f"{first} implements the collectives; {', '.join(others)} implement the rest"
         yield Finding("launch", "fine", text)
 
 
@@ -202,8 +203,8 @@ def _factors(records: Sequence[ProbeRecord]) -> Iterator[Finding]:
             missing.setdefault(factor.missing.rpartition("; ")[2], []).append(factor.name)
     for reason, names in missing.items():
         yield Finding("factors", "notes", f"not known: {', '.join(names)}: {reason}")
-    known = sum(bool(factor.values) for factor in header.factors)
-    yield Finding("factors", "fine", f"{known} of {len(header.factors)} are recorded here")
+    known_factors = sum(bool(factor.values) for factor in header.factors)
+    yield Finding("factors", "fine", f"{known_factors} of {len(header.factors)} are recorded here")
 
 
 def _one_launch(
@@ -211,7 +212,7 @@ def _one_launch(
     settings: Settings,
     environment: dict[str, str],
     chosen: Configuration,
-    what: str,
+    what_it_does: str,
 ) -> tuple[Finding, Sequence[ProbeRecord]]:
     case = PlanCase("MPI_Bcast", 64, configuration=chosen)
     plan = Plan("doctor", 1, (case,), blocks=1, reps=5, knobs=toolchain.space.switch)
@@ -223,7 +224,7 @@ def _one_launch(
     bad = [record for record in records if getattr(record, "outcome", "ok") != "ok"]
     if bad:
         return Finding("launch", "fails", f"the probe under mpirun: {bad[0]}"), records
-    text = f"the probe {what} on {settings.ranks.nprocs} ranks in {run.seconds:.1f} s"
+    text = f"the probe {what_it_does} on {settings.ranks.nprocs} ranks in {run.seconds:.1f} s"
     return Finding("launch", "fine", text), records
 
 
@@ -310,11 +311,11 @@ def _schedulers() -> Iterator[Finding]:
             yield Finding("schedulers", "notes", text)
             continue
         done = process.run(version, timeout_seconds=30)
-        said = " ".join((done.stdout + done.stderr).split())[:100]
+        answer = " ".join((done.stdout + done.stderr).split())[:100]
         if done.status == 0:
-            yield Finding("schedulers", "fine", f"--submit {name}: {said}")
+            yield Finding("schedulers", "fine", f"--submit {name}: {answer}")
         else:
-            text = f"--submit {name} does not work here: {' '.join(version)} fails: {said}"
+            text = f"--submit {name} does not work here: {' '.join(version)} fails: {answer}"
             yield Finding("schedulers", "notes", text)
 
 

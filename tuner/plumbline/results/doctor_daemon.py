@@ -21,18 +21,18 @@ from plumbline_db.errors import PlumblineError, UsageError
 
 UNITS = ("plumbline-watch.service", "plumbline-watch-once.service", "plumbline-watch-once.timer")
 FOLDERS = ("/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system")
-# Launches started with these are not joined with those of a campaign that a person has started.
+# Launches with these settings are not joined with launches of a campaign that a person started.
 _CHANGES_RUN_TIMES = ("Nice", "CPUSchedulingPolicy", "CPUAffinity", "CPUQuota", "AllowedCPUs")
 SILENT_FOR = timedelta(minutes=10)  # between two steps that measure nothing
 
 
 def examine(database: Path, clock: Clock, folders: Sequence[str] = FOLDERS) -> Iterator[Finding]:
     """All findings, as they come."""
-    found = installed(folders)
-    if not found:
+    units = installed(folders)
+    if not units:
         text = "none is installed: packaging/systemd has them (docs/daemon.md)"
         yield Finding("units", "notes", text)
-    for unit in found:
+    for unit in units:
         yield from _unit(unit)
     yield from _daemon(database, clock())
 
@@ -65,7 +65,7 @@ def _unit(path: Path) -> Iterator[Finding]:
         pwd.getpwnam(user)
     except KeyError:
         add = f"useradd --system --home-dir /var/lib/plumbline {user}"
-        yield Finding(subject, "fails", f"there is no user {user}: {add}")
+        yield Finding(subject, "fails", f"the user {user} does not exist: {add}")
     for key in _CHANGES_RUN_TIMES:
         if key in service:
             yield Finding(
@@ -94,12 +94,13 @@ def _section(text: str) -> dict[str, str]:
 def _verified(path: Path) -> Finding | None:
     """None: systemd finds nothing wrong, or is not there."""
     if shutil.which("systemd-analyze") is None:
-        return Finding(path.name, "notes", f"{path}; systemd-analyze is not here to verify it")
+        text = f"{path}; not verified, because systemd-analyze is not installed"
+        return Finding(path.name, "notes", text)
     done = process.run(["systemd-analyze", "verify", str(path)], timeout_seconds=60)
-    said = [line for line in done.stderr.splitlines() if path.name in line]
-    if done.status == 0 and not said:
+    complaints = [line for line in done.stderr.splitlines() if path.name in line]
+    if done.status == 0 and not complaints:
         return None
-    why = "; ".join(said[:3]) or f"status {done.status}"
+    why = "; ".join(complaints[:3]) or f"status {done.status}"
     return Finding(path.name, "fails", f"systemd-analyze verify: {why}")
 
 
@@ -110,7 +111,7 @@ def _configuration(subject: str, started: str) -> Iterator[Finding]:
         words = []
     files = [word for word in words[1:] if word.endswith(".toml")]
     if "watch" not in words:
-        yield Finding(subject, "fails", f"ExecStart={started!r} is no plumbline watch")
+        yield Finding(subject, "fails", f"ExecStart={started!r} does not start plumbline watch")
         return
     if not os.access(words[0], os.X_OK):
         yield Finding(
@@ -127,11 +128,11 @@ def _configuration(subject: str, started: str) -> Iterator[Finding]:
 
 def _daemon(database: Path, now: datetime) -> Iterator[Finding]:
     try:
-        found = status.read(database, now)
+        daemon = status.read(database, now)
     except PlumblineError as error:
         yield Finding("daemon", "notes", str(error))
         return
-    watch, holder = found.watch, found.holder
+    watch, holder = daemon.watch, daemon.holder
     if watch is None:
         yield Finding("daemon", "notes", f"nobody has ever watched {database}")
         return
@@ -149,9 +150,9 @@ def _daemon(database: Path, now: datetime) -> Iterator[Finding]:
     ):
         if text:
             yield Finding(subject, "warns", text)
-    for campaign in found.campaigns:
+    for campaign in daemon.campaigns:
         if campaign.stale:
             yield Finding("table", "warns", f"{campaign.campaign}: {campaign.stale}")
-    missed = sum(day.missed for day in found.days)
+    missed = sum(day.missed for day in daemon.days)
     if missed:
         yield Finding("canaries", "warns", f"{missed} were missed in the last seven days")

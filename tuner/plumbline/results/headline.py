@@ -39,27 +39,29 @@ def somewhere(table: Iterable[Verdict]) -> list[Verdict]:
 def standing(table: Sequence[Verdict], use: str) -> str:
     """Return the sentence about one table of the way of use `use`:
     `13 violations; 9 more are violated only after a barrier`."""
-    found = counted(len(everywhere(table)), "violation")
-    return found + _undecided(table) + more(table, use)
+    sentence = counted(len(everywhere(table)), "violation")
+    return sentence + _undecided(table) + more(table, use)
 
 
 def change(before: Sequence[Verdict], after: Sequence[Verdict], use: str) -> str:
     """Return the sentence about the first and the last table:
     `violations: 12 removed of 13; 9 more are violated only after a barrier`."""
     counts = changed(before, after)
-    found = "no violations"
+    sentence = "no violations"
     if counts.before or counts.after:
-        found = f"violations: {counts.removed} removed of {counts.before}"
+        sentence = f"violations: {counts.removed} removed of {counts.before}"
     if counts.new:
-        found += f", {counts.new} new"
-    return found + _undecided(after) + more(after, use)
+        sentence += f", {counts.new} new"
+    return sentence + _undecided(after) + more(after, use)
 
 
 def changed(before: Sequence[Verdict], after: Sequence[Verdict]) -> ViolationChange:
     """Return how many cells are violated in the first and in the last table."""
     first = {_cell(verdict) for verdict in everywhere(before)}
     last = {_cell(verdict) for verdict in everywhere(after)}
-    held = {_cell(each) for each in after if each.verdict == "holds" and not each.depends}
+    held = {
+        _cell(verdict) for verdict in after if verdict.verdict == "holds" and not verdict.depends
+    }
     return ViolationChange(len(first), len(first & held), len(last - first), len(last))
 
 

@@ -25,7 +25,9 @@ def of(
     """`launches`: all of them; `tables`: verdicts by stage."""
     names = sorted(table_samples.suites([cell for table in tables.values() for cell in table]))
     settled = _settled(db, campaign.id, names, simulated=is_simulated(campaign))
-    refused = [(_name(case), one.reason) for case, one in runs.refusals(db, campaign.id, names)]
+    refused = [
+        (_name(case), refusal.reason) for case, refusal in runs.refusals(db, campaign.id, names)
+    ]
     return summary(
         launches,
         library.build,

@@ -44,10 +44,10 @@ def profile_with(
         variables = {"PLUMBLINE_CALLS": str(folder)}
         own = within or usual_environment(family, installation)
         run = recorded_run(command, installation, preload, variables, folder, own)
-        found = recorded.ranks(folder)
-    run.require(bool(found))
+        recorded_ranks = recorded.ranks(folder)
+    run.require(bool(recorded_ranks))
     return recorded.application(
-        found,
+        recorded_ranks,
         version=version.PLUMBLINE,
         command=command,
         started=run.started,
@@ -88,12 +88,12 @@ def recorded_run(
     """Run a command to its end, with a library and variables in its ranks. `folder` is for what
     brings them there; `within`: the environment of the command."""
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    given = dict(within)
-    added = into_ranks.environment(installation, preload, variables, given, folder)
-    program = shutil.which(command[0], path=given.get("PATH"))
+    own_environment = dict(within)
+    added = into_ranks.environment(installation, preload, variables, own_environment, folder)
+    program = shutil.which(command[0], path=own_environment.get("PATH"))
     if program is not None and ranks_asked.takes_all(Path(program)):
-        added |= into_ranks.whole(preload, variables, given)
-    status = process.in_foreground(command, given | added)
+        added |= into_ranks.whole(preload, variables, own_environment)
+    status = process.in_foreground(command, own_environment | added)
     return Run(installation.library.id, started, status)
 
 
@@ -111,5 +111,7 @@ def library_of(program: Path, mpi_prefix: Path | None) -> tuple[Family, Installa
                 if real == installation.mpirun.resolve():
                     return family, installation
     if shutil.which("mpirun") is None and shutil.which("mpiexec") is None:
-        raise PlumblineError(f"{program} is no mpirun that is known, and there is none on PATH")
+        raise PlumblineError(
+            f"{program} is not the mpirun of a known library, and PATH contains no mpirun"
+        )
     return libraries.find(None)

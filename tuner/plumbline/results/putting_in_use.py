@@ -27,7 +27,7 @@ from plumbline_exporters.bundle import is_profile, load_bundle
 
 _MODULES = "modules"  # a tree of modulefiles in the current folder, as README has it
 
-# Asking an installed library what it is takes some 0.2 s: too long for each request of a page.
+# Asking an installed library for its version takes about 0.2 s, too long for each page request.
 _KEPT_SECONDS = 60
 
 
@@ -174,16 +174,16 @@ def _start(campaign: Campaign, library: Library) -> str:
     they are told to."""
     family = of_name(library.family)
     crowded = campaign.oversubscribed
-    asked = Placement(nodes=campaign.nodes, ppn=campaign.ppn, oversubscribed=crowded).plain()
-    words = [] if family is None or campaign.nodes > 1 else family.words(asked)
+    placement = Placement(nodes=campaign.nodes, ppn=campaign.ppn, oversubscribed=crowded).plain()
+    words = [] if family is None or campaign.nodes > 1 else family.words(placement)
     ranks = " ".join(words) or f"-np {campaign.nprocs}"
     return f"mpirun {ranks} ./app"
 
 
 def _sourced(campaign: Campaign, exported: Sequence[Export]) -> Iterator[str]:
-    for each in exported:
-        if Path(each.path).name == plumbline_sh.FILE_NAME:
+    for export in exported:
+        if Path(export.path).name == plumbline_sh.FILE_NAME:
             yield (
-                f". {shlex.quote(each.path)} && smpirun $PLUMBLINE_SMPIRUN -np {campaign.nprocs} "
+                f". {shlex.quote(export.path)} && smpirun $PLUMBLINE_SMPIRUN -np {campaign.nprocs} "
                 "-platform FILE -hostfile FILE ./app"
             )

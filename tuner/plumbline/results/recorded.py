@@ -25,8 +25,8 @@ _MAGIC = b"PLCALLS2"
 _FIRST_SLOT = 65536
 _FUNCTION = re.compile(r"MPI_[A-Za-z_]+\Z")
 
-# So many volumes of a function on a kind of communicator stand in a record as they are. Of more,
-# those within a quarter of an octave are one.
+# A record keeps up to so many volumes for a function and kind of communicator. If there are more,
+# volumes within a quarter of an octave are combined.
 _MOST_VOLUMES = 64
 
 # function, nprocs, nodes, ppn, bytes
@@ -78,16 +78,16 @@ class _Header(NamedTuple):
 def _ranks(path: Path) -> Iterator[RecordedRank]:
     try:
         with regular.open_file(path) as file:
-            magic, one, slot_bytes, slots = _FILE.unpack(file.read(_FILE.size))
-            if (magic, one) != (_MAGIC, 1):
+            magic, version, slot_bytes, slots = _FILE.unpack(file.read(_FILE.size))
+            if (magic, version) != (_MAGIC, 1):
                 raise ValueError("written by another version, or on a machine of another kind")
             if slot_bytes < _HEADER.size:
                 raise ValueError(f"{slot_bytes} bytes are too few for a rank")
             end = min(_FIRST_SLOT + slots * slot_bytes, path.stat().st_size)
             for at in range(_FIRST_SLOT, end, slot_bytes):
                 file.seek(at)
-                if found := _rank(file, slot_bytes):
-                    yield found
+                if recorded_rank := _rank(file, slot_bytes):
+                    yield recorded_rank
     except (OSError, ValueError, struct.error) as error:
         raise PlumblineError(f"{path}: no record of calls ({error}); run it again") from error
 
@@ -101,11 +101,11 @@ def _rank(file: BinaryIO, slot_bytes: int) -> RecordedRank | None:
     if header.entry_bytes != _ENTRY.size:
         raise ValueError("written by another version")
     if header.functions <= 0 or _HEADER.size + names_bytes > header.header_bytes:
-        raise ValueError(f"there is no room for the names of {header.functions} functions")
+        raise ValueError(f"the names of {header.functions} functions do not fit into the file")
     if header.header_bytes + header.used * _ENTRY.size > slot_bytes:
         raise ValueError(f"{slot_bytes} bytes do not hold {header.used} entries")
     if not 0 <= header.rank < header.nprocs or min(header.elapsed_ns, header.lost) < 0:
-        raise ValueError(f"there is no rank {header.rank} of {header.nprocs}")
+        raise ValueError(f"rank {header.rank} of {header.nprocs} does not exist")
     text = file.read(header.header_bytes - _HEADER.size)[:names_bytes]
     names = [_text(text[at : at + _NAME_BYTES]) for at in range(0, names_bytes, _NAME_BYTES)]
     entries = file.read(header.used * _ENTRY.size)
@@ -115,9 +115,9 @@ def _rank(file: BinaryIO, slot_bytes: int) -> RecordedRank | None:
     for volume, count, ns, fastest, function, nprocs, nodes, ppn in _ENTRY.iter_unpack(entries):
         if count:
             if not 0 <= function < len(names) or not _FUNCTION.match(names[function]):
-                raise ValueError(f"there is no function {function}")
+                raise ValueError(f"function {function} does not exist")
             if min(count, ns, fastest, nprocs - 1, nodes, ppn, volume + 1) < 0:
-                raise ValueError(f"{names[function]}: a number that no run has")
+                raise ValueError(f"{names[function]}: a number is impossible")
             calls[names[function], nprocs, nodes, ppn, volume] = (count, ns, fastest)
     return RecordedRank(
         job=header.job,
@@ -136,7 +136,7 @@ def _text(field: bytes) -> str:
 
 
 def application(
-    found: Sequence[RecordedRank],
+    recorded_ranks: Sequence[RecordedRank],
     *,
     version: str,
     command: Sequence[str],
@@ -145,14 +145,14 @@ def application(
 ) -> Application:
     """One record of all jobs that a command has started. Their times and calls add up."""
     jobs: dict[int, list[RecordedRank]] = {}
-    for rank in found:
+    for rank in recorded_ranks:
         jobs.setdefault(rank.job, []).append(rank)
     sums: dict[_Key, _Sum] = {}
     for job in jobs.values():
         _add(sums, job)
     sums = coarser(sums)
     alone = undelayed(sums)
-    largest = max(found, key=lambda one: one.nprocs)
+    largest = max(recorded_ranks, key=lambda rank: rank.nprocs)
     return Application(
         schema=1,
         version=version,
@@ -161,10 +161,10 @@ def application(
         status=status,
         library=largest.library,
         nprocs=largest.nprocs,
-        ranks=len(found),
-        finished=sum(rank.finished for rank in found),
+        ranks=len(recorded_ranks),
+        finished=sum(rank.finished for rank in recorded_ranks),
         seconds=sum(max(rank.elapsed_ns for rank in job) for job in jobs.values()) / 1e9,
-        lost=sum(rank.lost for rank in found),
+        lost=sum(rank.lost for rank in recorded_ranks),
         calls=[
             Calls(
                 function=function,
@@ -207,17 +207,17 @@ def undelayed(sums: Mapping[_Key, _Sum]) -> dict[_Key, float]:
     for (function, nprocs, nodes, ppn, volume), total in sums.items():
         group = groups.setdefault((function, nprocs, nodes, ppn), [])
         group.append((volume, total.fastest_seconds))
-    found: dict[_Key, float] = {}
+    undelayed_seconds: dict[_Key, float] = {}
     for key, total in sums.items():
         volume = key[4]
-        found[key] = total.fastest_seconds
+        undelayed_seconds[key] = total.fastest_seconds
         if volume > 0:
-            found[key] = min(
-                fastest * max(1, -(-volume // other))
-                for other, fastest in groups[key[:4]]
-                if other > 0
+            undelayed_seconds[key] = min(
+                fastest * max(1, -(-volume // group_volume))
+                for group_volume, fastest in groups[key[:4]]
+                if group_volume > 0
             )
-    return found
+    return undelayed_seconds
 
 
 def coarser(sums: dict[_Key, _Sum]) -> dict[_Key, _Sum]:
@@ -226,21 +226,21 @@ def coarser(sums: dict[_Key, _Sum]) -> dict[_Key, _Sum]:
     volumes: dict[tuple[str, int, int, int], list[int]] = {}
     for function, nprocs, nodes, ppn, volume in sums:
         volumes.setdefault((function, nprocs, nodes, ppn), []).append(volume)
-    found: dict[_Key, _Sum] = {}
-    for group, those in volumes.items():
+    coarser_sums: dict[_Key, _Sum] = {}
+    for group, own_volumes in volumes.items():
         bins: dict[int, list[int]] = {}
-        for volume in sorted(those):
-            near = len(those) > _MOST_VOLUMES and volume > 0
+        for volume in sorted(own_volumes):
+            near = len(own_volumes) > _MOST_VOLUMES and volume > 0
             bins.setdefault(_bin(volume) if near else volume, []).append(volume)
         for members in bins.values():
             parts = [sums[(*group, volume)] for volume in members]
             calls = sum(part.calls for part in parts)
-            found[(*group, members[-1])] = _Sum(
+            coarser_sums[(*group, members[-1])] = _Sum(
                 calls=calls,
                 seconds=sum(part.seconds for part in parts),
                 fastest_seconds=sum(part.calls * part.fastest_seconds for part in parts) / calls,
             )
-    return found
+    return coarser_sums
 
 
 def _bin(volume: int) -> int:

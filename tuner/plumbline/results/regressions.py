@@ -27,7 +27,7 @@ from plumbline.verify.design import Design
 from plumbline_db.errors import PlumblineError, command_name
 
 Change = Literal["slower", "faster", "equal", "not shown", "lost", "only in B"]
-# A look at a cell wants a result in as many of its pairs: less than what the next look adds.
+# A look decides a cell only if so many of its pairs have a result: fewer than the next look adds.
 WITH_RESULT = 0.9
 BAD: tuple[Change, ...] = ("slower", "lost")
 
@@ -63,30 +63,31 @@ def regressions(a: Side, b: Side, claim: RegressionClaim, how: How) -> list[Regr
     pairs, why = pairing(a, b)
     if pairs is None:
         raise PlumblineError(f"{why}; measure them again: {command_name()} compare --measure A B")
-    left, right = (
+    cells_of_a, cells_of_b = (
         {cell: seconds_of(samples, how) for cell, samples in by_cell(side, how).items()}
         for side in (a, b)
     )
-    both = sorted(left.keys() & right.keys())
-    logs = {cell: _log_ratios(left[cell], right[cell], pairs) for cell in both}
-    found = [
-        _regression(decision, left[cell], right[cell], len(logs[cell]))
+    both = sorted(cells_of_a.keys() & cells_of_b.keys())
+    logs = {cell: _log_ratios(cells_of_a[cell], cells_of_b[cell], pairs) for cell in both}
+    lines = [
+        _regression(decision, cells_of_a[cell], cells_of_b[cell], len(logs[cell]))
         for decision in decided(logs, claim)
         for cell in [decision.key]
     ]
-    found += [
-        _missing(cell, left.get(cell), right.get(cell)) for cell in left.keys() ^ right.keys()
+    lines += [
+        _missing(cell, cells_of_a.get(cell), cells_of_b.get(cell))
+        for cell in cells_of_a.keys() ^ cells_of_b.keys()
     ]
-    return sorted(found, key=_order)
+    return sorted(lines, key=_order)
 
 
-def undecided(found: Sequence[Regression]) -> list[Regression]:
+def undecided(lines: Sequence[Regression]) -> list[Regression]:
     """Return what more launches may decide."""
-    return [line for line in found if line.verdict == "not shown"]
+    return [line for line in lines if line.verdict == "not shown"]
 
 
-def is_worse(found: Sequence[Regression]) -> bool:
-    return any(line.verdict in BAD for line in found)
+def is_worse(lines: Sequence[Regression]) -> bool:
+    return any(line.verdict in BAD for line in lines)
 
 
 def decided(logs: Mapping[Key, Sequence[float]], claim: RegressionClaim) -> list[CellDecision[Key]]:
@@ -112,29 +113,42 @@ def decided(logs: Mapping[Key, Sequence[float]], claim: RegressionClaim) -> list
 
 
 def _log_ratios(
-    left: Mapping[int, float], right: Mapping[int, float], pairs: Sequence[tuple[int, int]]
+    seconds_of_a: Mapping[int, float],
+    seconds_of_b: Mapping[int, float],
+    pairs: Sequence[tuple[int, int]],
 ) -> list[float]:
-    times = [(left[ours], right[other]) for ours, other in pairs if ours in left and other in right]
-    return [math.log(theirs / ours) for ours, theirs in times if min(theirs, ours) > 0]
+    times = [
+        (seconds_of_a[launch_of_a], seconds_of_b[launch_of_b])
+        for launch_of_a, launch_of_b in pairs
+        if launch_of_a in seconds_of_a and launch_of_b in seconds_of_b
+    ]
+    return [
+        math.log(time_of_b / time_of_a)
+        for time_of_a, time_of_b in times
+        if min(time_of_b, time_of_a) > 0
+    ]
 
 
 def _regression(
     decision: CellDecision[MatchedCell],
-    left: Mapping[int, float],
-    right: Mapping[int, float],
+    seconds_of_a: Mapping[int, float],
+    seconds_of_b: Mapping[int, float],
     pairs: int,
 ) -> Regression:
     line = Regression(
-        decision.key, sample_of(list(left.values())), sample_of(list(right.values())), pairs
+        decision.key,
+        sample_of(list(seconds_of_a.values())),
+        sample_of(list(seconds_of_b.values())),
+        pairs,
     )
-    found = decision.comparison
-    if found is None:
+    comparison = decision.comparison
+    if comparison is None:
         return line
-    low, high = (None if end is None else end - 1 for end in (found.low, found.high))
+    low, high = (None if end is None else end - 1 for end in (comparison.low, comparison.high))
     return msgspec.structs.replace(
         line,
         look=decision.look + 1,
-        change=found.ratio - 1,
+        change=comparison.ratio - 1,
         low=low,
         high=high,
         verdict="not shown" if decision.word == "undecided" else decision.word,
@@ -142,10 +156,15 @@ def _regression(
 
 
 def _missing(
-    cell: MatchedCell, left: Mapping[int, float] | None, right: Mapping[int, float] | None
+    cell: MatchedCell,
+    seconds_of_a: Mapping[int, float] | None,
+    seconds_of_b: Mapping[int, float] | None,
 ) -> Regression:
-    a, b = (sample_of(list(seconds.values())) if seconds else None for seconds in (left, right))
-    return Regression(cell, a, b, verdict="lost" if left else "only in B")
+    a, b = (
+        sample_of(list(seconds.values())) if seconds else None
+        for seconds in (seconds_of_a, seconds_of_b)
+    )
+    return Regression(cell, a, b, verdict="lost" if seconds_of_a else "only in B")
 
 
 def _order(line: Regression) -> tuple[bool, float, MatchedCell]:

@@ -46,12 +46,14 @@ class Searched(msgspec.Struct, frozen=True):
 
     def remaining(self, table: Iterable[Verdict]) -> list[Remaining]:
         """Return what is violated in `table`."""
-        left = [verdict for verdict in table if verdict.verdict == "violated"]
-        return [self._of(verdict) for verdict in left]
+        still_violated = [verdict for verdict in table if verdict.verdict == "violated"]
+        return [self._of(verdict) for verdict in still_violated]
 
     def _of(self, verdict: Verdict) -> Remaining:
         cell = Target(verdict.function, verdict.bytes)
-        of_cell = [each for each in self.searches if Target(each.function, each.bytes) == cell]
+        of_cell = [
+            search for search in self.searches if Target(search.function, search.bytes) == cell
+        ]
         reason = self._reason(verdict, cell, of_cell)
         elsewhere = [use.use for use in verdict.uses if use.verdict == "holds"]
         if elsewhere:
@@ -60,10 +62,10 @@ class Searched(msgspec.Struct, frozen=True):
             return Remaining(verdict, reason)
         trials = [trial for search in of_cell for trial in search.trials]
         winner = deciding(self._of_functions(), cell)
-        # Ratios of the first search are to the library as it is.
+        # Ratios of the first search compare with the library's default.
         shown = fastest(first_of(of_cell)[cell].trials)
         if winner is not None:
-            shown = next((each for each in trials if is_of(each, winner)), None)
+            shown = next((trial for trial in trials if is_of(trial, winner)), None)
         named = shown if winner is None else winner
         return Remaining(
             verdict,
@@ -85,7 +87,11 @@ class Searched(msgspec.Struct, frozen=True):
         beside = f"; {_OF_PROCESS}" if deciding(self.winners, cell) else ""
         if any(search.outcome == "winner" for search in of_cell):
             return LOST + beside
-        faster = [each.why for each in self.behind if Target(each.function, each.bytes) == cell]
+        faster = [
+            slower_cell.why
+            for slower_cell in self.behind
+            if Target(slower_cell.function, slower_cell.bytes) == cell
+        ]
         if faster:
             return faster[0] + beside
         trials = [trial for search in of_cell for trial in search.trials]
@@ -93,12 +99,12 @@ class Searched(msgspec.Struct, frozen=True):
 
     def _not_searched(self, verdict: Verdict) -> str:
         if self.saving and not self.saving.calls_for(verdict):
-            return "not searched: the application spends no time worth speaking of there"
+            return "not searched: the application spends hardly any time there"
         if any(event.kind == HINTS for event in self.events):
-            return "not searched again: an earlier campaign has (--earlier none searches afresh)"
+            return "not searched again: an earlier campaign did (--earlier none searches again)"
         if any(event.kind == NO_TIME for event in self.events):
-            return "not searched: the budget was used up (--budget asks for more)"
-        return "not searched: all rounds were used up (--rounds asks for more)"
+            return "not searched: the budget was used up (use a larger --budget)"
+        return "not searched: all rounds were used up (use more --rounds)"
 
     def _of_functions(self) -> list[Winner]:
         """Winners but for the settings of the process, which are for no cell."""
@@ -112,8 +118,8 @@ def of_cell(db: Database, campaign: Campaign, verdicts: Sequence[Verdict]) -> li
         return []
     whole = whole_functions(machines.library(db, campaign.library_fingerprint))
     spent = saving.of(db, campaign, None, kept)
-    found = Searched(every, kept, events.get(db, campaign.id), behind(every, kept, whole), spent)
-    return found.remaining(verdicts)
+    searched = Searched(every, kept, events.get(db, campaign.id), behind(every, kept, whole), spent)
+    return searched.remaining(verdicts)
 
 
 def _label(of: Trial | Winner) -> str:

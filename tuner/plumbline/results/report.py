@@ -105,10 +105,12 @@ class Report(msgspec.Struct, frozen=True):
         """Return the violations that are left, each with what its search found, and why it was not
         enough. `slower`: what `behind` has returned; None: it is called."""
         if self.of_benchmarks():
-            whole = [each for each in self.searches if each.function == EVERY_FUNCTION]
+            whole = [search for search in self.searches if search.function == EVERY_FUNCTION]
             why = whole[-1].reason if whole else "not searched"
-            left = [verdict for verdict in self.after or [] if verdict.verdict == "violated"]
-            return [Remaining(verdict, why) for verdict in left]
+            still_violated = [
+                verdict for verdict in self.after or [] if verdict.verdict == "violated"
+            ]
+            return [Remaining(verdict, why) for verdict in still_violated]
         slower = self.behind() if slower is None else slower
         did = Searched(self.searches, self.winners, self.events, slower, self.saving)
         return did.remaining(self.after or [])
@@ -121,15 +123,17 @@ class Report(msgspec.Struct, frozen=True):
 
     def without_cells(self) -> list[str]:
         """Guidelines that were asked for by id, and that nothing here could be compared for."""
-        asked = msgspec.json.decode(self.campaign.settings).get("guidelines", [])
+        guidelines_asked = msgspec.json.decode(self.campaign.settings).get("guidelines", [])
         compared = {verdict.guideline for verdict in self.before}
-        return sorted(set(asked) - {EVERY} - compared, key=by_number)
+        return sorted(set(guidelines_asked) - {EVERY} - compared, key=by_number)
 
     def not_proven(self) -> list[str]:
         """Sentences about winners of which nothing shows that the library takes them."""
-        ours = {winner.function for winner in self.winners if winner.variant == "default"}
-        said = [event for event in self.events if event.kind == "not proven"]
-        return list(dict.fromkeys(event.text for event in said if event.function in ours))
+        own_functions = {winner.function for winner in self.winners if winner.variant == "default"}
+        not_proven = [event for event in self.events if event.kind == "not proven"]
+        return list(
+            dict.fromkeys(event.text for event in not_proven if event.function in own_functions)
+        )
 
     def notes(self) -> list[str]:
         """Return what became of winners that are not among the winners, and what was (not) in
@@ -157,7 +161,7 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
     long as all the rest."""
     campaign = campaigns.get(db, campaign_id)
     library = machines.library(db, campaign.library_fingerprint)
-    # Where nothing was to be searched, the table is the last word.
+    # If nothing had to be searched, the first table is also the last one.
     last = "after" if "after" in verdicts.stages(db, campaign.id) else "before"
     finished = last == "after" or campaign.state == "finished"
     after = verdicts.get(db, campaign.id, last) if finished else None
@@ -166,7 +170,7 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
     hours = spread.hours(db, campaign)
     launches = runs.surroundings(db, campaign.id)
     repeated = [name for name, suite in suites.get(db, campaign.id).items() if suite.was_repeated]
-    found = Report(
+    report = Report(
         campaign=campaign,
         state=campaigns.state(db, campaign),
         to_continue="" if campaign.state == "finished" else command_lines.to_continue(db, campaign),
@@ -187,11 +191,13 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
         hours=hours,
     )
     if not conditions:
-        return found
+        return report
     from plumbline.results import launch_conditions
 
-    known = launch_conditions.of(db, campaign, library, launches, found.tables())
-    return msgspec.structs.replace(found, conditions=known)
+    launch_conditions_of_all = launch_conditions.of(
+        db, campaign, library, launches, report.tables()
+    )
+    return msgspec.structs.replace(report, conditions=launch_conditions_of_all)
 
 
 def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
@@ -226,7 +232,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "hours": None if report.hours is None else report.hours.document(),
         "not_proven": report.not_proven(),
         "application": msgspec.to_builtins(report.saving),
-        "remaining": [_remaining(each, names) for each in report.remaining(slower)],
+        "remaining": [_remaining(cell, names) for cell in report.remaining(slower)],
         "behind": msgspec.to_builtins(slower),
         "exports": [msgspec.to_builtins(export) for export in report.exports],
         "events": [msgspec.to_builtins(event) for event in report.events],
@@ -239,8 +245,8 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
 
 def documents(reports: Sequence[Report], *, all_cells: bool = False) -> Any:
     """One document, or for the campaigns of a file {"campaigns": [document, …]}."""
-    found = [document(report, all_cells=all_cells) for report in reports]
-    return found[0] if len(found) == 1 else {"campaigns": found}
+    made = [document(report, all_cells=all_cells) for report in reports]
+    return made[0] if len(made) == 1 else {"campaigns": made}
 
 
 def timed_share(spent: cost.Cost) -> float:
@@ -248,26 +254,28 @@ def timed_share(spent: cost.Cost) -> float:
     return spent.timed_seconds / spent.seconds if spent.seconds else 0.0
 
 
-def _stage(found: list[Verdict], names: Mapping[str, str], all_cells: bool) -> dict[str, Any]:
+def _stage(table: list[Verdict], names: Mapping[str, str], all_cells: bool) -> dict[str, Any]:
     stage = {
-        "cells": len(found),
-        "undecided": sum(verdict.verdict == "undecided" for verdict in found),
-        "violated_everywhere": len(headline.everywhere(found)),
-        "violated_in_some_uses": len(headline.somewhere(found)),
-        "violations": _named([each for each in found if each.verdict == "violated"], names),
+        "cells": len(table),
+        "undecided": sum(verdict.verdict == "undecided" for verdict in table),
+        "violated_everywhere": len(headline.everywhere(table)),
+        "violated_in_some_uses": len(headline.somewhere(table)),
+        "violations": _named(
+            [verdict for verdict in table if verdict.verdict == "violated"], names
+        ),
     }
-    return stage | ({"cells_all": _named(found, names)} if all_cells else {})
+    return stage | ({"cells_all": _named(table, names)} if all_cells else {})
 
 
-def _named(found: list[Verdict], names: Mapping[str, str]) -> list[dict[str, object]]:
+def _named(table: list[Verdict], names: Mapping[str, str]) -> list[dict[str, object]]:
     return [
         {"guideline": verdict.guideline, "name": names.get(verdict.guideline)} | fields
-        for verdict, fields in zip(found, as_json(found), strict=True)
+        for verdict, fields in zip(table, as_json(table), strict=True)
     ]
 
 
-def _remaining(found: Remaining, names: Mapping[str, str]) -> dict[str, Any]:
-    verdict, trial = found.verdict, found.trial
+def _remaining(cell: Remaining, names: Mapping[str, str]) -> dict[str, Any]:
+    verdict, trial = cell.verdict, cell.trial
     return {
         "guideline": verdict.guideline,
         "name": names.get(verdict.guideline),
@@ -276,13 +284,13 @@ def _remaining(found: Remaining, names: Mapping[str, str]) -> dict[str, Any]:
         "ratio": verdict.ratio,
         "ratio_low": verdict.ratio_low,
         "ratio_high": verdict.ratio_high,
-        "reason": found.reason,
-        "candidates": found.candidates,
-        "configuration": found.configuration,
+        "reason": cell.reason,
+        "candidates": cell.candidates,
+        "configuration": cell.configuration,
         "of_default": None if trial is None else trial.ratio,
         "of_default_low": None if trial is None else trial.ratio_low,
         "of_default_high": None if trial is None else trial.ratio_high,
-        "of_right_side": found.of_right_side,
+        "of_right_side": cell.of_right_side,
     }
 
 

@@ -94,23 +94,23 @@ def of(
     db: Database, campaign: Campaign, after: Sequence[Verdict] | None, winners: Sequence[Winner]
 ) -> Saving | None:
     """None for a campaign without an application. `after`: the last table; None: not there yet."""
-    found = msgspec.json.decode(campaign.settings, type=_Asked).profile
-    return None if found is None else of_run(db, campaign, found, after, winners)
+    profile = msgspec.json.decode(campaign.settings, type=_Asked).profile
+    return None if profile is None else of_run(db, campaign, profile, after, winners)
 
 
-def of_finished(database: Path, campaign_id: str, found: Application) -> Saving:
+def of_finished(database: Path, campaign_id: str, profile: Application) -> Saving:
     """Return the saving of a run of an application with the winners of a finished campaign in
     force."""
     with Database.open(database) as db:
         campaign = campaigns.get(db, campaign_id)
         after = verdicts.get(db, campaign.id, "after")
-        return of_run(db, campaign, found, after, winners_of.get(db, campaign.id))
+        return of_run(db, campaign, profile, after, winners_of.get(db, campaign.id))
 
 
 def of_run(
     db: Database,
     campaign: Campaign,
-    found: Application,
+    profile: Application,
     after: Sequence[Verdict] | None,
     winners: Sequence[Winner],
 ) -> Saving:
@@ -118,21 +118,21 @@ def of_run(
     measured: dict[Target, Cold] = {}
     if after and winners:
         measured = cold(db, campaign, after, winners)
-    calls = [calls for calls in found.on(campaign.nprocs, campaign.nodes) if calls.bytes]
+    calls = [calls for calls in profile.on(campaign.nprocs, campaign.nodes) if calls.bytes]
     whole = sum(call.work_seconds for call in calls) or 1.0
     rows = [_row(call, whole, winners, measured, done=after is not None) for call in calls]
-    rows.sort(key=lambda one: -one.work_seconds)
+    rows.sort(key=lambda row: -row.work_seconds)
     done = after is not None
 
     def total(values: Sequence[float | None]) -> float | None:
         return sum(value for value in values if value is not None) if done else None
 
     return Saving(
-        command=found.command,
-        library=found.library,
-        run_seconds=found.seconds,
-        collective_seconds=found.collective_seconds,
-        here_seconds=sum(calls.seconds for calls in found.on(campaign.nprocs, campaign.nodes)),
+        command=profile.command,
+        library=profile.library,
+        run_seconds=profile.seconds,
+        collective_seconds=profile.collective_seconds,
+        here_seconds=sum(calls.seconds for calls in profile.on(campaign.nprocs, campaign.nodes)),
         saving_seconds=total([row.saving_seconds for row in rows]),
         saving_low_seconds=total([row.saving_low_seconds for row in rows]),
         saving_high_seconds=total([row.saving_high_seconds for row in rows]),
@@ -153,15 +153,15 @@ def cold(
     compare = compare_of(simulated=settings.ranks.simulate is not None)
     ratios: dict[Target, list[float]] = {}
     seconds: dict[Target, list[float]] = {}
-    for name, told in _rounds(db, campaign, table).items():
+    for name, decided_cells in _rounds(db, campaign, table).items():
         for tuned, plain in suites.in_turn(db, campaign.id, name):
-            ours = index(runs.medians(db, campaign.id, [tuned]))
-            theirs = index(runs.medians(db, campaign.id, [plain]))
-            cells = [target for target, candidate in theirs if candidate == DEFAULT]
-            logs, _ = cold_ratios(ours, theirs, cells, winners)
-            for cell in told & logs.keys():
+            tuned_medians = index(runs.medians(db, campaign.id, [tuned]))
+            plain_medians = index(runs.medians(db, campaign.id, [plain]))
+            cells = [target for target, candidate in plain_medians if candidate == DEFAULT]
+            logs, _ = cold_ratios(tuned_medians, plain_medians, cells, winners)
+            for cell in decided_cells & logs.keys():
                 ratios.setdefault(cell, []).extend(logs[cell])
-                seconds.setdefault(cell, []).extend(theirs[cell, DEFAULT].values())
+                seconds.setdefault(cell, []).extend(plain_medians[cell, DEFAULT].values())
     return {
         cell: Cold(statistics.median(seconds[cell]), compare(logs, 1 - settings.claims.alpha))
         for cell, logs in ratios.items()
@@ -174,16 +174,16 @@ def _rounds(db: Database, campaign: Campaign, table: Sequence[Verdict]) -> dict[
     one of its suites names."""
     every = suites.get(db, campaign.id)
     names: dict[tuple[str, int, int], str] = {}
-    found: dict[str, set[Target]] = {}
+    cells_by_round: dict[str, set[Target]] = {}
     for verdict in table:
         for suite in map(every.__getitem__, verdict.suites):
             name = names.setdefault((suite.stage, suite.round, suite.parted), suite.name)
-            found.setdefault(name, set()).update(
+            cells_by_round.setdefault(name, set()).update(
                 Target(function, size)
                 for function, variant, size in verdict.sides
                 if variant == DEFAULT.variant
             )
-    return found
+    return cells_by_round
 
 
 def _row(
@@ -207,9 +207,9 @@ def _row(
         near = application.nearest(size, alike)
         saved = (None, None, None)
         if near is not None:
-            found = measured[Target(calls.function, near)]
-            default = found.default_seconds
-            ratio = found.ratio
+            near_cell = measured[Target(calls.function, near)]
+            default = near_cell.default_seconds
+            ratio = near_cell.ratio
             low, high = ratio.low or ratio.ratio, ratio.high or ratio.ratio
             saved = tuple(calls.calls * default * (1 - share) for share in (ratio.ratio, high, low))
     return SavedCalls(

@@ -55,11 +55,11 @@ def of_side(launches: Sequence[Surroundings]) -> SideConditions:
 def load_differences(a: SideConditions, b: SideConditions) -> list[str]:
     """Return where the load of the sides lies apart by more than a single launch would be warned
     of."""
-    found = []
-    for what, ours, theirs, limit in (
+    apart = []
+    for load, load_of_a, load_of_b, limit in (
         ("other work", a.other_processors, b.other_processors, FOREIGN_PROCESSORS),
         ("stolen time", a.stolen_processors, b.stolen_processors, STOLEN_PROCESSORS),
     ):
-        if ours is not None and theirs is not None and abs(ours - theirs) > limit:
-            found.append(f"{what}: A {ours:.2f}, B {theirs:.2f} processors")
-    return found
+        if load_of_a is not None and load_of_b is not None and abs(load_of_a - load_of_b) > limit:
+            apart.append(f"{load}: A {load_of_a:.2f}, B {load_of_b:.2f} processors")
+    return apart

@@ -79,18 +79,18 @@ def parse(text: str) -> Name:
 def read(db: Database, name: Name) -> Side:
     """Raises UsageError that lists what there is, when run, stage, suite or variant is not;
     PlumblineError when its launches may not be joined into one sample."""
-    described = {each.id: each for each in campaigns.of_suites(db)}
-    known = {each.id: each for each in campaigns.all_campaigns(db)} | described
-    name = _settled(name, known)
-    if name.campaign not in known:
-        if name.campaign in {each.id for each in campaigns.foreign(db)}:
+    described = {campaign.id: campaign for campaign in campaigns.of_suites(db)}
+    campaign_by_id = {campaign.id: campaign for campaign in campaigns.all_campaigns(db)} | described
+    name = _settled(name, campaign_by_id)
+    if name.campaign not in campaign_by_id:
+        if name.campaign in {campaign.id for campaign in campaigns.foreign(db)}:
             raise UsageError(
-                f"{name.campaign} is what another program has printed, without samples: nothing "
-                f"is tested with it; its curves are in the pages (`{command_name()} serve`, Curves)"
+                f"{name.campaign} was imported from another program's output, without samples, so "
+                f"it cannot be compared; `{command_name()} serve` shows its curves"
             )
-        listed = ", ".join(known) or "none"
-        raise UsageError(f"{db.path} holds no run {name.campaign}; it holds: {listed}")
-    campaign = known[name.campaign]
+        listed = ", ".join(campaign_by_id) or "none"
+        raise UsageError(f"{db.path} contains no run {name.campaign}; it contains: {listed}")
+    campaign = campaign_by_id[name.campaign]
     is_described = campaign.id in described
     table = [] if is_described else _table(db, name)
     suites = table_samples.suites(table) if table else _suites(db, name, described=is_described)
@@ -102,15 +102,15 @@ def read(db: Database, name: Name) -> Side:
     return _side(db, name, campaign, suites, samples, described=is_described)
 
 
-def _settled(name: Name, known: Container[str]) -> Name:
+def _settled(name: Name, stored_runs: Container[str]) -> Name:
     """Separate the run from the stage: the name of an imported run has a colon too."""
     whole = f"{name.campaign}:{name.stage}"
-    if name.suite or name.campaign in known:
+    if name.suite or name.campaign in stored_runs:
         return name
-    if whole in known:
+    if whole in stored_runs:
         return msgspec.structs.replace(name, campaign=whole, stage=DEFAULT_STAGE)
     campaign, _, stage = whole.rpartition(":")
-    if campaign in known:
+    if campaign in stored_runs:
         return msgspec.structs.replace(name, campaign=campaign, stage=stage)
     return name
 
@@ -136,7 +136,8 @@ def _side(
         samples = [sample for sample in samples if sample.case.variant == name.variant]
         if not samples:
             raise UsageError(
-                f"{name.text}: no case of variant {name.variant}; there are: {', '.join(variants)}"
+                f"{name.text} has no variant {name.variant}; its variants are: "
+                f"{', '.join(variants)}"
             )
     if not samples:
         raise UsageError(f"{name.text}: its launches have no times (did they all fail?)")
@@ -157,10 +158,10 @@ def _side(
     )
 
 
-def all_looks(known: dict[str, Suite], name: str) -> list[str]:
+def all_looks(suites_by_name: dict[str, Suite], name: str) -> list[str]:
     """The names of all looks at a suite."""
-    first = known[name].at(1)
-    return [each for each, suite in known.items() if suite.at(1) == first]
+    first = suites_by_name[name].at(1)
+    return [suite_name for suite_name, suite in suites_by_name.items() if suite.at(1) == first]
 
 
 def offered(db: Database, run: str) -> list[str]:
@@ -176,7 +177,7 @@ def _asked(db: Database, run: str) -> list[str]:
 
 def _suites(db: Database, name: Name, *, described: bool) -> list[str]:
     """The names of what is meant: one suite, of a described one all looks, or all of a run."""
-    known = {
+    suites_by_name = {
         suite: known_suite
         for suite, known_suite in stored_suites.get(db, name.campaign).items()
         if suite in {run.suite for run in runs.listing(db, name.campaign)}
@@ -187,13 +188,19 @@ def _suites(db: Database, name: Name, *, described: bool) -> list[str]:
                 f"{name.campaign} is a run of suites, which has no tables; it has: "
                 f"{', '.join(offered(db, name.campaign))}"
             )
-        return list(known)
-    by_step = {suite.step: each for each, suite in known.items() if suite.look == 1}
-    asked = by_step.get(name.suite, name.suite) if described else name.suite
-    if asked not in known:
-        listed = ", ".join(by_step if described else known) or "none"
+        return list(suites_by_name)
+    by_step = {
+        suite.step: suite_name for suite_name, suite in suites_by_name.items() if suite.look == 1
+    }
+    suite_asked = by_step.get(name.suite, name.suite) if described else name.suite
+    if suite_asked not in suites_by_name:
+        listed = ", ".join(by_step if described else suites_by_name) or "none"
         raise UsageError(f"run {name.campaign} has no suite {name.suite}; it has: {listed}")
-    return all_looks(known, asked) if asked in _asked(db, name.campaign) else [asked]
+    return (
+        all_looks(suites_by_name, suite_asked)
+        if suite_asked in _asked(db, name.campaign)
+        else [suite_asked]
+    )
 
 
 def _table(db: Database, name: Name) -> list[Verdict]:

@@ -29,8 +29,8 @@ def twin_of(db: Database, campaign: str, selector: Selector, mpi_prefix: Path | 
     if not trips:
         have = [campaign.id for campaign in campaigns.every(db) if hockney.get(db, campaign.id)]
         raise UsageError(
-            f"{campaign} has no ping-pongs in {db.path}; there are {', '.join(have) or 'none'}; "
-            f"`{command_name()} pingpong` measures them"
+            f"{campaign} has no ping-pongs in {db.path} (campaigns that have some: "
+            f"{', '.join(have) or 'none'}); measure them with `{command_name()} pingpong`"
         )
     pairs = ("other_node", "other_socket", "same_socket", "same_core")
     pair = next(name for name in pairs if any(trip.pair == name for trip in trips))

@@ -59,8 +59,8 @@ class Hours(msgspec.Struct, frozen=True):
 
     def document(self) -> dict[str, object]:
         """Return it as in `plumbline results --json`."""
-        known: dict[str, object] = msgspec.to_builtins(self.spread)
-        return known | {"begun": self.begun, "ended": self.ended, "text": self.text()}
+        fields: dict[str, object] = msgspec.to_builtins(self.spread)
+        return fields | {"begun": self.begun, "ended": self.ended, "text": self.text()}
 
 
 class _Looks(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ def hours(db: Database, campaign: Campaign) -> Hours | None:
     repeats itself, and before the first launch."""
     if _looks(campaign).simulate is not None:
         return None
-    others = [other for other in relatives(db, campaign) if other.id != campaign.id]
+    others = [relative for relative in relatives(db, campaign) if relative.id != campaign.id]
     kin = [*others[-MOST_RELATIVES + 1 :], campaign]
     spans = [span for campaign in kin if (span := runs.span(db, campaign.id))]
     if not spans:
@@ -100,7 +100,7 @@ def hours(db: Database, campaign: Campaign) -> Hours | None:
 def relatives(db: Database, campaign: Campaign) -> list[Campaign]:
     """The campaigns with the same settings on the same machine and library, this one among them."""
     family = _family(campaign)
-    return [other for other in campaigns.every(db) if _family(other) == family]
+    return [relative for relative in campaigns.every(db) if _family(relative) == family]
 
 
 def _family(campaign: Campaign) -> str:
@@ -109,11 +109,11 @@ def _family(campaign: Campaign) -> str:
     return re.sub(r"-[0-9]+\Z", "", campaign.key)
 
 
-def with_hours(winners: Sequence[Winner], found: Hours | None) -> list[Winner]:
+def with_hours(winners: Sequence[Winner], hours_apart: Hours | None) -> list[Winner]:
     """Winners with the intervals that may be promised to users."""
-    if found is None or found.factor == 1:
+    if hours_apart is None or hours_apart.factor == 1:
         return list(winners)
-    return [_widened(winner, found.factor) for winner in winners]
+    return [_widened(winner, hours_apart.factor) for winner in winners]
 
 
 def dependence(
@@ -121,11 +121,11 @@ def dependence(
 ) -> dict[str, Dependence]:
     """Return the dependence of the launches of each table, by stage. Tables of few launches say
     nothing, and one that stands for a later stage too is named once."""
-    found: dict[tuple[str, ...], tuple[str, Sequence[Verdict]]] = {}
+    tables: dict[tuple[str, ...], tuple[str, Sequence[Verdict]]] = {}
     for stage, table in stages.items():
         if any(verdict.launches >= LEAST_LAUNCHES for verdict in table):
-            found.setdefault(tuple(table_samples.suites(table)), (stage, table))
-    return {stage: lag_one(_series(db, campaign, table)) for stage, table in found.values()}
+            tables.setdefault(tuple(table_samples.suites(table)), (stage, table))
+    return {stage: lag_one(_series(db, campaign, table)) for stage, table in tables.values()}
 
 
 def _widened(winner: Winner, factor: float) -> Winner:
@@ -134,22 +134,22 @@ def _widened(winner: Winner, factor: float) -> Winner:
 
 
 def _by_cell(db: Database, kin: Sequence[Campaign]) -> list[list[Estimate]]:
-    found: dict[tuple[object, ...], list[Estimate]] = {}
+    estimates_by_cell: dict[tuple[object, ...], list[Estimate]] = {}
     for campaign in kin:
         looks = _looks(campaign)
         for verdict in verdicts.get(db, campaign.id, STAGE):
             if verdict.ratio is None or verdict.ratio_low is None or verdict.ratio_high is None:
                 continue
-            known = estimate(
+            estimate_of_cell = estimate(
                 verdict.ratio,
                 verdict.ratio_low,
                 verdict.ratio_high,
                 looks.confidence(verdict.launches),
                 verdict.freedom or verdict.launches - 1,
             )
-            if known is not None:
-                found.setdefault(_cell(verdict), []).append(known)
-    return list(found.values())
+            if estimate_of_cell is not None:
+                estimates_by_cell.setdefault(_cell(verdict), []).append(estimate_of_cell)
+    return list(estimates_by_cell.values())
 
 
 def _looks(campaign: Campaign) -> _Looks:
@@ -171,8 +171,8 @@ def _series(db: Database, campaign: Campaign, table: Sequence[Verdict]) -> list[
     if same:
         sizes = sizes[:: max(1, math.ceil(len(sizes) / SIZES))]
         chosen = [verdict for verdict in same if verdict.bytes in set(sizes)]
-    wanted = {size for verdict in chosen for size in (verdict.bytes, verdict.other_bytes)}
-    index = Index(table_samples.medians(db, campaign.id, chosen, wanted))
+    sizes_needed = {size for verdict in chosen for size in (verdict.bytes, verdict.other_bytes)}
+    index = Index(table_samples.medians(db, campaign.id, chosen, sizes_needed))
     return [
         {
             run: math.log(lefts[run] / rights[run])

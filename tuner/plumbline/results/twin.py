@@ -62,7 +62,7 @@ def fit(measured: Times, respond: Respond, start: Simulation, *, near: bool) -> 
             values |= {"near_latency_seconds": latency}
             values |= {"near_bandwidth_bytes_per_second": bandwidth}
         else:
-            # Two links and the switch: what is between two nodes is what counts.
+            # The latency between two nodes consists of two links and the switch.
             values |= {"latency_seconds": latency / 2, "switch_latency_seconds": 0.0}
             values |= {"bandwidth_bytes_per_second": bandwidth}
         return msgspec.structs.replace(start, **values)
@@ -75,16 +75,16 @@ def fit(measured: Times, respond: Respond, start: Simulation, *, near: bool) -> 
     of_latency = times(2 * LATENCY, BANDWIDTH, 0.0) - base
     of_bytes = times(LATENCY, BANDWIDTH / 2, 0.0) - base
     of_message = times(LATENCY, BANDWIDTH, LATENCY) - base
-    wanted = np.array([measured[size] for size in sizes])
+    measured_seconds = np.array([measured[size] for size in sizes])
     columns = np.stack([of_latency, of_bytes, of_message])
     # Weights ≥ 0 of the columns with the least Σ |Σ w c - t| / t.
-    solved = least_absolute.weights((columns / wanted).T, np.ones(len(wanted)))
+    solved = least_absolute.weights((columns / measured_seconds).T, np.ones(len(measured_seconds)))
     latency, per_byte, message = solved.tolist()
     bandwidth = BANDWIDTH / max(per_byte, 1e-6)
-    found = machine(_digits(latency * LATENCY), _digits(bandwidth), _digits(message * LATENCY))
-    answer = respond(found)
+    fitted = machine(_digits(latency * LATENCY), _digits(bandwidth), _digits(message * LATENCY))
+    answer = respond(fitted)
     compared = [Size(size, measured[size], answer[size]) for size in sizes]
-    return Twin(found, compared, statistics.fmean(abs(size.error) for size in compared))
+    return Twin(fitted, compared, statistics.fmean(abs(size.error) for size in compared))
 
 
 def _digits(value: float) -> float:

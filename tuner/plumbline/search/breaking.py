@@ -32,13 +32,13 @@ def as_tried(
     trials: Mapping[Target, Sequence[Trial]], winners: Sequence[Winner]
 ) -> dict[Target, float]:
     """Return what becomes of the cells that have a winner, by the trials of each."""
-    found: dict[Target, float] = {}
+    ratio_by_cell: dict[Target, float] = {}
     for target, measured in trials.items():
         winner = deciding(winners, target)
         for trial in measured:
             if winner and outcome.is_of(trial, winner) and trial.ratio is not None:
-                found[target] = trial.ratio
-    return found
+                ratio_by_cell[target] = trial.ratio
+    return ratio_by_cell
 
 
 def broken(
@@ -49,18 +49,20 @@ def broken(
 ) -> list[Verdict]:
     """Return what will be violated, as it will be: cells whose right side is `made_of` cells that
     become faster. A right side of several cells becomes faster by what the least of them does."""
-    found = []
+    will_be_violated = []
     for verdict in verdicts:
         if verdict.verdict == "violated" or verdict.ratio is None:
             continue
         if not verdict.replaceable or verdict.in_other_use:
             continue
-        here = Target(verdict.function, verdict.bytes)
+        own_cell = Target(verdict.function, verdict.bytes)
         least = max((becomes.get(cell, 1.0) for cell in made_of(verdict)), default=1.0)
-        ratio = verdict.ratio * becomes.get(here, 1.0) / least
+        ratio = verdict.ratio * becomes.get(own_cell, 1.0) / least
         if least < 1 and ratio > limit:
-            found.append(msgspec.structs.replace(verdict, verdict="violated", ratio=ratio))
-    return found
+            will_be_violated.append(
+                msgspec.structs.replace(verdict, verdict="violated", ratio=ratio)
+            )
+    return will_be_violated
 
 
 class Neighbours:
@@ -73,39 +75,43 @@ class Neighbours:
         self._smaller: dict[Target, Target] = {}
         self._needed: dict[Target, float] = {}
         for verdict in verdicts:
-            here = Target(verdict.function, verdict.bytes)
+            own_cell = Target(verdict.function, verdict.bytes)
             if verdict.ratio is None or not verdict.replaceable or verdict.in_other_use:
                 continue
             if verdict.kind == "monotony":
                 larger = Target(verdict.function, verdict.other_bytes)
-                self._next[here] = (larger, verdict.ratio, f"{verdict.guideline}@{verdict.bytes}")
-                self._smaller[larger] = here
+                self._next[own_cell] = (
+                    larger,
+                    verdict.ratio,
+                    f"{verdict.guideline}@{verdict.bytes}",
+                )
+                self._smaller[larger] = own_cell
             if verdict.verdict == "violated":
-                self._needed[here] = max(verdict.ratio, self._needed.get(here, 1.0))
+                self._needed[own_cell] = max(verdict.ratio, self._needed.get(own_cell, 1.0))
 
     def of(self, targets: Iterable[Target]) -> list[Target]:
         """Sizes below the targets that would be slower than a target which is as fast as its
         violated guidelines ask."""
         targets = set(targets)
-        found: set[Target] = set()
+        slower_neighbours: set[Target] = set()
         for target in targets:
-            ratio, here = self._needed.get(target, 1.0), target
-            while (smaller := self._smaller.get(here)) is not None:
+            ratio, cell = self._needed.get(target, 1.0), target
+            while (smaller := self._smaller.get(cell)) is not None:
                 ratio *= self._next[smaller][1]
                 if smaller in targets or ratio <= self._limit:
                     break
-                found.add(smaller)
-                here = smaller
-        return sorted(found)
+                slower_neighbours.add(smaller)
+                cell = smaller
+        return sorted(slower_neighbours)
 
     def broken(
         self, neighbours: Iterable[Target], becomes: Mapping[Target, float]
     ) -> dict[Target, str]:
         """The neighbours whose monotony does not hold when cells take `becomes` times as long as
         they do, with the name of what is violated there."""
-        found: dict[Target, str] = {}
-        for here in neighbours:
-            larger, ratio, name = self._next[here]
-            if ratio * becomes.get(here, 1.0) / becomes.get(larger, 1.0) > self._limit:
-                found[here] = name
-        return found
+        names_by_cell: dict[Target, str] = {}
+        for neighbour in neighbours:
+            larger, ratio, name = self._next[neighbour]
+            if ratio * becomes.get(neighbour, 1.0) / becomes.get(larger, 1.0) > self._limit:
+                names_by_cell[neighbour] = name
+        return names_by_cell

@@ -13,7 +13,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 
-# Kinds of events: how long it may take; cells that nothing is left for.
+# Kinds of events: the time limit; cells that were left out because the budget was used up.
 
 _TABLES = 8  # times what the first table has cost, where nobody named a budget
 _CONFIRMED = 1.5  # times what it has cost: what comes after the first search, at least
@@ -76,7 +76,9 @@ class Budget:
 
     def left(self) -> bool:
         """Return whether a search may go on: what it finds has to be confirmed within the limit."""
-        return self._says(lambda one: self._store.spent_seconds + self._kept < one.until_seconds)
+        return self._says(
+            lambda limit: self._store.spent_seconds + self._kept < limit.until_seconds
+        )
 
     def has_room(self, cells: int, share: float = 1.0) -> bool:
         """Return whether a search of so many cells may begin, and come to its end within a share of
@@ -85,17 +87,19 @@ class Budget:
         before, seconds = self._largest
         expected = seconds * min(1.0, cells / before) if before else 0.0
         kept = self._kept + expected
-        return self._says(lambda one: self._store.spent_seconds + kept < share * one.until_seconds)
+        return self._says(
+            lambda limit: self._store.spent_seconds + kept < share * limit.until_seconds
+        )
 
     def is_open(self) -> bool:
         """Return whether launches may be added that make clearer what is known."""
-        return self._says(lambda one: self._store.spent_seconds < one.until_seconds)
+        return self._says(lambda limit: self._store.spent_seconds < limit.until_seconds)
 
     def part(self, share: float) -> Callable[[], bool]:
         """Return whether a share of it is left, counted from now."""
         begun = self._store.spent_seconds
         return lambda: self._says(
-            lambda one: self._store.spent_seconds - begun < share * one.until_seconds
+            lambda limit: self._store.spent_seconds - begun < share * limit.until_seconds
         )
 
     def _expect(self) -> None:
@@ -114,12 +118,12 @@ class Budget:
         takes."""
         functions = Counter(cell.function for cell in cells)
         where = ", ".join(f"{name} ({count})" for name, count in sorted(functions.items()))
-        said = f"{counted(len(cells), 'cell')} not searched: {where}"
+        text = f"{counted(len(cells), 'cell')} not searched: {where}"
         if not self._cells:
-            return f"{said}; --budget asks for it"
+            return f"{text}; --budget asks for it"
         seconds = len(cells) * self._seconds / self._cells + self._kept
         until = math.ceil(self._store.spent_seconds + seconds + self._kept)
-        return f"{said}; about {seconds:.0f} s of launches; --budget {until} goes on from here"
+        return f"{text}; about {seconds:.0f} s of launches; --budget {until} goes on from here"
 
     def _limits(self) -> list[_Limit]:
         return [self._limit] if self._earlier is None else [self._limit, self._earlier]

@@ -22,12 +22,12 @@ from plumbline_db.records import Trial
 from .space.candidates import DEFAULT, Candidate
 from .space.select import REACH, Chosen
 
-# RaceLaunches of one race at most: a gap of a factor 2^8 is closed by two.
+# The most launches of one race: two close a gap of a factor 2^8.
 MOST_LOOKS = 3
 
 _CLOSE = math.sqrt(2)
 
-# What is chosen with these trials between measured sizes, given as `between`.
+# The choices with these trials between measured sizes, which are passed as `between`.
 Choose = Callable[..., list[Chosen]]
 IsCold = Callable[[str, Candidate], bool]
 # Candidates by cell -> trials by cell.
@@ -63,32 +63,32 @@ class SizeGrid:
         middle = math.sqrt(first * last)
         halvings = math.ceil(math.log2(math.log(last / max(first, 1), _CLOSE)))
         parts = 2 ** (halvings if self._at_once else min(2, halvings))
-        # A message is the volume, or its block.
+        # A message is the whole volume, or one of its blocks.
         ways = [switch // self._data.width(function) for switch in self._switches]
         inside = [way for way in ways if first <= way < last]
         if inside:
-            near = min(inside, key=lambda one: abs(math.log(one / middle)))
-            found = [size for size in (near, near + 1) if first < size < last]
+            near = min(inside, key=lambda candidate_size: abs(math.log(candidate_size / middle)))
+            sizes = [size for size in (near, near + 1) if first < size < last]
         else:
             points = (
                 max(first, 1) * (last / max(first, 1)) ** (number / parts)
                 for number in range(1, parts)
             )
-            found = sorted({min(max(round(point), first + 1), last - 1) for point in points})
-        return [units * unit for units in found]
+            sizes = sorted({min(max(round(point), first + 1), last - 1) for point in points})
+        return [units * unit for units in sizes]
 
 
 def switches(space: Space, installed: Mapping[str, Knob]) -> list[int]:
     """The longest messages that go one way: what the library says of the settings that the space
     calls switches."""
-    found = set()
+    lengths = set()
     for setting in space.setting:
         value = (
             installed[setting.knob].value or setting.default if setting.knob in installed else None
         )
         if setting.switch and value and value.isdecimal():
-            found.add(int(value) - (setting.switch == "from"))
-    return sorted(size for size in found if size > 0)
+            lengths.add(int(value) - (setting.switch == "from"))
+    return sorted(size for size in lengths if size > 0)
 
 
 def wanted(
@@ -96,19 +96,21 @@ def wanted(
 ) -> dict[Target, list[Candidate]]:
     """The sizes that are to be measured next, and what beside the default. A candidate that needs
     launches of its own is not worth them."""
-    found: dict[Target, list[Candidate]] = {}
+    entries: dict[Target, list[Candidate]] = {}
     for low, high in pairwise(chosen.sizes):
-        left, right = chosen.answer(low), chosen.answer(high)
-        if left == right and (left == chosen.everywhere() or high <= low * REACH**2):
+        at_low, at_high = chosen.answer(low), chosen.answer(high)
+        if at_low == at_high and (at_low == chosen.everywhere() or high <= low * REACH**2):
             continue
         entered = {
-            candidate for candidate in (left, right, chosen.everywhere()) if candidate != DEFAULT
+            candidate
+            for candidate in (at_low, at_high, chosen.everywhere())
+            if candidate != DEFAULT
         }
         if any(is_cold(chosen.function, candidate) for candidate in entered):
             continue
         for size in grid.between(chosen.function, low, high):
-            found[Target(chosen.function, size)] = sorted(entered)
-    return found
+            entries[Target(chosen.function, size)] = sorted(entered)
+    return entries
 
 
 def search(

@@ -45,10 +45,10 @@ class FixedPoint:
     def withdraw(self, dropped: Sequence[Winner]) -> list[Round]:
         """A winner that loses its place takes along the rounds that it was in force in; they are
         returned."""
-        gone = [
+        withdrawn = [
             settled
             for settled in self.rounds
             if any(is_part(lost, winner) for lost in dropped for winner in settled.winners)
         ]
-        self.rounds = [settled for settled in self.rounds if settled not in gone]
-        return gone
+        self.rounds = [settled for settled in self.rounds if settled not in withdrawn]
+        return withdrawn

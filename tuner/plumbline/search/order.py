@@ -31,13 +31,13 @@ class Order:
     def waits(self, targets: Sequence[Target], verdicts: Iterable[Verdict]) -> dict[str, set[str]]:
         """Return by function those that one of its violated patterns is made of, where they are to
         be searched at the same size (a mock-up passes its message on)."""
-        wanted = set(targets)
+        cells = set(targets)
         waits: dict[str, set[str]] = {target.function: set() for target in targets}
         for verdict in verdicts:
-            if verdict.verdict == "violated" and Target(verdict.function, verdict.bytes) in wanted:
+            if verdict.verdict == "violated" and Target(verdict.function, verdict.bytes) in cells:
                 used = self._uses.get(verdict.guideline.partition(" ")[0], ())
                 waits[verdict.function] |= {
-                    name for name in used if Target(name, verdict.bytes) in wanted
+                    name for name in used if Target(name, verdict.bytes) in cells
                 } - {verdict.function}
         return waits
 
@@ -61,18 +61,22 @@ def levels(waits: Mapping[str, set[str]]) -> list[set[str]]:
     in turn."""
     reach: dict[str, set[str]] = {}
     for name in waits:
-        seen, open_ = set[str](), [name]
+        reached, open_ = set[str](), [name]
         while open_:
-            for other in waits[open_.pop()] - seen:
-                seen.add(other)
-                open_.append(other)
-        reach[name] = seen
-    left, found = set(waits), list[set[str]]()
-    while left:
-        level = {name for name in left if all(name in reach[other] for other in reach[name] & left)}
-        found.append(level)
-        left -= level
-    return found
+            for waited_for in waits[open_.pop()] - reached:
+                reached.add(waited_for)
+                open_.append(waited_for)
+        reach[name] = reached
+    remaining, levels_found = set(waits), list[set[str]]()
+    while remaining:
+        level = {
+            name
+            for name in remaining
+            if all(name in reach[other] for other in reach[name] & remaining)
+        }
+        levels_found.append(level)
+        remaining -= level
+    return levels_found
 
 
 def moved(

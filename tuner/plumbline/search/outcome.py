@@ -27,10 +27,10 @@ def decided(search: Search, winners: Sequence[Winner], stopped: str = "") -> Sea
 
 def first_of(searches: Sequence[Search]) -> dict[Target, Search]:
     """The first search of each cell: its ratios are to the library as it is."""
-    found: dict[Target, Search] = {}
+    first_searches: dict[Target, Search] = {}
     for search in searches:
-        found.setdefault(Target(search.function, search.bytes), search)
-    return found
+        first_searches.setdefault(Target(search.function, search.bytes), search)
+    return first_searches
 
 
 def label(variant: str, knobs: dict[str, str]) -> str:
@@ -43,25 +43,27 @@ def label(variant: str, knobs: dict[str, str]) -> str:
 
 def not_asked(
     cells: Sequence[Target],
-    known: Mapping[Target, Sequence[Trial]],
+    trials_by_cell: Mapping[Target, Sequence[Trial]],
     winners: Sequence[Winner],
 ) -> str:
-    """Say that no search was opened for these, and what is `known` to be faster there than what
-    answers them."""
+    """Report that no search was opened for `cells`, and which candidates are known to be faster
+    there than the present answer."""
     faster = []
     for cell in cells:
-        trials = {(trial.variant, *trial.knobs.items()): trial for trial in known.get(cell, ())}
+        trials = {
+            (trial.variant, *trial.knobs.items()): trial for trial in trials_by_cell.get(cell, ())
+        }
         best = min((trial for trial in trials.values() if trial.ratio), key=_ratio, default=None)
         winner = deciding(winners, cell)
         own = [trial for trial in trials.values() if winner and is_of(trial, winner)]
         factor = (_ratio(own[0]) if own else 1.0) / _ratio(best) if best else 1.0
         if best is not None and factor > 1 + _WORTH_A_SEARCH and bool(own) == bool(winner):
-            what = label(best.variant, best.knobs)
-            faster.append(f"{cell.function} at {cell.bytes} B, {factor:.2f} times, by {what}")
+            best_name = label(best.variant, best.knobs)
+            faster.append(f"{cell.function} at {cell.bytes} B, {factor:.2f} times, by {best_name}")
     functions = Counter(cell.function for cell in cells)
     where = ", ".join(f"{name} ({count})" for name, count in sorted(functions.items()))
-    said = f"{counted(len(cells), 'cell')} without a violation: {where}; --all searches them"
-    return said + (f", and would gain at least in {'; '.join(faster)}" if faster else "")
+    text = f"{counted(len(cells), 'cell')} without a violation: {where}; --all searches them"
+    return text + (f", and would gain at least in {'; '.join(faster)}" if faster else "")
 
 
 def _ratio(trial: Trial) -> float:
@@ -108,9 +110,9 @@ def nothing(trials: Sequence[Trial]) -> str:
     if not trials:
         return "no candidate was tried"
     states = Counter(_WITHOUT_TIMES.get(trial.state, trial.state) for trial in trials)
-    said = ", ".join(f"{count} {what}" for what, count in states.items())
+    counts = ", ".join(f"{count} {state}" for state, count in states.items())
     first = next((trial.detail for trial in trials if trial.detail), "")
-    return f"no candidate has a time: {said}" + (f" ({first})" if first else "")
+    return f"no candidate has a time: {counts}" + (f" ({first})" if first else "")
 
 
 def is_of(trial: Trial, winner: Winner) -> bool:

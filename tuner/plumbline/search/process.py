@@ -62,11 +62,13 @@ class Settable(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, toolchain: Toolchain, settings: Settings) -> Settable:
-        # Variables that name a site's rules belong to every knob of an algorithm.
-        given = settings.fixed.environment.keys() - site_rules.variables(toolchain)
+        # Variables that name a site's rules file belong to every knob of an algorithm.
+        environment_names = settings.fixed.environment.keys() - site_rules.variables(toolchain)
         in_environment = toolchain.family.in_environment
         fixed = [
-            knob for knob in toolchain.knobs if not given.isdisjoint(in_environment({knob: ""}))
+            knob
+            for knob in toolchain.knobs
+            if not environment_names.isdisjoint(in_environment({knob: ""}))
         ]
         return cls(toolchain.space, toolchain.knobs, fixed, spare_cores(toolchain, settings))
 
@@ -118,20 +120,22 @@ def values(
     if unknown:
         raise UsageError(f"settings: {', '.join(unknown)}: not in the search space")
     settable.require_core(named or ())
-    wanted = (every if named is None else set(named)) & installed.keys() - set(settable.fixed)
-    found: dict[Configuration, None] = {}
+    searched_knobs = (every if named is None else set(named)) & installed.keys() - set(
+        settable.fixed
+    )
+    candidates: dict[Configuration, None] = {}
     for setting in space.setting:
         touches = not setting.functions or not set(functions).isdisjoint(setting.functions)
         read = named is not None or settable.is_read(setting)
         alone = setting.needs_spare_core and not settable.spare_cores
-        if setting.knob in wanted and touches and read and not alone:
+        if setting.knob in searched_knobs and touches and read and not alone:
             texts = list(map(str, setting.usual)) if usual else None
-            found |= dict.fromkeys(values_of(installed, setting, texts))
+            candidates |= dict.fromkeys(values_of(installed, setting, texts))
     for entry, parameter in [] if usual else parameters:
-        if parameter.knob in wanted and _is_used(standing, entry, parameter):
+        if parameter.knob in searched_knobs and _is_used(standing, entry, parameter):
             for value in _others(installed, parameter):
-                found[Configuration.of({parameter.knob: value})] = None
-    return list(found)
+                candidates[Configuration.of({parameter.knob: value})] = None
+    return list(candidates)
 
 
 def values_of(
@@ -149,10 +153,10 @@ def _is_used(standing: Iterable[Winner], entry: FunctionSpace, parameter: Parame
     return any(winner.configuration.get(entry.knob) in parameter.algorithms for winner in standing)
 
 
-def _others(installed: Mapping[str, Knob], one: Setting | Parameter) -> list[str]:
+def _others(installed: Mapping[str, Knob], entry: Setting | Parameter) -> list[str]:
     """The values that are not the library's own."""
-    own = {installed[one.knob].value or one.default, one.default}
-    return [text for text in map(str, one.values) if text not in own]
+    own = {installed[entry.knob].value or entry.default, entry.default}
+    return [text for text in map(str, entry.values) if text not in own]
 
 
 class ProcessWide(SettingsRace[Target]):
@@ -220,10 +224,10 @@ class ProcessWide(SettingsRace[Target]):
         self, plain: Suite, entry: Entered[Target], since: int, done: int
     ) -> dict[Target, list[float]]:
         """Return them without what launches differ by as a whole, where that can be seen."""
-        found = super().ratios(plain, entry, since, done)
+        logs_by_cell = super().ratios(plain, entry, since, done)
         least = self._felt_from(entry.value)
         return without_shared_factor(
-            found, [logs for cell, logs in found.items() if cell.bytes < least]
+            logs_by_cell, [logs for cell, logs in logs_by_cell.items() if cell.bytes < least]
         )
 
     def gain(self, ratios: Mapping[Target, Sequence[float]]) -> Comparison | None:
@@ -254,5 +258,5 @@ class ProcessWide(SettingsRace[Target]):
 
     def seconds(self, suite: str, value: Configuration) -> dict[Target, dict[int, float]]:
         candidate = Candidate(configuration=value) if value and self._read_back else DEFAULT
-        found = index(runs.medians(self._store.db, self._store.campaign, [suite]))
-        return {cell: found[cell, candidate] for cell in self._cells if (cell, candidate) in found}
+        times = index(runs.medians(self._store.db, self._store.campaign, [suite]))
+        return {cell: times[cell, candidate] for cell in self._cells if (cell, candidate) in times}

@@ -52,10 +52,12 @@ class Races:
 
     def _as_it_is(self, in_force: Sequence[Winner]) -> str:
         """The suite that has measured the library with the settings that are in force."""
-        settings = [one.configuration for one in in_force if one.function == EVERY_FUNCTION]
+        settings = [
+            winner.configuration for winner in in_force if winner.function == EVERY_FUNCTION
+        ]
         if not settings:
             return "before"
-        suites = [suite for one, suite in self._measured if [one.configuration] == settings]
+        suites = [suite for setting, suite in self._measured if [setting.configuration] == settings]
         return suites[-1] if suites else ""
 
     def begin(
@@ -68,7 +70,7 @@ class Races:
         """Return a race in launches with this `environment`, which puts the winners `in_force`."""
         store, effort = self._store, self._effort
         if self._settings.ranks.simulate is None:
-            # How far launches lie apart here is seen in the table.
+            # The table shows the spread between launches on this machine.
             medians = runs.medians(store.db, store.campaign, ["before"])
             own = self._as_it_is(in_force)
             usual = runs.medians(store.db, store.campaign, [own]) if own else []
@@ -95,34 +97,35 @@ class Races:
         """Return the past of a simulated machine with the library as it is, from the table on."""
         if self._past is None:
             self._past = Past(Evidence(exact=True))
-            found = runs.launch_samples(self._store.db, self._store.campaign, ["before"])
-            self._past.evidence.add(found, self._plan.blocks)
+            samples_of_table = runs.launch_samples(self._store.db, self._store.campaign, ["before"])
+            self._past.evidence.add(samples_of_table, self._plan.blocks)
         return self._past
 
     def tell_passed_over(self, race: Race) -> None:
         if race.passed_over:
-            said = (
+            sentences = (
                 f"{function} {outcome.label(of.variant, of.configuration.as_dict())}: {reason}"
                 for (function, of), reason in race.passed_over.items()
             )
-            self._store.tell("passed over", "; ".join(said), race.suite.name)
+            self._store.tell("passed over", "; ".join(sentences), race.suite.name)
 
     def tell_apart(self, race: Race) -> None:
         """Each function once."""
-        for function, seen in self._company.apart.items():
+        for function, reason in self._company.apart.items():
             if function not in self._told:
                 self._told.add(function)
-                text = f"{function}: {seen}"
+                text = f"{function}: {reason}"
                 self._store.tell("measured alone", text, race.suite.name, function)
 
     def compare_duplicate(self, race: Race) -> None:
-        found = race.duplicate()
-        if found is None or found.low is None or found.high is None:
+        comparison = race.duplicate()
+        if comparison is None or comparison.low is None or comparison.high is None:
             return
         within = 1 + self._settings.claims.tolerance
-        if found.low > within or found.high < 1 / within:
+        if comparison.low > within or comparison.high < 1 / within:
             text = (
-                f"the default takes {found.ratio:.2f} [{found.low:.2f}, {found.high:.2f}] times as "
+                f"the default takes {comparison.ratio:.2f} [{comparison.low:.2f}, "
+                f"{comparison.high:.2f}] times as "
                 "long on a duplicate as on MPI_COMM_WORLD; ratios of knobs in this search carry "
                 "that factor"
             )

@@ -53,10 +53,10 @@ def rescue(
             outcome="nothing better",
             reason=_said(
                 store.aside.how(function, cell.bytes),
-                {candidate: found[cell] for candidate, found in tried.items()},
+                {candidate: results[cell] for candidate, results in tried.items()},
                 len(candidates),
             ),
-            trials=[_trial(candidate, found[cell]) for candidate, found in tried.items()],
+            trials=[_trial(candidate, results[cell]) for candidate, results in tried.items()],
             suites=[suite.name for suite in suites],
         )
         for cell in cells
@@ -64,16 +64,16 @@ def rescue(
 
 
 def _said(how: str, tried: dict[Candidate, Tried], candidates: int) -> str:
-    said = f"the library's own call ends launches ({how}); {len(tried)} of "
-    said += f"{counted(candidates, 'candidate')} tried, each in launches of its own: "
+    text = f"the library's own call ends launches ({how}); {len(tried)} of "
+    text += f"{counted(candidates, 'candidate')} tried, each in launches of its own: "
     times = {
         candidate: seconds for candidate, seconds in tried.items() if isinstance(seconds, float)
     }
     if not times:
-        return said + ("none works there" if tried else "there was no time")
-    best = min(times, key=lambda one: times[one])
+        return text + ("none works there" if tried else "there was no time")
+    best = min(times, key=lambda candidate: times[candidate])
     least = f"{label(best.variant, best.configuration.as_dict())} takes the least time"
-    return said + f"{len(times)} work, {least}, {1e6 * times[best]:.1f} µs"
+    return text + f"{len(times)} work, {least}, {1e6 * times[best]:.1f} µs"
 
 
 def _tried(
@@ -84,28 +84,30 @@ def _tried(
     extra = libraries.beside(store.starter.family, {}, candidate.configuration.as_dict())
     enough = 1 if store.starter.family.simulates else IN_A_ROW
     failures: Counter[Target] = Counter()
-    found: dict[Target, Tried] = {}
-    left, sequence = list(cells), 0
-    while left:
-        cases = [(cell, case) for cell in left for case in _cases(setup.candidate_space, cell)]
-        those = tuple(case for _, case in cases)
-        full = msgspec.structs.replace(setup.plan, name=suite.launch(sequence), cases=those)
+    result_by_cell: dict[Target, Tried] = {}
+    remaining, sequence = list(cells), 0
+    while remaining:
+        cases = [(cell, case) for cell in remaining for case in _cases(setup.candidate_space, cell)]
+        all_cases = tuple(case for _, case in cases)
+        full = msgspec.structs.replace(setup.plan, name=suite.launch(sequence), cases=all_cases)
         run = store.launch(suite, sequence, full, extra).run
         failure = run.failure
         if failure is None:
-            return found | _results(store, suite.name, sequence, left)
-        blamed = left if failure.case is None else [cases[failure.case][0]]
+            return result_by_cell | _results(store, suite.name, sequence, remaining)
+        blamed = remaining if failure.case is None else [cases[failure.case][0]]
         failures.update(blamed)
-        found |= {cell: Flaw("failed", failure.text) for cell in blamed if failures[cell] >= enough}
-        left = [cell for cell in left if cell not in found]
+        result_by_cell |= {
+            cell: Flaw("failed", failure.text) for cell in blamed if failures[cell] >= enough
+        }
+        remaining = [cell for cell in remaining if cell not in result_by_cell]
         sequence += 1
-    return found
+    return result_by_cell
 
 
 def _cases(candidate_space: CandidateSpace, cell: Target) -> list[PlanCase]:
     reference_variants = candidate_space.reference_variants(cell.function)[:1]
-    ours = [PlanCase(cell.function, cell.bytes, name) for name in reference_variants]
-    return [DEFAULT.case(cell.function, cell.bytes), *ours]
+    own_cases = [PlanCase(cell.function, cell.bytes, name) for name in reference_variants]
+    return [DEFAULT.case(cell.function, cell.bytes), *own_cases]
 
 
 def _results(
@@ -117,11 +119,13 @@ def _results(
         if check.outcome != "ok"
     }
     medians = index(runs.medians(store.db, store.campaign, [suite]))
-    found: dict[Target, Tried] = {}
+    result_by_cell: dict[Target, Tried] = {}
     for cell in cells:
         times = medians.get((cell, DEFAULT))
-        found[cell] = wrong.get(cell) or (min(times.values()) if times else Flaw("failed", ""))
-    return found
+        result_by_cell[cell] = wrong.get(cell) or (
+            min(times.values()) if times else Flaw("failed", "")
+        )
+    return result_by_cell
 
 
 def _trial(candidate: Candidate, tried: Tried) -> Trial:

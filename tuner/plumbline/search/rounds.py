@@ -82,7 +82,7 @@ class Rounds:
     ) -> None:
         settings, candidate_space = setup.settings, setup.candidate_space
         if candidate_space.is_all_cold and setup.plan.sync == BARRIER:
-            # Its candidates, and what a library sets beside any, would be under every start.
+            # Its candidates, and settings beside them, would be part of every start.
             plan = msgspec.structs.replace(setup.plan, sync=OWN_BARRIER)
             setup = msgspec.structs.replace(setup, plan=plan)
         ranks = settings.ranks
@@ -123,10 +123,10 @@ class Rounds:
         """Cells with a violation that no round has searched, and with what may well be one; where
         all are to be tuned, the others when none of these is left, or with them where cases are
         cheap and share dear launches."""
-        found = self._left(self._wanted(verdicts))
-        if self._settings.search.all and (self._setup.at_once or not found):
-            found = self._left(self._every())
-        return worth(found, self._weights)
+        open_cells = self._left(self._wanted(verdicts))
+        if self._settings.search.all and (self._setup.at_once or not open_cells):
+            open_cells = self._left(self._every())
+        return worth(open_cells, self._weights)
 
     def is_named(self, cells: Collection[Target], verdicts: Iterable[Verdict]) -> bool:
         """Return whether a violated guideline, or one that may well be, names some of the cells;
@@ -159,9 +159,9 @@ class Rounds:
             cell = Target(function, size)
             if cell not in self._searched and size in self._sizes.get(function, ()):
                 cells.setdefault(function, []).append(cell)
-        for function, those in cells.items():
-            self._searched.update(those)
-            for search in rescue(self._setup, those, number, has_time):
+        for function, function_cells in cells.items():
+            self._searched.update(function_cells)
+            for search in rescue(self._setup, function_cells, number, has_time):
                 searches.put(self._store.db, self._store.campaign, search)
                 text = f"{function} at {search.bytes} B: {search.reason}"
                 self._store.tell(PUT_ASIDE, text, function=function)
@@ -170,10 +170,10 @@ class Rounds:
         """Return which measured cells no search was opened for, and what is known to be faster
         there than what answers them; '' where there are none."""
         out = set(violated(table))
-        left = [cell for cell in self._left(self._every()) if cell not in out]
-        if not left or not self._searched or self._settings.search.all:
+        not_searched = [cell for cell in self._left(self._every()) if cell not in out]
+        if not not_searched or not self._searched or self._settings.search.all:
             return ""
-        return outcome.not_asked(left, self._along, winners)
+        return outcome.not_asked(not_searched, self._along, winners)
 
     def _there(self, cells: Iterable[Target]) -> list[Target]:
         """Return those where the library's own call can be measured."""
@@ -183,12 +183,14 @@ class Rounds:
         """Cells with a violated pattern that were searched once, with the library as it is. What
         held in another way of use `before` is left: what is faster here is slower there."""
         elsewhere = {_cell(verdict) for verdict in before if verdict.depends}
-        found = violated(
+        violated_cells = violated(
             verdict
             for verdict in verdicts
             if verdict.kind == "pattern" and _cell(verdict) not in elsewhere
         )
-        return [cell for cell in found if cell in self._searched and cell not in self._again]
+        return [
+            cell for cell in violated_cells if cell in self._searched and cell not in self._again
+        ]
 
     def first(
         self, around: Around, verdicts: Sequence[Verdict], *, refine: Callable[[], bool]
@@ -203,30 +205,30 @@ class Rounds:
         fresh = self.fresh(verdicts)
         layers = self._order.layers(fresh, verdicts)
         waits = self._order.waits(fresh, verdicts)
-        found: list[Winner] = []
+        won: list[Winner] = []
         for step, layer in enumerate(layers, 1):
             targets = layer
             if self._is_dear:
-                targets = fresh if step == 1 else moved(layer, waits, found)
+                targets = fresh if step == 1 else moved(layer, waits, won)
             if targets:
                 raced = set(targets)
-                found = _outside(found, raced, self._sizes, self._candidate_space)
-                here = around.at(step, found)
-                further = self._favourites(here, raced) if step == 1 and refine() else {}
-                found += self._layer(here, targets, verdicts, further, refine=refine())
+                won = _outside(won, raced, self._sizes, self._candidate_space)
+                around_part = around.at(step, won)
+                further = self._favourites(around_part, raced) if step == 1 and refine() else {}
+                won += self._layer(around_part, targets, verdicts, further, refine=refine())
         limit, step, alone = 1 + self._settings.claims.tolerance, len(layers), False
         while self._is_dear and refine():
-            becomes = as_promised(found, self._sizes)
+            becomes = as_promised(won, self._sizes)
             table = broken(verdicts, becomes, self._order.made_of, limit)
             targets = worth(self._left(self._wanted(table)), self._weights)
-            here = around.at(step + 1, found)
-            further = self._favourites(here, set(targets))
-            # What favourites alone win asks for no further part: there would be one after another.
+            around_part = around.at(step + 1, won)
+            further = self._favourites(around_part, set(targets))
+            # Wins of favourites alone do not open a further part: parts would never end.
             if not targets and (alone or not further):
                 break
             alone, step = not targets, step + 1
-            found += self._layer(here, targets, table, further, refine=refine())
-        return found
+            won += self._layer(around_part, targets, table, further, refine=refine())
+        return won
 
     def _favourites(self, around: Around, targets: Collection[Target]) -> Favourites:
         """Return what is tried beside the `targets` where all cells are to be tuned."""
@@ -261,7 +263,7 @@ class Rounds:
         close = self._neighbours(verdicts).of(targets)
         beside = [cell for cell in close if cell not in self._searched]
         environment = dict(around.environment)
-        # One that answers the calls of a racing cell would take the candidates' place.
+        # A winner that answers the calls of a racing cell would replace the candidates.
         raced = [*entered, *beside]
         others = [
             winner
@@ -297,12 +299,14 @@ class Rounds:
         opened_by = _opened_by(targets, verdicts)
         lineup = self._lineup(race, opened_by, targets, verdicts, {})
         new = self._run(race, lineup, opened_by, verdicts, refine=True)
-        # What stands and has won again stays what it is: accepted, and confirmed.
+        # A standing winner that won again stays accepted and confirmed.
         new = [
-            one
-            for one in new
+            new_winner
+            for new_winner in new
             if not any(
-                is_part(one, other) and one.restrictions == other.restrictions for other in standing
+                is_part(new_winner, standing_winner)
+                and new_winner.restrictions == standing_winner.restrictions
+                for standing_winner in standing
             )
         ]
         return of_measured_sizes(cut_back(standing, new), self._sizes) + new
@@ -361,10 +365,11 @@ class Rounds:
             beside=[cell for cell in entered if cell not in opened_by and cell not in beside],
             along=along,
             named={cell for cell, names in opened_by.items() if names} | set(beside),
-            # Cells that are there for the library's one choice race without ours, but for these.
+            # Cells that race only for the library's single choice race without our variants, except
+            # for these.
             favourites={
-                cell: those
-                for cell, those in further.items()
+                cell: favourites
+                for cell, favourites in further.items()
                 if cell not in opened_by and cell not in beside
             },
         )
@@ -387,19 +392,20 @@ class Rounds:
         self._along |= {cell: race.trials(cell) for cell in lineup.along}
         self._races.compare_duplicate(race)
         self._races.tell_passed_over(race)
-        found = self._select(candidate_space, trials, opened_by)
+        winners_chosen = self._select(candidate_space, trials, opened_by)
         while True:
-            # What a winner breaks at a smaller size is a violation there, before it is measured.
-            left = [cell for cell in beside if cell not in opened_by]
-            raised = close.broken(left, as_tried(trials, found))
+            # A guideline that a winner breaks at a smaller size counts as violated before it is
+            # measured.
+            unopened = [cell for cell in beside if cell not in opened_by]
+            raised = close.broken(unopened, as_tried(trials, winners_chosen))
             if not raised:
                 break
             opened_by |= {target: [name] for target, name in raised.items()}
-            found = self._select(candidate_space, trials, opened_by)
+            winners_chosen = self._select(candidate_space, trials, opened_by)
         between = self._between(race, trials, opened_by)
         self._races.tell_apart(race)
-        found = self._select(candidate_space, trials, opened_by, between)
-        won = {cell for cell in further if deciding(found, cell)}
+        winners_chosen = self._select(candidate_space, trials, opened_by, between)
+        won = {cell for cell in further if deciding(winners_chosen, cell)}
         self._searched |= opened_by.keys() - (further.keys() - won)
         self.seconds.add(Raced(race, race.in_force, candidate_space, trials, opened_by))
         reasons, ranks = race.reasons, self._settings.ranks
@@ -420,9 +426,9 @@ class Rounds:
                 bound=lineup.bounds[target].name if target in lineup.bounds else "",
                 bound_ratio=race.bound_ratio(target),
             )
-            search = outcome.decided(search, found, reasons.get(target, ""))
+            search = outcome.decided(search, winners_chosen, reasons.get(target, ""))
             searches.put(self._store.db, self._store.campaign, search)
-        return found
+        return winners_chosen
 
 
 def _opened_by(targets: Iterable[Target], verdicts: Iterable[Verdict]) -> dict[Target, list[str]]:
@@ -448,12 +454,12 @@ def _outside(
     """Return what is left of winners where `cells` race again: nothing of an option of the library
     that holds for all sizes of a racing function."""
     racing = {cell.function for cell in cells}
-    found: list[Winner] = []
+    outside: list[Winner] = []
     for winner in winners:
         function = winner.function
         if function not in racing:
-            found.append(winner)
+            outside.append(winner)
         elif winner.variant != "default" or not candidate_space.one_for_all_sizes(function):
             kept = {Target(function, size) for size in sizes[function]} - set(cells)
-            found += pieces_inside(winner, kept, sizes[function])
-    return found
+            outside += pieces_inside(winner, kept, sizes[function])
+    return outside

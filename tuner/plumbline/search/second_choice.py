@@ -20,9 +20,9 @@ from .race.race import Race
 from .space.candidates import DEFAULT, Candidate, CandidateSpace
 from .space.select import Trials, candidate_of
 
-# Puts winners in force: the environment of a launch, from the winners and the name of the search.
+# Returns the environment that activates winners in a launch, by the winners and the search's name.
 InForce = Callable[[Sequence[Winner]], Mapping[str, str]]
-# Winners by what was measured; each cell with the names of its violations.
+# Selects winners by trials, for cells with the names of their violations.
 Select = Callable[[CandidateSpace, Trials, Mapping[Target, Sequence[str]]], list[Winner]]
 
 _RIVALS = 2  # candidates of a second choice
@@ -73,12 +73,12 @@ class SecondChoices:
         """Refuse what these are: it has no place in their cells any more, with whatever
         parameters."""
         for winner in lost:
-            what = self._candidate_space.algorithm(
+            algorithm = self._candidate_space.algorithm(
                 winner.function, winner.variant, winner.configuration
             )
             for size in self._sizes.get(winner.function, ()):
                 if holds(winner, target := Target(winner.function, size)):
-                    self.refused.setdefault(target, set()).add(what)
+                    self.refused.setdefault(target, set()).add(algorithm)
 
     def left(self, target: Target, trials: Sequence[Trial]) -> list[Trial]:
         """Return the trials without what has lost its place there."""
@@ -93,13 +93,13 @@ class SecondChoices:
     def reserves(self, winners: Sequence[Winner]) -> list[Winner]:
         """Return, for the cells of each of these, the best of another algorithm that seemed faster
         than the default when it was dropped: whether it is, has yet to be shown."""
-        found: list[Winner] = []
+        reserves: list[Winner] = []
         for winner in winners:
             raced = self._race_of(winner)
             if raced is None:
                 continue
             cells = self._cells(raced, winner)
-            what = self._candidate_space.algorithm(
+            algorithm = self._candidate_space.algorithm(
                 winner.function, winner.variant, winner.configuration
             )
             trials = {
@@ -107,13 +107,13 @@ class SecondChoices:
                     _taken_for_shown(trial)
                     for trial in tried
                     if self._candidate_space.algorithm(target.function, trial.variant, trial.knobs)
-                    != what
+                    != algorithm
                 ]
                 for target, tried in self._trials(raced, winner, cells).items()
             }
             chosen = self._select(raced.candidate_space, trials, cells)
-            found += beside_others(chosen, found, self._sizes)
-        return found
+            reserves += beside_others(chosen, reserves, self._sizes)
+        return reserves
 
     def keep(self, tried: Iterable[Winner], held: Iterable[Winner], lost: Sequence[Winner]) -> None:
         """Let those of the `tried` reserves that have `held`, or their pieces, wait for a place. A
@@ -132,23 +132,23 @@ class SecondChoices:
         their calls: reserves, where there are any; else what has to be measured for that is
         measured side by side."""
         self.refuse(lost)
-        found = self._of_reserves(lost, standing)
+        second_winners = self._of_reserves(lost, standing)
         vacant = [
             place
             for winner in lost
-            if (place := self._vacated(winner, [*standing, *found])) is not None
+            if (place := self._vacated(winner, [*standing, *second_winners])) is not None
         ]
         self._measure(vacant, in_force)
         for place in vacant:
             cells = {
                 cell: names
                 for cell, names in place.cells.items()
-                if deciding([*standing, *found], cell) is None
+                if deciding([*standing, *second_winners], cell) is None
             }
             if cells:
                 chosen = self._select(place.raced.candidate_space, place.trials, cells)
-                found += beside_others(chosen, [*standing, *found], self._sizes)
-        return found
+                second_winners += beside_others(chosen, [*standing, *second_winners], self._sizes)
+        return second_winners
 
     def _vacated(self, winner: Winner, standing: Sequence[Winner]) -> _Vacant | None:
         raced = self._race_of(winner)
@@ -165,7 +165,7 @@ class SecondChoices:
         trials = self._trials(raced, winner, cells)
         whole = _is_whole(raced, winner)
         ours_alone = whole and not any(
-            one.variant == DEFAULT.variant for tried in trials.values() for one in tried
+            trial.variant == DEFAULT.variant for tried in trials.values() for trial in tried
         )
         return _Vacant(raced, cells, trials, _rivals(trials, whole=whole), ours_alone)
 
@@ -183,33 +183,33 @@ class SecondChoices:
         """Return what may take the place of a winner in these cells: where it holds for all sizes
         of its function, what was tried at any."""
         whole = _is_whole(raced, winner)
-        found = {
+        trials_by_cell = {
             target: self.left(target, trials)
             for target, trials in raced.trials.items()
             if target in cells or (whole and target.function == winner.function)
         }
-        return size_by_size(found, cells) if whole else found
+        return size_by_size(trials_by_cell, cells) if whole else trials_by_cell
 
     def _of_reserves(self, lost: Sequence[Winner], standing: Sequence[Winner]) -> list[Winner]:
         """The pieces of reserves in cells of `lost` winners that nothing answers."""
-        found: list[Winner] = []
+        usable_reserves: list[Winner] = []
         for reserve in self._reserves:
-            what = self._candidate_space.algorithm(
+            algorithm = self._candidate_space.algorithm(
                 reserve.function, reserve.variant, reserve.configuration
             )
             vacant = {
                 target
                 for target in self._measured(reserve)
                 if any(holds(winner, target) for winner in lost)
-                and deciding([*standing, *found], target) is None
-                and what not in self.refused.get(target, set())
+                and deciding([*standing, *usable_reserves], target) is None
+                and algorithm not in self.refused.get(target, set())
             }
             self._done |= vacant
             if reserve.bytes_to == UNBOUNDED_BYTES:
-                found += [reserve] if vacant else []
+                usable_reserves += [reserve] if vacant else []
             else:
-                found += pieces_inside(reserve, vacant, self._sizes[reserve.function])
-        return beside_others(found, standing, self._sizes)
+                usable_reserves += pieces_inside(reserve, vacant, self._sizes[reserve.function])
+        return beside_others(usable_reserves, standing, self._sizes)
 
     def _measured(self, winner: Winner) -> list[Target]:
         return [
@@ -229,15 +229,17 @@ class SecondChoices:
             if not rivals:
                 continue
             if raced.in_force:
-                # The environment of its launches names files that others have been written to.
+                # The environment of its launches names files that were overwritten since.
                 in_force(raced.in_force)
-            measured = raced.race.measure({target: list(those) for target, those in rivals.items()})
+            measured = raced.race.measure(
+                {target: list(candidates) for target, candidates in rivals.items()}
+            )
             for place in places:
                 place.trials |= {
                     target: [
-                        one
-                        for one in measured[target]
-                        if not (place.ours_alone and one.variant == DEFAULT.variant)
+                        trial
+                        for trial in measured[target]
+                        if not (place.ours_alone and trial.variant == DEFAULT.variant)
                     ]
                     for target in place.rivals
                 }
@@ -249,7 +251,7 @@ class SecondChoices:
             raced
             for raced in reversed(self._races)
             if any(
-                holds(winner, target) and any(outcome.is_of(one, winner) for one in trials)
+                holds(winner, target) and any(outcome.is_of(trial, winner) for trial in trials)
                 for target, trials in raced.trials.items()
             )
         ]
@@ -278,30 +280,37 @@ def size_by_size(trials: Trials, cells: Collection[Target]) -> dict[Target, list
     def ratio(trial: Trial) -> float:
         return trial.ratio if trial.state == "measured" and trial.ratio is not None else math.inf
 
-    ours = {
+    best_variant = {
         cell: min(
-            [1.0, *(ratio(one) for one in trials.get(cell, ()) if one.variant != DEFAULT.variant)]
+            [
+                1.0,
+                *(
+                    ratio(trial)
+                    for trial in trials.get(cell, ())
+                    if trial.variant != DEFAULT.variant
+                ),
+            ]
         )
         for cell in cells
     }
     options: dict[Candidate, dict[Target, float]] = {}
     for target, tried in trials.items():
-        for one in tried:
-            if one.variant == DEFAULT.variant:
-                options.setdefault(candidate_of(one), {})[target] = ratio(one)
-    alone = sum(math.log(ours[cell]) for cell in cells)
+        for option in tried:
+            if option.variant == DEFAULT.variant:
+                options.setdefault(candidate_of(option), {})[target] = ratio(option)
+    alone = sum(math.log(best_variant[cell]) for cell in cells)
     beside = min(
         (
-            sum(math.log(min(ours[cell], found[cell])) for cell in cells)
-            for found in options.values()
-            if found.keys() == trials.keys() and max(found.values()) < math.inf
+            sum(math.log(min(best_variant[cell], ratio_by_cell[cell])) for cell in cells)
+            for ratio_by_cell in options.values()
+            if ratio_by_cell.keys() == trials.keys() and max(ratio_by_cell.values()) < math.inf
         ),
         default=0.0,
     )
     if alone > beside + len(cells) * math.log(_AS_FAST):
         return {target: list(tried) for target, tried in trials.items()}
     return {
-        target: [one for one in tried if one.variant != DEFAULT.variant]
+        target: [trial for trial in tried if trial.variant != DEFAULT.variant]
         for target, tried in trials.items()
     }
 
@@ -316,13 +325,15 @@ def _taken_for_shown(trial: Trial) -> Trial:
 def _rivals(trials: Trials, *, whole: bool) -> dict[Target, list[Candidate]]:
     """The best of those that seemed faster than the default when they were dropped; at all sizes
     the same where one choice holds for the whole function."""
-    found: dict[Target, list[Candidate]] = {}
+    rivals: dict[Target, list[Candidate]] = {}
     for target, tried in trials.items():
         ranked = sorted(
             (trial.ratio, candidate_of(trial)) for trial in tried if trial.ratio is not None
         )
-        found[target] = [candidate for ratio, candidate in ranked if ratio < 1][:_RIVALS]
+        rivals[target] = [candidate for ratio, candidate in ranked if ratio < 1][:_RIVALS]
     if whole:
-        every = list(dict.fromkeys(candidate for those in found.values() for candidate in those))
-        found = dict.fromkeys(found, every)
-    return {target: those for target, those in found.items() if those}
+        every = list(
+            dict.fromkeys(candidate for candidates in rivals.values() for candidate in candidates)
+        )
+        rivals = dict.fromkeys(rivals, every)
+    return {target: candidates for target, candidates in rivals.items() if candidates}

@@ -32,8 +32,8 @@ from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Search, Suite,
 from .outcome import label
 from .space.candidates import DEFAULT
 
-# Launches of each value by the end of a stage, and how many values go on after it. Those of the
-# last stage alone decide: the others have chosen what is in it.
+# The launches of each value by the end of a stage, and how many values go on. Only launches of the
+# last stage decide, because the earlier ones selected its values.
 FEW = 3  # that the last stage alone decides
 STAGES = ((2, 8), (5, FEW), (12, FEW))
 
@@ -111,21 +111,23 @@ class SettingsRace(ABC, Generic[Key]):
             for place, configuration in enumerate(tried, 1)
         ]
         turns = Turns(self._store, [plain, *(entry.arm for entry in entered)])
-        left, done = entered, 0
+        remaining, done = entered, 0
         for launches, keep in stages:
-            if not left:
+            if not remaining:
                 break
-            self._store.progress.step(f"trying {counted(len(left), 'setting')} of the process")
+            self._store.progress.step(f"trying {counted(len(remaining), 'setting')} of the process")
             since, done = done, launches
             for _ in range(since, done):
-                turns.take(chain([plain], self._next(left)))
-                for entry in left:
+                turns.take(chain([plain], self._next(remaining)))
+                for entry in remaining:
                     entry.flaw = entry.flaw or self._flaw(turns, entry)
-            for entry in left:
+            for entry in remaining:
                 entry.ratios = self.ratios(plain.suite, entry, since, done)
-            left = [entry for entry in left if not entry.flaw and self.saved(entry.ratios) > 0]
-            left = sorted(left, key=lambda entry: -self.saved(entry.ratios))[:keep]
-        return entered, next((entry for entry in left if self.is_better(entry.ratios)), None)
+            remaining = [
+                entry for entry in remaining if not entry.flaw and self.saved(entry.ratios) > 0
+            ]
+            remaining = sorted(remaining, key=lambda entry: -self.saved(entry.ratios))[:keep]
+        return entered, next((entry for entry in remaining if self.is_better(entry.ratios)), None)
 
     def saved(self, ratios: Mapping[Key, Sequence[float]]) -> float:
         """The time saved over the table, weighted; a cell that takes as long saves nothing."""
@@ -163,8 +165,8 @@ class SettingsRace(ABC, Generic[Key]):
 
     def winner(self, one: Entered[Key], nprocs: int, ppn: int, removes: Sequence[str]) -> Winner:
         """Raises ValueError for a value that has no ratio."""
-        found = self.gain(one.ratios)
-        if found is None:
+        gain = self.gain(one.ratios)
+        if gain is None:
             raise ValueError("nothing was measured")
         return Winner(
             function=EVERY_FUNCTION,
@@ -174,10 +176,10 @@ class SettingsRace(ABC, Generic[Key]):
             bytes_to=UNBOUNDED_BYTES,
             variant=DEFAULT.variant,
             configuration=one.value.as_dict(),
-            search_speedup=1 / found.ratio,
-            speedup=1 / found.ratio,
-            speedup_low=1 / (found.high or found.ratio),
-            speedup_high=1 / (found.low or found.ratio),
+            search_speedup=1 / gain.ratio,
+            speedup=1 / gain.ratio,
+            speedup_low=1 / (gain.high or gain.ratio),
+            speedup_high=1 / (gain.low or gain.ratio),
             removes=list(removes),
             restrictions=[],
         )
@@ -219,19 +221,19 @@ class SettingsRace(ABC, Generic[Key]):
         )
         searches.put(self._store.db, self._store.campaign, record)
 
-    def _trial(self, one: Entered[Key]) -> Trial:
-        found = None if one.flaw else self.overall(one.ratios)
-        worse = [] if found is None else self.slower(one.ratios)
+    def _trial(self, entry: Entered[Key]) -> Trial:
+        comparison = None if entry.flaw else self.overall(entry.ratios)
+        worse = [] if comparison is None else self.slower(entry.ratios)
         detail = ", ".join(f"slower: {cell.function} at {cell.bytes} B" for cell in worse[:3])
         return Trial(
             variant=DEFAULT.variant,
-            knobs=one.value.as_dict(),
-            state="failed" if found is None else "measured",
-            ratio=None if found is None else found.ratio,
-            ratio_low=None if found is None else found.low,
-            ratio_high=None if found is None else found.high,
-            launches=found.n if found is not None else 0,
-            detail=one.flaw or detail,
+            knobs=entry.value.as_dict(),
+            state="failed" if comparison is None else "measured",
+            ratio=None if comparison is None else comparison.ratio,
+            ratio_low=None if comparison is None else comparison.low,
+            ratio_high=None if comparison is None else comparison.high,
+            launches=comparison.n if comparison is not None else 0,
+            detail=entry.flaw or detail,
         )
 
     def _arm(self, suite: Suite, value: Configuration, environment: Mapping[str, str]) -> Arm:
@@ -239,9 +241,9 @@ class SettingsRace(ABC, Generic[Key]):
         self._store.aside.also_in_force(environment, extra)
         return Arm(suite, self.plan(value), extra, on_trial=True)
 
-    def _next(self, left: Sequence[Entered[Key]]) -> Iterator[Arm]:
+    def _next(self, remaining: Sequence[Entered[Key]]) -> Iterator[Arm]:
         """Return what is launched in a turn: nothing is begun when there is no more time."""
-        for entry in left:
+        for entry in remaining:
             if not entry.flaw and (entry.begun or self._has_time()):
                 entry.begun = True
                 yield entry.arm
@@ -259,9 +261,9 @@ class SettingsRace(ABC, Generic[Key]):
     ) -> dict[Key, list[float]]:
         """log(with the value / without), a launch each from the turn `since` on, of the cells that
         all `done` launches so far have."""
-        theirs = _in_turns(self.seconds(plain.name, AS_IT_IS), done)
-        ours = _in_turns(self.seconds(entry.arm.suite.name, entry.value), done)
-        ratios, _ = ratios_in_turn(ours, theirs, list(ours), turns=done)
+        plain_times = _in_turns(self.seconds(plain.name, AS_IT_IS), done)
+        value_times = _in_turns(self.seconds(entry.arm.suite.name, entry.value), done)
+        ratios, _ = ratios_in_turn(value_times, plain_times, list(value_times), turns=done)
         return {cell: logs[since:] for cell, logs in ratios.items()}
 
 
@@ -280,5 +282,5 @@ def in_force_beside(
 ) -> dict[str, str]:
     """`environment`, with a value in force too. What a family takes out of force where it tries an
     algorithm (the name of a rules file) stays: the value is tried with the exported files."""
-    found = libraries.beside(family, environment, value.as_dict())
-    return {name: text or environment.get(name, text) for name, text in found.items()}
+    variables = libraries.beside(family, environment, value.as_dict())
+    return {name: text or environment.get(name, text) for name, text in variables.items()}

@@ -13,7 +13,7 @@ from plumbline_db.records import EVERY_FUNCTION, Winner
 
 from .space.candidates import DEFAULT, Candidate, CandidateSpace
 
-# What is tried in each cell.
+# The candidates of each cell.
 Favourites = Mapping[Target, Sequence[Candidate]]
 
 

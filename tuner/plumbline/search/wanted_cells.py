@@ -11,21 +11,21 @@ from plumbline_db.records import Verdict
 
 from .space.candidates import CandidateSpace
 
-# A guideline whose left side takes this much of its right side may be violated in the next round.
+# A guideline with a ratio above this may be violated in the next round.
 _NEAR = 0.5
 
-# An undecided cell is searched where it is so many times what is allowed above 1. On a quiet
-# machine no more than two of 819 cells are; beside other work 23 were.
+# An undecided cell is searched if its ratio exceeds 1 by so many times the tolerance. On a quiet
+# machine this applies to at most two of 819 cells; beside other work it applied to 23.
 _FAR = 2
 
 
 def violated(verdicts: Iterable[Verdict]) -> list[Target]:
     """The cells whose left side is too slow, each once. Where that is not the library's call on all
     ranks, nothing that stands in for this call makes it faster."""
-    found = (
+    violations = (
         verdict for verdict in verdicts if verdict.verdict == "violated" and verdict.replaceable
     )
-    return sorted({Target(verdict.function, verdict.bytes) for verdict in found})
+    return sorted({Target(verdict.function, verdict.bytes) for verdict in violations})
 
 
 def doubtful(verdicts: Iterable[Verdict], tolerance: float) -> list[Target]:
@@ -33,12 +33,12 @@ def doubtful(verdicts: Iterable[Verdict], tolerance: float) -> list[Target]:
     or more, each once. Beside other work, launches differ so much that large violations stay
     undecided. Only what is clearly faster in the search itself becomes a winner."""
     limit = 1 + _FAR * tolerance
-    found = (
+    doubtful_verdicts = (
         verdict
         for verdict in verdicts
         if verdict.verdict == "undecided" and verdict.replaceable and (verdict.ratio or 0) >= limit
     )
-    return sorted({Target(verdict.function, verdict.bytes) for verdict in found})
+    return sorted({Target(verdict.function, verdict.bytes) for verdict in doubtful_verdicts})
 
 
 def near(

@@ -23,13 +23,13 @@ from .sampling import Keeping, Sampling
 from .search import Searching
 from .way_of_use import AFTER_BARRIER, SYNCHRONISED, WayOfUse
 
-# What the usual budget is at least.
+# The minimum of the default budget.
 BUDGET_SECONDS, SIMULATED_BUDGET_SECONDS = 150.0, 900.0
 
-# What all ranks of a node, and all simulated ones, hold of a volume by default at most.
+# The default limit of the bytes of a volume in all ranks of a node, or in all simulated ranks.
 NODE_BYTES, SIMULATED_BYTES = 2**30, 2**28
 
-# Keys that are 0 where they are not given, and are chosen then; nobody says 0.
+# Keys that are 0 if they are not given, and are then chosen; files must not contain 0.
 CHOSEN = ("nprocs", "launches_max")
 
 

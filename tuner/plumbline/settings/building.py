@@ -35,13 +35,16 @@ def build(layout: paths.Layout, mpicc: Path, environment: Mapping[str, str] = {}
     PlumblineError where something is missing that the sources need."""
     sources = layout.sources
     if sources is None or not (sources / "probes").is_dir():
-        raise PlumblineError("there are no C sources here: install Plumbline from a wheel or pip")
+        raise PlumblineError(
+            "the C sources are missing: install Plumbline from a wheel or with pip"
+        )
     target = layout.own or layout.programs
     for folder in (sources, target):
         if any(letter.isspace() for letter in str(folder)):
             raise PlumblineError(
-                f"make takes no blanks in {folder}: name another folder (XDG_STATE_HOME for what "
-                "is built)"
+                f"make does not work with blanks in {folder}: name another folder (XDG_STATE_HOME "
+                "for "
+                "build results)"
             )
     variables = os.environ | environment | {"MPICC": str(mpicc)}
     _require(sources, variables)
@@ -55,12 +58,12 @@ def build(layout: paths.Layout, mpicc: Path, environment: Mapping[str, str] = {}
             _make(sources, part, mpi_id, variables)
             for name in (mpi_id, "detection"):
                 _take(part / name, target / name)
-    there = [target / mpi_id / name for name in _PROGRAMS]
-    there += [target / "detection" / "libdetection.so"]
+    programs = [target / mpi_id / name for name in _PROGRAMS]
+    programs += [target / "detection" / "libdetection.so"]
     return Built(
         mpi_id=mpi_id,
         mpicc=str(mpicc),
-        programs=[str(path) for path in there if path.is_file()],
+        programs=[str(path) for path in programs if path.is_file()],
         seconds=round(time.monotonic() - started, 1),
     )
 
@@ -90,7 +93,7 @@ def _take(built: Path, target: Path) -> None:
 def _run(words: list[str | Path], variables: Mapping[str, str]) -> str:
     done = process.run(words, timeout_seconds=_MOST_SECONDS, environment=variables)
     if done.status != 0 or done.timed_out:
-        said = f"{done.stdout}\n{done.stderr}".strip()[-_MOST_SAID:]
+        output = f"{done.stdout}\n{done.stderr}".strip()[-_MOST_SAID:]
         name = " ".join(Path(word).name for word in done.argv[:2])
-        raise PlumblineError(f"{name} ends with status {done.status}: {said or 'no answer'}")
+        raise PlumblineError(f"{name} ends with status {done.status}: {output or 'no answer'}")
     return done.stdout

@@ -47,8 +47,8 @@ def read(path: Path | None) -> Document:
     source = toml.read(path, f"campaign file {path}")
     for key in _GONE & source.values.keys():
         raise source.refused(
-            f"[{key}]: launches are no jobs of their own any more, one job holds a campaign: name "
-            f"the table [job], and type `{command_name()} campaign {path} --submit {key}` "
+            f"[{key}]: one job now runs a whole campaign: rename the table to [job], and type "
+            f"`{command_name()} campaign {path} --submit {key}` "
             "(keys: docs/clusters.md)"
         )
     values = copy.deepcopy(source.values)
@@ -69,20 +69,20 @@ def read(path: Path | None) -> Document:
 def of(source: Document, values: Mapping[str, Any], overrides: Mapping[str, Any]) -> Settings:
     """`values` are keys of a campaign file, which errors name as `source` does."""
     values = dict(values)
-    given = {key: value for key, value in overrides.items() if value is not None}
-    written = {key: value for key, value in source.values.items() if key not in given}
+    options_given = {key: value for key, value in overrides.items() if value is not None}
+    written = {key: value for key, value in source.values.items() if key not in options_given}
     source = msgspec.structs.replace(source, values=written)
-    selector = given.pop("simulate", None)
+    selector = options_given.pop("simulate", None)
     if selector is not None:
         table = values.get("simulate")
-        given["simulate"] = (table if isinstance(table, dict) else {}) | {
+        options_given["simulate"] = (table if isinstance(table, dict) else {}) | {
             "library": known(selector)
         }
-    job = given.pop("job", None)
+    job = options_given.pop("job", None)
     if job is not None:
         table = values.get("job")
-        given["job"] = (table if isinstance(table, dict) else {}) | job
-    values |= given
+        options_given["job"] = (table if isinstance(table, dict) else {}) | job
+    values |= options_given
     for key in CHOSEN:
         if values.get(key) == 0:
             raise source.refused(f"{key} must not be 0: leave it out, and it is chosen")
@@ -153,7 +153,7 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
     if overrides.keys() & {"nprocs", "nodes"}:
         layouts = [None]
     elif "layouts" in lists and values.keys() & {"nprocs", "nodes"}:
-        raise source.refused("layouts say how many ranks there are; leave nprocs and nodes out")
+        raise source.refused("layouts set the number of ranks: leave nprocs and nodes out")
     table = values.get("simulate")
     table = table if isinstance(table, dict) else {}
     if "libraries" in lists and "library" in table:
@@ -161,9 +161,9 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
             "libraries are the selectors of the simulated machine; leave library out of the table "
             "simulate"
         )
-    # An allocation has more nodes than the smallest layout.
+    # An allocation may have more nodes than the smallest layout.
     spread = values.keys() & set(PLACES) or "job" in overrides or allocation.found() is not None
-    found = []
+    campaign_tasks = []
     for library in libraries:
         for layout in layouts:
             own = dict(values)
@@ -177,12 +177,12 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
                 prefix = Path(library)
             elif library and path is not None:
                 prefix = Path(os.path.normpath(path.absolute().parent / library))
-            found.append(Task(of(source, own, overrides), prefix))
-    return found
+            campaign_tasks.append(Task(of(source, own, overrides), prefix))
+    return campaign_tasks
 
 
 def _strings(source: Document, key: str, value: Any) -> list[str]:
     fine = isinstance(value, list) and value and all(isinstance(word, str) for word in value)
     if not fine or len(set(value)) < len(value):
-        raise source.refused(f"{key} must be a list of different texts, with one at least")
+        raise source.refused(f"{key} must be a list of at least one text, without repetition")
     return list(value)

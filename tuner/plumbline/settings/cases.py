@@ -14,7 +14,7 @@ from plumbline.core.plan import IN_BLOCKS, TYPE_BYTES, Data, rounding
 # The message sizes of the seed's Table 4 (PGMPI, section 5.1), 1 B to 100 KiB.
 SIZES = [1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 1500, 2048, 4096, 5000, 8192, 10000]
 SIZES += [16384, 32768, 102400]
-# They were chosen for so many ranks; with more, functions in blocks have the blocks of these.
+# The sizes were chosen for so many ranks; with more ranks, functions in blocks keep these blocks.
 _RANKS = 4
 OTHERS = "others"  # in place of a function, in a table of sizes
 
@@ -27,13 +27,13 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     block_sizes: list[int] = []
     """Bytes of a block for each rank, in place of volumes made of blocks (docs/sizes.md)."""
     type: str = ""
-    """MPI datatype of all functions; not given: MPI_FLOAT where data are reduced, else MPI_BYTE."""
+    """MPI datatype of all functions; default: MPI_FLOAT for reductions, otherwise MPI_BYTE."""
     op: str = ""
-    """MPI reduction operator; not given: MPI_SUM, of MPI_BYTE MPI_BOR."""
+    """MPI reduction operator; default: MPI_SUM, for MPI_BYTE MPI_BOR."""
     root: int = 0
     """Root of rooted functions."""
     guidelines: list[str] = []
-    """Ids of guidelines to verify, or `all` of them; empty: most of them."""
+    """Ids of guidelines to verify, or `all`; default: the usual set."""
     functions: list[str] = []
     """Functions that are verified too, for monotony and split-robustness; MPI_Ibcast and
     the like also against the blocking one."""

@@ -32,38 +32,45 @@ def choose(db: Database, named: str | None, mpi_prefix: Path | None = None) -> C
     winners says what is missing. An imported campaign speaks only where it is named, and its note
     says where it comes from. Raises PlumblineError where there is no campaign of this site."""
     if named is not None:
-        found = campaigns.get(db, named)
-        return Choice(found, f"campaign {found.named}" if found.imported_from else "")
-    those = campaigns.with_winners(db)
+        campaign_chosen = campaigns.get(db, named)
+        return Choice(
+            campaign_chosen,
+            f"campaign {campaign_chosen.named}" if campaign_chosen.imported_from else "",
+        )
+    with_winners = campaigns.with_winners(db)
     last = campaigns.get(db, None)
     own = campaigns.own(db)
     if not own:
         listed = ", ".join(campaign.named for campaign in campaigns.all_campaigns(db))
         raise PlumblineError(
-            f"{db.path} holds no campaign that was measured here, only {listed}: name one with "
+            f"{db.path} contains no campaign that was measured here, only {listed}: name one with "
             f"--campaign, or run `{command_name()} campaign`"
         )
-    if not those:
+    if not with_winners:
         return Choice(finished_last(own) or last)
     fits = _library_here(mpi_prefix)
-    found = preferred(those, lambda one: fits(machines.library(db, one.library_fingerprint)))
-    return Choice(found, _note(db, found, those, last))
+    campaign_chosen = preferred(
+        with_winners, lambda campaign: fits(machines.library(db, campaign.library_fingerprint))
+    )
+    return Choice(campaign_chosen, _note(db, campaign_chosen, with_winners, last))
 
 
-def finished_last(those: Sequence[Campaign]) -> Campaign | None:
-    done = [campaign for campaign in those if campaign.state == "finished"]
+def finished_last(candidates: Sequence[Campaign]) -> Campaign | None:
+    done = [campaign for campaign in candidates if campaign.state == "finished"]
     return max(done, key=lambda campaign: campaign.finished, default=None)
 
 
-def preferred(those: Sequence[Campaign], fits: Callable[[Campaign], bool]) -> Campaign:
-    """Return of `those`, in the order in which they were finished, the last one whose library fits
-    and that was made on this machine, else whose library fits, else the last one."""
-    if len({campaign.library_fingerprint for campaign in those}) > 1:
-        those = [campaign for campaign in those if fits(campaign)] or those
-    if len({campaign.machine for campaign in those}) > 1:
-        here = this_machine().id
-        those = [campaign for campaign in those if campaign.machine == here] or those
-    return those[-1]
+def preferred(candidates: Sequence[Campaign], fits: Callable[[Campaign], bool]) -> Campaign:
+    """Return the last of `candidates`, which are in the order in which they were finished, whose
+    library fits and that was made on this machine; else whose library fits; else the last one."""
+    if len({campaign.library_fingerprint for campaign in candidates}) > 1:
+        candidates = [campaign for campaign in candidates if fits(campaign)] or candidates
+    if len({campaign.machine for campaign in candidates}) > 1:
+        machine_here = this_machine().id
+        candidates = [
+            campaign for campaign in candidates if campaign.machine == machine_here
+        ] or candidates
+    return candidates[-1]
 
 
 def described(db: Database, campaign: Campaign) -> str:
@@ -75,33 +82,35 @@ def described(db: Database, campaign: Campaign) -> str:
     )
 
 
-def _note(db: Database, found: Campaign, those: Sequence[Campaign], last: Campaign) -> str:
-    others = [campaign for campaign in reversed(those) if campaign.id != found.id]
-    known = {campaign.id for campaign in those}
+def _note(
+    db: Database, campaign_chosen: Campaign, with_winners: Sequence[Campaign], last: Campaign
+) -> str:
+    others = [campaign for campaign in reversed(with_winners) if campaign.id != campaign_chosen.id]
+    ids = {campaign.id for campaign in with_winners}
     words = []
     if others:
         listed = ", ".join(described(db, campaign) for campaign in others)
         words.append(f"others with winners (--campaign ID): {listed}")
-    if last.id not in known:
+    if last.id not in ids:
         why = "has no winners" if last.state == "finished" else "is not finished"
         words.append(f"the one started last, {last.id}, {why}")
-    return "; ".join([f"campaign {described(db, found)}", *words]) if words else ""
+    return "; ".join([f"campaign {described(db, campaign_chosen)}", *words]) if words else ""
 
 
 def _library_here(mpi_prefix: Path | None) -> Callable[[Library], bool]:
     """Return whether a library is the one under `mpi_prefix`; without one, the one on PATH."""
-    asked: list[str] = []
+    fingerprint_asked: list[str] = []
 
     def fits(library: Library) -> bool:
         family = libraries.of_name(library.family)
         if family is not None and family.simulates:
             return _is_installed(library)
-        if not asked:
+        if not fingerprint_asked:
             try:
-                asked.append(libraries.find(mpi_prefix)[1].library.fingerprint)
+                fingerprint_asked.append(libraries.find(mpi_prefix)[1].library.fingerprint)
             except PlumblineError:
-                asked.append("")
-        return library.fingerprint == asked[0]
+                fingerprint_asked.append("")
+        return library.fingerprint == fingerprint_asked[0]
 
     return fits
 

@@ -59,10 +59,10 @@ def _words(type: msgspec.inspect.Type) -> str:
         case msgspec.inspect.Metadata(type=inner):
             return _words(inner)
         case msgspec.inspect.UnionType(types=types):
-            told = [
+            type_words = [
                 _words(kind) for kind in types if not isinstance(kind, msgspec.inspect.NoneType)
             ]
-            return " or ".join(told)
+            return " or ".join(type_words)
         case msgspec.inspect.LiteralType(values=values):
             return ", ".join(map(str, values))
         case msgspec.inspect.ListType(item_type=inner):

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-# The loader, Open MPI's list, hydra's file and Intel MPI's tools take paths apart at these.
+# The loader, Open MPI's list, hydra's file and Intel MPI's tools split paths at these characters.
 _TAKEN_APART = re.compile(r"[\s;:,=$'\"\\#]")
 
 
@@ -31,7 +31,7 @@ class Fixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def problems(self, *, simulated: bool) -> Iterator[str]:
         for name in self.environment:
             if not _VARIABLE.match(name):
-                yield f"environment: {name!r} is no name of a variable"
+                yield f"environment: {name!r} is not the name of a variable"
         if "LD_PRELOAD" in self.environment:
             yield (
                 "environment: LD_PRELOAD: a campaign searches with a library of its own, "
@@ -44,7 +44,7 @@ class Fixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             )
         for name in self.preload:
             if not Path(name).is_file():
-                yield f"preload: there is no file {name!r}; name a library"
+                yield f"preload: the file {name!r} does not exist; name a library"
             unfit = _TAKEN_APART.search(name)
             if unfit:
                 yield (

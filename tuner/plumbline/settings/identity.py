@@ -45,16 +45,16 @@ def begin(
     if settings.cases.op and settings.cases.op not in toolchain.catalogue.ops:
         raise UsageError(f"op must be one of {', '.join(toolchain.catalogue.ops)}")
     require_sync(toolchain, settings)
-    known = {variant.name for variant in toolchain.catalogue.variants}
-    unknown = set(settings.search.variants or ()) - known
+    variant_names = {variant.name for variant in toolchain.catalogue.variants}
+    unknown = set(settings.search.variants or ()) - variant_names
     if unknown:
         raise UsageError(
-            f"variants: there is no {', '.join(sorted(unknown))}; names stand without parameters, "
+            f"variants: unknown {', '.join(sorted(unknown))}; give names without parameters, as "
             f"`{command_name()} variants` shows them"
         )
     placement = settings.ranks.placement(toolchain.launcher.processing_units())
     site = rules_of_site.find(toolchain, settings)
-    # The usual types were bytes once: campaigns of these do not go on with others.
+    # The default types were bytes in earlier versions: such campaigns do not continue with others.
     more = [] if settings.cases.type else ["usual types"]
     more += [] if site is None else [f"{site.path}\n{site.text}"]
     more += [hashlib.sha256(regular.read(path)).hexdigest() for path in settings.fixed.preload]
@@ -118,7 +118,7 @@ def enter(
         if not campaign.imported_from and campaign.key.partition("-")[0] == hashed
     ]
     if same and not new:
-        newest = max(same, key=lambda one: int(one.key.partition("-")[2] or 1))
+        newest = max(same, key=lambda campaign: int(campaign.key.partition("-")[2] or 1))
         db.measures((wanted or newest).id)
         return wanted or newest
     key = f"{hashed}-{len(same) + 1}"
@@ -176,12 +176,12 @@ def now() -> str:
 def beside(toolchain: Toolchain, settings: Settings) -> dict[str, list[str]]:
     """Functions that are measured though others are named: for these guidelines, which are named
     too. Empty where `functions` or `guidelines` are not given."""
-    named, asked = settings.cases.functions, _asked(toolchain, settings)
-    found: dict[str, list[str]] = {}
+    named, guidelines_asked = settings.cases.functions, _asked(toolchain, settings)
+    ids_by_function: dict[str, list[str]] = {}
     for pattern in toolchain.guidelines.patterns:
-        if named and pattern.id in asked and pattern.lhs not in named:
-            found.setdefault(pattern.lhs, []).append(pattern.id)
-    return found
+        if named and pattern.id in guidelines_asked and pattern.lhs not in named:
+            ids_by_function.setdefault(pattern.lhs, []).append(pattern.id)
+    return ids_by_function
 
 
 def _asked(toolchain: Toolchain, settings: Settings) -> list[str]:
@@ -210,34 +210,36 @@ def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
             + mistakes.instead(strangers, names)
         )
     if not settings.cases.guidelines:
-        found = toolchain.guidelines.selected((), settings.cases.functions)
+        guidelines_chosen = toolchain.guidelines.selected((), settings.cases.functions)
         if settings.cases.profile is None:
-            return found
-        # What the application does not call has no share in its time.
-        called = [pattern for pattern in found.patterns if pattern.lhs in settings.called]
-        return msgspec.structs.replace(found, patterns=called)
+            return guidelines_chosen
+        # A function that the application does not call has no share in its time.
+        called = [
+            pattern for pattern in guidelines_chosen.patterns if pattern.lhs in settings.called
+        ]
+        return msgspec.structs.replace(guidelines_chosen, patterns=called)
     if settings.cases.guidelines == [EVERY]:
         return toolchain.guidelines
-    asked = _asked(toolchain, settings)
-    known = {entry.id for entry in toolchain.guidelines.entries()}
+    guidelines_asked = _asked(toolchain, settings)
+    known_ids = {entry.id for entry in toolchain.guidelines.entries()}
     others = sorted(
-        {benchmark.id for benchmark in toolchain.guidelines.of_benchmarks()} & set(asked)
+        {benchmark.id for benchmark in toolchain.guidelines.of_benchmarks()} & set(guidelines_asked)
     )
     if others:
         raise UsageError(
             f"guidelines: {', '.join(others)}: of benchmarks of overlap, not of collectives; "
             f"`{command_name()} overlap tune` verifies and tunes them"
         )
-    unknown = sorted(set(asked) - known, key=by_number)
+    unknown = sorted(set(guidelines_asked) - known_ids, key=by_number)
     if unknown:
         raise UsageError(
             f"no guideline is called {', '.join(unknown)}"
-            + mistakes.instead(unknown, sorted(known, key=by_number))
+            + mistakes.instead(unknown, sorted(known_ids, key=by_number))
         )
-    found = toolchain.guidelines.selected(asked)
-    if not found.patterns and not settings.cases.functions:
+    guidelines_chosen = toolchain.guidelines.selected(guidelines_asked)
+    if not guidelines_chosen.patterns and not settings.cases.functions:
         raise UsageError(
             "guidelines: name at least one pattern guideline, whose left side is measured, or name "
             "functions to measure"
         )
-    return found
+    return guidelines_chosen

@@ -14,7 +14,7 @@ from plumbline.launch.simulation import Simulation
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import Bind, MapBy, Placement
 
-# The tables that say where ranks come from; at most one of them is given.
+# The tables that define the hosts of ranks; a file has at most one of them.
 PLACES = ("simulate", "hosts", "job")
 
 _MOST_RANKS = 2**24
@@ -26,11 +26,13 @@ class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     nprocs: int = 0
     """Ranks (default: one for each processing unit, two at least, or 32 simulated ones)."""
     nodes: int | None = None
-    """Nodes, as many ranks on each; not given: one, all of `hosts`, or a simulated one a rank."""
+    """Nodes, with the same number of ranks on each; default: one, all `hosts`, or one simulated
+    node for each rank."""
     bind: Bind | None = None
-    """What ranks are bound to; plain: as by mpirun; not given: so, or core where they share one."""
+    """Bind ranks to this (plain: leave it to mpirun; default: plain, or core if there are more
+    ranks than cores)."""
     map_by: MapBy | None = None
-    """Over what ranks are put in turn; not given: as the library does it."""
+    """Place consecutive ranks on consecutive ones of these; default: the library's own order."""
     simulate: Simulation | None = None
     """A simulated machine in place of this one (docs/simulated.md)."""
     hosts: Hosts | None = None

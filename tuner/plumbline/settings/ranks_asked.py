@@ -13,14 +13,14 @@ from plumbline_db import regular
 from plumbline_exporters import launchers
 
 _STARTERS = re.compile(r"(mpirun|mpiexec|orterun|prterun|smpirun|srun)([.-].*)?\Z")
-# They start what their words end with, a launcher for instance, and change no words of it.
+# Programs that start the command at the end of their words, such as a launcher, unchanged.
 _WRAPPERS = re.compile(
     r"(env|nice|ionice|chrt|time|timeout|nohup|setsid|stdbuf|numactl|taskset|strace|ltrace|perf)\Z"
 )
 _NUMBER = {"-n", "-np", "--n", "--np", "-c"}
 _NUMBER_OF_SRUN = {"-n", "--ntasks"}
 _FLAGS_OF_SRUN = {"-O", "--overcommit", "-s", "-k", "--no-kill", "-E", "-K", "--kill-on-bad-exit"}
-# How many words follow an option that is not about numbers of ranks.
+# The number of words after each option that is not about numbers of ranks.
 _VALUES = {
     **dict.fromkeys(
         ("--oversubscribe", "-oversubscribe", "--allow-run-as-root", "--report-bindings", "-v",
@@ -42,14 +42,14 @@ _VALUES = {
 }  # fmt: skip
 
 
-# Options of a launcher after which its program need not be on this host, or in this folder.
+# Options of a launcher with which its program may be on another host or in another folder.
 _ELSEWHERE = {
     "--host", "-host", "-H", "--hostfile", "-hostfile", "--machinefile", "-machinefile", "-f",
     "-hosts", "--wdir", "-wdir",
 }  # fmt: skip
 
 
-# Where a process reads how many ranks there are, if a launcher has started it.
+# Variables with the number of ranks in a process that a launcher has started.
 _OF_A_RANK = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 _MENTIONS_MPI = b"libmpi"
 _MOST_BYTES = 1 << 28  # of a program that is looked into
@@ -94,8 +94,10 @@ def of(words: Sequence[str], environment: Mapping[str, str], binary: Path | None
     counts = [part.ranks for part in read]
     if slurm and counts == [None] and launcher:
         counts = [_whole([environment.get("SLURM_NTASKS", "")])]
-    known = [count for count in counts if count is not None]
-    return Start(launcher, sum(known) if len(known) == len(counts) else None, words[at])
+    known_counts = [count for count in counts if count is not None]
+    return Start(
+        launcher, sum(known_counts) if len(known_counts) == len(counts) else None, words[at]
+    )
 
 
 def _place(words: Sequence[str]) -> int:

@@ -13,11 +13,11 @@ from plumbline.system.limits import MOST
 from plumbline_db.old_samples import Policy
 
 LAUNCHES_MAX = 30
-# Launches with which a signed-rank test shows a large difference in one of some 20 cells.
+# With so many launches a signed-rank test can show a large difference in one of about 20 cells.
 FEW_CELLS = 9
 
-# A simulated machine does the same in every launch, and nearly so in every repetition. Its launches
-# take as long as the simulator needs, however little time passes there.
+# A simulated machine repeats itself in every launch, and nearly in every repetition. Its launches
+# take as long as the simulator needs, not the simulated time.
 SIMULATED: dict[str, float] = {"launches": 1, "launches_max": 1, "blocks": 1, "reps": 1}
 SIMULATED |= {"precision": 0.0}
 SIMULATED |= {"launch_timeout_seconds": 3600.0}
@@ -27,20 +27,20 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """The amount that is measured; a simulated machine, which repeats itself, does it once."""
 
     launches: int = 6
-    """Launches of the first look at a table, or pairs of them; what is clear then gets no more."""
+    """Launches (or pairs of launches) before the first decision; only undecided cells get more."""
     launches_max: int = 0
-    """Launches of what stays undecided, at most; not given: 30, or twice `launches`."""
+    """The most launches of undecided cells; default: 30, or twice `launches`."""
     blocks: int = 12
     """Passes over all cases in a launch, each in its own random order."""
     reps: int = 4
     """Samples of a case in a block."""
     precision: float = 0.0125
-    """A case of a table ends in a launch once the standard error of its median is below; 0: never.
-    """
+    """A case is complete in a launch once the standard error of its median is below this; 0:
+    never."""
     seed: int = 1
     """Seed of orders and data."""
     launch_timeout_seconds: Unmeasured[float] = 120.0
-    """How long a launch may take before it is ended; where it is simulated: an hour."""
+    """Seconds after which a launch is ended; default for a simulated machine: an hour."""
 
     def canonical(self) -> Sampling:
         most = self.launches_max or max(LAUNCHES_MAX, 2 * self.launches)

@@ -17,21 +17,21 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """The search: what is searched, and how long."""
 
     rounds: int | None = None
-    """How often searches are opened; not given: until nothing is left; 0: verify only."""
+    """Number of search rounds (0: verify only; default: until nothing is left to search)."""
     budget_seconds: Unmeasured[float | None] = None
-    """Seconds in launches for all of it; not given: eight times the first table, at least 120."""
+    """Seconds in launches for the whole campaign; default: eight times the first table, at
+    least 120."""
     variants: list[str] | None = None
-    """Variants of ours that may be tried; not given: all."""
+    """Variants of Plumbline that may be tried; default: all."""
     all: bool = True
-    """Also search what no violated guideline names, after the others, while time is left."""
+    """Also search cells without a violated guideline, after the others, while time is left."""
     settings: bool | list[str] | None = None
-    """Settings of the whole process that are searched: those of these names; not given: an
-    eager limit."""
+    """Names of settings of the whole process that are searched; default: an eager limit."""
     unsafe: bool = False
-    """Also use what is wrong for some legal programs."""
+    """Also use algorithms that give wrong results for some correct programs."""
     earlier: Unmeasured[str | None] = None
-    """Campaign whose winners are confirmed before anything is searched, or `none`; not given: with
-    `--new` the last one that is finished."""
+    """Campaign whose winners are confirmed before the search, or `none`; default: with `--new`
+    the last finished one."""
 
     @property
     def verifies_only(self) -> bool:
@@ -52,9 +52,9 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     def tried(self, variants: Mapping[str, list[str]]) -> dict[str, list[str]]:
         """Return those of our variants that may be tried, by function."""
-        wanted = self.variants
+        allowed = self.variants
         return {
-            function: [name for name in names if wanted is None or name in wanted]
+            function: [name for name in names if allowed is None or name in allowed]
             for function, names in variants.items()
         }
 

@@ -53,9 +53,10 @@ def find(toolchain: Toolchain, settings: Settings) -> InForce | None:
     where = "the settings" if by_settings else toolchain.knobs[rules.knob].source
     missing = [knob for knob, value in rules.needs.items() if not _same(values[knob], value)]
     if missing:
-        wanted = " and ".join(f"{knob} = {rules.needs[knob]}" for knob in missing)
+        missing_settings = " and ".join(f"{knob} = {rules.needs[knob]}" for knob in missing)
         raise UsageError(
-            f"{where} names the rules file {name}, which is not in force without {wanted}: set "
+            f"{where} names the rules file {name}, which is not in force without "
+            f"{missing_settings}: set "
             "that too, or take the name out"
         )
     path = Path(name)
@@ -68,13 +69,13 @@ def find(toolchain: Toolchain, settings: Settings) -> InForce | None:
 
 
 def _of_site(toolchain: Toolchain, knob: str) -> str:
-    found = toolchain.knobs.get(knob)
-    return found.value if found and found.source else ""
+    installed_knob = toolchain.knobs.get(knob)
+    return installed_knob.value if installed_knob and installed_knob.source else ""
 
 
-def _same(value: str, wanted: str) -> bool:
+def _same(value: str, text: str) -> bool:
     words = ("1", "true", "yes", "enabled")
-    return value == wanted or (wanted in words and value.lower() in words)
+    return value == text or (text in words and value.lower() in words)
 
 
 def over(space: Space) -> Space:

@@ -17,7 +17,7 @@ from plumbline_db.errors import UsageError
 from . import Settings, site_rules
 from .toolchain import Toolchain
 
-# More ranks than this on one processing unit stop the machine, and measure nothing.
+# More ranks than this on one processing unit make a machine unusable.
 _MOST_RANKS_PER_UNIT = 32
 
 

@@ -30,14 +30,14 @@ def to_start(campaign: Campaign) -> Settings:
     of an imported campaign would set variables, preload libraries or submit jobs."""
     settings = settings_of(campaign.settings)
     ranks, fixed = settings.ranks, settings.fixed
-    asked = [
+    asks_for = [
         *(f"the variable {name}" for name in fixed.environment),
         *(f"the library {name}" for name in fixed.preload),
         *([] if ranks.place in (None, ranks.simulate) else ["hosts or a job of its own"]),
     ]
-    if campaign.imported_from and asked:
+    if campaign.imported_from and asks_for:
         raise PlumblineError(
-            f"campaign {campaign.named} asks for {', '.join(asked)}: what an imported campaign "
+            f"campaign {campaign.named} asks for {', '.join(asks_for)}: what an imported campaign "
             f"asks for is not done here; `{command_name()} export` and `{command_name()} apply` "
             "use its winners alone"
         )

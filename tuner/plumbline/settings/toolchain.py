@@ -52,11 +52,13 @@ class Pattern(msgspec.Struct, frozen=True):
     operations: list[Operation]
 
     def operation(self, name: str) -> Operation | None:
-        wanted = self.operations[0].name if name == "default" else name
-        return next((each for each in self.operations if each.name == wanted), None)
+        operation_name = self.operations[0].name if name == "default" else name
+        return next(
+            (operation for operation in self.operations if operation.name == operation_name), None
+        )
 
 
-# Parameters that count ranks.
+# Names of parameters that count ranks.
 OF_RANKS = ("radix", "fan_out", "leaders", "direct_parts", "blocks")
 _WINDOW = "window"  # messages that are open at a time
 
@@ -146,13 +148,13 @@ class Catalogue(msgspec.Struct, frozen=True):
     @property
     def names(self) -> list[str]:
         """Return the names of all functions that a case may name, forms too."""
-        return [each.name for each in self.functions] + [form.name for form in self.forms]
+        return [function.name for function in self.functions] + [form.name for form in self.forms]
 
     def variants_of(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        variants_by_function: dict[str, list[str]] = {}
         for variant in self.variants:
-            found.setdefault(variant.function, []).append(variant.name)
-        return found
+            variants_by_function.setdefault(variant.function, []).append(variant.name)
+        return variants_by_function
 
     def choices(self, function: str) -> list[str]:
         """Beside its default: the variants of a function, or the operations of a pattern."""
@@ -229,7 +231,7 @@ def variants_tried(
     ]
 
 
-# What to do about them.
+# The remedy for knobs that something outside of the campaign sets.
 OUT = (
     f"take it out while a campaign runs (what {command_name()} apply put there: "
     f"{command_name()} rollback)"
@@ -261,18 +263,18 @@ def list_of(
 ) -> Catalogue:
     done = start([str(probe), "--list"], 30)
     if done.status != 0:
-        said = f"{done.stdout}\n{done.stderr}".strip()[-_MOST_SAID:]
+        output = f"{done.stdout}\n{done.stderr}".strip()[-_MOST_SAID:]
         raise PlumblineError(
-            f"{probe} --list ended with status {done.status} and said: {said or 'nothing'}\n"
+            f"{probe} --list ended with status {done.status} and said: {output or 'nothing'}\n"
             f"If it was built for something else than what is installed here: "
             f"`{command_name()} build` (`make build`)"
         )
     try:
-        found = msgspec.json.decode(done.stdout, type=Catalogue)
+        catalogue = msgspec.json.decode(done.stdout, type=Catalogue)
     except (ValueError, msgspec.ValidationError) as error:
         raise PlumblineError(
             f"{probe} --list does not answer as this version expects ({error}); "
             f"run `{command_name()} build` (`make build`) again"
         ) from error
-    forms = [form.variant for form in found.forms]
-    return msgspec.structs.replace(found, variants=[*found.variants, *forms])
+    forms = [form.variant for form in catalogue.forms]
+    return msgspec.structs.replace(catalogue, variants=[*catalogue.variants, *forms])

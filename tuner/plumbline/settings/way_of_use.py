@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-# The start scheme of a campaign that names none, and of one on a simulated machine, as of searches
-# among cold knobs elsewhere: there the barriers of the library are in force for all of a launch.
+# The default start scheme, and the start scheme on a simulated machine and in searches among cold
+# knobs elsewhere: there the library's barriers are changed for a whole launch.
 BARRIER, OWN_BARRIER = "barrier", "dissemination"
 
-# Ways of use that a campaign can be about, and the start schemes that each stands for, the usual
-# one first. `loop` and `stream` start as docs/design/plan-and-records.md says.
+# The ways of use that a campaign can measure, and the start schemes of each, the default first.
+# docs/design/plan-and-records.md describes how `loop` and `stream` start.
 SYNCHRONISED = "synchronised"
 AFTER_BARRIER = "after_barrier"
 AT_ROOT = "at_root"  # of suites and single measurements: no campaign is about it
@@ -49,6 +49,6 @@ class WayOfUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         if self.use not in ("", *USES):
             yield f"use must be one of {', '.join(USES)}"
         if self.use and self.sync and self.sync not in USES[self.use]:
-            yield f"sync = {self.sync} is no start of use = {self.use}"
+            yield f"sync = {self.sync} is not a start scheme of use = {self.use}"
         if simulated and self.use:
             yield "a simulated machine has one way of use"

@@ -35,33 +35,34 @@ def operations(suite: AskedSuite, catalogue: Catalogue) -> list[NamedOperation]:
     where = f"suite {suite.name!r}"
     pattern = catalogue.pattern(suite.pattern)
     if pattern is not None:
-        known = {each.name: each for each in pattern.operations}
-        unknown = [name for name in suite.operations if name not in known]
+        operation_by_name = {operation.name: operation for operation in pattern.operations}
+        unknown = [name for name in suite.operations if name not in operation_by_name]
         if unknown:
             raise UsageError(
                 f"{where}: {suite.pattern} has no operation {', '.join(unknown)}; it has "
-                f"{', '.join(known)}"
+                f"{', '.join(operation_by_name)}"
             )
         return [
-            NamedOperation(name, pattern.name, name, known[name].data) for name in suite.operations
+            NamedOperation(name, pattern.name, name, operation_by_name[name].data)
+            for name in suite.operations
         ]
     if suite.pattern != "collective":
-        names = ["collective", *(each.name for each in catalogue.patterns)]
+        names = ["collective", *(pattern_known.name for pattern_known in catalogue.patterns)]
         raise UsageError(f"{where}: pattern must be one of {', '.join(names)}")
     functions = set(catalogue.names)
     variants = {variant.name: variant.function for variant in catalogue.variants}
-    found = []
+    named_operations = []
     for name in suite.operations:
         if name in functions:
-            found.append(NamedOperation(name, name, "default", name not in WITHOUT_SIZE))
+            named_operations.append(NamedOperation(name, name, "default", name not in WITHOUT_SIZE))
         elif variant_name(name) in variants:
-            found.append(NamedOperation(name, variants[variant_name(name)], name))
+            named_operations.append(NamedOperation(name, variants[variant_name(name)], name))
         else:
             raise UsageError(
-                f"{where}: {name} is no function of MPI that the probe knows, and none of our "
+                f"{where}: {name} is neither an MPI function that the probe knows nor one of our "
                 f"variants (`{command_name()} variants` lists both)"
             )
-    return found
+    return named_operations
 
 
 def refinement(suite: AskedSuite, of: Sequence[NamedOperation], ranks: RanksThere) -> Refinement:
@@ -69,7 +70,7 @@ def refinement(suite: AskedSuite, of: Sequence[NamedOperation], ranks: RanksTher
     unit = 1
     if suite.vary == "bytes":
         on = _ranks(suite, of[0], suite.first, ranks) or ranks.nprocs
-        unit = max(least_bytes(each.function, on, suite.data) for each in of) or 1
+        unit = max(least_bytes(operation.function, on, suite.data) for operation in of) or 1
     return Refinement(error=suite.error, most=suite.all_points, unit=unit)
 
 
@@ -91,7 +92,7 @@ def places(suite: AskedSuite, of: Sequence[NamedOperation], ranks: RanksThere) -
             f"suite {suite.name!r}: {suite.ranks} ranks, and {ranks.nprocs} are started; "
             "raise --nprocs"
         )
-    if not any(each.data for each in of):
+    if not any(operation.data for operation in of):
         return [0]
     if suite.at:
         return sorted(set(suite.at))
@@ -102,25 +103,25 @@ def places(suite: AskedSuite, of: Sequence[NamedOperation], ranks: RanksThere) -
 def cases(
     suite: AskedSuite, of: Sequence[NamedOperation], at: Sequence[int], ranks: RanksThere
 ) -> tuple[PlanCase, ...]:
-    found = []
+    suite_cases = []
     for place in at:
-        for each in of:
-            on = _ranks(suite, each, place, ranks)
+        for operation in of:
+            on = _ranks(suite, operation, place, ranks)
             size = place
             if suite.vary == "ranks":
                 size = part_bytes(
-                    each.function, suite.bytes, ranks.nprocs, on or ranks.nprocs, suite.data
+                    operation.function, suite.bytes, ranks.nprocs, on or ranks.nprocs, suite.data
                 )
-            found.append(
+            suite_cases.append(
                 PlanCase(
-                    each.function,
-                    size if each.data else 0,
-                    each.variant,
+                    operation.function,
+                    size if operation.data else 0,
+                    operation.variant,
                     ranks=on,
                     by_rank=suite.by_rank,
                 )
             )
-    return tuple(found)
+    return tuple(suite_cases)
 
 
 def _ranks(suite: AskedSuite, of: NamedOperation, place: int, ranks: RanksThere) -> int:

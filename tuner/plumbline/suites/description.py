@@ -135,36 +135,36 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 def read(path: Path) -> Description:
     """Raises UsageError that names file, suite and key."""
     document = toml.read(path, f"suite file {path}")
-    found = document.convert(Description)
-    names = [suite.name for suite in found.suite]
+    description = document.convert(Description)
+    names = [suite.name for suite in description.suite]
     if not names or len(set(names)) < len(names):
-        raise document.refused("there must be tables [[suite]], each of another name")
-    for place, suite in enumerate(found.suite):
+        raise document.refused("the file needs tables [[suite]] with different names")
+    for place, suite in enumerate(description.suite):
         for problem in suite.problems():
             raise document.refused(f"suite {suite.name!r}: {problem}", ("suite", place))
-    return found
+    return description
 
 
 def standard() -> dict[str, Description]:
     """Return those that ship, by name."""
     folder = resources.files("plumbline.suites").joinpath("standard")
-    found = {}
-    for file in sorted(folder.iterdir(), key=lambda each: each.name):
+    descriptions = {}
+    for file in sorted(folder.iterdir(), key=lambda file_listed: file_listed.name):
         if file.name.endswith(".toml"):
             with resources.as_file(file) as path:
-                found[file.name.removesuffix(".toml")] = read(path)
-    return found
+                descriptions[file.name.removesuffix(".toml")] = read(path)
+    return descriptions
 
 
 def named(word: str) -> Description:
     """One that ships, or the file of this name. Raises UsageError."""
-    known = standard()
-    if word in known:
-        return known[word]
+    descriptions = standard()
+    if word in descriptions:
+        return descriptions[word]
     path = Path(word)
     if path.suffix != ".toml" and not path.exists():
         raise UsageError(
-            f"there is no suite file {word}, and none of this name ships; "
-            f"those that do: {', '.join(known)}"
+            f"the suite file {word} does not exist, and no suite of this name ships; "
+            f"suites that ship: {', '.join(descriptions)}"
         )
     return read(path)

@@ -13,7 +13,7 @@ LAUNCHES = 6
 
 def suites(guidelines: Guidelines, settings: Settings) -> tuple[AskedSuite, ...]:
     """Over the sizes that the settings ask for; `settings` say the way of use."""
-    found = []
+    asked_suites = []
     sizes = tables.sizes_of(guidelines, settings)
     for function in dict.fromkeys([*guidelines.lhs_functions(), *settings.cases.functions]):
         beside = [
@@ -21,7 +21,7 @@ def suites(guidelines: Guidelines, settings: Settings) -> tuple[AskedSuite, ...]
             for pattern in guidelines.patterns
             if (pattern.lhs, pattern.lhs_variant) == (function, "default")
         ]
-        found.append(
+        asked_suites.append(
             AskedSuite(
                 name=function.removeprefix("MPI_").lower().replace("_", "-"),
                 operations=(function, *dict.fromkeys(beside)),
@@ -34,4 +34,4 @@ def suites(guidelines: Guidelines, settings: Settings) -> tuple[AskedSuite, ...]
                 root=settings.cases.root,
             )
         )
-    return tuple(found)
+    return tuple(asked_suites)

@@ -67,22 +67,26 @@ class MeasuredSuite(msgspec.Struct, frozen=True):
 
 
 def of_suite(db: Database, campaign: Campaign, of: Prepared) -> MeasuredSuite:
-    found = read(db, campaign, of)
+    times_by_operation = read(db, campaign, of)
     swept = curves(db, campaign, of)
     stored = stored_suite(of.suite.name).name
-    known = {each.place: each for each in points.get(db, campaign.id) if each.suite == stored}
+    point_by_place = {
+        suite_point.place: suite_point
+        for suite_point in points.get(db, campaign.id)
+        if suite_point.suite == stored
+    }
     ranks = _ranks(db, campaign, of)
     lines = []
     for curve, operation in zip(swept, of.operations, strict=True):
         measurements = []
-        for each in found[operation.name]:
-            middle = median_interval(list(each.seconds.values()))
-            ratio = curve.ratios.get(each.place)
-            point = known[each.place]
+        for place_times in times_by_operation[operation.name]:
+            middle = median_interval(list(place_times.seconds.values()))
+            ratio = curve.ratios.get(place_times.place)
+            point = point_by_place[place_times.place]
             measurements.append(
                 Measurement(
-                    each.place,
-                    len(each.seconds),
+                    place_times.place,
+                    len(place_times.seconds),
                     middle.value,
                     middle.low,
                     middle.high,
@@ -118,19 +122,19 @@ def _ranks(
         for name, suite in suites.get(db, campaign.id).items()
         if (suite.stage, suite.step) == ("suite", of.suite.name)
     ]
-    found: dict[tuple[str, str, int, int], list[float]] = {}
-    for each in rank_times.medians(db, campaign.id, names):
-        key = (each.function, each.variant, each.bytes, each.rank)
-        found.setdefault(key, []).append(each.seconds)
+    seconds_by_rank: dict[tuple[str, str, int, int], list[float]] = {}
+    for rank_median in rank_times.medians(db, campaign.id, names):
+        key = (rank_median.function, rank_median.variant, rank_median.bytes, rank_median.rank)
+        seconds_by_rank.setdefault(key, []).append(rank_median.seconds)
     return [
         ((function, variant), MeasuredRank(size, rank, median_interval(seconds).value))
-        for (function, variant, size, rank), seconds in sorted(found.items())
+        for (function, variant, size, rank), seconds in sorted(seconds_by_rank.items())
     ]
 
 
 def crossovers(of: Sequence[SweptCurve]) -> list[Crossover]:
     """Between neighbouring places at which it is decided which one is faster."""
-    found = []
+    crossovers_found = []
     for curve in of:
         decided = [
             (place, ratio.value)
@@ -139,14 +143,14 @@ def crossovers(of: Sequence[SweptCurve]) -> list[Crossover]:
         ]
         for (low, before), (high, after) in pairwise(decided):
             if before * after < 0:
-                found.append(Crossover(curve.name, low, high, before < 0))
-    return found
+                crossovers_found.append(Crossover(curve.name, low, high, before < 0))
+    return crossovers_found
 
 
 def text(of: MeasuredSuite, library: str) -> list[str]:
     """A report of one suite, as SKaMPI's were: what was measured and how, then a line a place."""
     unit = "bytes" if of.axis == "bytes" else "ranks"
-    names = [each.operation for each in of.operations]
+    names = [operation.operation for operation in of.operations]
     width = max(12, *map(len, names)) + 2
     lines = [
         f"suite {of.name}: pattern {of.pattern}, varied over {unit}, {library}",
@@ -167,11 +171,11 @@ def text(of: MeasuredSuite, library: str) -> list[str]:
         )
         lines.append(f"{place:>9} {first.n:>2}  {cells}  {ends or 'no interval'}{why}")
     lines += [
-        f"{each.curve} jumps between {each.low} and {each.high} {unit}: "
-        f"{each.factor:.2f} times as long"
-        for each in of.thresholds
+        f"{threshold.curve} jumps between {threshold.low} and {threshold.high} {unit}: "
+        f"{threshold.factor:.2f} times as long"
+        for threshold in of.thresholds
     ]
-    lines += [_crossing(each, names[0], unit) for each in of.crossovers]
+    lines += [_crossing(crossover, names[0], unit) for crossover in of.crossovers]
     return lines + _rank_lines(of)
 
 
@@ -188,11 +192,11 @@ def _crossing(of: Crossover, first: str, unit: str) -> str:
 
 def _rank_lines(of: MeasuredSuite) -> list[str]:
     lines = []
-    for each in of.operations:
+    for operation in of.operations:
         by_size: dict[int, list[MeasuredRank]] = {}
-        for measured in each.ranks:
+        for measured in operation.ranks:
             by_size.setdefault(measured.bytes, []).append(measured)
-        for size, those in by_size.items():
-            told = " ".join(f"{1e6 * measured.seconds:.4g}" for measured in those)
-            lines.append(f"{each.operation} at {size} B, rank by rank, µs: {told}")
+        for size, measured_ranks in by_size.items():
+            times = " ".join(f"{1e6 * measured.seconds:.4g}" for measured in measured_ranks)
+            lines.append(f"{operation.operation} at {size} B, rank by rank, µs: {times}")
     return lines

@@ -76,7 +76,7 @@ class Prepared(NamedTuple):
 def prepare(asked: SuiteRun, toolchain: Toolchain, placement: Placement) -> list[Prepared]:
     """Raises UsageError for what the probe does not know, or ranks that are missing."""
     ranks = RanksThere(placement.nprocs, placement.nodes)
-    found = []
+    prepared = []
     for suite in asked.suites:
         if suite.by_rank and asked.is_simulated:
             raise UsageError(
@@ -84,8 +84,8 @@ def prepare(asked: SuiteRun, toolchain: Toolchain, placement: Placement) -> list
             )
         of = operations(suite, toolchain.catalogue)
         how = refinement(suite, of, ranks)
-        found.append(Prepared(suite, of, how, places(suite, of, ranks)))
-    return found
+        prepared.append(Prepared(suite, of, how, places(suite, of, ranks)))
+    return prepared
 
 
 def begin(
@@ -102,7 +102,7 @@ def stored_suite(name: str, look: int = 1) -> StoredSuite:
 
 def whole_plan(of: Prepared, asked: SuiteRun, ranks: RanksThere, at: Sequence[int]) -> Plan:
     suite = of.suite
-    found = Plan(
+    plan = Plan(
         "check",
         asked.seed,
         cases(suite, of.operations, at, ranks),
@@ -111,11 +111,11 @@ def whole_plan(of: Prepared, asked: SuiteRun, ranks: RanksThere, at: Sequence[in
         use=suite.use or AFTER_BARRIER,
     )
     if asked.is_simulated:
-        use = found.use if found.use == AT_ROOT else ""
-        found = msgspec.structs.replace(found, use=use, sync=OWN_BARRIER, nrep=None)
-    if found.nrep is not None:
-        return found
-    return settling.until_settled(found, simulated=asked.is_simulated)
+        use = plan.use if plan.use == AT_ROOT else ""
+        plan = msgspec.structs.replace(plan, use=use, sync=OWN_BARRIER, nrep=None)
+    if plan.nrep is not None:
+        return plan
+    return settling.until_settled(plan, simulated=asked.is_simulated)
 
 
 def measure(
@@ -125,22 +125,24 @@ def measure(
     PlumblineError when launches fail."""
     ranks = RanksThere(campaign.nprocs, campaign.nodes)
     for look in range(1, _MOST_LOOKS + 1):
-        wanted = _wanted(store.db, campaign, every, look)
-        if not wanted:
+        points_by_suite = _wanted(store.db, campaign, every, look)
+        if not points_by_suite:
             break
-        found = [point for asked_for in wanted.values() for point in asked_for]
-        points.put(store.db, campaign.id, found)
+        new_points = [point for asked_for in points_by_suite.values() for point in asked_for]
+        points.put(store.db, campaign.id, new_points)
         series = {
             of.suite.name: Series(
                 store,
                 stored_suite(of.suite.name, look),
-                whole_plan(of, asked, ranks, [each.place for each in wanted[of.suite.name]]),
+                whole_plan(
+                    of, asked, ranks, [point.place for point in points_by_suite[of.suite.name]]
+                ),
                 {},
             )
             for of in every
-            if of.suite.name in wanted
+            if of.suite.name in points_by_suite
         }
-        _take_turns(store, asked, every, series, wanted, look)
+        _take_turns(store, asked, every, series, points_by_suite, look)
     identity.finish(store.db, campaign)
 
 
@@ -154,14 +156,16 @@ def _take_turns(
 ) -> None:
     launches = {of.suite.name: launches_of(of.suite, asked) for of in every}
     for turn in range(max(launches[name] for name in series)):
-        for name, those in series.items():
+        for name, suite_series in series.items():
             if turn >= launches[name]:
                 continue
-            what = counted(len(wanted[name]), "point")
-            reasons = ", ".join(f"{each.place} ({each.why})" for each in wanted[name])
+            points_text = counted(len(wanted[name]), "point")
+            reasons = ", ".join(f"{point.place} ({point.why})" for point in wanted[name])
             why = "" if look == 1 else f", look {look}: {reasons}"
-            store.progress.step(f"{name}: {what}{why}, launch {turn + 1} of {launches[name]}")
-            those.advance()
+            store.progress.step(
+                f"{name}: {points_text}{why}, launch {turn + 1} of {launches[name]}"
+            )
+            suite_series.advance()
 
 
 def launches_of(suite: AskedSuite, asked: SuiteRun) -> int:
@@ -173,17 +177,26 @@ def _wanted(
     db: Database, campaign: Campaign, every: Sequence[Prepared], look: int
 ) -> dict[str, list[SuitePoint]]:
     """Return by name of a suite, what is measured in a look; no entry: nothing is missing."""
-    found = {}
+    points_by_suite = {}
     for of in every:
         name, axis = of.suite.name, of.suite.vary
         if look == 1:
-            found[name] = [SuitePoint(stored_suite(name).name, axis, place) for place in of.first]
-        elif of.suite.refine and (added := _next(db, campaign, of, look)):
-            found[name] = [
-                SuitePoint(stored_suite(name).name, axis, each.place, look, each.why, each.detail)
-                for each in added
+            points_by_suite[name] = [
+                SuitePoint(stored_suite(name).name, axis, place) for place in of.first
             ]
-    return found
+        elif of.suite.refine and (added := _next(db, campaign, of, look)):
+            points_by_suite[name] = [
+                SuitePoint(
+                    stored_suite(name).name,
+                    axis,
+                    addition.place,
+                    look,
+                    addition.why,
+                    addition.detail,
+                )
+                for addition in added
+            ]
+    return points_by_suite
 
 
 def _next(db: Database, campaign: Campaign, of: Prepared, look: int) -> list[Proposal]:
@@ -208,24 +221,24 @@ def read(
     places."""
     names = [stored_suite(of.suite.name, look).name for look in looks]
     by_case = {
-        (found.case.function, found.case.variant, _place(of, found, campaign)): found
-        for found in runs.medians(db, campaign.id, names)
+        (measured.case.function, measured.case.variant, _place(of, measured, campaign)): measured
+        for measured in runs.medians(db, campaign.id, names)
     }
     result: dict[str, list[PlaceTimes]] = {}
     for operation in of.operations:
-        those = [
-            PlaceTimes(place, dict(zip(found.runs, found.seconds, strict=True)))
-            for (function, variant, place), found in by_case.items()
+        place_times = [
+            PlaceTimes(place, dict(zip(measured.runs, measured.seconds, strict=True)))
+            for (function, variant, place), measured in by_case.items()
             if (function, variant) == (operation.function, operation.variant)
         ]
-        result[operation.name] = sorted(those)
+        result[operation.name] = sorted(place_times)
     return result
 
 
-def _place(of: Prepared, found: Medians, campaign: Campaign) -> int:
+def _place(of: Prepared, measured: Medians, campaign: Campaign) -> int:
     if of.suite.vary == "ranks":
-        return found.case.ranks or campaign.nprocs
-    return found.case.bytes
+        return measured.case.ranks or campaign.nprocs
+    return measured.case.bytes
 
 
 def curves(
@@ -233,29 +246,39 @@ def curves(
 ) -> list[SweptCurve]:
     """Return the curves as refinement sees them; ratios are to the first operation, paired by
     launch."""
-    found = read(db, campaign, of, looks)
-    base = {each.place: each.seconds for each in found[of.operations[0].name]}
+    times_by_operation = read(db, campaign, of, looks)
+    base = {
+        place_times.place: place_times.seconds
+        for place_times in times_by_operation[of.operations[0].name]
+    }
     return [
         SweptCurve(
             name,
-            {each.place: estimate(list(each.seconds.values())) for each in those if each.seconds},
-            {} if name == of.operations[0].name else _ratios(those, base),
+            {
+                times_at_place.place: estimate(list(times_at_place.seconds.values()))
+                for times_at_place in operation_times
+                if times_at_place.seconds
+            },
+            {} if name == of.operations[0].name else _ratios(operation_times, base),
         )
-        for name, those in found.items()
+        for name, operation_times in times_by_operation.items()
     ]
 
 
 def _ratios(
-    those: Sequence[PlaceTimes], base: Mapping[int, Mapping[int, float]]
+    operation_times: Sequence[PlaceTimes], base: Mapping[int, Mapping[int, float]]
 ) -> dict[int, Estimate]:
-    found = {}
-    for each in those:
-        shared = each.seconds.keys() & base.get(each.place, {}).keys()
+    estimates = {}
+    for times_at_place in operation_times:
+        shared = times_at_place.seconds.keys() & base.get(times_at_place.place, {}).keys()
         if shared:
-            found[each.place] = estimate(
-                [each.seconds[launch] / base[each.place][launch] for launch in sorted(shared)]
+            estimates[times_at_place.place] = estimate(
+                [
+                    times_at_place.seconds[launch] / base[times_at_place.place][launch]
+                    for launch in sorted(shared)
+                ]
             )
-    return found
+    return estimates
 
 
 def found_thresholds(db: Database, campaign: Campaign, of: Prepared) -> list[Threshold]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# The language of the specifications; vl-convert carries several versions.
+# The Vega-Lite version of the specifications; vl-convert contains several versions.
 _VERSION = "5.20"
 _SHARP = 2  # pixels of a PNG for one of the specification
 
@@ -111,6 +111,6 @@ def script() -> str:
     window. Takes some seconds."""
     import vl_convert
 
-    # The newest one alone is of the same age as the rest of the bundle.
+    # Only the newest version fits the rest of the bundle.
     newest = vl_convert.get_vegalite_versions()[-1]
     return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=newest))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-# The smallest extra that brings a module.
+# The smallest extra that installs each module.
 EXTRAS = {
     "anyio": "pages",
     "jinja2": "pages",
@@ -27,8 +27,8 @@ def missing(module: str | None) -> str | None:
 
 def absent() -> dict[str, list[str]]:
     """Extras that are not installed, with the modules that are not there."""
-    found: dict[str, list[str]] = {}
+    modules_by_extra: dict[str, list[str]] = {}
     for module, extra in EXTRAS.items():
         if find_spec(module) is None:
-            found.setdefault(extra, []).append(module)
-    return found
+            modules_by_extra.setdefault(extra, []).append(module)
+    return modules_by_extra

@@ -43,14 +43,14 @@ _DOMAINS = {
 
 def domains(system: Path = Path("/sys/devices/system")) -> dict[str, list[frozenset[int]]]:
     """The processing units of each core, socket and NUMA node, as far as the kernel says."""
-    found: dict[str, list[frozenset[int]]] = {}
+    domains_by_kind: dict[str, list[frozenset[int]]] = {}
     for name, pattern in _DOMAINS.items():
         texts = set()
         for file in system.glob(pattern):
             with contextlib.suppress(OSError):
                 texts.add(file.read_text())
-        found[name] = sorted(filter(None, map(units_of, texts)), key=sorted)
-    return found
+        domains_by_kind[name] = sorted(filter(None, map(units_of, texts)), key=sorted)
+    return domains_by_kind
 
 
 def _cpu_model() -> str:

@@ -26,20 +26,20 @@ def fields_of(struct: type[Any]) -> Fields:
     return _fields(inspect.type_info(struct))
 
 
-def told(message: str, known: Fields) -> tuple[str, tuple[str | int, ...]]:
+def told(message: str, fields: Fields) -> tuple[str, tuple[str | int, ...]]:
     """Return what is wrong, in words, and where: keys and indices from the outermost table on.
-    `message` is msgspec's; `known` are the fields of that table."""
+    `message` is msgspec's; `fields` are those of that table."""
     where = _WHERE.search(message)
     message = _WHERE.sub("", message).replace(" | null", "")  # TOML has none
     place = tuple(_steps(where[1])) if where else ()
-    found = _type_at(known, place)
+    type_there = _type_at(fields, place)
     if unknown := _UNKNOWN.match(message):
-        names = _fields(found) if place else known
+        names = _fields(type_there) if place else fields
         return f"unknown key `{unknown[1]}`{nearest(unknown[1], names)}", (*place, unknown[1])
     if missing := _MISSING.match(message):
         table = _named(place)
         return f"{f'{table}: ' if table else ''}key `{missing[1]}` is missing", place
-    words = [str(value) for each in _members(found) for value in _literals(each)]
+    words = [str(value) for member in _members(type_there) for value in _literals(member)]
     legal = f"; it may be {', '.join(words)}" if words else ""
     key = _named(place)
     return f"{f'{key}: ' if key else ''}{message}{legal}", place
@@ -77,14 +77,14 @@ def near_to(word: str, names: Iterable[str]) -> list[str]:
     import difflib
 
     lower = {name.lower(): name for name in names}
-    return [lower[each] for each in difflib.get_close_matches(word.lower(), lower, cutoff=0.6)]
+    return [lower[match] for match in difflib.get_close_matches(word.lower(), lower, cutoff=0.6)]
 
 
 def instead(words: Iterable[str], names: Iterable[str]) -> str:
     """`; nearest: …` of what may be meant by words that are no names, else `; there are …`."""
-    known = list(names)
-    near = dict.fromkeys(each for word in words for each in near_to(word, known))
-    return f"; nearest: {', '.join(near)}" if near else f"; there are {', '.join(known)}"
+    every_name = list(names)
+    near = dict.fromkeys(near_name for word in words for near_name in near_to(word, every_name))
+    return f"; nearest: {', '.join(near)}" if near else f"; there are {', '.join(every_name)}"
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
@@ -106,13 +106,13 @@ def _named(place: tuple[str | int, ...]) -> str:
     return text.removeprefix(".")
 
 
-def _type_at(known: Fields, place: tuple[str | int, ...]) -> inspect.Type | None:
+def _type_at(fields: Fields, place: tuple[str | int, ...]) -> inspect.Type | None:
     if not place:
         return None
-    found = known.get(str(place[0]))
+    inner_type = fields.get(str(place[0]))
     for step in place[1:]:
-        found = _inner(found, step)
-    return found
+        inner_type = _inner(inner_type, step)
+    return inner_type
 
 
 def _inner(outer: inspect.Type | None, step: str | int) -> inspect.Type | None:
@@ -128,32 +128,32 @@ def _inner(outer: inspect.Type | None, step: str | int) -> inspect.Type | None:
     return None
 
 
-def _members(found: inspect.Type | None) -> Iterator[inspect.Type]:
-    match found:
+def _members(kind: inspect.Type | None) -> Iterator[inspect.Type]:
+    match kind:
         case None:
             return
         case inspect.Metadata(type=inner):
             yield from _members(inner)
         case inspect.UnionType(types=types):
-            for each in types:
-                yield from _members(each)
+            for member_type in types:
+                yield from _members(member_type)
         case _:
-            yield found
+            yield kind
 
 
-def _fields(found: inspect.Type | None) -> Fields:
+def _fields(kind: inspect.Type | None) -> Fields:
     return {
         field.encode_name: field.type
-        for member in _members(found)
+        for member in _members(kind)
         if isinstance(member, inspect.StructType)
         for field in member.fields
     }
 
 
-def _literals(found: inspect.Type) -> tuple[Any, ...]:
-    match found:
+def _literals(kind: inspect.Type) -> tuple[Any, ...]:
+    match kind:
         case inspect.LiteralType(values=values):
             return tuple(values)
         case inspect.EnumType(cls=cls):
-            return tuple(each.value for each in cls)
+            return tuple(member.value for member in cls)
     return ()

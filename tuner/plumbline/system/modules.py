@@ -10,7 +10,7 @@ from plumbline_db.errors import PlumblineError
 
 PREFIX = "module:"  # `module:openmpi/5.0.3` in place of a prefix
 
-# The command prints shell code, which ends with a status; the name is an argument, never code.
+# The module command prints shell code, which ends with a status; the name is passed as an argument.
 _LOAD = 'code=$("$1" sh load "$2") && eval "$code" && exec env -0'
 _SHELL_OWN = {"_", "PWD", "SHLVL", "OLDPWD"}
 
@@ -29,8 +29,10 @@ def loaded(name: str) -> dict[str, str]:
     words = ["/bin/sh", "-c", _LOAD, "sh", command, name]
     done = process.run(words, timeout_seconds=60, environment=before)
     if done.status != 0:
-        said = done.stderr.strip()[-500:] or f"status {done.status}"
-        raise PlumblineError(f"module {name} cannot be loaded: {said}; `module avail` lists them")
+        complaint = done.stderr.strip()[-500:] or f"status {done.status}"
+        raise PlumblineError(
+            f"module {name} cannot be loaded: {complaint}; `module avail` lists them"
+        )
     after = dict(word.split("=", 1) for word in done.stdout.split("\0") if "=" in word)
     return {
         key: value

@@ -68,8 +68,8 @@ class Layout(msgspec.Struct, frozen=True):
     def _found(self, build_id: str, name: str) -> Path:
         """Return where it is, else where it would be."""
         path = self.programs / build_id / name
-        mine = self.own / build_id / name if self.own else path
-        return mine if mine.is_file() or self.own == self.programs else path
+        own_path = self.own / build_id / name if self.own else path
+        return own_path if own_path.is_file() or self.own == self.programs else path
 
 
 def build_id(library: Library) -> str:
@@ -85,12 +85,12 @@ def layout() -> Layout:
     named = os.environ.get("PLUMBLINE_PREFIX")
     if named:
         return _installed(Path(named).absolute())
-    here = Path(__file__).resolve()
-    checkout = here.parents[3]
+    this_file = Path(__file__).resolve()
+    checkout = this_file.parents[3]
     if (checkout / "search-spaces").is_dir() and (checkout / "probes").is_dir():
         spaces = checkout / "search-spaces"
         return Layout(programs=checkout / "build", search_spaces=spaces, sources=checkout)
-    prefix, carried = here.parents[5], here.parents[1] / "sources"
+    prefix, carried = this_file.parents[5], this_file.parents[1] / "sources"
     if carried.is_dir() and not _spaces(prefix).is_dir():
         own = _own(carried)
         return Layout(

@@ -9,7 +9,7 @@ import msgspec
 
 from plumbline_db.errors import UsageError
 
-# What every mpirun can be asked for, whatever it calls it; and `plain`: it is asked for nothing.
+# Bindings that every mpirun supports; `plain` means that nothing is requested.
 PLAIN: Literal["plain"] = "plain"
 Bind = Literal["core", "socket", "numa", "none", "plain"]
 MapBy = Literal["core", "socket", "numa", "node"]

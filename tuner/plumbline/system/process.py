@@ -82,7 +82,7 @@ def in_foreground(argv: Sequence[str | Path], environment: Mapping[str, str]) ->
         for child in children:
             child.send_signal(number)
 
-    # Keys of the terminal reach the whole group anyway.
+    # Signals from terminal keys reach the whole group anyway.
     handlers: dict[int, Callable[[int, object], None]]
     handlers = dict.fromkeys((signal.SIGINT, signal.SIGQUIT), lambda *_: None)
     handlers |= dict.fromkeys((signal.SIGTERM, signal.SIGHUP), pass_on)
@@ -96,8 +96,8 @@ def in_foreground(argv: Sequence[str | Path], environment: Mapping[str, str]) ->
     except OSError as error:
         raise PlumblineError(f"cannot start {words[0]}: {error.strerror}") from error
     finally:
-        for number, one in before.items():
-            signal.signal(number, one)
+        for number, earlier_handler in before.items():
+            signal.signal(number, earlier_handler)
     return status if status >= 0 else 128 - status
 
 
@@ -106,8 +106,8 @@ def _wait(
 ) -> bool:
     """False when the time is up before the process has ended, or was given up."""
     while True:
-        left = max(0.0, deadline - time.monotonic())
-        if _ends_within(process, left if give_up is None else min(left, 1.0)):
+        seconds_left = max(0.0, deadline - time.monotonic())
+        if _ends_within(process, seconds_left if give_up is None else min(seconds_left, 1.0)):
             return True
         if time.monotonic() >= deadline:
             return False
@@ -119,7 +119,7 @@ def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
     """Sleeps until the process ends, where the system tells (pidfd_open, Linux 5.3): `Popen.wait`
     looks every 50 ms, which is time that is lost after each launch."""
     try:
-        told = os.pidfd_open(process.pid)
+        descriptor = os.pidfd_open(process.pid)
     except (AttributeError, OSError):
         try:
             process.wait(seconds)
@@ -128,11 +128,11 @@ def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
         return True
     try:
         poll = select.poll()
-        poll.register(told, select.POLLIN)
+        poll.register(descriptor, select.POLLIN)
         if not poll.poll(math.ceil(seconds * 1000)):
             return False
     finally:
-        os.close(told)
+        os.close(descriptor)
     process.wait()
     return True
 

@@ -39,9 +39,9 @@ class Others(msgspec.Struct, frozen=True):
 
     def text(self) -> str:
         """`1.9 processors are busy with other work: python3 (process 12, user anna) 0.98, …`."""
-        seen = sum(part for _, part in self.programs)
+        visible = sum(part for _, part in self.programs)
         named = [f"{name} {part:.2f}" for name, part in self.programs[:_SHOWN]]
-        if self.processors - seen > max(_LEAST, self.processors / 2):
+        if self.processors - visible > max(_LEAST, self.processors / 2):
             named.append("programs that this user cannot see, or the hypervisor")
         words = f"{self.processors:.1f} processors are busy with other work"
         return f"{words}: {', '.join(named)}" if named else words
@@ -100,11 +100,13 @@ def named(pid: int, proc: Path = Path("/proc")) -> str:
 
 def _of_processes(proc: Path, tick: float) -> dict[Process, float]:
     """Return the seconds of all visible processes but this one."""
-    found: dict[Process, float] = {}
+    seconds_by_process: dict[Process, float] = {}
     for entry in proc.iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         with contextlib.suppress(OSError, ValueError, IndexError):
             fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
-            found[int(entry.name), int(fields[19])] = tick * (int(fields[11]) + int(fields[12]))
-    return found
+            seconds_by_process[int(entry.name), int(fields[19])] = tick * (
+                int(fields[11]) + int(fields[12])
+            )
+    return seconds_by_process

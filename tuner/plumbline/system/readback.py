@@ -15,14 +15,14 @@ Domains = Mapping[str, Sequence[frozenset[int]]]
 
 def units(text: str) -> frozenset[int]:
     """`0-1,4` -> {0, 1, 4}, as the kernel and hwloc write lists of processing units."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in filter(None, text.strip().split(",")):
         first, dash, last = part.partition("-")
         last = last if dash else first
         if not (first.isdigit() and last.isdigit()):
             return frozenset()  # `0-` of hwloc: all there can be
-        found.update(range(int(first), int(last) + 1))
-    return frozenset(found)
+        numbers.update(range(int(first), int(last) + 1))
+    return frozenset(numbers)
 
 
 def mismatch(header: Header, placement: Placement, domains: Domains) -> str:
@@ -33,23 +33,23 @@ def mismatch(header: Header, placement: Placement, domains: Domains) -> str:
             f"asked for, the ranks are on {counted(header.nodes, 'node')} "
             f"({', '.join(header.hosts)}), up to {header.ppn} on one"
         )
-    # Containers of one machine do not see that they share it.
+    # Containers of one machine cannot detect that they share it.
     if placement.nodes > 1 and header.oversubscribed and not placement.oversubscribed:
         return (
-            f"a node has {counted(header.processing_units, 'processing unit')}, not as many as it "
-            "said when it was asked"
+            f"a node has {counted(header.processing_units, 'processing unit')}, fewer than it "
+            "reported before"
         )
     return _misbound(header, placement.binding, domains)
 
 
 def _misbound(header: Header, bind: str, domains: Domains) -> str:
-    known = domains.get(bind, ())
+    known_domains = domains.get(bind, ())
     for rank, text in enumerate(header.binding):
         bound = units(text)
         if not bound:
             continue  # not known
         if bind == "none" and len(bound) < header.processing_units:
             return f"rank {rank} is bound to {text}, though bind = none was asked for"
-        if known and not any(bound <= domain for domain in known):
+        if known_domains and not any(bound <= domain for domain in known_domains):
             return f"rank {rank} may run on {text}, though bind = {bind} was asked for"
     return ""

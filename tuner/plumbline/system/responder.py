@@ -18,7 +18,7 @@ import msgspec
 
 from plumbline.system import ending, process, sessions
 
-# mpirun delivers standard error separately from standard output, usually within a millisecond.
+# mpirun forwards standard error separately from standard output, usually within a millisecond.
 _STDERR_SECONDS = 1.0
 _PAUSE_SECONDS = 0.001
 _LOOK_SECONDS = 0.05  # where the system does not tell that a process has ended

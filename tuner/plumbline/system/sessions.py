@@ -68,11 +68,11 @@ def ended(session: int) -> None:
 
 def _signal(them: Iterable[int], number: signal.Signals) -> int:
     """Return how many processes it was sent to."""
-    found = [pid for session in them for pid in members(session)]
-    for pid in found:
+    pids = [pid for session in them for pid in members(session)]
+    for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
-    return len(found)
+    return len(pids)
 
 
 def _of(session: int) -> Iterator[tuple[int, list[str]]]:
@@ -96,7 +96,7 @@ def _processes() -> Iterator[tuple[int, list[str]]]:
 
 def _say(session: int) -> None:
     global _pipe
-    # Where it cannot be started, or was killed, nobody can help.
+    # If the watcher cannot be started, or was killed, sessions are not ended.
     with _lock, contextlib.suppress(OSError):
         if _pipe is None or _pipe[0] != os.getpid():
             _pipe = os.getpid(), _watcher()
@@ -128,14 +128,16 @@ def _watch() -> None:
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     os.chdir("/")
-    left: set[int] = set()
+    sessions_left: set[int] = set()
     for line in sys.stdin:
         session = int(line)
         if session > 0:
-            left.add(session)
+            sessions_left.add(session)
         else:
-            left.discard(-session)
-    end(left, lambda: not any(members(session) for session in left), GRACE_SECONDS)
+            sessions_left.discard(-session)
+    end(
+        sessions_left, lambda: not any(members(session) for session in sessions_left), GRACE_SECONDS
+    )
 
 
 if __name__ == "__main__":

@@ -52,18 +52,18 @@ class Document(msgspec.Struct, frozen=True):
         message = str(error)
         if mistakes.SOME_KEY in message:
             message = mistakes.with_key(message, self.values if values is None else values)
-        what, place = mistakes.told(message, known)
+        problem, place = mistakes.told(message, known)
         line = self.line(place) if values is None else self._alone(place, values)
-        return UsageError(f"{self.name}: {_at(line)}{what}")
+        return UsageError(f"{self.name}: {_at(line)}{problem}")
 
     def refused(self, problem: str, within: Place = ()) -> UsageError:
         """Return the error with the line of the first key that `problem` names, else that of the
         table `within`."""
         line = self.line(within) if within else None
         for word in _KEYS.findall(problem):
-            found = self.line((*within, *word.split(".")))
-            if found is not None:
-                line = found
+            line_of_key = self.line((*within, *word.split(".")))
+            if line_of_key is not None:
+                line = line_of_key
                 break
         return UsageError(f"{self.name}: {_at(line)}{problem}")
 
@@ -75,19 +75,19 @@ class Document(msgspec.Struct, frozen=True):
         low, high = 0, len(lines)  # the file is whole at its end, and holds it there
         while high - low > 1:
             middle = (low + high) // 2
-            there = mistakes.at(_whole(lines, middle), place) is not None
-            low, high = (low, middle) if there else (middle, high)
+            is_there = mistakes.at(_whole(lines, middle), place) is not None
+            low, high = (low, middle) if is_there else (middle, high)
         return high
 
     def _alone(self, place: Place, values: Mapping[str, Any]) -> int | None:
         """The line of the one key of this name with this value that the file has; None: there are
         several."""
         key = place[-1] if place else None
-        wanted = mistakes.at(values, place)
+        value_there = mistakes.at(values, place)
         places = [
             each
             for each, value in _places((), self.values)
-            if each[-1] == key and type(value) is type(wanted) and value == wanted
+            if each[-1] == key and type(value) is type(value_there) and value == value_there
         ]
         return self.line(places[0]) if len(places) == 1 and isinstance(key, str) else None
 
@@ -98,7 +98,7 @@ def read(path: Path, name: str) -> Document:
         with regular.open_file(path) as file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
-            raise UsageError(f"{name}: longer than {_MOST_BYTES >> 20} MiB, and no such file")
+            raise UsageError(f"{name}: longer than {_MOST_BYTES >> 20} MiB, so not such a file")
         text = data.decode().replace("\r\n", "\n")
         document = Document(name, text, tomllib.loads(text))
     except OSError as error:
@@ -111,7 +111,7 @@ def read(path: Path, name: str) -> Document:
         if isinstance(value, str) and "\0" in value:
             raise UsageError(f"{name}: {value!r} has a NUL character")
         if isinstance(value, float) and not math.isfinite(value):
-            raise UsageError(f"{name}: {value} is no number that anything can have here")
+            raise UsageError(f"{name}: {value} is not a valid number here")
         if isinstance(value, int) and abs(value) > limits.LARGEST:
             raise UsageError(f"{name}: a number is larger than {limits.LARGEST}")
     return document
@@ -140,21 +140,21 @@ def _places(within: Place, value: Any) -> Iterator[tuple[Place, Any]]:
         inner = value.items()
     elif isinstance(value, list):
         inner = enumerate(value)
-    for step, each in inner:
-        yield (*within, step), each
-        yield from _places((*within, step), each)
+    for step, member in inner:
+        yield (*within, step), member
+        yield from _places((*within, step), member)
 
 
 def _values(name: str, values: dict[str, Any]) -> Iterator[Any]:
     """Keys and values of all tables and lists."""
-    left: list[tuple[int, Any]] = [(0, values)]
-    while left:
-        depth, one = left.pop()
+    to_visit: list[tuple[int, Any]] = [(0, values)]
+    while to_visit:
+        depth, value_here = to_visit.pop()
         if depth > _DEEPEST:
             raise UsageError(f"{name}: it is nested too deeply")
-        if isinstance(one, dict):
-            left += [(depth + 1, value) for value in (*one, *one.values())]
-        elif isinstance(one, list):
-            left += [(depth + 1, value) for value in one]
+        if isinstance(value_here, dict):
+            to_visit += [(depth + 1, value) for value in (*value_here, *value_here.values())]
+        elif isinstance(value_here, list):
+            to_visit += [(depth + 1, value) for value in value_here]
         else:
-            yield one
+            yield value_here

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 
-def counted(number: int, thing: str) -> str:
-    """`1 launch`, `2 launches`; the last word of `thing` is the one that changes."""
+def counted(number: int, noun: str) -> str:
+    """Return `1 launch`, `2 launches` …; the last word of `noun` changes."""
     if number == 1:
-        return f"1 {thing}"
-    return f"{number} {thing}{'es' if thing.endswith('ch') else 's'}"
+        return f"1 {noun}"
+    return f"{number} {noun}{'es' if noun.endswith('ch') else 's'}"
 
 
 def with_interval(

@@ -48,21 +48,23 @@ class TallyRow(msgspec.Struct, frozen=True):
 
 
 def rows(columns: Sequence[Column], guidelines: Guidelines) -> list[TallyRow]:
-    found = []
+    tally_rows = []
     for kind in all_kinds():
         counted = [_by_row(kind, column.before) for column in columns]
         later = [
             None if column.after is None else _by_row(kind, column.after) for column in columns
         ]
         by_function = kind.row == "function"
-        known = guidelines.lhs_functions() if by_function else [g.id for g in guidelines.patterns]
-        for key in in_order({key for by_row in counted for key in by_row}, known):
+        usual_order = (
+            guidelines.lhs_functions() if by_function else [g.id for g in guidelines.patterns]
+        )
+        for key in in_order({key for by_row in counted for key in by_row}, usual_order):
             tallies = [
                 _tally(before.get(key, []), None if after is None else after.get(key, []))
                 for before, after in zip(counted, later, strict=True)
             ]
-            found.append(TallyRow(kind.name, kind.letter, key, tallies))
-    return found
+            tally_rows.append(TallyRow(kind.name, kind.letter, key, tallies))
+    return tally_rows
 
 
 def across_table(
@@ -73,8 +75,8 @@ def across_table(
     all_rows: bool = False,
     marks: Marks = UNICODE,
 ) -> Table:
-    found = rows(columns, guidelines)
-    letters = {row.letter for row in found}
+    tally_rows = rows(columns, guidelines)
+    letters = {row.letter for row in tally_rows}
     table = Table(
         title=Text(title, style="bold"),
         caption=Text(
@@ -94,7 +96,7 @@ def across_table(
     table.add_column("guideline or function", min_width=20)
     for column in columns:
         table.add_column(column.head, justify="right", overflow="fold")
-    shown = [row for row in found if all_rows or row.remarkable()]
+    shown = [row for row in tally_rows if all_rows or row.remarkable()]
     for number, row in enumerate(shown):
         label = row.key.removeprefix("MPI_")
         if row.kind == "pattern":
@@ -111,12 +113,12 @@ def across_table(
 
 
 def _by_row(kind: Kind, verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
-    found: dict[str, list[Verdict]] = {}
+    verdicts_by_row: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         if verdict.kind == kind.name:
             key = verdict.function if kind.row == "function" else verdict.guideline
-            found.setdefault(key, []).append(verdict)
-    return found
+            verdicts_by_row.setdefault(key, []).append(verdict)
+    return verdicts_by_row
 
 
 def _tally(before: Sequence[Verdict], after: Sequence[Verdict] | None) -> Tally:
@@ -128,14 +130,14 @@ def _tally(before: Sequence[Verdict], after: Sequence[Verdict] | None) -> Tally:
     )
 
 
-def _text(one: Tally, marks: Marks) -> Text:
-    if one.tested == 0:
+def _text(tally: Tally, marks: Marks) -> Text:
+    if tally.tested == 0:
         return Text(marks.absent, style=STYLES["absent"])
-    words = f"{one.violated}" if one.violated or one.after else ""
-    if one.after is not None and words:
-        words += f" to {one.after}"
-    left = one.violated if one.after is None else one.after
-    style = STYLES["violated"] if left else STYLES["removed"] if words else ""
-    if not words and one.undecided:
+    words = f"{tally.violated}" if tally.violated or tally.after else ""
+    if tally.after is not None and words:
+        words += f" to {tally.after}"
+    violated_now = tally.violated if tally.after is None else tally.after
+    style = STYLES["violated"] if violated_now else STYLES["removed"] if words else ""
+    if not words and tally.undecided:
         return Text(marks.undecided, style=STYLES["undecided"])
     return Text(words, style=style)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float64]
 
-# Standard deviations of true log ratios: of candidates, of the sizes of one, of its ways of use, of
-# types, of what is left.
+# Standard deviations of true log ratios: between candidates, sizes, ways of use and types, and the
+# residual.
 _LEVEL, _SIZES, _USES, _TYPES, _OWN = 1.0, 0.17, 0.09, 0.04, 0.02
 _REACH = 4.0  # doublings of the volume over which a curve forgets
 _FACTORS = (1.0, 4.0, 16.0)  # of these variances
@@ -63,13 +63,18 @@ class CurveEstimate(msgspec.Struct, frozen=True):
     @classmethod
     def of_several(cls, those: Collection[CurveEstimate]) -> CurveEstimate:
         """Return the mean of several cells; their errors may be the same one."""
-        return cls(fmean(one.mean for one in those), fmean(one.error for one in those))
+        return cls(
+            fmean(estimate.mean for estimate in those), fmean(estimate.error for estimate in those)
+        )
 
 
 def estimates(candidates: Sequence[Sequence[CurvePoint]]) -> list[list[CurveEstimate]]:
     """Return what the cells of each candidate say of each of them; none is without cells."""
     curves = [_Curve(points) for points in candidates]
-    factor = max(_FACTORS, key=lambda one: math.fsum(curve.likelihood(one) for curve in curves))
+    factor = max(
+        _FACTORS,
+        key=lambda factor_tried: math.fsum(curve.likelihood(factor_tried) for curve in curves),
+    )
     return [curve.estimates(factor) for curve in curves]
 
 

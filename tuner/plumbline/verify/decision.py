@@ -28,18 +28,18 @@ FEW = 2  # launches after which what is much slower in all of them is given up
 
 _NORMAL = NormalDist()
 
-# "undecided": more launches may decide. "equal": not slower by more than the tolerance, and nothing
-# else is claimed; "faster": the same, and faster beyond doubt.
+# "undecided": more launches may decide. "equal": not slower by more than the tolerance; "faster":
+# not slower by more than the tolerance, and certainly faster.
 Word = Literal["slower", "equal", "faster", "undecided"]
 Key = TypeVar("Key")
 
-# Log ratios, one a launch, and the confidence of the interval.
+# Compares log ratios (one for each launch) with the confidence of the interval.
 Compare = Callable[[Sequence[float], float], Comparison]
-# How a cell is compared, once the log ratios of all comparable cells are known.
+# Chooses the comparison of a cell by the log ratios of all comparable cells.
 Judge = Callable[[Collection[Sequence[float]]], Compare]
 
-# What a look knows of a test: log ratios of all launches so far, one each; why there are none; or
-# None: it has not been measured since it was looked at last.
+# The evidence of a test at a look: the log ratios of all launches so far, the reason why there are
+# none, or None if nothing was measured since the last look.
 Evidence = Sequence[float] | str | None
 
 
@@ -211,15 +211,15 @@ class HypothesisFamily(Generic[Key]):
 
     def _learn(self, decision: CellDecision[Key], evidence: Callable[[Key], Evidence]) -> bool:
         """Brings a test up to this look; whether there is anything new to judge."""
-        known = evidence(decision.key)
-        if known is None:
+        new_evidence = evidence(decision.key)
+        if new_evidence is None:
             return False
         decision.look = self._look
-        if isinstance(known, str):
-            decision.comparison, decision.reason = None, known
+        if isinstance(new_evidence, str):
+            decision.comparison, decision.reason = None, new_evidence
             self._logs.pop(id(decision), None)
             return False
-        self._logs[id(decision)] = known
+        self._logs[id(decision)] = new_evidence
         return True
 
     def _compare(self, decision: CellDecision[Key]) -> None:
@@ -228,46 +228,48 @@ class HypothesisFamily(Generic[Key]):
         if claim.correction == "all":
             decision.comparison = self.compare(logs, confidence)
             return
-        found = above(logs, decision.limit, confidence, self.compare)
+        comparison = above(logs, decision.limit, confidence, self.compare)
         if claim.both_sides:
             below = above([-log for log in logs], decision.limit, 0.95, self.compare)
-            found = msgspec.structs.replace(found, p=min(1.0, 2 * min(found.p, below.p)))
-        p = claim.design.sequential(found.p * decision.weight, decision.look)
-        decision.comparison = found
+            comparison = msgspec.structs.replace(
+                comparison, p=min(1.0, 2 * min(comparison.p, below.p))
+            )
+        p = claim.design.sequential(comparison.p * decision.weight, decision.look)
+        decision.comparison = comparison
         decision.p = p if decision.p is None else min(p, decision.p)
 
     def _adjust(self) -> None:
         """Benjamini-Hochberg over the cells. As no p grows, no adjusted p does."""
         tested = [decision for decision in self.decisions if decision.p is not None]
         members = [
-            min(known)
+            min(p_values)
             for cell in self.cells
-            if (known := [decision.p for decision in cell if decision.p is not None])
+            if (p_values := [decision.p for decision in cell if decision.p is not None])
         ]
         adjusted = adjusted_within([decision.p or 0.0 for decision in tested], members)
         for decision, p in zip(tested, adjusted.tolist(), strict=True):
             decision.p_adjusted = p
 
     def _judge(self, decision: CellDecision[Key]) -> None:
-        found, limit, p = decision.told, decision.limit, decision.p_adjusted
+        comparison, limit, p = decision.told, decision.limit, decision.p_adjusted
         decision.reason = ""
-        if found.n < self.claim.min_launches:
-            decision.reason = f"{found.n} launches, {self.claim.min_launches} are needed"
+        if comparison.n < self.claim.min_launches:
+            decision.reason = f"{comparison.n} launches, {self.claim.min_launches} are needed"
         elif p is None:
-            decision.word = by_interval(found, self.claim.tolerance)
-        elif p < self.claim.alpha and found.ratio > limit:  # p may be that of an earlier look
+            decision.word = by_interval(comparison, self.claim.tolerance)
+        elif p < self.claim.alpha and comparison.ratio > limit:  # p may be that of an earlier look
             decision.word = "slower"
-        elif found.high is None:
-            decision.reason = found.reason
+        elif comparison.high is None:
+            decision.reason = comparison.reason
         elif self.claim.both_sides:
-            sure = p < self.claim.alpha and found.high < 1
+            sure = p < self.claim.alpha and comparison.high < 1
             decision.word = "faster" if sure else "undecided"
-        elif found.high <= limit:
-            decision.word = "faster" if found.high < 1 else "equal"
-        elif found.ratio > limit:
-            decision.reason = f"ratio {found.ratio:.3g}, but adjusted p is {p:.2g}"
+        elif comparison.high <= limit:
+            decision.word = "faster" if comparison.high < 1 else "equal"
+        elif comparison.ratio > limit:
+            decision.reason = f"ratio {comparison.ratio:.3g}, but adjusted p is {p:.2g}"
         else:
-            decision.reason = f"the ratio may be as large as {found.high:.3g}"
+            decision.reason = f"the ratio may be as large as {comparison.high:.3g}"
 
 
 def decide(log_ratios: Mapping[Key, Sequence[float]], claim: Claim) -> dict[Key, CellDecision[Key]]:
@@ -289,19 +291,19 @@ def slower(log_ratios: Mapping[Key, Sequence[float]], claim: Claim) -> dict[Key,
     }
 
 
-def by_interval(found: Comparison | None, tolerance: float = 0.0, base: float = 1.0) -> Word:
+def by_interval(comparison: Comparison | None, tolerance: float = 0.0, base: float = 1.0) -> Word:
     """Return what an interval says by itself of a ratio against `base`: slower or faster is what is
     so beyond doubt, and by the tolerance as far as is known; equal is what is within the tolerance
     beyond doubt."""
-    if found is None or found.low is None or found.high is None:
+    if comparison is None or comparison.low is None or comparison.high is None:
         return "undecided"
     # As many times faster as the tolerance allows slower.
     least, most = base / (1 + tolerance), base * (1 + tolerance)
-    if found.low > base and found.ratio >= most:
+    if comparison.low > base and comparison.ratio >= most:
         return "slower"
-    if found.high < base and found.ratio <= least:
+    if comparison.high < base and comparison.ratio <= least:
         return "faster"
-    return "equal" if least < found.low and found.high < most else "undecided"
+    return "equal" if least < comparison.low and comparison.high < most else "undecided"
 
 
 def above(
@@ -312,12 +314,12 @@ def above(
 ) -> Comparison:
     """`compare` of per-launch log ratios, with the p of "the ratio is above `limit`": that of what
     they are above log(limit). Ratio and interval are those of the ratio itself."""
-    found = compare(log_ratios, confidence)
+    comparison = compare(log_ratios, confidence)
     if limit == 1:
-        return found
+        return comparison
     level = math.log(limit)
     return msgspec.structs.replace(
-        found, p=compare([ratio - level for ratio in log_ratios], confidence).p
+        comparison, p=compare([ratio - level for ratio in log_ratios], confidence).p
     )
 
 
@@ -362,7 +364,7 @@ def shown(cell: Sequence[CellDecision[Key]]) -> CellDecision[Key]:
     one with the largest ratio; at equal ratios the first."""
     slower_tests = [decision for decision in cell if decision.word == "slower"]
     undecided = [decision for decision in cell if decision.word == "undecided"]
-    return max(slower_tests or undecided or cell, key=lambda one: one.suspicion())
+    return max(slower_tests or undecided or cell, key=lambda decision: decision.suspicion())
 
 
 def _word(cell: Sequence[CellDecision[Key]]) -> Word:

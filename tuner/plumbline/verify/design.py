@@ -15,8 +15,8 @@ from itertools import pairwise
 import msgspec
 
 GROWTH = 4 / 3  # of the launches from one look to the next, about
-# Error spent when a share t of the launches is there: t to this power. Few launches cannot show a
-# violation in a large table, however the error is spent, and what is spent later is not lost.
+# The error spent when a share t of the launches is done is t to this power. Few launches cannot
+# show a violation in a large table, however the error is spent; later looks get the rest.
 POWER = 2.0
 
 
@@ -29,7 +29,7 @@ class Design(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not len(self.launches) == len(self.shares) > 0:
-            raise ValueError("a design needs one look at least, and a share for each look")
+            raise ValueError("a design needs at least one look, and a share for each look")
         if self.launches[0] < 1 or sorted(set(self.launches)) != list(self.launches):
             raise ValueError(f"launches must grow from look to look: {self.launches}")
         if min(self.shares) <= 0 or not math.isclose(sum(self.shares), 1):

@@ -8,7 +8,7 @@ import msgspec
 
 from plumbline_db.records import Verdict
 
-# Fields of a verdict in `--json` (docs/verification.md), in this order.
+# The fields of a verdict in `--json` (docs/verification.md), in their order.
 JSON_FIELDS = (
     "guideline",
     "kind",

@@ -103,7 +103,7 @@ class FoldingTable(Table):
                 row.letter,
                 label,
                 *(self._marks.of(row.states[place]) for place in span),
-                end_section=any(other.letter != row.letter for other in following),
+                end_section=any(following_row.letter != row.letter for following_row in following),
             )
 
     def _spans(self, width: int) -> list[range]:

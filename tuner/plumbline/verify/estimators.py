@@ -31,8 +31,8 @@ def pairs(left: ArrayLike, right: ArrayLike) -> float:
     verification uses. Many samples are represented by _MANY of their quantiles."""
     import numpy as np
 
-    ours, theirs = np.log(_few(_times(left))), np.log(_few(_times(right)))
-    return median(np.subtract.outer(ours, theirs).ravel())
+    left_logs, right_logs = np.log(_few(_times(left))), np.log(_few(_times(right)))
+    return median(np.subtract.outer(left_logs, right_logs).ravel())
 
 
 def median(values: NDArray[np.float64]) -> float:

@@ -15,8 +15,8 @@ from plumbline.core.guidelines import Guidelines
 from plumbline.verify.kinds import all_kinds
 from plumbline_db.records import Verdict
 
-# What a cell can say. `depends`: another way of use has another answer. The last two only where two
-# tables are laid over each other.
+# The states of a cell. `depends`: another way of use has another answer. The last two occur only if
+# two tables are combined.
 State = Literal["violated", "undecided", "holds", "depends", "absent", "removed", "new"]
 
 
@@ -114,23 +114,28 @@ def _by_cell(verdicts: Iterable[Verdict]) -> dict[_Place, Verdict]:
 
 def _grid(states: dict[_Place, State], verdicts: Sequence[Verdict], guidelines: Guidelines) -> Grid:
     # The largest size of monotony stands on right sides only, and is a column all the same.
-    sizes = sorted({place[3] for place in states} | {each.other_bytes for each in verdicts})
+    sizes = sorted({place[3] for place in states} | {verdict.other_bytes for verdict in verdicts})
     rows = []
     for kind in all_kinds():
         by_function = kind.row == "function"
-        found: dict[str, dict[int, State]] = {}
+        states_by_row: dict[str, dict[int, State]] = {}
         for (name, guideline, function, size), state in states.items():
             if name == kind.name:
-                found.setdefault(function if by_function else guideline, {})[size] = state
-        known = guidelines.lhs_functions() if by_function else [g.id for g in guidelines.patterns]
-        for key in in_order(found, known):
+                states_by_row.setdefault(function if by_function else guideline, {})[size] = state
+        usual_order = (
+            guidelines.lhs_functions() if by_function else [g.id for g in guidelines.patterns]
+        )
+        for key in in_order(states_by_row, usual_order):
             label = key.removeprefix("MPI_") if by_function else guideline_label(key, guidelines)
-            row_states = [found[key].get(size, "absent") for size in sizes]
+            row_states = [states_by_row[key].get(size, "absent") for size in sizes]
             rows.append(Row(kind.letter, label, row_states))
     return Grid(sizes, rows)
 
 
-def in_order(present: Iterable[str], known: Sequence[str]) -> list[str]:
+def in_order(present: Iterable[str], usual_order: Sequence[str]) -> list[str]:
     """Return what is present: first in the order of the guidelines, then the rest by name."""
-    found = set(present)
-    return [*(name for name in known if name in found), *sorted(found - set(known))]
+    names_present = set(present)
+    return [
+        *(name for name in usual_order if name in names_present),
+        *sorted(names_present - set(usual_order)),
+    ]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# From here on equal tables have false violations two and a half times (50 cells) to five times (645
+# From this coefficient on, equal tables have false violations 2.5 times (50 cells) to 5 times (645
 # cells) as often as with independent launches.
 HIGH = 0.1
 ALPHA = 0.01  # of a warning where launches are independent
@@ -81,7 +81,7 @@ def lag_one(cells: Sequence[Mapping[int, float]], *, seed: int = 0) -> Dependenc
     orders = np.tile(np.arange(len(launches)), (1 + PERMUTATIONS, 1))
     orders[1:] = rng.permuted(orders[1:], axis=1)
     value, *others = _pooled(parts, orders).tolist()
-    p = sum(other >= value - 1e-12 for other in (value, *others)) / (1 + PERMUTATIONS)
+    p = sum(other_value >= value - 1e-12 for other_value in (value, *others)) / (1 + PERMUTATIONS)
     return Dependence(value, float(np.std(others)), p, len(launches), used, "")
 
 
@@ -111,8 +111,8 @@ def _pooled(parts: Sequence[_Part], times: NDArray[np.intp]) -> NDArray[np.float
     coefficient ρ is about ρ - (1 + 4ρ)/n. `times`: when each launch was, a row an answer."""
     import numpy as np
 
-    found = np.zeros(len(times))
+    sums = np.zeros(len(times))
     for part in parts:
         order = np.argsort(times[:, part.places], axis=1)
-        found += part.products[order[:, :-1], order[:, 1:]].sum(axis=1) + part.cells
-    return found / sum(part.cells * (len(part.places) - 4) for part in parts)
+        sums += part.products[order[:, :-1], order[:, 1:]].sum(axis=1) + part.cells
+    return sums / sum(part.cells * (len(part.places) - 4) for part in parts)

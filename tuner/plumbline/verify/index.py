@@ -59,7 +59,7 @@ class Index:
         self.types: dict[str, str] = {}
         self.seconds: dict[Side, dict[int, float]] = {}
         self._ns: dict[Side, dict[int, NDArray[np.int64]]] = {}
-        self.obstacles = {each.side: each.reason for each in obstacles}
+        self.obstacles = {obstacle.side: obstacle.reason for obstacle in obstacles}
         contexts: dict[str, tuple[str, str, int, str]] = {}
         for entry in medians:
             case = entry.case
@@ -115,8 +115,8 @@ class Index:
 
     def of_variant(self, name: str) -> list[Side]:
         """Sides whose variant this is, with whatever parameters; by function, size, parameters."""
-        found = {side for side in self._planned() if variant_name(side.variant) == name}
-        return sorted(found, key=lambda side: (side.function, side.bytes, side.variant))
+        sides_of_variant = {side for side in self._planned() if variant_name(side.variant) == name}
+        return sorted(sides_of_variant, key=lambda side: (side.function, side.bytes, side.variant))
 
     def fewer_ranks(self) -> list[int]:
         """Numbers of ranks, below that of the launch, that the library's call ran on."""

@@ -61,7 +61,7 @@ def kind(
     """Registers a function as the guideline kind `name`."""
 
     def register(cells: Cells) -> Cells:
-        if name in _kinds or letter in {known.letter for known in _kinds.values()}:
+        if name in _kinds or letter in {registered.letter for registered in _kinds.values()}:
             raise ValueError(f"guideline kind '{name}' ({letter}) is registered twice")
         _kinds[name] = Kind(name, letter, row, cells, benchmarks)
         return cells

@@ -31,14 +31,14 @@ def averages(launches: Iterable[ArrayLike], *, filtered: bool = True) -> list[La
     out first (lines 4 to 6 of the algorithm)."""
     import numpy as np
 
-    found = []
+    averages_by_launch = []
     for launch in launches:
         samples = finite(launch, "samples")
         kept = tukey_filter(samples) if filtered else samples
-        found.append(
+        averages_by_launch.append(
             LaunchAverage(float(np.median(kept)), float(np.mean(kept)), len(kept), len(samples))
         )
-    return found
+    return averages_by_launch
 
 
 def tukey_filter(values: ArrayLike) -> Vector:

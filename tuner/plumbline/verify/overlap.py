@@ -18,9 +18,9 @@ OVERLAPPED, SERIALISED = "overlapped", "serialised"
 def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
     if guidelines.overlap is None:
         return []
-    found: dict[tuple[str, int], list[Side]] = {}
+    sides_by_cell: dict[tuple[str, int], list[Side]] = {}
     for side in index.of_variant(OVERLAPPED):
-        found.setdefault((side.function, side.bytes), []).append(side)
+        sides_by_cell.setdefault((side.function, side.bytes), []).append(side)
     return [
         Cell(
             guidelines.overlap.id,
@@ -30,7 +30,7 @@ def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
             size,
             tuple(Candidate(side, _right(index, side), weight=float(len(lefts))) for side in lefts),
         )
-        for (function, size), lefts in found.items()
+        for (function, size), lefts in sides_by_cell.items()
     ]
 
 

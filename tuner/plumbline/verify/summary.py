@@ -28,9 +28,13 @@ def summary_counts(verdicts: Sequence[Verdict]) -> dict[str, KindCount]:
     counts: dict[str, KindCount] = {}
     for kind in _kinds_of(verdicts):
         of_kind = [verdict for verdict in verdicts if verdict.kind == kind.name]
-        tested = {_unit(each, kind.row) for each in of_kind}
-        violated = {_unit(each, kind.row) for each in of_kind if each.verdict == "violated"}
-        undecided = {_unit(each, kind.row) for each in of_kind if each.verdict == "undecided"}
+        tested = {_unit(verdict, kind.row) for verdict in of_kind}
+        violated = {
+            _unit(verdict, kind.row) for verdict in of_kind if verdict.verdict == "violated"
+        }
+        undecided = {
+            _unit(verdict, kind.row) for verdict in of_kind if verdict.verdict == "undecided"
+        }
         counts[kind.name] = KindCount(len(violated), len(undecided - violated), len(tested))
     return counts
 
@@ -85,7 +89,7 @@ def _kind_label(name: str, guidelines: Guidelines, tested: Collection[str]) -> s
     ids = {
         "monotony": guidelines.monotony.id,
         "split": guidelines.split.id,
-        "pattern": _patterns([each.id for each in guidelines.patterns], tested),
+        "pattern": _patterns([pattern.id for pattern in guidelines.patterns], tested),
         "rank": guidelines.rank.id if guidelines.rank else "none",
         "overlap": guidelines.overlap.id if guidelines.overlap else "none",
         "nonblocking": guidelines.nonblocking.id if guidelines.nonblocking else "none",

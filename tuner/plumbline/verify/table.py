@@ -37,8 +37,8 @@ def violation_table(
         "blank": "holds",
         marks.absent: "no such test",
     }
-    found = grid.of_table(verdicts, guidelines)
-    return _table(found, title, legend, all_rows, oversubscribed, marks)
+    shown_grid = grid.of_table(verdicts, guidelines)
+    return _table(shown_grid, title, legend, all_rows, oversubscribed, marks)
 
 
 def before_after_table(
@@ -61,8 +61,8 @@ def before_after_table(
         "blank": "holds",
         marks.absent: "no such test",
     }
-    found = grid.of_before_and_after(before, after, guidelines)
-    return _table(found, title, legend, all_rows, oversubscribed, marks)
+    shown_grid = grid.of_before_and_after(before, after, guidelines)
+    return _table(shown_grid, title, legend, all_rows, oversubscribed, marks)
 
 
 def natural_width(renderable: RenderableType) -> int:
@@ -72,28 +72,28 @@ def natural_width(renderable: RenderableType) -> int:
 
 
 def _table(
-    found: grid.Grid,
+    shown_grid: grid.Grid,
     title: str,
     legend: dict[str, str],
     all_rows: bool,
     oversubscribed: bool,
     marks: Marks,
 ) -> Table:
-    rows = [row for row in found.rows if all_rows or row.remarkable()]
-    present = of_table({row.letter for row in found.rows})
+    rows = [row for row in shown_grid.rows if all_rows or row.remarkable()]
+    present = of_table({row.letter for row in shown_grid.rows})
     kinds = ", ".join(f"{kind.letter} {kind.name}" for kind in present)
     shown = {state for row in rows for state in row.states}
     if "depends" not in shown:
         legend = {sign: meaning for sign, meaning in legend.items() if sign != marks.depends}
     signs = ", ".join(f"{sign} {meaning}" for sign, meaning in legend.items())
-    units = [head[-1] for head in grid.size_heads(found.sizes) if not head.isdecimal()]
+    units = [head[-1] for head in grid.size_heads(shown_grid.sizes) if not head.isdecimal()]
     lines = ["; ".join([signs, kinds, *(["k = 1024"] if units else [])])]
     if oversubscribed:
         lines.append("oversubscribed: ranks share processing units")
     caption = Text("\n".join(lines), style="dim")
     heading = Text(title, style="bold")
     if rows:
-        return FoldingTable(rows, found.sizes, marks, title=heading, caption=caption)
+        return FoldingTable(rows, shown_grid.sizes, marks, title=heading, caption=caption)
     empty = FoldingTable([], [], marks, title=heading, caption=caption)
-    empty.add_row("", "every guideline holds" if found.rows else "nothing was verified")
+    empty.add_row("", "every guideline holds" if shown_grid.rows else "nothing was verified")
     return empty

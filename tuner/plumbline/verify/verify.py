@@ -31,12 +31,12 @@ _VERDICTS: dict[Word, Literal["holds", "violated", "undecided"]] = {
     "faster": "holds",
     "undecided": "undecided",
 }
-# Stands by a verdict in the place of a p.
+# The reason of a verdict without a p.
 DETERMINISTIC = "deterministic: one launch decides"
 IN_FORCE = "its right-hand side is in force"
 
-# What a replaced call takes more than its replacement: the most that `make bench` has measured in a
-# calm run for functions that block (docs/design/profile.md).
+# The overhead of a replaced call over its replacement: the largest that `make bench` measured in a
+# quiet run for blocking functions (docs/design/profile.md).
 REPLACED_SECONDS = 30e-9
 
 
@@ -161,8 +161,8 @@ class Verification:
 
     def _verdict(self, cell: Cell, row: Sequence[CellDecision[Candidate]]) -> Verdict:
         standing = shown(row)
-        candidate, found = standing.key, standing.comparison
-        tested = found is not None and standing.p_adjusted is not None
+        candidate, comparison = standing.key, standing.comparison
+        tested = comparison is not None and standing.p_adjusted is not None
         satisfied = standing.is_held and self._settings.in_force(candidate.left, candidate.right)
         return Verdict(
             stage=self._stage,
@@ -176,17 +176,17 @@ class Verification:
             other_bytes=candidate.right.bytes,
             factor=candidate.factor,
             verdict=_VERDICTS[standing.word],
-            ratio=found.ratio if found else None,
-            ratio_low=found.low if found else None,
-            ratio_high=found.high if found else None,
-            p=found.p if found and tested else None,
+            ratio=comparison.ratio if comparison else None,
+            ratio_low=comparison.low if comparison else None,
+            ratio_high=comparison.high if comparison else None,
+            p=comparison.p if comparison and tested else None,
             p_adjusted=standing.p_adjusted if tested else None,
-            launches=found.n if found else 0,
+            launches=comparison.n if comparison else 0,
             reason=standing.reason or (IN_FORCE if satisfied else ""),
             suites=self._suites[max(state.look for state in row)],
             lhs=candidate.left.variant,
             ranks=candidate.left.ranks,
-            freedom=found.freedom if found else 0.0,
+            freedom=comparison.freedom if comparison else 0.0,
         )
 
 

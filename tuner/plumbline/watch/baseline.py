@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
-# Shares of |value - middle| at which the noise must not be wider than the scale says.
+# Quantiles of |value - middle| at which the noise must not exceed what the scale implies.
 LEVELS = (0.5, 0.75, 0.9, 0.95)
 LEAST_SCALE = 0.005  # what repeats itself to the digit changes by rounding, too
-# Times the root of the number of canaries: the standard error of a middle, in scales; and half of
-# that of a scale, as covering all levels errs on the wide side (by a tenth after 72 canaries).
+# The standard error of a middle, in scales, times the root of the number of canaries. The value for
+# a scale is half of it, as covering all levels widens the scale (by a tenth after 72 canaries).
 MIDDLE_ERROR, SCALE_MARGIN = 1.35, 0.5
 
 

@@ -65,8 +65,12 @@ def observe(
     ratios = _less_shared(canary, steady)
     counts = {key: launches_of(design, before.get(key, CellState())) for key in ratios}
     own = {key: float(of_launches(np.array(logs[: counts[key]]))) for key, logs in ratios.items()}
-    known = {key: states[key].known() for key in steady if key in states}
-    noise = [(own[key] - one.middle) / one.scale for key, one in known.items() if one]
+    baselines = {key: states[key].known() for key in steady if key in states}
+    noise = [
+        (own[key] - baseline.middle) / baseline.scale
+        for key, baseline in baselines.items()
+        if baseline
+    ]
     disturbed = float(disturbance(np.array(noise)))
     if disturbed > 1:
         return Watched(before, {}, own, disturbed)
@@ -89,17 +93,17 @@ def observe(
 
 def _learnt(design: Design, states: Mapping[Key, CellState]) -> dict[Key, CellState]:
     """Return those of cells that have learnt for long enough."""
-    ready = {key: one.learning for key, one in states.items()}
+    ready = {key: state.learning for key, state in states.items()}
     ready = {key: logs for key, logs in ready.items() if len(logs) >= design.learning}
-    found: dict[Key, CellState] = {}
+    learnt: dict[Key, CellState] = {}
     for length in {len(logs) for logs in ready.values()}:  # a design may have become shorter
         keys = [key for key, logs in ready.items() if len(logs) == length]
         baselines = baselines_of([ready[key] for key in keys])
-        found |= {
-            key: CellState((), one, launches=states[key].launches)
-            for key, one in zip(keys, baselines, strict=True)
+        learnt |= {
+            key: CellState((), baseline, launches=states[key].launches)
+            for key, baseline in zip(keys, baselines, strict=True)
         }
-    return found
+    return learnt
 
 
 def _step(
@@ -111,8 +115,8 @@ def _step(
     if not watched:
         return {}
     before = [states[key] for key in watched]
-    offs = np.array([own[key] - one.middle for key, one in watched.items()])
-    scales = np.array([one.scale for one in watched.values()])
+    offs = np.array([own[key] - baseline.middle for key, baseline in watched.items()])
+    scales = np.array([baseline.scale for baseline in watched.values()])
     references = chart.references(scales)
     limits = chart.thresholds(design, references)
     values = offs / scales
@@ -140,11 +144,13 @@ def _less_shared(
 ) -> dict[Key, list[float]]:
     """Log ratios, one a launch, without what the references share in each launch. Cells are in the
     first launches, as many as each has; references are in all of them."""
-    found: dict[Key, list[float]] = {}
+    ratios_by_cell: dict[Key, list[float]] = {}
     for count in {len(logs) for logs in canary.values()}:
-        those = {key: logs for key, logs in canary.items() if len(logs) == count}
-        found |= without_shared_factor(those, [canary[key][:count] for key in references])
-    return found
+        same_count = {key: logs for key, logs in canary.items() if len(logs) == count}
+        ratios_by_cell |= without_shared_factor(
+            same_count, [canary[key][:count] for key in references]
+        )
+    return ratios_by_cell
 
 
 def of_launches(logs: _Vector) -> _Vector:

@@ -18,8 +18,8 @@ from plumbline.watch.design import Design
 from plumbline.watch.run_length import GAIN, threshold
 
 SMALLEST, LARGEST = math.log(1.05), math.log(1.2)
-# References in scales: that of the smallest change which is found in some six canaries; and the
-# least one, as a middle that was learnt a little wrong fills a sum with less.
+# References in scales: the reference for the smallest change that about six canaries find, and the
+# least reference, because a slightly wrong middle would fill a sum with a smaller one.
 PROMPT, LEAST = 1.4, 0.8
 # Thresholds are computed for references of multiples of this.
 STEP = 0.1
@@ -40,11 +40,14 @@ def thresholds(design: Design, references: Vector) -> Vector:
     error = MIDDLE_ERROR / math.sqrt(design.learning)
     steps = np.maximum((references - error) / STEP, 1.0)
     below = np.floor(steps).astype(int)
-    known = {
-        one: threshold(round(one * STEP, 6), design.run_length)
-        for one in {*below.tolist(), *(below + 1).tolist()}
+    threshold_of_step = {
+        multiple: threshold(round(multiple * STEP, 6), design.run_length)
+        for multiple in {*below.tolist(), *(below + 1).tolist()}
     }
-    low, high = (np.array([known[one] for one in at.tolist()]) for at in (below, below + 1))
+    low, high = (
+        np.array([threshold_of_step[multiple] for multiple in at.tolist()])
+        for at in (below, below + 1)
+    )
     return np.asarray(low + (steps - below) * (high - low))
 
 

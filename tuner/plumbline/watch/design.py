@@ -9,7 +9,7 @@ import msgspec
 
 HOURLY_30_DAYS = 30 * 24
 SIDES = 2  # slower, faster
-# Fewer canaries do not tell a cell's noise.
+# Fewer canaries are too few to estimate a cell's noise.
 LEAST_LEARNING = 20
 
 
@@ -28,12 +28,13 @@ class Design(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if min(self.cells, self.canaries, self.launches) < 1:
-            raise ValueError("a design needs a cell, a canary and a launch at least")
+            raise ValueError("a design needs at least one cell, one canary and one launch")
         if not 0 < self.false_alarms < math.inf:
             raise ValueError(f"{self.false_alarms} false alarms cannot be promised")
         if self.learning < LEAST_LEARNING:
             raise ValueError(
-                f"{self.learning} canaries do not tell noise: {LEAST_LEARNING} at least"
+                f"{self.learning} canaries are too few to learn the noise: use at least "
+                f"{LEAST_LEARNING}"
             )
 
     @property

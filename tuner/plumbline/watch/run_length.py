@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float64]
 
 FREEDOM = 4.0  # of student4_below
-# What one canary can add: an outlier is worth this much, however far out it lies.
+# The most that one canary can add to a sum, however extreme its value is.
 GAIN = 1.5
-# An alarm has so many canaries behind it, whatever they say.
+# An alarm needs at least so many canaries, whatever their values are.
 LEAST_CANARIES = 4
-# Heights of the sum that are told apart within a gain, which is a whole number of them: sums of
-# outliers are heights. Eight times as many change run lengths by less than 3 %.
+# The number of heights of the sum within a gain. A gain is a whole number of heights, so that sums
+# of outliers are heights. Eight times as many heights change run lengths by less than 3 %.
 HEIGHTS = 16
 _BEYOND = 1e11  # longer runs are lost in rounding
 
@@ -37,10 +37,10 @@ def run_length(reference: float, threshold: float) -> float:
 
     stays = _chain(reference, threshold, 0.0)
     try:
-        found = float(np.linalg.solve(np.eye(len(stays)) - stays, np.ones(len(stays)))[0])
+        length = float(np.linalg.solve(np.eye(len(stays)) - stays, np.ones(len(stays)))[0])
     except np.linalg.LinAlgError:
         return math.inf
-    return found if 0 < found < _BEYOND else math.inf
+    return length if 0 < length < _BEYOND else math.inf
 
 
 def found_within(reference: float, threshold: float, canaries: int, shift: float) -> float:
@@ -57,18 +57,18 @@ def found_within(reference: float, threshold: float, canaries: int, shift: float
 
 
 @lru_cache(maxsize=4096)
-def threshold(reference: float, wanted: float) -> float:
-    """The lowest one with a run length of `wanted` canaries, and with LEAST_CANARIES behind each
-    alarm."""
+def threshold(reference: float, least_run_length: float) -> float:
+    """Return the lowest threshold with at least this run length (in canaries), and with
+    LEAST_CANARIES behind each alarm."""
     low = (LEAST_CANARIES - 1) * GAIN * (1 + 1e-6)
-    if run_length(reference, low) >= wanted:
+    if run_length(reference, low) >= least_run_length:
         return low
     high = 2 * low
-    while run_length(reference, high) < wanted:
+    while run_length(reference, high) < least_run_length:
         low, high = high, 2 * high
     while high - low > 1e-3 * high:
         middle = (low + high) / 2
-        if run_length(reference, middle) < wanted:
+        if run_length(reference, middle) < least_run_length:
             low = middle
         else:
             high = middle

@@ -56,8 +56,8 @@ def largest_scale(design: Design, change: float = 0.1) -> float:
     low, high = LEAST_SCALE, 1.0
     while high > 1.001 * low:
         middle = math.sqrt(low * high)
-        seen = found_change(design, Baseline(0.0, middle, design.learning)) <= change
-        low, high = (middle, high) if seen else (low, middle)
+        is_found = found_change(design, Baseline(0.0, middle, design.learning)) <= change
+        low, high = (middle, high) if is_found else (low, middle)
     return low
 
 
@@ -81,8 +81,8 @@ def sized(design: Design, launches: Counts, scales: NDArray[np.float64]) -> Coun
     import numpy as np
 
     every = np.array(steps(design))
-    wanted = launches * (scales / largest_scale(design)) ** 2
-    at = np.minimum(np.searchsorted(every, wanted), len(every) - 1)
+    needed_launches = launches * (scales / largest_scale(design)) ** 2
+    at = np.minimum(np.searchsorted(every, needed_launches), len(every) - 1)
     return np.asarray(np.maximum(launches, every[at]))
 
 

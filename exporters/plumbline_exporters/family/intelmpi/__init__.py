@@ -13,8 +13,8 @@ def question(library: Library) -> Question | None:
     build = library.build
     if "revision" not in build:
         return None
-    said = f"Version {build['released']} Build {build['built']} (id: {build['revision']})"
-    return Question(("mpiexec.hydra", "-V"), said)
+    version_line = f"Version {build['released']} Build {build['built']} (id: {build['revision']})"
+    return Question(("mpiexec.hydra", "-V"), version_line)
 
 
 FAMILY = Family(

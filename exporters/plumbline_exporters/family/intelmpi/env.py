@@ -13,7 +13,7 @@ from plumbline_exporters.bundle import Bundle, groups, is_profile, put
 from plumbline_exporters.family.intelmpi import ranges
 from plumbline_exporters.registry import exporter
 
-# Intel MPI splits a tool's command at blanks, and tools at semicolons; the loader splits at colons.
+# Intel MPI splits a tool's command at blanks and tools at semicolons; the loader splits at colons.
 _UNFIT = r"[\s;:,=$'\"\\]"
 
 _PRELOAD = """
@@ -57,7 +57,7 @@ def files(bundle: Bundle) -> dict[str, str]:
 def variables(bundle: Bundle) -> dict[str, str]:
     """Presets of functions, and what holds for the whole process: two winners that want different
     values of one variable are an error."""
-    found: dict[str, str] = {}
+    presets: dict[str, str] = {}
     ranks: dict[str, int] = {}
     chosen = [winner for winner in bundle.winners if not is_profile(winner)]
     for winner in chosen:
@@ -72,17 +72,17 @@ def variables(bundle: Bundle) -> dict[str, str]:
     ]
     for (function, nprocs), group in groups(with_preset).items():
         name = ranges.knob(function)
-        if name in found:
+        if name in presets:
             raise PlumblineError(
                 f"{function}: winners for {ranks[name]} and for {nprocs} ranks: a variable of "
                 "Intel MPI holds one of them; export one campaign at a time"
             )
-        found[name], ranks[name] = ranges.value(group), nprocs
+        presets[name], ranks[name] = ranges.value(group), nprocs
     for winner in chosen:
         for name, value in sorted(winner.configuration.items()):
             if name != ranges.knob(winner.function):
-                put(found, winner, name, value)
-    return found
+                put(presets, winner, name, value)
+    return presets
 
 
 def _unseen(winner: Winner) -> bool:

@@ -18,11 +18,11 @@ ADJUST = "I_MPI_ADJUST_"
 OWN_DECISION = "0"
 LAST = 2**31 - 1
 
-# What never looks whether its preset applies: nothing can be proven of it.
+# Functions that never check whether their preset applies, so that nothing can be proven for them.
 SILENT = ("MPI_Exscan", "MPI_Scan")
 
-# What a range is compared with: the whole volume, the block of one process, or nothing that is
-# known, so that a value must be the same for all sizes. Measured with presets that fail
+# The size that is compared with a range: the whole volume, the block of one process, or nothing
+# known, so that a value must be the same for all sizes. It was measured with presets that fail
 # (tests/exporters/test_impi_ranges.py).
 _VOLUME = frozenset({"MPI_Allreduce", "MPI_Bcast", "MPI_Reduce", "MPI_Reduce_scatter"})
 _BLOCK = frozenset(
@@ -59,11 +59,15 @@ def value(winners: Sequence[Winner]) -> str:
         winner for winner in winners if (winner.bytes_from, winner.bytes_to) == (0, UNBOUNDED_BYTES)
     ]
     if whole:
-        (one,) = winners
-        p = one.nprocs
-        entries = [(OWN_DECISION, 0, p - 1), (_preset(one), p, p), (OWN_DECISION, p + 1, LAST)]
+        (only_winner,) = winners
+        p = only_winner.nprocs
+        entries = [
+            (OWN_DECISION, 0, p - 1),
+            (_preset(only_winner), p, p),
+            (OWN_DECISION, p + 1, LAST),
+        ]
         return ";".join(f"{preset}:0-{LAST}@{low}-{high}" for preset, low, high in entries)
-    found: list[str] = []
+    entries_written: list[str] = []
     following = 0
     for winner in winners:
         low, high = _range(winner)
@@ -74,12 +78,12 @@ def value(winners: Sequence[Winner]) -> str:
                 "tell calls of these sizes from their neighbours"
             )
         if low > following:
-            found.append(f"{OWN_DECISION}:{following}-{low - 1}")
-        found.append(f"{_preset(winner)}:{low}-{high}")
+            entries_written.append(f"{OWN_DECISION}:{following}-{low - 1}")
+        entries_written.append(f"{_preset(winner)}:{low}-{high}")
         following = high + 1
     if following <= LAST:
-        found.append(f"{OWN_DECISION}:{following}-{LAST}")
-    return ";".join(found)
+        entries_written.append(f"{OWN_DECISION}:{following}-{LAST}")
+    return ";".join(entries_written)
 
 
 def _preset(winner: Winner) -> str:

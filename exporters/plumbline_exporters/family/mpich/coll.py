@@ -55,18 +55,18 @@ COLLECTIVES = {
     "MPI_Scatterv": Collective(),
 }
 
-# Algorithms of all communicators; the others are `intra`, but for `nb`.
+# Algorithms for all communicators; the others are `intra`, except `nb`.
 _ALLCOMM = {"MPI_Gatherv": ("linear",), "MPI_Scatterv": ("linear",)}
 
-# How a table sees to what an algorithm needs; "enough": an element for each of the ranks (rounded
-# down to a power of two).
+# The tests with which a table checks the needs of an algorithm; "enough": an element for each of
+# the ranks (rounded down to a power of two).
 _GUARDS = {
     "commutative": (("is_commutative", "yes"),),
     "built_in": (("is_op_built_in", "yes"), ("count", "enough")),
     "regular": (("is_block_regular", "yes"),),
 }
 
-# What the variables of an algorithm are called in a table: by what follows the function's name.
+# The names of an algorithm's variables in a table, by what follows the function's name.
 _PARAMETERS = {
     "BRUCKS_KVAL": "k",
     "CCL": "ccl",
@@ -81,7 +81,7 @@ _PARAMETERS = {
     "TREE_PIPELINE_CHUNK_SIZE": "chunk_size",
     "TREE_TYPE": "tree_type",
 }
-# What an algorithm must be told in a table, since there it knows no default.
+# The parameters that an algorithm needs in a table, where it has no defaults.
 _TOLD = {
     ("MPI_Allreduce", "tree"): {"tree_type": "knomial_1"},
     ("MPI_Bcast", "tree"): {"tree_type": "kary"},
@@ -97,12 +97,14 @@ def stem(function: str) -> str:
 def functions_of(variable: str) -> tuple[str, ...]:
     """The functions that a variable is for: one, or the two forms of one that does not block; none
     where it is for the whole process."""
-    known: dict[str, tuple[str, ...]] = {stem(each): (each,) for each in COLLECTIVES}
+    functions_by_stem: dict[str, tuple[str, ...]] = {
+        stem(collective): (collective,) for collective in COLLECTIVES
+    }
     for function in COLLECTIVES:
         begun = f"MPI_I{function.removeprefix('MPI_').lower()}"
-        known[stem(begun)] = (begun, f"{function}_init")
-    named = [start for start in known if variable.startswith(start)]
-    return known[max(named, key=len)] if named else ()
+        functions_by_stem[stem(begun)] = (begun, f"{function}_init")
+    named = [start for start in functions_by_stem if variable.startswith(start)]
+    return functions_by_stem[max(named, key=len)] if named else ()
 
 
 def algorithm(winner: Winner) -> str | None:
@@ -117,12 +119,14 @@ def leaf(winner: Winner, name: str) -> dict[str, dict[str, dict[str, object]]]:
     function = winner.function.removeprefix("MPI_")
     everywhere = name == "nb" or name in _ALLCOMM.get(winner.function, ())
     kind = "allcomm" if everywhere else "intra"
-    told = dict(_TOLD.get((winner.function, name), {}))
+    parameters = dict(_TOLD.get((winner.function, name), {}))
     for knob, value in winner.configuration.items():
         key = _PARAMETERS.get(knob.removeprefix(stem(winner.function)))
         if knob in _spoken(winner) and key is not None:
-            told[key] = value
-    return {f"algorithm=MPIR_{function}_{kind}_{name}": {f"{k}={v}": {} for k, v in told.items()}}
+            parameters[key] = value
+    return {
+        f"algorithm=MPIR_{function}_{kind}_{name}": {f"{k}={v}": {} for k, v in parameters.items()}
+    }
 
 
 def _spoken(winner: Winner) -> set[str]:
@@ -140,15 +144,17 @@ def left_over(winner: Winner) -> dict[str, str]:
     """Knobs of a winner that no table can hold: they are of the whole process."""
     if winner.variant != "default":
         return dict(winner.configuration)
-    told = _spoken(winner) if algorithm(winner) is not None else set()
-    return {knob: value for knob, value in winner.configuration.items() if knob not in told}
+    in_table = _spoken(winner) if algorithm(winner) is not None else set()
+    return {knob: value for knob, value in winner.configuration.items() if knob not in in_table}
 
 
 def _require_needs() -> None:
     """Raise PlumblineError where the search space is of a time before it said what algorithms need:
     tables without guards would be wrong."""
     every = facts.functions("mpich").values()
-    if not any(one.looks_for for function in every for one in function.algorithms):
+    if not any(
+        algorithm_known.looks_for for function in every for algorithm_known in function.algorithms
+    ):
         raise PlumblineError(
             f"{facts.folder() / 'mpich.toml'} is older than this Plumbline: it does not say what "
             "algorithms look for; install Plumbline again, or set PLUMBLINE_PREFIX to its prefix"
@@ -158,9 +164,14 @@ def _require_needs() -> None:
 def guards(function: str, name: str) -> list[tuple[str, str]]:
     """(key, value) of the tests that a call must pass, from the outside in."""
     _require_needs()
-    known = facts.function("mpich", function).algorithms
-    needed = {need for one in known if one.name == name for need in one.looks_for}
-    found = [test for need, tests in _GUARDS.items() if need in needed for test in tests]
+    algorithms = facts.function("mpich", function).algorithms
+    needed = {
+        need
+        for algorithm_known in algorithms
+        if algorithm_known.name == name
+        for need in algorithm_known.looks_for
+    }
+    tests_needed = [test for need, tests in _GUARDS.items() if need in needed for test in tests]
     if COLLECTIVES[function].in_place:
-        found.append(("is_sendbuf_inplace", "no"))
-    return found
+        tests_needed.append(("is_sendbuf_inplace", "no"))
+    return tests_needed

@@ -35,7 +35,7 @@ _OTHERS = tuple(f"i{collective}" for collective in _BLOCKING) + tuple(
 )
 _ALWAYS_RIGHT_IN_PLACE = ("pairwise_sendrecv_replace", "nb")
 
-# Keys from the outside in, each with all those of the object that it stands in.
+# Keys from the outside in, each with all keys of its object.
 Path = tuple[tuple[str, frozenset[str]], ...]
 
 
@@ -59,11 +59,11 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
 
 
 def _of_whole(root: Node, text: str) -> Iterator[Finding]:
-    there = {key.replace(" ", "").removeprefix("collective=") for key, _ in root.members}
+    names_there = {key.replace(" ", "").removeprefix("collective=") for key, _ in root.members}
     if "MPIDI_POSIX" in text:
         return  # what has no entry there is left to the other tables
-    wanted = _BLOCKING + (() if "composition=" in text else _OTHERS)
-    missing = [key for key in wanted if key not in there]
+    names_needed = _BLOCKING + (() if "composition=" in text else _OTHERS)
+    missing = [key for key in names_needed if key not in names_there]
     if missing:
         named = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if missing[4:] else "")
         yield Finding(
@@ -98,7 +98,7 @@ def _bare(key: str) -> str:
 
 
 def _of_keys(node: Node) -> Iterator[Finding]:
-    seen: dict[str, int] = {}
+    line_of_key: dict[str, int] = {}
     keys = [(_bare(key), below.line) for key, below in node.members]
     for at, (key, line) in enumerate(keys):
         if not _TESTS.match(key):
@@ -106,13 +106,13 @@ def _of_keys(node: Node) -> Iterator[Finding]:
                 line, "fails", "unknown-test", f"the library knows no test {key!r}, and ends every "
                 "program in MPI_Init", "tests are comm_size, avg_msg_size, is_commutative …",
             )  # fmt: skip
-        if key in seen:
+        if key in line_of_key:
             yield Finding(
                 line, "misread", "key-twice",
                 f"{key} stands here twice, and the second takes the place of the first",
                 "keep one of them",
             )  # fmt: skip
-        seen[key] = line
+        line_of_key[key] = line
         if _fits_all(key) and at + 1 < len(keys):
             yield Finding(
                 line, "fails", "any-not-last",

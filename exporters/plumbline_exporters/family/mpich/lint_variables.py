@@ -14,11 +14,11 @@ FALLBACK = "MPIR_CVAR_COLLECTIVE_FALLBACK"
 _ENDS: tuple[Effect, str] = ("fails", "every program ends in MPI_Init")
 TABLES = dict.fromkeys((selection.VARIABLE, selection.COMPOSITIONS_VARIABLE), _ENDS)
 _ALGORITHM = re.compile(r"MPIR_CVAR_(?P<collective>[A-Z_]+)_INTRA_ALGORITHM\Z")
-# Where shared memory stands above the algorithms that a variable names (docs/design/libraries.md).
+# Functions in which shared memory precedes the algorithms of a variable (docs/design/libraries.md).
 _SHARED = ("ALLREDUCE", "BARRIER", "BCAST", "REDUCE")
 _AUTOMATIC = "auto"
 _ALIASES = ("MPICH_", "MVP_")
-# Not those of MVAPICH2, which are variables of its MPI_T.
+# Variables of MVAPICH2's MPI_T have the same prefix and are not meant.
 PATTERN = rf"{coll.PREFIX}(?![A-Z]+_COLLECTIVE_ALGORITHM\Z)|{'|'.join(_ALIASES)}"
 
 
@@ -48,13 +48,14 @@ def _full(name: str) -> str:
 
 
 def _of_algorithm(
-    collective: str, one: Assignment, last: dict[str, Assignment], target: LintTarget
+    collective: str, assignment: Assignment, last: dict[str, Assignment], target: LintTarget
 ) -> Iterator[Finding]:
     table = next((name for name in TABLES if name in last), None)
     if table is not None and f"MPI_{collective.capitalize()}" in coll.COLLECTIVES:
         yield Finding(
-            one.line, "misread", "before-the-table",
-            f"{one.name} comes before the table that {table} names: the table's choices for this "
+            assignment.line, "misread", "before-the-table",
+            f"{assignment.name} comes before the table that {table} names: the table's choices "
+            "for this "
             "function are not looked at", "leave one of them out",
         )  # fmt: skip
     device = f"{coll.PREFIX}{collective}_DEVICE_COLLECTIVE"
@@ -64,13 +65,15 @@ def _of_algorithm(
         return
     if (whole is None or whole.value != "none") and (off is None or off.value not in ("0", None)):
         yield Finding(
-            one.line, "ignored", "shared-memory-above",
-            f"{one.name} is heard in the first calls on a communicator; then the collectives of "
+            assignment.line, "ignored", "shared-memory-above",
+            f"{assignment.name} is heard in the first calls on a communicator; then the "
+            "collectives of "
             "shared memory take over on a node", f"set {device}=0 beside it",
         )  # fmt: skip
-    if one.value == "smp" and FALLBACK in last and last[FALLBACK].value == "error":
+    if assignment.value == "smp" and FALLBACK in last and last[FALLBACK].value == "error":
         yield Finding(
-            one.line, "corrupts", "hangs",
-            f"{one.name}=smp with {FALLBACK}=error: one rank gets an error in an inner call, the "
+            assignment.line, "corrupts", "hangs",
+            f"{assignment.name}=smp with {FALLBACK}=error: one rank gets an error in an inner "
+            "call, the "
             "others wait for ever", "leave one of them out",
         )  # fmt: skip

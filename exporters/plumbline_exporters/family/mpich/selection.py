@@ -33,7 +33,7 @@ _HEAD = "written="
 _WHAT = "Tables of algorithms for MPICH, written by Plumbline."
 _MOST_BYTES = 2**31 - 1  # the library reads sizes as int
 
-# What is wrong for every function but its own, and what is for that one.
+# An algorithm that is wrong for every function except its own, and one for that function.
 _STRANGERS = {
     "algorithm": ("MPIR_Barrier_intra_smp", "MPIR_Exscan_intra_recursive_doubling"),
     "composition": (
@@ -50,9 +50,9 @@ def tables(library: Library) -> tuple[Tree, Tree]:
     prefix = Path(library.prefix)
     for pattern in _LIBRARIES:
         for path in sorted(prefix.glob(pattern)):
-            found = [json.loads(text) for text in _TABLE.findall(path.read_bytes())]
-            algorithms = [branch for branch in found if "algorithm=MPIR_" in json.dumps(branch)]
-            compositions = [branch for branch in found if "composition=" in json.dumps(branch)]
+            branches = [json.loads(text) for text in _TABLE.findall(path.read_bytes())]
+            algorithms = [branch for branch in branches if "algorithm=MPIR_" in json.dumps(branch)]
+            compositions = [branch for branch in branches if "composition=" in json.dumps(branch)]
             if algorithms and compositions:
                 return algorithms[0], compositions[0]
     raise PlumblineError(
@@ -88,8 +88,8 @@ def variables(bundle: Bundle) -> dict[str, str]:
     where some function has one."""
     chosen = [winner for winner in bundle.winners if coll.algorithm(winner) is not None]
     composed = any(coll.COLLECTIVES[winner.function].composition for winner in chosen)
-    found = {VARIABLE: FILE_NAME} if chosen else {}
-    return found | ({COMPOSITIONS_VARIABLE: COMPOSITIONS_FILE_NAME} if composed else {})
+    file_by_variable = {VARIABLE: FILE_NAME} if chosen else {}
+    return file_by_variable | ({COMPOSITIONS_VARIABLE: COMPOSITIONS_FILE_NAME} if composed else {})
 
 
 def _require_sizes(winner: Winner) -> None:
@@ -132,19 +132,19 @@ def _of_sizes(branch: Tree, nprocs: int, group: list[Winner], leaf: Leaf) -> Tre
     collective = coll.COLLECTIVES[group[0].function]
     if not collective.size:
         return leaf(group[0], branch)
-    found: Tree = {}
+    sizes_tree: Tree = {}
     reached = -1  # the largest size that a branch so far serves
     for winner, following in zip(group, [*group[1:], None], strict=True):
         first, last = _bounds(collective, winner, following, nprocs)
         if first > reached + 1:
-            found[f"{collective.size}<{first}"] = branch
+            sizes_tree[f"{collective.size}<{first}"] = branch
         if last >= _MOST_BYTES:
-            found[f"{collective.size}=any"] = leaf(winner, branch)
-            return found
-        found[f"{collective.size}<={last}"] = leaf(winner, branch)
+            sizes_tree[f"{collective.size}=any"] = leaf(winner, branch)
+            return sizes_tree
+        sizes_tree[f"{collective.size}<={last}"] = leaf(winner, branch)
         reached = last
-    found[f"{collective.size}=any"] = branch
-    return found
+    sizes_tree[f"{collective.size}=any"] = branch
+    return sizes_tree
 
 
 def _bounds(
@@ -218,8 +218,8 @@ def corrupted(text: str) -> Iterator[Corrupted]:
         name = key.removeprefix("collective=")
         for mark in sorted({mark for _, mark in _marks(table[key])}):
             changed = copy.deepcopy(table)
-            for leaf, found in list(_marks(changed[key])):
-                if found == mark:
+            for leaf, leaf_mark in list(_marks(changed[key])):
+                if leaf_mark == mark:
                     kind = next(iter(leaf)).partition("=")[0]
                     leaf.clear()
                     leaf[f"{kind}={_STRANGERS[kind][name == 'barrier']}"] = {}

@@ -41,11 +41,12 @@ def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Findin
         match = _MPI_T.match(assignment.name)
         if match is None:
             continue
-        other = next((name for name in last if _is_of(name, match["collective"])), None)
-        if other is not None:
+        other_variable = next((name for name in last if _is_of(name, match["collective"])), None)
+        if other_variable is not None:
             yield Finding(
                 assignment.line, "fails", "both-ways",
-                f"MPI_Init fails where {assignment.name} and {other} are both set", "leave one out",
+                f"MPI_Init fails where {assignment.name} and {other_variable} are both set",
+                "leave one out",
             )  # fmt: skip
 
 
@@ -54,11 +55,11 @@ def _is_of(name: str, collective: str) -> bool:
 
 
 def _of_sizes(
-    one: Assignment, value: str, last: dict[str, Assignment], target: LintTarget
+    assignment: Assignment, value: str, last: dict[str, Assignment], target: LintTarget
 ) -> Iterator[Finding]:
-    if one.name not in ranges.SWITCHES:
+    if assignment.name not in ranges.SWITCHES:
         yield Finding(
-            one.line, "misread", "no-sizes", f"{one.name} is not known to take sizes",
+            assignment.line, "misread", "no-sizes", f"{assignment.name} is not known to take sizes",
             "give one number for all sizes",
         )  # fmt: skip
         return
@@ -66,23 +67,25 @@ def _of_sizes(
         parts = by_size.read(value)
     except ValueError as error:
         yield Finding(
-            one.line, "misread", "ranges", f"{one.name}: {error}",
+            assignment.line, "misread", "ranges", f"{assignment.name}: {error}",
             "write ALGORITHM:0-LAST,ALGORITHM:NEXT-+ without a gap",
         )  # fmt: skip
         return
-    for name, needed in ranges.companions(one.name).items():
+    for name, needed in ranges.companions(assignment.name).items():
         set_to = last.get(name)
         if set_to is None or set_to.value not in (needed, None):
             yield Finding(
-                one.line, "fails", "indexed-mode",
-                f"{one.name}: values by size crash in the library's indexed mode (for Bcast: do "
+                assignment.line, "fails", "indexed-mode",
+                f"{assignment.name}: values by size crash in the library's indexed mode (for "
+                "Bcast: do "
                 f"something else), which {name} turns off", f"set {name}={needed} beside it",
             )  # fmt: skip
-    for each in parts:
-        if each.algorithm not in ranges.IN_RANGES[one.name]:
+    for part in parts:
+        if part.algorithm not in ranges.IN_RANGES[assignment.name]:
             yield Finding(
-                one.line, "misread", "not-in-ranges",
-                f"{one.name}: in ranges of sizes algorithm {each.algorithm} is taken, without a "
+                assignment.line, "misread", "not-in-ranges",
+                f"{assignment.name}: in ranges of sizes algorithm {part.algorithm} is taken, "
+                "without a "
                 "word, for another one", "take another number there, or one number for all sizes",
             )  # fmt: skip
 

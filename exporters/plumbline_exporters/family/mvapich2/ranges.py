@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from plumbline_exporters import by_size
 
 INDEXED = "MV2_USE_INDEXED_TUNING"
-# Variables that take sizes, with what must be 0 beside INDEXED; none where it works as it is.
+# Variables that take sizes, with the variables that must be 0 beside INDEXED (possibly none).
 SWITCHES: dict[str, str] = {
     "MV2_ALLTOALL_TUNING": "MV2_USE_INDEXED_ALLTOALL_TUNING",
     "MV2_INTER_ALLGATHER_TUNING": "MV2_USE_INDEXED_ALLGATHER_TUNING",
@@ -21,8 +21,8 @@ SWITCHES: dict[str, str] = {
     "MV2_INTER_RED_SCAT_TUNING": "",
     "MV2_INTER_SCATTER_TUNING": "MV2_USE_INDEXED_SCATTER_TUNING",
 }
-# Algorithms that may stand in ranges. The library takes another one for any other number (for
-# Reduce 8: 2), or leaves the range without one, and says nothing.
+# Algorithms that are allowed in ranges. For any other number the library silently takes another one
+# (for Reduce 8: 2), or none.
 IN_RANGES: dict[str, frozenset[int]] = {
     "MV2_ALLTOALL_TUNING": frozenset(range(4)),
     "MV2_INTER_ALLGATHER_TUNING": frozenset(range(1, 5)),
@@ -32,7 +32,7 @@ IN_RANGES: dict[str, frozenset[int]] = {
     "MV2_INTER_RED_SCAT_TUNING": frozenset(range(1, 6)),
     "MV2_INTER_SCATTER_TUNING": frozenset(range(1, 5)),
 }
-# Algorithms that one number for all sizes means in the indexed mode alone.
+# Algorithms that a single number for all sizes selects only in the indexed mode.
 ONLY_INDEXED: dict[str, frozenset[int]] = {"MV2_INTER_ALLREDUCE_TUNING": frozenset({8, 9, 11})}
 EAGER, QUEUE = "MV2_SMP_EAGERSIZE", "MV2_SMP_QUEUE_LENGTH"
 _BYTES = re.compile(r"([0-9]{1,12})([kKmMgG]?)\Z")
@@ -52,7 +52,7 @@ def refused(name: str, values: Mapping[str, str]) -> str:
     if not by_size.has_sizes(value):
         off = all(values.get(switch) == "0" for switch in (INDEXED, SWITCHES.get(name, "")))
         lost = off and value.isdecimal() and int(value) in ONLY_INDEXED.get(name, ())
-        return f"algorithm {value} for all sizes is there in the indexed mode alone" * lost
+        return f"algorithm {value} for all sizes exists only in the indexed mode" * lost
     if name not in SWITCHES:
         return "the library takes no sizes here; give one value"
     try:
@@ -60,7 +60,7 @@ def refused(name: str, values: Mapping[str, str]) -> str:
     except ValueError as error:
         return str(error)
     unknown = sorted({part.algorithm for part in ranges} - IN_RANGES[name])
-    return f"algorithm {unknown[0]} is not there in ranges of sizes" if unknown else ""
+    return f"algorithm {unknown[0]} does not exist in ranges of sizes" if unknown else ""
 
 
 def begins_with_1(value: str) -> bool:
@@ -72,6 +72,8 @@ def begins_with_1(value: str) -> bool:
 def queue_is_short(values: Mapping[str, str]) -> bool:
     """Return whether an eager message and its end are known to fill more than half of the queue,
     with which MPI_Init fails."""
-    found = [_BYTES.match(values.get(name, "")) for name in (EAGER, QUEUE)]
-    eager, queue = (int(match[1]) * _UNITS[match[2].lower()] if match else None for match in found)
+    matches = [_BYTES.match(values.get(name, "")) for name in (EAGER, QUEUE)]
+    eager, queue = (
+        int(match[1]) * _UNITS[match[2].lower()] if match else None for match in matches
+    )
     return eager is not None and queue is not None and eager + 1 > queue // 2

@@ -19,7 +19,7 @@ from plumbline_exporters.registry import exporter
 FILE_NAME = "ompi-han-rules.conf"
 HAN, TUNED = "han", "tuned"
 WHOLE_COMMUNICATOR = 2  # the level; 0 and 1 are those inside and between nodes
-# What coll/han answers; its rules name it in lower case without MPI_.
+# The functions that coll/han implements; its rules name them in lower case without MPI_.
 FUNCTIONS = (
     "MPI_Allgather",
     "MPI_Allreduce",

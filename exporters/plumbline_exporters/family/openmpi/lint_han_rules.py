@@ -16,7 +16,7 @@ from plumbline_exporters.finding import Context, Finding
 SUMMARY = "rules file of Open MPI's coll/han"
 COMPONENTS = ("self", "basic", "libnbc", "tuned", "sm", "adapt", "han")
 _LEVELS = {"intra_node": 0, "inter_node": 1, "global_communicator": 2}
-# coll/han looks up these; of the others its rules are read and never used.
+# coll/han looks up rules of these functions; rules of others are read and never used.
 _OWNED = {function.removeprefix("MPI_").lower() for function in han.FUNCTIONS}
 _OWNED |= {"allgatherv", "gatherv"}
 _NUMBER = re.compile(r"[0-9]{1,18}\Z")
@@ -116,14 +116,14 @@ class _Reader:
             )  # fmt: skip
         for _ in range(self._count("the number of levels")):
             level = self._next("a level")
-            known = _LEVELS.get(level.text.lower(), level.text)
-            if str(known) not in ("0", "1", "2"):
+            level_number = _LEVELS.get(level.text.lower(), level.text)
+            if str(level_number) not in ("0", "1", "2"):
                 raise _Wrong(
                     level.line, f"there is no level {level.text!r}", f"write {', '.join(_LEVELS)}"
                 )
             sizes: list[int] = []
             for _ in range(self._count("the number of communicator sizes")):
-                yield from self._block(int(known), sizes)
+                yield from self._block(int(level_number), sizes)
 
     def _block(self, level: int, sizes: list[int]) -> Iterator[Finding]:
         size, line = self._number("a communicator size", 1)

@@ -53,5 +53,7 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
                 f"{assignment.name} is the name in the environment; in a file nothing has it",
                 f"write {assignment.name.removeprefix(mca_params.PREFIX)}",
             )  # fmt: skip
-    ours = [assignment for assignment in given if not assignment.name.startswith(mca_params.PREFIX)]
-    yield from parameters.findings(ours, context.target("openmpi"))
+    bare_parameters = [
+        assignment for assignment in given if not assignment.name.startswith(mca_params.PREFIX)
+    ]
+    yield from parameters.findings(bare_parameters, context.target("openmpi"))

@@ -21,7 +21,7 @@ from plumbline_exporters.finding import Effect, Finding, LintTarget
 from plumbline_exporters.lint import names
 
 COMPONENTS = "coll"
-# Parameters that name a file, with what happens where it is not there.
+# Parameters that name a file, with the effect of a missing file.
 _PASSED_OVER: tuple[Effect, str] = ("ignored", "the library says nothing and goes without")
 FILES = {RULES: _PASSED_OVER, HAN_RULES: _PASSED_OVER}
 _COMMENT = re.compile(r"(?<!\s)\s+[#;]")
@@ -82,18 +82,23 @@ def _is_octal(value: str) -> bool:
 
 
 def _of_forced(
-    function: str, one: Assignment, target: LintTarget, prefix: str
+    function: str, assignment: Assignment, target: LintTarget, prefix: str
 ) -> Iterator[Finding]:
-    if one.value is None or _is_octal(one.value):
+    if assignment.value is None or _is_octal(assignment.value):
         return
     collective = tuned.COLLECTIVES[function]
     listed = collective.names(*target.versions)
-    number = listed.index(one.value) + 1 if one.value in listed else _number(one.value)
+    number = (
+        listed.index(assignment.value) + 1
+        if assignment.value in listed
+        else _number(assignment.value)
+    )
     name = tuned.name_in(function, number, target.versions)
     if not name:
         yield Finding(
-            one.line, "ignored", "no-such-algorithm",
-            f"{prefix}{one.name}: {function} has no algorithm {one.value}; a warning, and the "
+            assignment.line, "ignored", "no-such-algorithm",
+            f"{prefix}{assignment.name}: {function} has no algorithm {assignment.value}; a "
+            "warning, and the "
             "library decides", f"take one of 1 to {len(listed)}, or a name",
         )  # fmt: skip
         return
@@ -104,13 +109,13 @@ def _of_forced(
             if algorithm not in collective.commutative_only
         ]
         yield Finding(
-            one.line, "corrupts", "not-commutative",
+            assignment.line, "corrupts", "not-commutative",
             f"{function} {name} ({number}) gives wrong results, without an error, for operations "
             "that do not commute", f"take {', '.join(right)}, or leave it to the library",
         )  # fmt: skip
     if name == "two_proc":
         yield Finding(
-            one.line, "fails", "two-processes",
+            assignment.line, "fails", "two-processes",
             f"{function} {name} ({number}) fails with MPI_ERR_UNSUPPORTED_OPERATION on every "
             "communicator that does not have 2 ranks",
             "take another one, or a rules file with a block for 2 ranks alone",
@@ -165,7 +170,7 @@ def _of_components(
 
 
 def _of_precedence(
-    function: str, one: Assignment, rules: Assignment, target: LintTarget, prefix: str
+    function: str, forced: Assignment, rules: Assignment, target: LintTarget, prefix: str
 ) -> Finding:
     older = "in 4.1 the file wins where it has rules for it"
     newer = "from 5.0 on this wins, and the file's rules for it are not looked at"
@@ -175,9 +180,9 @@ def _of_precedence(
     if target.some(lambda version: version >= (5, 0, 0)):
         words.append(newer)
     return Finding(
-        one.line, "ignored", "forced-and-rules",
+        forced.line, "ignored", "forced-and-rules",
         f"{function} is forced here, and a rules file is named in line {rules.line}: "
-        + ", ".join(words), f"leave {prefix}{one.name} out, or the file's rules for {function}",
+        + ", ".join(words), f"leave {prefix}{forced.name} out, or the file's rules for {function}",
     )  # fmt: skip
 
 
@@ -186,22 +191,28 @@ def _of_parameters(
 ) -> Iterator[Finding]:
     for stem, function in _STEMS.items():
         for suffix in ("_segmentsize", "_chain_fanout", "_max_requests"):
-            one = last.get(stem + suffix)
-            if one is not None and function not in forced and one.value != "0":
+            parameter = last.get(stem + suffix)
+            if parameter is not None and function not in forced and parameter.value != "0":
                 yield Finding(
-                    one.line, "ignored", "parameters-without-algorithm",
-                    f"{prefix}{one.name} belongs to an algorithm that is forced, and none is: the "
+                    parameter.line, "ignored", "parameters-without-algorithm",
+                    f"{prefix}{parameter.name} belongs to an algorithm that is forced, and none "
+                    "is: the "
                     "library decides everything itself", f"set {prefix}{stem} too, or leave it out",
                 )  # fmt: skip
 
 
 def _of_files(last: dict[str, Assignment], prefix: str) -> Iterator[Finding]:
     for name in (RULES, HAN_RULES):
-        one = last.get(name)
-        if one is not None and one.value and not one.value.startswith(("/", "~", "'", '"')):
+        file_named = last.get(name)
+        if (
+            file_named is not None
+            and file_named.value
+            and not file_named.value.startswith(("/", "~", "'", '"'))
+        ):
             yield Finding(
-                one.line, "ignored", "relative-path",
-                f"{prefix}{name}: {one.value} is looked for in the folder that each rank starts "
+                file_named.line, "ignored", "relative-path",
+                f"{prefix}{name}: {file_named.value} is looked for in the folder that each rank "
+                "starts "
                 "in; where it is not there nothing is said", "write the path from / on",
             )  # fmt: skip
 

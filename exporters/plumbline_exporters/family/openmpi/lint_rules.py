@@ -22,7 +22,7 @@ from plumbline_exporters.finding import Context, Finding, LintTarget
 SUMMARY = "classic rules file of Open MPI's coll/tuned"
 _FUNCTIONS = {collective.rule_id: name for name, collective in tuned.COLLECTIVES.items()}
 UNTUNED_IDS = {5: "MPI_Alltoallw", 10: "MPI_Gatherv", 16: "MPI_Scatterv"}  # 17 to 21: neighbours
-# The upstream tuner's comments; it writes the sizes of OSU's benchmarks, which are those of a rank.
+# The upstream tuner's comments; it writes the sizes of OSU's benchmarks, which are sizes of a rank.
 _UPSTREAM = re.compile(r"# Collective ID for \w+$", re.MULTILINE)
 _COUNT = "write how many rules follow; each has 4 numbers, or 5 after rule-file-version-2"
 _LETTERS = re.compile(r"^[ \t]*(?:\{|\[|export\b|setenv\b|[A-Za-z_]\w*[ \t]*=)", re.MULTILINE)
@@ -55,28 +55,28 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
     if _crooked(file) is not None:
         return
     upstream = bool(_UPSTREAM.search(text))
-    seen: dict[int, Section] = {}
+    section_by_id: dict[int, Section] = {}
     for section in file.sections:
-        if section.collective in seen:
+        if section.collective in section_by_id:
             yield Finding(
-                seen[section.collective].line, "ignored", "collective-twice",
+                section_by_id[section.collective].line, "ignored", "collective-twice",
                 f"collective {section.collective} comes again in line {section.line}, and that one "
                 "stands", "keep one of them",
             )  # fmt: skip
-        seen[section.collective] = section
-    for section in seen.values():
+        section_by_id[section.collective] = section
+    for section in section_by_id.values():
         yield from _of_section(section, target, upstream)
 
 
 def _of_header(text: str, file: RulesFile, target: LintTarget) -> Iterator[Finding]:
-    found = HEADER.search(re.sub(r"#.*", lambda one: " " * len(one[0]), text))
-    if found is None:
+    header = HEADER.search(re.sub(r"#.*", lambda comment: " " * len(comment[0]), text))
+    if header is None:
         return
-    line = 1 + text.count("\n", 0, found.start())
-    if found.start() > 0:
+    line = 1 + text.count("\n", 0, header.start())
+    if header.start() > 0:
         yield Finding(
             line, "ignored", "late-header",
-            f"{found[0]} counts as the very first characters of the file alone; here it is taken "
+            f"{header[0]} counts as the very first characters of the file alone; here it is taken "
             "for a negative number, and the whole file is dropped",
             "move it up to line 1; blanks and comments come after it",
         )  # fmt: skip
@@ -86,10 +86,10 @@ def _of_header(text: str, file: RulesFile, target: LintTarget) -> Iterator[Findi
             "Open MPI before 4.1.8, and 5.0 before 5.0.7, knows no header and drops the whole file",
             "leave the header and the fifth column out, or name the library (--library)",
         )  # fmt: skip
-    elif found[0] != "rule-file-version-2":
+    elif header[0] != "rule-file-version-2":
         yield Finding(
             line, "misread", "header-version",
-            f"{found[0]}: there are versions 1 (no header) and 2 of this format; this is read as "
+            f"{header[0]}: there are versions 1 (no header) and 2 of this format; this is read as "
             f"{2 if file.version > 1 else 1}", "write rule-file-version-2",
         )  # fmt: skip
 

@@ -77,21 +77,21 @@ def _dropped(line: int, reason: str) -> Finding:
     )  # fmt: skip
 
 
-def _of_members(node: Node, known: tuple[str, ...], what: str) -> Iterator[Finding]:
-    seen: set[str] = set()
+def _of_members(node: Node, keys_known: tuple[str, ...], what: str) -> Iterator[Finding]:
+    keys_seen: set[str] = set()
     for key, value in node.members:
-        if key in seen:
+        if key in keys_seen:
             yield Finding(
                 value.line, "ignored", "key-twice", f"{what} says {key!r} twice", "keep one of them"
             )
-        elif key not in known:
-            near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+        elif key not in keys_known:
+            near = difflib.get_close_matches(key, keys_known, n=1, cutoff=0.6)
             yield Finding(
                 value.line, "ignored", "unknown-key",
                 f"{what} has no {key!r}, and the library passes over keys that it does not know",
-                f"write {near[0]!r}" if near else f"there are {', '.join(known)}",
+                f"write {near[0]!r}" if near else f"there are {', '.join(keys_known)}",
             )  # fmt: skip
-        seen.add(key)
+        keys_seen.add(key)
 
 
 def _of_collective(key: str, node: Node, target: LintTarget) -> Iterator[Finding]:
@@ -137,9 +137,9 @@ def _of_entry(function: str, entry: Node, free: Ranges, target: LintTarget) -> I
     if not served:
         yield _unreached(entry.line, "no communicator")
         return
-    found: list[Finding] = []
-    choices = _choices(function, rules, found, target)
-    yield from found
+    entry_findings: list[Finding] = []
+    choices = _choices(function, rules, entry_findings, target)
+    yield from entry_findings
     for least, most in served[:2]:  # the first may be for 2 ranks alone; the others are like these
         yield from check(Group(function, entry.line, least, most, choices), target)
     if where is None or where.value not in _DISTRIBUTIONS[1:]:
@@ -147,36 +147,38 @@ def _of_entry(function: str, entry: Node, free: Ranges, target: LintTarget) -> I
 
 
 def _choices(
-    function: str, rules: Node, found: list[Finding], target: LintTarget
+    function: str, rules: Node, findings_so_far: list[Finding], target: LintTarget
 ) -> tuple[Choice, ...]:
     """Every size once, in order: by the first rule that fits, else by the library."""
     free: Ranges = [(0, UNBOUNDED_BYTES)]
     choices: list[Choice] = []
     for rule in rules.items:
-        found += _of_members(rule, _OF_RULE, "a rule")
+        findings_so_far += _of_members(rule, _OF_RULE, "a rule")
         bounds = _bounds(rule, "msg_size_min", "msg_size_max", UNBOUNDED_BYTES)
         if isinstance(bounds, str):
-            found.append(_dropped(rule.line, f'{bounds} is neither a number nor "inf"'))
+            findings_so_far.append(_dropped(rule.line, f'{bounds} is neither a number nor "inf"'))
             continue
-        numbers = [_number(rule, key, found) for key in ("faninout", "seg_size", "reqs")]
-        number = _algorithm(function, rule, found, target)
+        numbers = [_number(rule, key, findings_so_far) for key in ("faninout", "seg_size", "reqs")]
+        number = _algorithm(function, rule, findings_so_far, target)
         if number is None:
             continue
         served = _common(free, bounds)
         if not served:
-            found.append(_unreached(rule.line, "no message size"))
+            findings_so_far.append(_unreached(rule.line, "no message size"))
         name = tuned.name_in(function, number, target.versions)
         choices += [Choice(rule.line, low, high, number, name, *numbers) for low, high in served]
         _take(free, bounds)
     choices += [Choice(rules.line, low, high, 0, "") for low, high in free]
-    return tuple(sorted(choices, key=lambda one: one.first))
+    return tuple(sorted(choices, key=lambda choice: choice.first))
 
 
-def _algorithm(function: str, rule: Node, found: list[Finding], target: LintTarget) -> int | None:
+def _algorithm(
+    function: str, rule: Node, findings_so_far: list[Finding], target: LintTarget
+) -> int | None:
     """Return its number; None where the rule does nothing."""
     node = rule.get("alg")
     if node is None:
-        found.append(
+        findings_so_far.append(
             Finding(
                 rule.line,
                 "misread",
@@ -195,7 +197,7 @@ def _algorithm(function: str, rule: Node, found: list[Finding], target: LintTarg
     if node.number is not None and 0 <= node.number <= len(names):
         return node.number
     near = difflib.get_close_matches(str(node.value), names, n=1)
-    found.append(
+    findings_so_far.append(
         Finding(
             node.line,
             "ignored",
@@ -208,12 +210,12 @@ def _algorithm(function: str, rule: Node, found: list[Finding], target: LintTarg
     return None
 
 
-def _number(rule: Node, key: str, found: list[Finding]) -> int:
+def _number(rule: Node, key: str, findings_so_far: list[Finding]) -> int:
     node = rule.get(key)
     if node is None:
         return 0
     if node.number is None:
-        found.append(_dropped(node.line, f"{key} is not a number"))
+        findings_so_far.append(_dropped(node.line, f"{key} is not a number"))
         return 0
     return node.number
 
@@ -253,15 +255,15 @@ def _take(free: Ranges, bounds: tuple[int, int]) -> None:
 
 def _bounds(node: Node, low: str, high: str, most: int) -> tuple[int, int] | str:
     """Both ends, or the key whose value is neither a number nor inf."""
-    found = []
+    ends = []
     for key, default in ((low, 0), (high, most)):
         value = node.get(key)
         if value is None:
-            found.append(default)
+            ends.append(default)
         elif value.number is not None:
-            found.append(min(value.number, most))
+            ends.append(min(value.number, most))
         elif isinstance(value.value, str) and value.value[:3] in ("inf", "Inf", "INF"):
-            found.append(most)
+            ends.append(most)
         else:
             return key
-    return found[0], found[1]
+    return ends[0], ends[1]

@@ -133,7 +133,7 @@ def _unread(group: Group, choice: Choice, target: LintTarget) -> Iterator[Findin
 
 def _is_read(knob: str, algorithm: str, target: LintTarget) -> bool:
     """Return whether one of the versions has an algorithm that looks at it."""
-    return any(algorithm in known.readers.get(knob, ()) for known in target.known)
+    return any(algorithm in version.readers.get(knob, ()) for version in target.known)
 
 
 def _of_rooted(group: Group) -> Iterator[Finding]:

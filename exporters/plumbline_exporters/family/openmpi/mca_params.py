@@ -49,7 +49,7 @@ def line(parameter: str, value: str) -> str:
 def read(text: str) -> tuple[list[Assignment], list[int]]:
     """Return what a file sets: `name = value`, or `--mca name value`; and the lines that are
     neither. What follows a value in its line is part of it, a comment too (as ompi_info shows)."""
-    found: list[Assignment] = []
+    assignments: list[Assignment] = []
     strange: list[int] = []
     for number, written in enumerate(text.splitlines(), 1):
         bare = written.strip()
@@ -57,20 +57,23 @@ def read(text: str) -> tuple[list[Assignment], list[int]]:
             continue
         match = _PARAMETER.match(bare) or _OPTION.match(bare)
         if match is not None:
-            found.append(Assignment(number, match["name"], match["value"].strip()))
+            assignments.append(Assignment(number, match["name"], match["value"].strip()))
         else:
             strange.append(number)
-    return found, strange
+    return assignments, strange
 
 
-def silences(theirs: Assignment, ours: Mapping[str, str], library: Library | None) -> str:
+def silences(
+    foreign: Assignment, own_parameters: Mapping[str, str], library: Library | None
+) -> str:
     """Return whether rules are silenced: from 5 on a forced algorithm silences rules."""
     first = library is None or tuned.version(library) >= (5, 0, 0)
-    forced = _FORCED.match(theirs.name) and theirs.value not in ("0", "ignore")
-    if not (RULES in ours and first and forced):
+    forced = _FORCED.match(foreign.name) and foreign.value not in ("0", "ignore")
+    if not (RULES in own_parameters and first and forced):
         return ""
     return (
-        f"line {theirs.line} forces {theirs.name} = {theirs.value}: this library does not look at "
+        f"line {foreign.line} forces {foreign.name} = {foreign.value}: this library does not look "
+        "at "
         "rules for that function then"
     )
 

@@ -89,17 +89,17 @@ class RulesFile(msgspec.Struct):
         rules = blocks[-1][looking_up([block.nprocs for block in blocks[-1]])(nprocs)].rules
         if not rules:
             return [0, 0, 0, 0]
-        one = rules[looking_up([rule.size for rule in rules])(size)]
-        if not one.algorithm:
+        decided = rules[looking_up([rule.size for rule in rules])(size)]
+        if not decided.algorithm:
             return [0, 0, 0, 0]
-        return [one.algorithm, one.fanout, one.segment_bytes, one.max_requests or 0]
+        return [decided.algorithm, decided.fanout, decided.segment_bytes, decided.max_requests or 0]
 
 
 def looking_up(sizes: Sequence[int]) -> Callable[[int], int]:
     """Return which of `sizes` the library takes, by the one that is wanted: the last that is not
     above it, before the first that is; the first of all where that one is above already."""
     largest = list(accumulate(sizes, max))
-    return lambda wanted: max(bisect_right(largest, wanted) - 1, 0)
+    return lambda size_asked: max(bisect_right(largest, size_asked) - 1, 0)
 
 
 class _Wrong(Exception):
@@ -119,11 +119,11 @@ def read(text: str, *, second: bool = True) -> RulesFile:
         version, start = int(header[0].rpartition("version-")[2]), header.end()
     numbers: list[Number] = []
     strange: list[Strange] = []
-    for found in _scan(text, start):
-        if isinstance(found, Number):
-            numbers.append(found)
+    for part in _scan(text, start):
+        if isinstance(part, Number):
+            numbers.append(part)
         else:
-            strange.append(found)
+            strange.append(part)
     file = RulesFile(version, [], numbers, strange)
     try:
         _Parser(file).parse()
@@ -180,11 +180,11 @@ class _Parser:
         if self._at == len(self._file.numbers):
             last = self._file.numbers[-1].line if self._file.numbers else 0
             raise _Wrong(last, f"the file ends where {what} is wanted")
-        found = self._file.numbers[self._at]
-        if found.value < 0:
-            raise _Wrong(found.line, f"{what} is {found.text}, below 0")
+        number = self._file.numbers[self._at]
+        if number.value < 0:
+            raise _Wrong(number.line, f"{what} is {number.text}, below 0")
         self._at += 1
-        return found
+        return number
 
     def _section(self) -> None:
         collective = self._next("the id of a collective")

@@ -40,24 +40,24 @@ def joined(
     file = rules_reader.read(text, second=tuned.reads_version_2(library))
     if file.error:
         file.sections.clear()
-    found: dict[str, dict[int, list[SiteRule]]] = {}
+    joined_table: dict[str, dict[int, list[SiteRule]]] = {}
     for function, collective in tuned.COLLECTIVES.items():
         site = _Site(file, collective, unsafe=unsafe)
-        mine = ours.get(function, {})
-        if not mine and not site.listed:
+        own_blocks = ours.get(function, {})
+        if not own_blocks and not site.listed:
             continue
-        found[function] = {
-            nprocs: _block(site, nprocs, mine.get(nprocs, [SiteRule(0)]))
-            for nprocs in sorted({0, *site.listed, *mine})
+        joined_table[function] = {
+            nprocs: _block(site, nprocs, own_blocks.get(nprocs, [SiteRule(0)]))
+            for nprocs in sorted({0, *site.listed, *own_blocks})
         }
-    return dict(sorted(found.items()))
+    return dict(sorted(joined_table.items()))
 
 
-def _block(site: _Site, nprocs: int, mine: Sequence[SiteRule]) -> list[SiteRule]:
+def _block(site: _Site, nprocs: int, own_rules: Sequence[SiteRule]) -> list[SiteRule]:
     """The rules of one communicator size: the winner's, else the site's."""
     block: list[SiteRule] = []
-    for size in sorted({*site.sizes, *(rule.size for rule in mine)}):
-        own = [rule for rule in mine if rule.size <= size][-1]
+    for size in sorted({*site.sizes, *(rule.size for rule in own_rules)}):
+        own = [rule for rule in own_rules if rule.size <= size][-1]
         rule = own if own.ours else site.rule(nprocs, size)
         rule = msgspec.structs.replace(rule, size=size)
         if not block or msgspec.structs.replace(block[-1], size=size) != rule:
@@ -85,7 +85,7 @@ class _Site:
         self.sizes = {0, *(rule.size for block in blocks for rule in block.rules)}
 
     def rule(self, nprocs: int, size: int) -> SiteRule:
-        there = self._file.decision(self._collective.rule_id, nprocs, size)
+        site_decision = self._file.decision(self._collective.rule_id, nprocs, size)
         if self._collective.one_for_all_sizes:
             every = {
                 tuple(self._file.decision(self._collective.rule_id, nprocs, size))
@@ -93,9 +93,13 @@ class _Site:
             }
             if len(every) > 1:
                 return SiteRule(size)
-        algorithm, fanout, segment_bytes, max_requests = there
+        algorithm, fanout, segment_bytes, max_requests = site_decision
         names = self._collective.names((5, 0, 0))
-        known = 0 < algorithm <= len(names)
-        if known and names[algorithm - 1] in self._collective.commutative_only and not self._unsafe:
+        has_name = 0 < algorithm <= len(names)
+        if (
+            has_name
+            and names[algorithm - 1] in self._collective.commutative_only
+            and not self._unsafe
+        ):
             return SiteRule(size)
         return SiteRule(size, algorithm, fanout, segment_bytes, max_requests)

@@ -48,8 +48,14 @@ class Collective(msgspec.Struct, frozen=True):
         """The algorithms that one of these versions has, in order of their ids from 1, by the names
         they have before 6.0."""
         latest = max(versions, default=OLDEST)
-        found = [one for one in self._space().algorithms if _key(one.min_version) <= latest]
-        names = tuple(one.name for one in sorted(found, key=lambda one: one.id))
+        algorithms = [
+            algorithm
+            for algorithm in self._space().algorithms
+            if _key(algorithm.min_version) <= latest
+        ]
+        names = tuple(
+            algorithm.name for algorithm in sorted(algorithms, key=lambda algorithm: algorithm.id)
+        )
         return names + (self.since_6 if latest >= JSON_SINCE else ())
 
     @property
@@ -123,16 +129,17 @@ _COLLECTIVES = (
 )
 COLLECTIVES = {collective.function: collective for collective in _COLLECTIVES}
 
-# Algorithms of Gather whose messages depend on the segment size on all ranks.
+# Algorithms of Gather in which the messages of all ranks depend on the segment size.
 SPLITS_FIRST = ("linear_sync",)
-# The size compared is that of one element times the ranks; of Alltoallv and Barrier it is 0.
+# Functions whose compared size is that of one element times the ranks; for Alltoallv and Barrier it
+# is 0.
 SIZE_OF_AN_ELEMENT = ("MPI_Exscan", "MPI_Scan")
 
 
 def name_in(function: str, number: int, versions: Sequence[Version]) -> str:
     """The name of an algorithm in one of these versions; empty where none has it."""
-    found = COLLECTIVES[function].names(*versions)
-    return found[number - 1] if 1 <= number <= len(found) else ""
+    names = COLLECTIVES[function].names(*versions)
+    return names[number - 1] if 1 <= number <= len(names) else ""
 
 
 def _key(text: str) -> Version:
@@ -144,13 +151,13 @@ def version(library: Library) -> tuple[int, int, int]:
     match = re.match(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})", library.version)
     if library.family != "openmpi" or match is None:
         raise PlumblineError(f"{library.id} is not Open MPI: it reads no coll/tuned rules")
-    found = (int(match[1]), int(match[2]), int(match[3]))
-    if not OLDEST <= found < (7, 0, 0):
+    version_found = (int(match[1]), int(match[2]), int(match[3]))
+    if not OLDEST <= version_found < (7, 0, 0):
         raise PlumblineError(
             f"{library.id}: rules files are known for Open MPI 4.1, 5.0 and 6.0; other versions "
             "may give the same file another meaning"
         )
-    return found
+    return version_found
 
 
 def reads_version_2(library: Library) -> bool:
@@ -159,8 +166,8 @@ def reads_version_2(library: Library) -> bool:
     return version_reads_second(version(library))
 
 
-def version_reads_second(found: Version) -> bool:
-    return found >= (5, 0, 7) or (4, 1, 8) <= found < (5, 0, 0)
+def version_reads_second(version_found: Version) -> bool:
+    return version_found >= (5, 0, 7) or (4, 1, 8) <= version_found < (5, 0, 0)
 
 
 def prefix(function: str) -> str:

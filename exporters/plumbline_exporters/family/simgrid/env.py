@@ -30,10 +30,12 @@ def variables(bundle: Bundle) -> dict[str, str]:
     selector = bundle.library.build.get("selector", "ompi")
     settings = {"smpi/coll-selector": selector} | options(bundle)
     words = [quoting.word(f"--cfg={name}:{value}") for name, value in settings.items()]
-    found = {OPTIONS: " ".join(words)}
+    variables_set = {OPTIONS: " ".join(words)}
     if bundle.variants:
-        found = {"PLUMBLINE_PROFILE": str(bundle.directory / profile.FILE_NAME)} | found
-    return found
+        variables_set = {
+            "PLUMBLINE_PROFILE": str(bundle.directory / profile.FILE_NAME)
+        } | variables_set
+    return variables_set
 
 
 def options(bundle: Bundle) -> dict[str, str]:

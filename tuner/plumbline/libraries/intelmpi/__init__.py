@@ -22,17 +22,17 @@ from plumbline_db.records import Library
 from plumbline_exporters.family.intelmpi.ranges import ADJUST, SILENT
 
 FALLBACKS_FAIL = "I_MPI_ADJUST_FAILURE_ON_COLL_FALLBACK"
-# What makes a launch end at a preset that does not fit. On some processors the one that the library
-# itself takes for barriers does not, and ranks start from barriers: they get dissemination, which
-# always fits.
+# A launch with these settings ends at a preset that does not fit. On some processors the library's
+# own preset for barriers does not fit, and ranks start from barriers: barriers therefore get
+# dissemination, which always fits.
 LOUD = {FALLBACKS_FAIL: "1", f"{ADJUST}BARRIER": "1"}
 NO_SUCH_PRESET = "99"
-# That it drops a canary's preset is none: whether a call comes to it is the question.
+# A dropped preset of a tamper check is no complaint: the check only tests whether calls reach it.
 _COMPLAINTS = re.compile(
     rf"^(?!.*={NO_SUCH_PRESET}, )"
     r".*MPI startup\(\): .*(will be ignored|not supported|has been removed from the product)"
 )
-# Everything that may be searched, and what the exported files preload with.
+# All variables that may be searched, and those that exported files use for preloading.
 _SETTINGS = re.compile(
     r"I_MPI_(ADJUST_|TUNING|SHM_|GTOOL$|SHM$|FABRICS$|SPIN_COUNT$|PAUSE_COUNT$|THREAD_YIELD$|"
     r"WAIT_MODE$|MALLOC$|COLL_SHM_THRESHOLD$|ASYNC_PROGRESS$)"
@@ -59,10 +59,10 @@ class IntelMpi(hydra.Started):
             if start is None or info is None:
                 continue
             root = Path(start).absolute().parent.parent
-            said = by([start, "-V"], "Intel MPI", os.environ | dict(added or {}))
-            facts = _BUILD.search(said)
+            answer = by([start, "-V"], "Intel MPI", os.environ | dict(added or {}))
+            facts = _BUILD.search(answer)
             if facts is None:
-                raise PlumblineError(f"{start} -V says {said[:200]!r}: is this Intel MPI's?")
+                raise PlumblineError(f"{start} -V says {answer[:200]!r}: is this Intel MPI's?")
             version = _version(root) or facts["release"]
             build = {"released": facts["release"], "built": facts["built"]}
             build["revision"] = facts["revision"]
@@ -98,14 +98,14 @@ class IntelMpi(hydra.Started):
         given = os.environ | installation.environment
         root = Path(installation.library.prefix)
         fabric = root / "opt" / "mpi" / "libfabric" / "lib"
-        wanted = [str(path) for path in (fabric, root / "lib") if path.is_dir()]
-        theirs = [word for word in given.get("LD_LIBRARY_PATH", "").split(":") if word]
-        path = wanted + [folder for folder in theirs if folder not in wanted]
-        found = {"I_MPI_ROOT": str(root), "LD_LIBRARY_PATH": ":".join(path)}
+        own_folders = [str(path) for path in (fabric, root / "lib") if path.is_dir()]
+        other_folders = [word for word in given.get("LD_LIBRARY_PATH", "").split(":") if word]
+        path = own_folders + [folder for folder in other_folders if folder not in own_folders]
+        variables = {"I_MPI_ROOT": str(root), "LD_LIBRARY_PATH": ":".join(path)}
         providers = fabric / "prov" if fabric.is_dir() else root / "lib"
         if "FI_PROVIDER_PATH" not in given and providers.is_dir():
-            found["FI_PROVIDER_PATH"] = str(providers)
-        return found
+            variables["FI_PROVIDER_PATH"] = str(providers)
+        return variables
 
     def words(self, placement: Placement, reach: Reach | None = None) -> list[str]:
         return hydra.words(placement, reach, binding=_binding(placement))
@@ -146,18 +146,22 @@ class IntelMpi(hydra.Started):
         """Return by a tool before the program of each rank: `env LD_PRELOAD=…`."""
         del installation, folder
         before = given.get("I_MPI_GTOOL", "")
-        ours = re.fullmatch(r"env LD_PRELOAD=(\S+):all", before)
-        if before and not ours:
+        own_preload = re.fullmatch(r"env LD_PRELOAD=(\S+):all", before)
+        if before and not own_preload:
             raise PlumblineError(
                 "I_MPI_GTOOL names a tool already: unset it, for the recording library comes in "
                 "the same way"
             )
-        path = preloaded.before(library, ours[1] if ours else given.get("LD_PRELOAD", ""))
+        path = preloaded.before(
+            library, own_preload[1] if own_preload else given.get("LD_PRELOAD", "")
+        )
         return {"I_MPI_GTOOL": f"env LD_PRELOAD={path}:all", **variables}
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        ours = preloaded.VARIABLES
-        return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
+        own_variables = preloaded.VARIABLES
+        return sorted(
+            name for name in environment if _SETTINGS.match(name) or name in own_variables
+        )
 
 
 def corrupted(value: str) -> str:
@@ -175,16 +179,16 @@ def knobs_of(described: str, defaults: str) -> dict[str, Knob]:
     -expert`, which has defaults. Some variables stand in one of them alone."""
     starts = list(_DESCRIBED.finditer(described))
     ends = [start.start() for start in starts[1:]] + [len(described)]
-    found: dict[str, Knob] = {}
+    knobs: dict[str, Knob] = {}
     for start, end in zip(starts, ends, strict=True):
         last = _PRESETS.search(described[start.end() : end])
         choices = {str(number): number for number in range(int(last[1]) + 1)} if last else {}
-        found[start[1]] = _knob(start[1], "", start[2], choices)
+        knobs[start[1]] = _knob(start[1], "", start[2], choices)
     for name, value, kind in _DEFAULT.findall(defaults):
-        known = found.get(name)
+        knob = knobs.get(name)
         value = "" if value == _NOT_DEFINED else value
-        found[name] = _knob(name, value, kind, known.choices if known else {})
-    return found
+        knobs[name] = _knob(name, value, kind, knob.choices if knob else {})
+    return knobs
 
 
 def _knob(name: str, value: str, kind: str, choices: dict[str, int]) -> Knob:
@@ -203,11 +207,11 @@ def _binding(placement: Placement) -> list[str]:
         return ["-genv", "I_MPI_PIN", "off"]
     if not placement.binding:
         return []
-    found = ["-genv", "I_MPI_PIN_DOMAIN", placement.binding]
+    options = ["-genv", "I_MPI_PIN_DOMAIN", placement.binding]
     if placement.map_by not in ("", "node"):
         order = "compact" if placement.map_by == "core" else "scatter"
-        found += ["-genv", "I_MPI_PIN_ORDER", order]
-    return found
+        options += ["-genv", "I_MPI_PIN_ORDER", order]
+    return options
 
 
 def _folders(prefix: Path | None) -> list[str | None]:
@@ -223,5 +227,5 @@ def _version(root: Path) -> str | None:
     header = root / "include" / "mpi.h"
     if not header.is_file():
         return None
-    found = _HEADER.search(header.read_text(errors="replace"))
-    return found[1] if found else None
+    version = _HEADER.search(header.read_text(errors="replace"))
+    return version[1] if version else None

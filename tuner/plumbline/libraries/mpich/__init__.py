@@ -26,15 +26,15 @@ _COMPLAINTS = re.compile(
     "User set collective algorithm is not usable|Unable to open collective tuning file"
     "|unrecognized key |Invalid (character|value) .*MPIR_CVAR_"
 )
-# What a site needs to send messages at all: networks, providers, interfaces, ports. The search may
-# try another network; where the site has named one, that is the default.
+# Settings that a site needs to send messages at all: networks, providers, interfaces, ports. The
+# search may try another network; if the site has named one, that is the default.
 OF_THE_SITE = (
     "(CH4_NETMOD|NEMESIS_NETMOD|NETMOD|NEMESIS_TCP_NETWORK_IFACE|NEMESIS_TCP_HOST_LOOKUP_RETRIES"
     "|NETWORK_IFACE|OFI_USE_PROVIDER|OFI_SKIP_IPV6|OFI_USE_MIN_NICS|CH4_OFI_PREF_NIC"
     "|CH4_OFI_MAX_NICS|CH3_INTERFACE_HOSTNAME|INTERFACE_HOSTNAME|CH3_PORT_RANGE|PORT_RANGE"
     "|PMI_VERSION)$"
 )
-# MPICH_ is another beginning of the same names; the file of options is read by hydra.
+# MPICH_ is another prefix of the same names; hydra reads the file of options.
 _SETTINGS = re.compile(rf"(MPIR_CVAR|MPIR_PARAM|MPICH)_(?!{OF_THE_SITE})|HYDRA_CONFIG_FILE$")
 _MPIRUNS = ("mpirun.mpich", "mpiexec.mpich", "mpirun", "mpiexec", "mpiexec.hydra")
 _SYSTEM_CAP_BYTES = 4 * 1024 * 1024  # `probe system` prints 200 KB
@@ -53,12 +53,17 @@ class Mpich(hydra.Started):
         else:
             folders = [Path(word) for word in os.environ.get("PATH", "").split(":") if word]
         environment = os.environ | dict(added or {})
-        found = [one for folder in dict.fromkeys(folders) if (one := _in(folder, environment))]
-        # /bin is /usr/bin on many systems: one installation, known by where it was met first.
+        installations = [
+            installation_here
+            for folder in dict.fromkeys(folders)
+            if (installation_here := _in(folder, environment))
+        ]
+        # /bin is /usr/bin on many systems: this is one installation, named by its first folder.
         distinct = {
-            str(installation.mpirun.resolve()): installation for installation in reversed(found)
+            str(installation.mpirun.resolve()): installation
+            for installation in reversed(installations)
         }
-        return [installation for installation in found if installation in distinct.values()]
+        return [installation for installation in installations if installation in distinct.values()]
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
         probe = paths.layout().probe(paths.build_id(installation.library))
@@ -96,7 +101,7 @@ class Mpich(hydra.Started):
         """Return, in each table, in place of each choice of ours that of another function, one at a
         time: the library ends the process that meets it, be it in a call of its own, before ours. A
         variable gets no value of its type."""
-        found = []
+        canaries = []
         for variable in (selection.VARIABLE, selection.COMPOSITIONS_VARIABLE):
             table = Path(environment.get(variable, ""))
             if variable not in environment:
@@ -104,7 +109,7 @@ class Mpich(hydra.Started):
             for number, corrupted in enumerate(selection.corrupted(regular.text(table))):
                 copy = folder / f"canary-{number}-{table.name}"
                 copy.write_text(corrupted.text)
-                found.append(
+                canaries.append(
                     Canary(
                         name=table.name,
                         environment=dict(environment) | {variable: str(copy)},
@@ -117,12 +122,14 @@ class Mpich(hydra.Started):
         for name in sorted(environment):
             if name.startswith("MPIR_CVAR_") and not name.endswith("_FILE"):
                 wrong = dict(environment) | {name: "canary"}
-                found.append(Canary(name, wrong, coll.functions_of(name), fails="launch"))
-        return found
+                canaries.append(Canary(name, wrong, coll.functions_of(name), fails="launch"))
+        return canaries
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        ours = preloaded.VARIABLES
-        return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
+        own_variables = preloaded.VARIABLES
+        return sorted(
+            name for name in environment if _SETTINGS.match(name) or name in own_variables
+        )
 
 
 def _in(folder: Path, environment: Mapping[str, str]) -> Installation | None:
@@ -133,8 +140,8 @@ def _in(folder: Path, environment: Mapping[str, str]) -> Installation | None:
         return None
     done = process.run([tool], timeout_seconds=20, environment=environment)
     lines = done.stdout.splitlines()
-    said = dict(_field(line) for line in lines if ":" in line)
-    version = said.get("MPICH Version", "")
+    fields = dict(_field(line) for line in lines if ":" in line)
+    version = fields.get("MPICH Version", "")
     mpirun = _mpirun(folder, environment)
     if done.status != 0 or not version or mpirun is None:
         return None
@@ -149,7 +156,7 @@ def _in(folder: Path, environment: Mapping[str, str]) -> Installation | None:
             version_string=next(line for line in lines if _field(line)[0] == "MPICH Version"),
             prefix=str(folder.parent),
             fingerprint=built.fingerprint(identity),
-            build=_build(said),
+            build=_build(fields),
         ),
         mpirun=mpirun,
         mpicc=Path(mpicc) if mpicc else None,
@@ -185,6 +192,6 @@ _BUILD = {
 }
 
 
-def _build(said: Mapping[str, str]) -> dict[str, str]:
+def _build(fields: Mapping[str, str]) -> dict[str, str]:
     """Return what the library says about its making; what it does not say is left out."""
-    return {name: said[key] for name, key in _BUILD.items() if said.get(key)}
+    return {name: fields[key] for name, key in _BUILD.items() if fields.get(key)}

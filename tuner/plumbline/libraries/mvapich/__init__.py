@@ -34,8 +34,8 @@ class Mvapich(Mpich):
     def find(
         self, prefix: Path | None, added: Mapping[str, str] | None = None
     ) -> list[Installation]:
-        said = mpiname.ask(prefix, "MVAPICH", added)
-        return [mpiname.installation(said, self.name)] if said else []
+        answer = mpiname.ask(prefix, "MVAPICH", added)
+        return [mpiname.installation(answer, self.name)] if answer else []
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
         """Algorithms by name: their numbers are not known, and the leave to choose is none."""
@@ -52,12 +52,12 @@ class Mvapich(Mpich):
     def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
         """MPI_Init ends a launch whose variable has no legal value."""
         del folder
-        found = []
+        canaries = []
         for name in sorted(environment):
             if name.startswith("MPIR_CVAR_") and name != TUNES_ITSELF:
                 wrong = {**environment, name: NO_SUCH_VALUE}
-                found.append(Canary(name, wrong, coll.functions_of(name), fails="launch"))
-        return found
+                canaries.append(Canary(name, wrong, coll.functions_of(name), fails="launch"))
+        return canaries
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
         return sorted(name for name in environment if _SETTINGS.match(name) or name in hydra.OURS)

@@ -29,7 +29,7 @@ from plumbline_exporters import by_size
 from plumbline_exporters.family.mvapich2 import ranges as mv2_ranges
 
 TWO_LEVEL_CALLS = 16
-# What in MPI_T chooses the same as a variable of the environment: with both, MPI_Init fails.
+# MPI_T variables that set the same as an environment variable: MPI_Init fails if both are set.
 CVARS = {
     "MV2_INTER_ALLGATHER_TUNING": "MPIR_CVAR_ALLGATHER_COLLECTIVE_ALGORITHM",
     "MV2_INTER_ALLREDUCE_TUNING": "MPIR_CVAR_ALLREDUCE_COLLECTIVE_ALGORITHM",
@@ -41,7 +41,8 @@ CVARS = {
     "MV2_INTER_SCATTER_TUNING": "MPIR_CVAR_SCATTER_COLLECTIVE_ALGORITHM",
 }
 _COLLECTIVE = "ALLGATHER|ALLGATHERV|ALLREDUCE|ALLTOALL|ALLTOALLV|BCAST|GATHER|REDUCE|SCATTER"
-# What decides how messages are sent, not what a site needs to send any (adapters, ports, binding).
+# Variables that decide how messages are sent, without those that a site needs to send any
+# (adapters, ports, binding).
 _SETTINGS = re.compile(
     r"MV2_(USE_(?!BLOCKING|RDMA_CM|RoCE|IBOIP|QOS)|INTER_|INTRA_|SHMEM_|COLL_|TWO_LEVEL_|KNOMIAL_"
     r"|ENABLE_(?!AFFINITY|LEASTLOAD)|TOPO_AWARE_|SOCKET_AWARE_|ALLGATHER|ALLRED|ALLTOALL|BCAST|"
@@ -53,7 +54,7 @@ _SETTINGS = re.compile(
 _SHOWN = re.compile(r"\s*(?:- )?(MV2_\w+)\s*[:|]\s*([^|]*?)\s*(?:\|.*)?\Z")
 _REPORT_CAP_BYTES = 4 * 1024 * 1024
 
-# Levels are those of MV2_CPU_BINDING_LEVEL, what comes next those of MV2_CPU_BINDING_POLICY.
+# The values of MV2_CPU_BINDING_LEVEL, then those of MV2_CPU_BINDING_POLICY.
 _LEVELS = {"core": "core", "socket": "socket", "numa": "numanode"}
 _POLICIES = {"core": "bunch", "socket": "scatter", "numa": "scatter", "node": "bunch", "": ""}
 
@@ -71,8 +72,8 @@ class Mvapich2(hydra.Started):
     def find(
         self, prefix: Path | None, added: Mapping[str, str] | None = None
     ) -> list[Installation]:
-        said = mpiname.ask(prefix, "MVAPICH2", added)
-        return [mpiname.installation(said, self.name)] if said else []
+        answer = mpiname.ask(prefix, "MVAPICH2", added)
+        return [mpiname.installation(answer, self.name)] if answer else []
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
         """Return by a launch of one rank of the probe, which must be built."""
@@ -117,24 +118,26 @@ class Mvapich2(hydra.Started):
         whose algorithm is not known, a variable of MPI_T beside it makes MPI_Init fail, which shows
         that ours arrived. Others leave nothing to see."""
         del folder
-        found = []
+        canaries = []
         for name in sorted(environment):
             if not name.startswith("MV2_") or not _SETTINGS.match(name):
                 continue
             refusing = _refusing(name, environment)
             if refusing:
-                found += refusing
+                canaries += refusing
                 continue
             cvar = CVARS.get(name)
             function = (_function(name),) if cvar else ()
             changed = dict(environment) | ({cvar: "0"} if cvar else {})
             fails: Literal["launch", "nothing"] = "launch" if cvar else "nothing"
-            found.append(Canary(name=name, environment=changed, functions=function, fails=fails))
-        return found
+            canaries.append(Canary(name=name, environment=changed, functions=function, fails=fails))
+        return canaries
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        ours = {*hydra.OURS, REFUSES}
-        return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
+        own_variables = {*hydra.OURS, REFUSES}
+        return sorted(
+            name for name in environment if _SETTINGS.match(name) or name in own_variables
+        )
 
 
 def _function(name: str) -> str:
@@ -166,10 +169,10 @@ def _refusing(name: str, environment: Mapping[str, str]) -> list[Canary]:
 
 def shown(text: str) -> dict[str, Knob]:
     """Return what MV2_SHOW_ENV_INFO=2 prints."""
-    found = (_SHOWN.match(line) for line in text.splitlines())
+    matches = (_SHOWN.match(line) for line in text.splitlines())
     return {
         match[1]: Knob(name=match[1], value=match[2], type="", writable=True, choices={})
-        for match in found
+        for match in matches
         if match
     }
 
@@ -195,10 +198,10 @@ def _binding(placement: Placement) -> list[str]:
     a plain mpirun does not start."""
     if placement.oversubscribed or placement.binding == "none":
         return ["-genv", "MV2_ENABLE_AFFINITY", "0"]
-    found: list[str] = []
+    options: list[str] = []
     if placement.binding:
-        found += ["-genv", "MV2_CPU_BINDING_LEVEL", _LEVELS[placement.binding]]
+        options += ["-genv", "MV2_CPU_BINDING_LEVEL", _LEVELS[placement.binding]]
     policy = _POLICIES[placement.map_by]
     if policy:
-        found += ["-genv", "MV2_CPU_BINDING_POLICY", policy]
-    return found
+        options += ["-genv", "MV2_CPU_BINDING_POLICY", policy]
+    return options

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 REFUSES = "PLUMBLINE_REFUSES"  # probes/system/refuse.h
 
-# Of a number with several, each is called at some sizes or on some nodes: a Bcast of two levels
-# ends in shared memory, and on one node there is nothing before that.
+# If a number has several functions, each is called at some sizes or on some nodes: a Bcast of two
+# levels ends in shared memory, and on one node it consists of that part only.
 _SHARED = "MPIR_Shmem_Bcast_MV2"
 FUNCTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "MV2_ALLTOALL_TUNING": {

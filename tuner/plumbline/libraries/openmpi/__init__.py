@@ -25,7 +25,7 @@ _COMPLAINTS = re.compile(
 )
 RULES = mca_params.PREFIX + mca_params.RULES
 NO_SUCH_ALGORITHM = "99"
-# How a non-blocking collective is done, and the persistent form of it.
+# The components of non-blocking collectives and of their persistent forms.
 _LIBNBC = re.compile(mca_params.PREFIX + r"coll_libnbc_i([a-z_]+)_algorithm\Z")
 _USER_FILE = Path(".openmpi", "mca-params.conf")
 _SITE_FILE = "openmpi-mca-params.conf"
@@ -61,7 +61,11 @@ class OpenMpi(Family):
     def find(
         self, prefix: Path | None, added: Mapping[str, str] | None = None
     ) -> list[Installation]:
-        return [found for folder in folders(prefix) if (found := installed(folder, added or {}))]
+        return [
+            installation
+            for folder in folders(prefix)
+            if (installation := installed(folder, added or {}))
+        ]
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
         info, *words = _every_parameter(installation)
@@ -103,12 +107,12 @@ class OpenMpi(Family):
         values = {f"OMPI_MCA_{name}": value for name, value in knobs.items()}
         if any(name.startswith("coll_tuned_") and "_algorithm" in name for name in knobs):
             values["OMPI_MCA_coll_tuned_use_dynamic_rules"] = "1"
-            # Open MPI 4 would prefer the rules of a file.
+            # Open MPI 4 would prefer the rules in a file.
             values[RULES] = ""
         return values
 
     def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
-        found = [
+        canaries = [
             Canary(
                 name=variable,
                 environment={**environment, variable: NO_SUCH_ALGORITHM},
@@ -122,8 +126,8 @@ class OpenMpi(Family):
         if rules is not None:
             corrupted = in_copy(environment, rules, rules_canary, folder)
             name, functions = Path(rules).name, tuple(tuned.COLLECTIVES)
-            found.append(Canary(name=name, environment=corrupted, functions=functions))
-        return found
+            canaries.append(Canary(name=name, environment=corrupted, functions=functions))
+        return canaries
 
     def into_ranks(
         self,
@@ -141,10 +145,10 @@ class OpenMpi(Family):
         five = int(installation.library.version.partition(".")[0]) >= 5
         name = name if five or given.get(name) else f"{name}_internal"
         listed = [word for word in given.get(name, "").split(";") if word]
-        theirs = [entry for entry in listed if entry.partition("=")[0] == "LD_PRELOAD"]
-        preload = theirs[-1].partition("=")[2] if theirs else ""
+        preloads = [entry for entry in listed if entry.partition("=")[0] == "LD_PRELOAD"]
+        preload = preloads[-1].partition("=")[2] if preloads else ""
         preload = preload or given.get("LD_PRELOAD", "")
-        words = [entry for entry in listed if entry not in theirs]
+        words = [entry for entry in listed if entry not in preloads]
         words += [f"LD_PRELOAD={preloaded.before(library, preload)}"]
         words += [f"{name}={value}" for name, value in variables.items()]
         args = "PRTE_MCA_plm_slurm_args" if five else "OMPI_MCA_plm_slurm_args"
@@ -160,26 +164,26 @@ class OpenMpi(Family):
         files = [Path(word) for word in listed.split(",") if word]
         user = Path.home() / _USER_FILE
         site = next((file for file in files if file.name == _SITE_FILE), None)
-        wanted = user if of_user else site
-        if wanted is None or wanted not in files:
+        target = user if of_user else site
+        if target is None or target not in files:
             raise PlumblineError(
-                f"{library.id} does not read {wanted or _SITE_FILE}, but {listed or 'no file'} "
+                f"{library.id} does not read {target or _SITE_FILE}, but {listed or 'no file'} "
                 "(mca_base_param_files): nothing written there would be in force"
             )
-        if not of_user and not wanted.parent.is_dir():
+        if not of_user and not target.parent.is_dir():
             raise PlumblineError(
-                f"{library.id} reads {wanted}, whose folder is not there (a library that was "
+                f"{library.id} reads {target}, whose folder is not there (a library that was "
                 "moved?): use --user or --modules"
             )
-        known = knobs.get("mca_base_override_param_file")
-        override = [Path(known.value)] if known and known.value else []
-        at = files.index(wanted)
+        override_knob = knobs.get("mca_base_override_param_file")
+        override = [Path(override_knob.value)] if override_knob and override_knob.value else []
+        at = files.index(target)
         note = (
             f"{user} is read by every Open MPI that you start; this is for {library.id} in "
             f"{library.prefix}"
         )
         return ParameterFiles(
-            wanted=wanted,
+            wanted=target,
             overrides=[*override, *files[:at]],
             overridden=files[at + 1 :],
             notes=[note] if of_user else [],
@@ -191,11 +195,11 @@ class OpenMpi(Family):
             yield int(sender), int(receiver), int(count), int(size)
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        ours = (*preloaded.VARIABLES, "OMPI_MCA_plm_slurm_args", "PRTE_MCA_plm_slurm_args")
-        return sorted(name for name in environment if SETTINGS.match(name) or name in ours)
+        own_variables = (*preloaded.VARIABLES, "OMPI_MCA_plm_slurm_args", "PRTE_MCA_plm_slurm_args")
+        return sorted(name for name in environment if SETTINGS.match(name) or name in own_variables)
 
     def components(self, stderr: str) -> list[str]:
-        found: dict[str, int] = {}
+        priorities: dict[str, int] = {}
         rank, inside = "", False
         for match in _SELECTED.finditer(stderr):
             rank = rank or match["rank"]
@@ -204,10 +208,12 @@ class OpenMpi(Family):
             if match["communicator"]:
                 inside = match["communicator"] == "MPI_COMM_WORLD"
             elif inside:
-                found[match["name"]] = int(match["priority"])
+                priorities[match["name"]] = int(match["priority"])
         return [
-            f"{component} ({found[component]})"
-            for component in sorted(found, key=lambda one: -found[one])
+            f"{component} ({priorities[component]})"
+            for component in sorted(
+                priorities, key=lambda component_name: -priorities[component_name]
+            )
         ]
 
     def choice(self, stderr: str) -> dict[str, str]:

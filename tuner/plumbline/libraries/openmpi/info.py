@@ -15,8 +15,8 @@ from plumbline_db.records import Library
 
 _VERSION = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})+[A-Za-z0-9.+-]{0,64}\Z")
 _ENUMERATOR = re.compile(r"[^:]*:(?P<number>-?[0-9]{1,18}):(?P<label>.*)\Z", re.DOTALL)
-# mca_base_env_list_internal is what exported files use on Open MPI 4.
-# Which networks and daemons there are is the site's to say; how messages are sent is measured.
+# Exported files use mca_base_env_list_internal on Open MPI 4.
+# The site decides about networks and daemons; how messages are sent is measured.
 SETTINGS = re.compile(
     r"OMPI_MCA_(coll$|coll_|mca_base_env_list|mca_base_param_files$|mpi_|pml$|smsc$"
     r"|smsc_|pml_(?!ucx_(tls|devices)$)|btl_(sm|vader|tcp)_(?!if_|port_|disable_family$|backing_directory$))"
@@ -86,11 +86,11 @@ def described(text: str, where: Path, facts: list[str]) -> Library:
     version = _field(text, "ompi:version:full")
     if not _VERSION.match(version):
         raise PlumblineError(f"ompi_info says it is version {version[:200]!r}: is this Open MPI?")
-    # One that was moved (a Python wheel) names the prefix that it was built for.
+    # A library that was moved (a Python wheel) names the prefix that it was built for.
     prefix = _field(text, "path:prefix")
     if not os.path.isdir(os.path.join(prefix, "bin")):
         prefix = str(where)
-    # What tells builds apart: configuration and component versions, not times and users.
+    # Configuration and component versions distinguish builds; times and users do not.
     identity = [
         line
         for line in text.splitlines()
@@ -107,7 +107,7 @@ def described(text: str, where: Path, facts: list[str]) -> Library:
     )
 
 
-# What is said about the build -> keys of `ompi_info --parsable`, joined with a blank.
+# Facts about the build -> keys of `ompi_info --parsable`, joined with a blank.
 _BUILD = {
     "package": ("package",),
     "released": ("ompi:version:release_date",),
@@ -130,7 +130,7 @@ _BUILD = {
 def _build(text: str) -> dict[str, str]:
     """Return what the library says about its making; what it does not say is left out."""
     lines = text.splitlines()
-    said = {
+    facts = {
         name: " ".join(
             line[len(key) + 1 :].strip().strip('"')
             for key in keys
@@ -139,7 +139,7 @@ def _build(text: str) -> dict[str, str]:
         )
         for name, keys in _BUILD.items()
     }
-    return {name: value for name, value in said.items() if value}
+    return {name: value for name, value in facts.items() if value}
 
 
 def say(info: Path, options: list[str], added: Mapping[str, str]) -> str:

@@ -24,7 +24,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters.family.simgrid.env import OPTIONS
 
-# Those whose choices depend on what was called before (probes/measure/run.c).
+# Functions whose choices depend on earlier calls (probes/measure/run.c).
 SETTLING = ("mvapich2",)
 
 NO_SUCH_ALGORITHM = "no_such_algorithm"
@@ -40,7 +40,7 @@ _VERSION = re.compile(r"SimGrid version (\d+\.\d+)")
 class SimGrid(Family):
     name = "simgrid"
     simulates = True
-    # A setting that SimGrid does not know ends the launch, so that none is ignored.
+    # SimGrid ends the launch at an unknown setting, so that no setting is ignored.
     complaints = re.compile("(?!)")
 
     def find(
@@ -52,10 +52,10 @@ class SimGrid(Family):
         if smpirun is None:
             return []
         build = by([smpirun, "-version"], "SimGrid", None, 20).strip()
-        found = _VERSION.match(build)
-        if found is None:
+        match = _VERSION.match(build)
+        if match is None:
             raise PlumblineError(f"{smpirun} -version says {build!r}: is this SimGrid's?")
-        version = found[1]
+        version = match[1]
         smpicc = shutil.which("smpicc", path=search)
         facts = {
             "version": build,
@@ -106,7 +106,7 @@ class SimGrid(Family):
         """An algorithm that does not exist ends the launch."""
         del folder
         words = options_in(environment)
-        found = []
+        canaries = []
         for number, word in enumerate(words):
             knob = word.removeprefix(_PREFIX).partition(":")[0]
             if knob == _SELECTOR:
@@ -117,7 +117,7 @@ class SimGrid(Family):
                 *words[number + 1 :],
             ]
             function = f"MPI_{knob.removeprefix('smpi/').capitalize()}"
-            found.append(
+            canaries.append(
                 Canary(
                     name=f"{knob} of {OPTIONS}",
                     environment={**environment, OPTIONS: " ".join(corrupted)},
@@ -126,7 +126,7 @@ class SimGrid(Family):
                     says=f"has no algorithm '{NO_SUCH_ALGORITHM}'",
                 )
             )
-        return found
+        return canaries
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
         return sorted(environment.keys() & {*preloaded.VARIABLES, OPTIONS})
@@ -143,24 +143,24 @@ def options_in(environment: Mapping[str, str]) -> list[str]:
 
 @cache
 def _knobs(smpirun: str) -> dict[str, Knob]:
-    said = _asked(smpirun, "--help")
-    found = {}
-    for name, summary, type, value in _OPTION.findall(said):
+    help_text = _asked(smpirun, "--help")
+    knobs = {}
+    for name, summary, type, value in _OPTION.findall(help_text):
         choices: dict[str, int] = {}
         if summary.startswith(_COLLECTIVE):
             answer = _CHOICES.search(_asked(smpirun, f"{_PREFIX}{name}:{NO_SUCH_ALGORITHM}"))
             if answer is None:
                 raise PlumblineError(f"{smpirun} does not say which algorithms {name} has")
             choices = dict.fromkeys(answer[1].split(", "), 0)
-        found[name] = Knob(name=name, value=value, type=type, writable=False, choices=choices)
-    if not found:
+        knobs[name] = Knob(name=name, value=value, type=type, writable=False, choices=choices)
+    if not knobs:
         raise PlumblineError(f"{smpirun} … --help shows no option: is this SimGrid's?")
-    return found
+    return knobs
 
 
 _OPTION = re.compile(r"^ +(smpi/\S+): (.*)\n +Type: (\w+); Current value: (.*)$", re.MULTILINE)
 
-# Options are read before ranks start, so that any file does as the program.
+# Options are read before ranks start, so that any file can stand in for the program.
 _ONE_HOST = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">

@@ -30,16 +30,16 @@ class Bound(msgspec.Struct, frozen=True):
 def bounds(verdicts: Iterable[Verdict]) -> dict[Target, Bound]:
     """The bound of each cell whose left side is violated and can be replaced: of several right-hand
     sides the one that the table found to be fastest, at equal times the first."""
-    found: dict[Target, tuple[float, Bound]] = {}
+    worst_by_cell: dict[Target, tuple[float, Bound]] = {}
     for verdict in verdicts:
         if verdict.in_other_use:
             continue
         if verdict.verdict != "violated" or not verdict.replaceable or verdict.ratio is None:
             continue
         target = Target(verdict.function, verdict.bytes)
-        if target not in found or verdict.ratio > found[target][0]:
-            found[target] = verdict.ratio, _of(verdict)
-    return {target: bound for target, (_, bound) in found.items()}
+        if target not in worst_by_cell or verdict.ratio > worst_by_cell[target][0]:
+            worst_by_cell[target] = verdict.ratio, _of(verdict)
+    return {target: bound for target, (_, bound) in worst_by_cell.items()}
 
 
 def _of(verdict: Verdict) -> Bound:

@@ -29,9 +29,9 @@ from plumbline_db.records import Failure, Suite
 
 from .company import Company
 
-# So many cases should show the factor between two launches.
+# So many cases are used to estimate the factor between two launches.
 ENOUGH_REFERENCES = 5
-# A candidate under which launches fail in so many cells is left out of the others too.
+# A candidate whose launches fail in so many cells is left out of the other cells too.
 _STRIKES = 2
 _MARKS = string.ascii_lowercase  # MPI has fewer collective functions
 _REFERENCES = 2  # cases of a launch
@@ -51,7 +51,7 @@ class Comparands(msgspec.Struct, frozen=True):
     def references(self) -> list[Target]:
         """Return a cell of each function, of a size in the middle, for settings that should leave
         it alone."""
-        # Intel MPI gets another barrier beside any candidate (libraries/intelmpi).
+        # Intel MPI uses another barrier beside any candidate (libraries/intelmpi).
         return _middles(
             target
             for target, candidate in self.plain
@@ -96,23 +96,30 @@ def settings_of(
     for target, candidates in entries.items():
         for candidate in candidates:
             cells.setdefault((target.function, candidate), []).append(target)
-    found: list[tuple[dict[str, Candidate], dict[str, str], list[Target]]] = []
-    # Those that call most first: they leave room for what they may share a launch with.
-    ranked = sorted(cells.items(), key=lambda one: -len(company.called(one[0][0], dict([one[0]]))))
+    settings: list[tuple[dict[str, Candidate], dict[str, str], list[Target]]] = []
+    # Candidates that call most other functions come first, because they limit the choice of others.
+    ranked = sorted(
+        cells.items(),
+        key=lambda candidate_and_cells: (
+            -len(company.called(candidate_and_cells[0][0], dict([candidate_and_cells[0]])))
+        ),
+    )
     for (function, candidate), targets in ranked:
-        wanted = candidate.configuration.as_dict()
-        for chosen, values, inside in found:
-            agree = all(values.get(knob, value) == value for knob, value in wanted.items())
+        candidate_values = candidate.configuration.as_dict()
+        for chosen, values, inside in settings:
+            agree = all(
+                values.get(knob, value) == value for knob, value in candidate_values.items()
+            )
             if function in chosen or not agree:
                 continue
             if company.agree({**chosen, function: candidate}):
                 chosen[function] = candidate
-                values.update(wanted)
+                values.update(candidate_values)
                 inside.extend(targets)
                 break
         else:
-            found.append(({function: candidate}, wanted, list(targets)))
-    return [(chosen, inside) for chosen, _, inside in found]
+            settings.append(({function: candidate}, candidate_values, list(targets)))
+    return [(chosen, inside) for chosen, _, inside in settings]
 
 
 class ColdLaunches:
@@ -136,13 +143,13 @@ class ColdLaunches:
         self._all = []
         references = comparands.references()
         for number, (chosen, cells) in enumerate(settings_of(entries, company)):
-            left = [
+            usable = [
                 reference
                 for reference in references
                 if company.unchanged(reference.function, chosen)
             ]
-            turn = _REFERENCES * number % max(1, len(left))
-            beside = [*left[turn:], *left[:turn]][:_REFERENCES]
+            turn = _REFERENCES * number % max(1, len(usable))
+            beside = [*usable[turn:], *usable[:turn]][:_REFERENCES]
             own = arm.suite.of(f"cold-{number + 1:02d}")
             self._all.append(Setting(own, chosen, cells, beside))
 
@@ -173,20 +180,20 @@ class ColdLaunches:
         """Return log(candidate / default), a launch each. Where launches do not repeat each other,
         it is without the factor that two of them differ by: the median over the reference
         variants."""
-        found: dict[Target, dict[Candidate, list[float]]] = {}
+        logs_by_cell: dict[Target, dict[Candidate, list[float]]] = {}
         for setting, target, log in self._logs():
             candidate = setting.chosen.get(target.function)
             if candidate and (target, candidate) not in self.flaws:
-                found.setdefault(target, {}).setdefault(candidate, []).append(log)
-        return found
+                logs_by_cell.setdefault(target, {}).setdefault(candidate, []).append(log)
+        return logs_by_cell
 
     def touched(self) -> dict[str, list[float]]:
         """Return the same of references, by function."""
-        found: dict[str, list[float]] = {}
+        logs_by_function: dict[str, list[float]] = {}
         for setting, target, log in self._logs():
             if target in setting.references:
-                found.setdefault(target.function, []).append(log)
-        return found
+                logs_by_function.setdefault(target.function, []).append(log)
+        return logs_by_function
 
     def _logs(self) -> Iterator[tuple[Setting, Target, float]]:
         store, plain = self._store, self._comparands.plain
@@ -195,14 +202,20 @@ class ColdLaunches:
                 continue
             suite = setting.suite.name
             here = index(runs.medians(store.db, store.campaign, [suite]))
-            (run,) = (one.number for one in runs.surroundings(store.db, store.campaign, [suite]))
+            (run,) = (
+                launch.number for launch in runs.surroundings(store.db, store.campaign, [suite])
+            )
             logs = {
                 cell: math.log(times[run] / plain[cell])
                 for cell, times in here.items()
                 if run in times and cell in plain
             }
-            ours = [value for (_, candidate), value in logs.items() if candidate != DEFAULT]
-            factor = statistics.median(ours) if ours and not self._repeats else 0.0
+            candidate_logs = [
+                value for (_, candidate), value in logs.items() if candidate != DEFAULT
+            ]
+            factor = (
+                statistics.median(candidate_logs) if candidate_logs and not self._repeats else 0.0
+            )
             for (target, candidate), log in logs.items():
                 if candidate == DEFAULT:
                     yield setting, target, log - factor
@@ -249,7 +262,7 @@ class ColdLaunches:
         flaws = self._checks(setting)
         suspects = list(dict.fromkeys(target.function for target in flaws))
         if suspects and len(setting.chosen) > 1:
-            # One may corrupt the results of another, so that each is tried without the others.
+            # A candidate may corrupt the results of another, so each is tried alone.
             return self._apart(setting, suspects)
         for target, flaw in flaws.items():
             self.flaws[target, setting.chosen[target.function]] = flaw
@@ -270,15 +283,15 @@ class ColdLaunches:
         if chance and setting.blameless < IN_A_ROW:
             return [setting]
         if case is not None and own:
-            found = Flaw("failed", "a launch failed with this case under way")
-            self.flaws[Target(case.function, case.bytes), candidate] = found
-            left = self._left(setting)
+            flaw = Flaw("failed", "a launch failed with this case under way")
+            self.flaws[Target(case.function, case.bytes), candidate] = flaw
+            remaining = self._left(setting)
             strikes = 1 if case.function in self._comparands.whole else _STRIKES
-            if len(setting.cells) - len(left) < strikes:
+            if len(setting.cells) - len(remaining) < strikes:
                 return [setting]
         for target in self._left(setting):
-            found = Flaw("failed", f"launches fail with it in force: {failure.text}")
-            self.flaws[target, candidate] = found
+            flaw = Flaw("failed", f"launches fail with it in force: {failure.text}")
+            self.flaws[target, candidate] = flaw
         return []
 
     def _apart(self, setting: Setting, suspects: Sequence[str]) -> list[Setting]:
@@ -291,17 +304,19 @@ class ColdLaunches:
         """Return what the last launch found wrong: a reference variant that has another result than
         the library's own call says so of this one."""
         store = self._store
-        found: dict[Target, Flaw] = {}
+        flaw_by_cell: dict[Target, Flaw] = {}
         checks = runs.checks(store.db, store.campaign, setting.suite.name, setting.sequence - 1)
         for case, check in checks:
             target = Target(case.function, case.bytes)
-            if check.outcome == "ok" or target in {*found, *setting.references}:
+            if check.outcome == "ok" or target in {*flaw_by_cell, *setting.references}:
                 continue
             if case.variant == DEFAULT.variant:
-                found[target] = Flaw.of(check)
+                flaw_by_cell[target] = Flaw.of(check)
             elif check.outcome == "wrong":
-                found[target] = Flaw("wrong", f"{case.variant} has another result: {check.detail}")
-        return found
+                flaw_by_cell[target] = Flaw(
+                    "wrong", f"{case.variant} has another result: {check.detail}"
+                )
+        return flaw_by_cell
 
 
 def _middles(cells: Iterable[Target]) -> list[Target]:

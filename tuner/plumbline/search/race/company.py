@@ -16,11 +16,11 @@ from collections.abc import Collection, Mapping, Sequence
 from plumbline.core.cell import Target
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 
-# So much may a case take more, or less, in company: what a simulated machine leaves open.
+# A case may take this share more or less time in company; on a real machine, errors are added.
 AGREE = 0.02
-# Of so many shared launches one candidate is measured alone too.
+# For so many shared launches one candidate is measured alone too.
 _SAMPLE = 10
-# So many standard errors beyond that, where launches differ, a case is no more the same.
+# If launches differ, a case counts as changed beyond that share plus so many standard errors.
 _DEVIATIONS = 3.0
 
 Chosen = Mapping[str, Candidate]
@@ -58,24 +58,30 @@ class Company:
     def sample(
         self,
         shared: Sequence[Chosen],
-        found: Mapping[Target, Mapping[Candidate, Sequence[float]]],
+        logs_by_cell: Mapping[Target, Mapping[Candidate, Sequence[float]]],
     ) -> dict[Target, list[Candidate]]:
-        """Return those of the candidates of `shared` launches that are measured alone too, in the
-        cells that have a result in `found` (log(candidate / default)): the same as before while
-        they race, then the fastest of functions that had none yet, since winners are among them."""
+        """Return the candidates of `shared` launches that are measured alone too, in the cells of
+        `logs_by_cell` (log(candidate / default)): the same as before while they race, then the
+        fastest of functions that had none yet, since winners are among them."""
         gains = {
             (target.function, candidate): min(
                 statistics.median(of[candidate])
-                for at, of in found.items()
+                for at, of in logs_by_cell.items()
                 if at.function == target.function and candidate in of
             )
-            for target, racing in found.items()
+            for target, racing in logs_by_cell.items()
             for candidate in racing
             if any(chosen.get(target.function) == candidate for chosen in shared)
         }
         before = [sample for sample in self._sampled if sample in gains]
         had = {function for function, _ in self._sampled}
-        ranked = sorted(gains, key=lambda one: (one[0] in had, gains[one]))
+        ranked = sorted(
+            gains,
+            key=lambda function_and_candidate: (
+                function_and_candidate[0] in had,
+                gains[function_and_candidate],
+            ),
+        )
         fresh = {
             name: (name, candidate)
             for name, candidate in reversed(ranked)
@@ -85,10 +91,10 @@ class Company:
         chosen = [*before, *more][: math.ceil(len(shared) / _SAMPLE)]
         self._sampled += [sample for sample in chosen if sample not in before]
         return {
-            target: wanted
-            for target, racing in found.items()
+            target: chosen_candidates
+            for target, racing in logs_by_cell.items()
             if (
-                wanted := [
+                chosen_candidates := [
                     candidate for candidate in racing if (target.function, candidate) in chosen
                 ]
             )
@@ -98,10 +104,10 @@ class Company:
         """Return whether a function was found to be touched just now. `logs`: of what `what` of it
         took in company over what it took else, a cell each; `error`: of one of them between
         launches."""
-        seen = self._seen.setdefault((function, what), [])
-        seen.append(statistics.median(logs))
+        medians = self._seen.setdefault((function, what), [])
+        medians.append(statistics.median(logs))
         worst = max(logs, key=abs)
-        sides = [(worst, 1), (statistics.median(seen), len(seen))] if error else [(worst, 1)]
+        sides = [(worst, 1), (statistics.median(medians), len(medians))] if error else [(worst, 1)]
         for log, launches in sides:
             within = math.log1p(AGREE) + _DEVIATIONS * error / math.sqrt(launches)
             if function not in self.apart and abs(log) > within:

@@ -13,8 +13,8 @@ from plumbline.verify.decision import compare_of
 from plumbline.verify.design import ONE_LOOK, Design
 from plumbline.verify.significance.comparison import Comparison
 
-# When the front runner of a cell is judged: six launches are the fewest of which a signed-rank
-# interval exists. Most of the error is spent there, as most cells end there.
+# The launches at which the best candidate of a cell is judged: a signed-rank interval needs six
+# or more. Most of the error is spent there, because most cells end there.
 CLAIMS = Design((6, 8, 11), (0.64, 0.16, 0.2))
 
 
@@ -59,7 +59,7 @@ class Effort(msgspec.Struct, frozen=True):
 
     def of_one_launch(self) -> Effort:
         """Return the same where launches repeat each other."""
-        # On a simulated machine launches cost what there is to be saved: a look proposes more.
+        # On a simulated machine launches are the main cost, so a look proposes more candidates.
         return msgspec.structs.replace(
             self, claims=ONE_LOOK, first_blocks=1.0, proposals=16, batches=2, repeats=True
         )

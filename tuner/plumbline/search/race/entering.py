@@ -108,15 +108,15 @@ class Entering:
 
     def entries(self) -> dict[Target, list[Candidate]]:
         """Return what the next look measures; from now on it has entered."""
-        found = self._wanted()
-        for target, candidates in found.items():
+        entries = self._wanted()
+        for target, candidates in entries.items():
             self._ever.setdefault(target, set()).update(candidates)
-        return found
+        return entries
 
     def beside(self) -> list[PlanCase]:
         """Bounds that are measured in the same look."""
-        found = [bound.case for decision in self.under_way for bound in decision.bounds.values()]
-        return list(dict.fromkeys(found))
+        cases = [bound.case for decision in self.under_way for bound in decision.bounds.values()]
+        return list(dict.fromkeys(cases))
 
     def trials(self, target: Target) -> list[Trial]:
         """Return what is known of a cell, also of one that only raced along."""
@@ -125,13 +125,13 @@ class Entering:
         return measured + failed
 
     def _wanted(self) -> dict[Target, list[Candidate]]:
-        found: dict[Target, list[Candidate]] = {}
+        entries: dict[Target, list[Candidate]] = {}
         for decision in self.under_way:
             for cell in decision.all_cells:
-                found.setdefault(cell, []).extend(decision.racing)
+                entries.setdefault(cell, []).extend(decision.racing)
         for cell, proposals in self.exploring.proposals():
-            found.setdefault(cell, []).extend(proposals)
-        return found
+            entries.setdefault(cell, []).extend(proposals)
+        return entries
 
     def _measured_at(self, target: Target) -> list[Candidate]:
         """Return what was measured, without what stands beside a cell only as its bound or to check
@@ -150,14 +150,16 @@ class Entering:
         knob = self._candidate_space.ranged(of.cells[0].function)
         if not knob or len(of.all_cells) < 2:
             return []
-        known = {candidate for cell in of.all_cells for candidate in self._ever.get(cell, ())}
+        entered = {candidate for cell in of.all_cells for candidate in self._ever.get(cell, ())}
         tried = [
-            candidate for candidate in known if by_size.has_sizes(candidate.configuration.get(knob))
+            candidate
+            for candidate in entered
+            if by_size.has_sizes(candidate.configuration.get(knob))
         ]
         if len(tried) >= _FEW_RANGES:
             return []
-        found = candidate_by_ranges(knob, {cell.bytes: self.trials(cell) for cell in of.all_cells})
-        return [found] if found and found not in known else []
+        ranged = candidate_by_ranges(knob, {cell.bytes: self.trials(cell) for cell in of.all_cells})
+        return [ranged] if ranged and ranged not in entered else []
 
     def borrow(self) -> None:
         """Let what leads at a neighbouring size race here too."""
@@ -165,11 +167,11 @@ class Entering:
             (cell, *others) = decision.cells
             if others or not decision.looks or not decision.racing or decision.alone:
                 continue
-            known = self._ever.get(cell, set())
+            entered = self._ever.get(cell, set())
             decision.racing += [
                 hint
                 for hint in self.exploring.leaders_near(cell)
-                if hint not in known
+                if hint not in entered
                 and variant_name(hint.variant) not in self._idle.get(cell, ())
                 and self._candidate_space.offers(cell.function, hint, cell.bytes)
             ]
@@ -177,15 +179,17 @@ class Entering:
     def admit(self) -> None:
         """Sizes between two grid sizes enter when both are done with their parameters."""
         waiting, self._waiting = self._waiting, []
-        known = {
+        entered_decisions = {
             decision.cells[0]: decision
             for decision in self.decisions
             if decision.cells[0] not in waiting and not decision.alone
         }
         for cell in waiting:
-            sizes = sorted(near.bytes for near in known if near.function == cell.function)
+            sizes = sorted(
+                near.bytes for near in entered_decisions if near.function == cell.function
+            )
             ends = [Target(cell.function, end) for end in neighbours.around(cell.bytes, sizes)]
-            low, high = (known[end] for end in ends)
+            low, high = (entered_decisions[end] for end in ends)
             if not all(
                 decision.looks and not self.exploring.explores(decision) for decision in (low, high)
             ):
@@ -212,24 +216,28 @@ class Entering:
 
     def _is_bad(self, candidate: Candidate, ends: Iterable[Target]) -> bool:
         """Return what crashed or was wrong at a neighbouring size, or has no result at both."""
-        found = [self._failed.get((end, candidate)) for end in ends]
-        bad = [trial for trial in found if trial is not None]
-        return len(bad) == len(found) or any(trial.state in ("wrong", "failed") for trial in bad)
+        failed_trials = [self._failed.get((end, candidate)) for end in ends]
+        bad = [trial for trial in failed_trials if trial is not None]
+        return len(bad) == len(failed_trials) or any(
+            trial.state in ("wrong", "failed") for trial in bad
+        )
 
     # --- who enters first ---------------------------------------------------------------------
 
     def _enter(self, targets: Sequence[Target], beside: set[Target]) -> None:
         for function in dict.fromkeys(target.function for target in targets):
             cells = sorted(target for target in targets if target.function == function)
-            wanted = [cell for cell in cells if cell not in beside] or cells
+            searched_cells = [cell for cell in cells if cell not in beside] or cells
             if self._candidate_space.one_for_all_sizes(function):
-                self._enter_whole(wanted, [cell for cell in cells if cell not in wanted])
+                self._enter_whole(
+                    searched_cells, [cell for cell in cells if cell not in searched_cells]
+                )
                 continue
-            # Launches for what comes later are dear where candidates are cold.
+            # Later launches are expensive if candidates are cold.
             dear = self._is_cold_at_all(function)
-            sizes = [cell.bytes for cell in wanted]
+            sizes = [cell.bytes for cell in searched_cells]
             chosen = sizes if dear else neighbours.grid_sizes(sizes)
-            for cell in wanted:
+            for cell in searched_cells:
                 if cell.bytes in chosen:
                     self._add(cell, self._first(cell))
                 else:
@@ -238,9 +246,9 @@ class Entering:
     def _enter_whole(self, cells: list[Target], guards: list[Target]) -> None:
         """Our variants cell by cell; the library's own choice for all cells at once."""
         for cell in cells:
-            ours = [candidate for candidate in self._first(cell) if not candidate.is_knobs]
-            if ours:
-                self._add(cell, ours)
+            own_variants = [candidate for candidate in self._first(cell) if not candidate.is_knobs]
+            if own_variants:
+                self._add(cell, own_variants)
         knobs = list(dict.fromkeys(candidate for cell in cells for candidate in self._first(cell)))
         knobs = [knob for knob in knobs if knob.is_knobs]
         if knobs:
@@ -279,7 +287,7 @@ class Entering:
                 candidate_space = candidate_space + self._candidate_space.every(
                     cell.function, candidate, cell.bytes, most
                 )
-        found = [
+        earlier_candidates = [
             candidate
             for candidate in self._earlier(cell)
             if self._candidate_space.offers(cell.function, candidate, cell.bytes)
@@ -287,7 +295,7 @@ class Entering:
         idle = self._idle.get(cell, ())
         return [
             candidate
-            for candidate in dict.fromkeys([*candidate_space, *found])
+            for candidate in dict.fromkeys([*candidate_space, *earlier_candidates])
             if variant_name(candidate.variant) not in idle
         ]
 
@@ -298,9 +306,11 @@ def candidate_by_ranges(knob: str, trials: Mapping[int, Sequence[Trial]]) -> Can
     where one algorithm is among the best everywhere, or where there is nothing to be gained."""
     options: dict[int, list[Trial]] = {}
     for size, tried in trials.items():
-        known = [(trial.ratio, trial) for trial in tried if trial.ratio and _is_number(knob, trial)]
-        limit = min((ratio * tie(trial) for ratio, trial in known), default=math.inf)
-        options[size] = [trial for ratio, trial in known if ratio <= limit]
+        ratios_and_trials = [
+            (trial.ratio, trial) for trial in tried if trial.ratio and _is_number(knob, trial)
+        ]
+        limit = min((ratio * tie(trial) for ratio, trial in ratios_and_trials), default=math.inf)
+        options[size] = [trial for ratio, trial in ratios_and_trials if ratio <= limit]
     sizes = sorted(options)
     if not all(options.values()):
         return None
@@ -308,7 +318,10 @@ def candidate_by_ranges(knob: str, trials: Mapping[int, Sequence[Trial]]) -> Can
     runs = [list(alike) for _, alike in groupby(sizes, key=lambda size: chosen[size].knobs[knob])]
     if len(runs) < 2 or sum(math.log(trial.ratio or 1.0) for trial in chosen.values()) >= 0:
         return None
-    starts = [0, *(math.isqrt(left[-1] * right[0]) + 1 for left, right in pairwise(runs))]
+    starts = [
+        0,
+        *(math.isqrt(run_below[-1] * run_above[0]) + 1 for run_below, run_above in pairwise(runs)),
+    ]
     lasts = [*(start - 1 for start in starts[1:]), None]
     ranges = [
         Range(int(chosen[run[0]].knobs[knob]), first, last)

@@ -37,7 +37,7 @@ def equivalent_variants(
     """Variants of ours that do not race, and whose times say what candidates are worth whose
     equivalents do not race either. None where no variant races: such a cell must only not get
     slower."""
-    found: dict[Target, list[str]] = {}
+    variants_by_cell: dict[Target, list[str]] = {}
     for target, candidates in cold.items():
         if _is_guard(entries[target]):
             continue
@@ -45,11 +45,11 @@ def equivalent_variants(
         allowed = candidate_space.reference_variants(target.function)
         for candidate in candidates:
             equivalents = candidate_space.equivalents(target.function, candidate)
-            if equivalents.isdisjoint({*racing, *found.get(target, ())}):
-                found.setdefault(target, []).extend(
+            if equivalents.isdisjoint({*racing, *variants_by_cell.get(target, ())}):
+                variants_by_cell.setdefault(target, []).extend(
                     [name for name in allowed if name in equivalents][:1]
                 )
-    return found
+    return variants_by_cell
 
 
 def passed_over(
@@ -64,27 +64,35 @@ def passed_over(
     one that is too far behind the default is enough."""
     cells: dict[tuple[str, Candidate], list[Target]] = {}
     for target, candidates in cold.items():
-        for one in candidates:
-            cells.setdefault((target.function, one), []).append(target)
-    found: dict[tuple[str, Candidate], str] = {}
+        for cold_candidate in candidates:
+            cells.setdefault((target.function, cold_candidate), []).append(target)
+    reasons: dict[tuple[str, Candidate], str] = {}
     for (function, candidate), targets in cells.items():
         racing = {target: entries[target] for target in targets}
-        known = _behind(candidate_space, past, effort, candidate, racing)
+        behind_by_cell = _behind(candidate_space, past, effort, candidate, racing)
         whole = candidate_space.one_for_all_sizes(function) and not candidate_space.ranged(function)
-        if not known or not (whole or len(known) == len(targets)):
+        if not behind_by_cell or not (whole or len(behind_by_cell) == len(targets)):
             continue
-        faster = {cell: known[cell] for cell in known if not _is_guard(entries[cell])} or known
-        nearest, near = min(faster.items(), key=lambda one: one[1].best - one[1].within)
-        farthest, far = max(known.items(), key=lambda one: one[1].default - one[1].within)
+        faster = {
+            cell: behind_by_cell[cell] for cell in behind_by_cell if not _is_guard(entries[cell])
+        } or behind_by_cell
+        nearest, near = min(
+            faster.items(),
+            key=lambda cell_and_behind: cell_and_behind[1].best - cell_and_behind[1].within,
+        )
+        farthest, far = max(
+            behind_by_cell.items(),
+            key=lambda cell_and_behind: cell_and_behind[1].default - cell_and_behind[1].within,
+        )
         if near.best > near.within:
-            found[function, candidate] = _said(near.source, near.best, "the best", nearest)
+            reasons[function, candidate] = _said(near.source, near.best, "the best", nearest)
         elif whole and far.default > far.within:
-            found[function, candidate] = _said(far.source, far.default, "the default", farthest)
-    return found
+            reasons[function, candidate] = _said(far.source, far.default, "the default", farthest)
+    return reasons
 
 
-def _said(source: str, log: float, other: str, target: Target) -> str:
-    return f"{source} {math.exp(log):.2f} times as long as {other} at {target.bytes} bytes"
+def _said(source: str, log: float, rival: str, target: Target) -> str:
+    return f"{source} {math.exp(log):.2f} times as long as {rival} at {target.bytes} bytes"
 
 
 def _behind(
@@ -98,11 +106,11 @@ def _behind(
     where something says so."""
     function = next(target.function for target in racing)
     equivalents = candidate_space.equivalents(function, candidate)
-    seen = [evidence for evidence in (past.evidence, past.before) if evidence is not None]
-    is_confirmed = _is_confirmed(seen, function, candidate, equivalents)
+    past_evidence = [evidence for evidence in (past.evidence, past.before) if evidence is not None]
+    is_confirmed = _is_confirmed(past_evidence, function, candidate, equivalents)
     called = candidate_space.called(candidate_space.calls(function, candidate), {})
     changed = any(winner.function in called for winner in past.in_force)
-    found: dict[Target, _Behind] = {}
+    behind_by_cell: dict[Target, _Behind] = {}
     for target, others in racing.items():
         logs = _logs(past.before, target) if past.before is not None and not changed else {}
         if candidate in logs:
@@ -114,23 +122,26 @@ def _behind(
                 continue
             log, within = least, math.log(effort.alike)
             source = "a variant of ours with the same messages takes"
-        found[target] = _Behind(log - _best(logs, others), log, within, source)
-    return found
+        behind_by_cell[target] = _Behind(log - _best(logs, others), log, within, source)
+    return behind_by_cell
 
 
 def _is_confirmed(
-    seen: Iterable[Evidence], function: str, candidate: Candidate, equivalents: Collection[str]
+    every_evidence: Iterable[Evidence],
+    function: str,
+    candidate: Candidate,
+    equivalents: Collection[str],
 ) -> bool:
     """Return whether the candidate was measured at some size of the function beside a variant that
     sends the same messages, and took the same wherever it was."""
-    found = []
-    for evidence in seen:
+    differences = []
+    for evidence in every_evidence:
         for target in evidence.targets(function):
             logs = _logs(evidence, target)
             least = _least(logs, equivalents)
             if candidate in logs and least is not None:
-                found.append(abs(logs[candidate] - least))
-    return bool(found) and max(found) <= math.log1p(_SAME)
+                differences.append(abs(logs[candidate] - least))
+    return bool(differences) and max(differences) <= math.log1p(_SAME)
 
 
 def _least(logs: Mapping[Candidate, float], names: Collection[str]) -> float | None:

@@ -24,16 +24,16 @@ from plumbline_db.runs import LaunchSamples
 Key = tuple[Target, Candidate]
 Blocks = tuple[float, ...]
 
-# Spread of a log ratio between launches, where nothing is known: the larger ones that were measured
-# on a quiet machine.
+# The assumed spread of a log ratio between launches if nothing is known: an upper value from
+# measurements on a quiet machine.
 SPREAD = 0.05
-# The same of launches that ran beside other work: two busy loops on two cores.
+# The same for launches beside other work: two busy loops on two cores.
 DISTURBED = 0.15
-# From this log ratio on, the default of a launch is another one than in the table. On virtual
-# machines two processors share a cache in some launches and not in others: a candidate may be 1.5
-# times as fast as the default in one mood, and 1.5 times as slow in the other.
+# From this log ratio on, the default of a launch differs from the table's. On virtual machines two
+# processors share a cache in some launches and not in others: a candidate may be 1.5 times as fast
+# as the default in one state, and 1.5 times as slow in the other.
 _ODD = 0.1
-# How many launches of a cell the spread that is known beforehand counts for.
+# The weight of the assumed spread, as a number of launches of a cell.
 _WEIGHT = 4
 # A cold candidate is compared across launches.
 COLD = 2.0
@@ -70,13 +70,13 @@ class Lead(msgspec.Struct, frozen=True):
 
 def together(leads: Iterable[Lead]) -> Lead | None:
     """Over several cells: the sum. None where there is none."""
-    found = list(leads)
-    if not found:
+    every_lead = list(leads)
+    if not every_lead:
         return None
     return Lead(
-        sum(lead.log for lead in found),
-        math.sqrt(sum(lead.error**2 for lead in found)),
-        min(lead.launches for lead in found),
+        sum(lead.log for lead in every_lead),
+        math.sqrt(sum(lead.error**2 for lead in every_lead)),
+        min(lead.launches for lead in every_lead),
     )
 
 
@@ -109,9 +109,9 @@ class Evidence:
         self.exact = exact
         self.spread = spread
         self._usual = usual or {}
-        # Logarithms of the medians of a launch's blocks, in seconds.
+        # The logarithms of the medians of a launch's blocks, in seconds.
         self._blocks: dict[Key, dict[int, Blocks]] = {}
-        # Of cold candidates, log(candidate / default), by the launch of the default.
+        # log(candidate / default) of cold candidates, by the launch of the default.
         self._cold: dict[Key, dict[int, float]] = {}
         self._there: dict[Target, dict[Candidate, None]] = {}
         self._between: dict[Target, float] = {}
@@ -152,12 +152,12 @@ class Evidence:
 
     def only(self, keep: Callable[[Target, Candidate], bool]) -> Evidence:
         """Return what shared launches say of these, and of nothing else."""
-        found = Evidence(exact=self.exact, spread=self.spread)
+        kept_evidence = Evidence(exact=self.exact, spread=self.spread)
         for (target, candidate), times in self._blocks.items():
             if keep(target, candidate):
-                found._there.setdefault(target, {})[candidate] = None
-                found._blocks[target, candidate] = dict(times)
-        return found
+                kept_evidence._there.setdefault(target, {})[candidate] = None
+                kept_evidence._blocks[target, candidate] = dict(times)
+        return kept_evidence
 
     def launches(self, target: Target, candidate: Candidate) -> int:
         """Return how often it was measured beside the default."""
@@ -183,24 +183,32 @@ class Evidence:
 
     def candidates(self, target: Target) -> list[Candidate]:
         """Return those that can be compared with the default there, sorted."""
-        known = self._there.get(target, {})
+        present = self._there.get(target, {})
         return sorted(
             candidate
-            for candidate in known
+            for candidate in present
             if candidate != DEFAULT and self.logs(target, candidate)
         )
 
     def logs(
-        self, target: Target, candidate: Candidate, other: Key | None = None
+        self, target: Target, candidate: Candidate, rival: Key | None = None
     ) -> dict[int, float]:
-        """log(candidate / other) of each launch that has both; `other`: the default of the cell."""
-        other = other or (target, DEFAULT)
-        mine, theirs = self._blocks.get((target, candidate), {}), self._blocks.get(other, {})
-        if self.exact and mine and theirs:
-            return _first_of(mine, theirs)
-        if mine and theirs:
-            return {run: _difference(mine[run], theirs[run]) for run in mine if run in theirs}
-        return self._over_default(target, candidate, other)
+        """Return log(candidate / rival) of each launch that has both; the default rival is the
+        default of the cell."""
+        rival = rival or (target, DEFAULT)
+        own_blocks, rival_blocks = (
+            self._blocks.get((target, candidate), {}),
+            self._blocks.get(rival, {}),
+        )
+        if self.exact and own_blocks and rival_blocks:
+            return _first_of(own_blocks, rival_blocks)
+        if own_blocks and rival_blocks:
+            return {
+                run: _difference(own_blocks[run], rival_blocks[run])
+                for run in own_blocks
+                if run in rival_blocks
+            }
+        return self._over_default(target, candidate, rival)
 
     def lead(self, target: Target, candidate: Candidate, other: Candidate = DEFAULT) -> Lead | None:
         """None where no launch has both."""
@@ -213,16 +221,16 @@ class Evidence:
             self._leads[asked] = self._behind(target, candidate, other)
         return self._leads[asked]
 
-    def _behind(self, target: Target, candidate: Candidate, other: Key) -> Lead | None:
-        logs = self.logs(target, candidate, other)
+    def _behind(self, target: Target, candidate: Candidate, rival: Key) -> Lead | None:
+        logs = self.logs(target, candidate, rival)
         if not logs:
             return None
         values = sorted(logs.values())
         middle = statistics.median((a + b) / 2 for a in values for b in values)
         if self.exact:
             return Lead(middle, 0.0, len(values))
-        inside = self._inside(target, candidate, other, logs)
-        cold = COLD if self._is_cold(target, candidate, other) else 1.0
+        inside = self._inside(target, candidate, rival, logs)
+        cold = COLD if self._is_cold(target, candidate, rival) else 1.0
         quiet = self._spread_of(target)
         spreads = [max(quiet, self._oddity(target, run)) for run in logs]
         between = sum((cold * spread) ** 2 for spread in spreads) / len(values)
@@ -237,46 +245,60 @@ class Evidence:
             apart = abs(statistics.median(default) - self._usual[target])
         return max(DISTURBED if run in self._disturbed else 0.0, 2 * apart if apart > _ODD else 0.0)
 
-    def _over_default(self, target: Target, candidate: Candidate, other: Key) -> dict[int, float]:
+    def _over_default(self, target: Target, candidate: Candidate, rival: Key) -> dict[int, float]:
         """Return the lead by way of the default, as one side is cold."""
-        left = self._against(target, candidate)
-        right = self._against(*other)
+        own_logs = self._against(target, candidate)
+        rival_logs = self._against(*rival)
         shift = 0.0
-        if other[0] != target:
-            here, there = self.seconds(target), self.seconds(other[0])
-            if here is None or there is None:
+        if rival[0] != target:
+            own_seconds, rival_seconds = self.seconds(target), self.seconds(rival[0])
+            if own_seconds is None or rival_seconds is None:
                 return {}
-            shift = math.log(here / there)
-        if other[1] == DEFAULT:
-            return {run: log + shift for run, log in left.items()}
-        if self.exact and left and right:
-            ((run, log), *_) = left.items()
-            return {run: log - next(iter(right.values())) + shift}
-        return {run: log - right[run] + shift for run, log in left.items() if run in right}
+            shift = math.log(own_seconds / rival_seconds)
+        if rival[1] == DEFAULT:
+            return {run: log + shift for run, log in own_logs.items()}
+        if self.exact and own_logs and rival_logs:
+            ((run, log), *_) = own_logs.items()
+            return {run: log - next(iter(rival_logs.values())) + shift}
+        return {
+            run: log - rival_logs[run] + shift for run, log in own_logs.items() if run in rival_logs
+        }
 
     def _against(self, target: Target, candidate: Candidate) -> dict[int, float]:
         if (target, candidate) in self._cold:
             return self._cold[target, candidate]
-        mine = self._blocks.get((target, candidate), {})
+        own_blocks = self._blocks.get((target, candidate), {})
         default = self._blocks.get((target, DEFAULT), {})
-        if self.exact and mine and default:
-            return _first_of(mine, default)
-        return {run: _difference(mine[run], default[run]) for run in mine if run in default}
+        if self.exact and own_blocks and default:
+            return _first_of(own_blocks, default)
+        return {
+            run: _difference(own_blocks[run], default[run]) for run in own_blocks if run in default
+        }
 
-    def _is_cold(self, target: Target, candidate: Candidate, other: Key) -> bool:
-        return (target, candidate) in self._cold or other in self._cold
+    def _is_cold(self, target: Target, candidate: Candidate, rival: Key) -> bool:
+        return (target, candidate) in self._cold or rival in self._cold
 
     def _inside(
-        self, target: Target, candidate: Candidate, other: Key, logs: Mapping[int, float]
+        self, target: Target, candidate: Candidate, rival: Key, logs: Mapping[int, float]
     ) -> float:
         """Return what the blocks of one launch leave uncertain of its log ratio."""
-        mine, theirs = self._blocks.get((target, candidate), {}), self._blocks.get(other, {})
+        own_blocks, rival_blocks = (
+            self._blocks.get((target, candidate), {}),
+            self._blocks.get(rival, {}),
+        )
         rest: list[float] = []
         blocks = 0
         for run, log in logs.items():
-            if run in mine and run in theirs and len(mine[run]) == len(theirs[run]) > 1:
-                rest += [abs(a - b - log) for a, b in zip(mine[run], theirs[run], strict=True)]
-                blocks += len(mine[run])
+            if (
+                run in own_blocks
+                and run in rival_blocks
+                and len(own_blocks[run]) == len(rival_blocks[run]) > 1
+            ):
+                rest += [
+                    abs(a - b - log)
+                    for a, b in zip(own_blocks[run], rival_blocks[run], strict=True)
+                ]
+                blocks += len(own_blocks[run])
         if not blocks:
             return 0.0
         per_launch = blocks / len(logs)
@@ -292,24 +314,26 @@ class Evidence:
                     squares += (len(logs) - 1) * statistics.variance(logs)
                     freedom += len(logs) - 1
                     most = max(most, len(logs) - 1)
-            seen = squares / freedom if freedom else 0.0
-            # Candidates share the default of their launches: all together count for two of them.
-            total = _WEIGHT * self.spread**2 + 2 * most * seen
+            variance = squares / freedom if freedom else 0.0
+            # Candidates share the default of their launches, so all together count as two.
+            total = _WEIGHT * self.spread**2 + 2 * most * variance
             self._between[target] = math.sqrt(total / (_WEIGHT + 2 * most))
         return self._between[target]
 
 
-def _first_of(mine: Mapping[int, Blocks], theirs: Mapping[int, Blocks]) -> dict[int, float]:
+def _first_of(
+    own_blocks: Mapping[int, Blocks], rival_blocks: Mapping[int, Blocks]
+) -> dict[int, float]:
     """Launches of a machine that repeats itself are one launch."""
-    ((run, left), *_), (right, *_) = mine.items(), theirs.values()
-    return {run: _difference(left, right)}
+    ((run, own_first), *_), (rival_first, *_) = own_blocks.items(), rival_blocks.values()
+    return {run: _difference(own_first, rival_first)}
 
 
-def _difference(left: Blocks, right: Blocks) -> float:
+def _difference(own_blocks: Blocks, rival_blocks: Blocks) -> float:
     """Paired by block; where blocks are missing, median by median."""
-    if len(left) == len(right):
-        return statistics.median([a - b for a, b in zip(left, right, strict=True)])
-    return statistics.median(left) - statistics.median(right)
+    if len(own_blocks) == len(rival_blocks):
+        return statistics.median([a - b for a, b in zip(own_blocks, rival_blocks, strict=True)])
+    return statistics.median(own_blocks) - statistics.median(rival_blocks)
 
 
 def usual_of(medians: Iterable[Medians]) -> dict[Target, float]:
@@ -331,18 +355,22 @@ def spread_of(medians: Iterable[Medians]) -> float:
     for median in medians:
         if not (median.case.knobs or median.case.ranks or median.case.config != "default"):
             cells.setdefault(Target(median.case.function, median.case.bytes), []).append(median)
-    found = []
+    deviations = []
     for cell in cells.values():
         default = next((medians for medians in cell if medians.case.variant == "default"), None)
         for value in cell:
             if default is None or value is default:
                 continue
-            left = dict(zip(value.runs, value.seconds, strict=True))
-            right = dict(zip(default.runs, default.seconds, strict=True))
-            logs = [math.log(left[run] / right[run]) for run in left if run in right]
+            own_times = dict(zip(value.runs, value.seconds, strict=True))
+            default_times = dict(zip(default.runs, default.seconds, strict=True))
+            logs = [
+                math.log(own_times[run] / default_times[run])
+                for run in own_times
+                if run in default_times
+            ]
             if len(logs) > 2:
                 middle = statistics.median(logs)
-                found.append(_MAD * statistics.median(abs(log - middle) for log in logs))
-    if not found:
+                deviations.append(_MAD * statistics.median(abs(log - middle) for log in logs))
+    if not deviations:
         return SPREAD
-    return float(np.quantile(found, 0.75))
+    return float(np.quantile(deviations, 0.75))

@@ -25,8 +25,8 @@ from .judging import Decision, Judge
 
 ENUMERATE_UP_TO = 60
 _ATTEMPTS = 50
-# What one step of one parameter, to the value beside it, may gain at most, as a logarithm. It sets
-# the order in which a small space is walked through, and nothing else.
+# The most that one step of one parameter may gain, as a logarithm. It only sets the order in which
+# a small space is searched.
 _STEP = 0.15
 
 
@@ -152,14 +152,14 @@ class Exploring:
         for decision in ready:
             function = decision.cells[0].function
             front = self._front(decision)
-            cold = [each for each in front if self._candidate_space.is_cold(function, each)]
-            hot = [each for each in front if each not in cold]
+            cold = [entry for entry in front if self._candidate_space.is_cold(function, entry)]
+            hot = [survivor for survivor in front if survivor not in cold]
             if hot:
                 groups.append(([decision], hot))
             if cold:
                 members, survivors = together.setdefault(function, ([], []))
                 members.append(decision)
-                survivors.extend(each for each in cold if each not in survivors)
+                survivors.extend(survivor for survivor in cold if survivor not in survivors)
         for members, survivors in [*groups, *together.values()]:
             studied = _Studied(members, self._study(members, survivors))
             if self._goes_on(studied):
@@ -168,12 +168,12 @@ class Exploring:
     def _study(self, members: Sequence[Decision], survivors: Sequence[Candidate]) -> Study:
         cells = [member.cells[0] for member in members]
         largest = max(cells)
-        known = dict.fromkeys(
+        measured_candidates = dict.fromkeys(
             candidate for cell in cells for candidate in self._evidence.candidates(cell)
         )
         ratios = {
             candidate: ratio
-            for candidate in known
+            for candidate in measured_candidates
             if (ratio := self._over(members, candidate)) is not None
         }
         limits = [
@@ -203,11 +203,11 @@ class Exploring:
             for candidate in self._judge.ranked(of, self._measured(of))
             if (lead := self._judge.lead(of, candidate)) is not None and lead.log <= limit
         ]
-        found: dict[Candidate, Candidate] = {}  # of each algorithm the best
+        bests: dict[Candidate, Candidate] = {}  # of each algorithm the best
         for candidate in near:
             if self._candidate_space.choices(cell.function, candidate, cell.bytes):
-                found.setdefault(self._candidate_space.base(cell.function, candidate), candidate)
-        return list(found.values())[: self._effort.front]
+                bests.setdefault(self._candidate_space.base(cell.function, candidate), candidate)
+        return list(bests.values())[: self._effort.front]
 
     def _measured(self, of: Decision) -> list[Candidate]:
         return self._measured_at(of.cells[0])
@@ -215,28 +215,28 @@ class Exploring:
     def _best(self, of: Decision) -> float:
         """The least ratio to the default."""
         leader = self._judge.leader(of, self._measured(of))
-        found = None if leader == DEFAULT else self._judge.lead(of, leader)
-        return 1.0 if found is None else math.exp(found.log)
+        lead = None if leader == DEFAULT else self._judge.lead(of, leader)
+        return 1.0 if lead is None else math.exp(lead.log)
 
     def _over(self, of: Sequence[Decision], candidate: Candidate) -> float | None:
         """The mean ratio of a candidate over the cells that know it."""
-        found = [self._judge.lead(decision, candidate) for decision in of]
-        logs = [lead.log for lead in found if lead is not None]
+        leads = [self._judge.lead(decision, candidate) for decision in of]
+        logs = [lead.log for lead in leads if lead is not None]
         return math.exp(sum(logs) / len(logs)) if logs else None
 
 
 class Study:
     """Proposes parameter values for `survivors`: candidates with the choices of their parameters.
 
-    `known` are ratios to the default already measured; they are told to the study first, and are
-    never proposed again. `limit`: the ratio that is to be reached, a constraint (None: there is
-    none). Deterministic for a given seed and history."""
+    `known_ratios` are ratios to the default that were measured before; the study learns them first,
+    and never proposes them again. `limit` is the ratio to be reached, a constraint (None: there is
+    none). The study is deterministic for a given seed and history."""
 
     def __init__(
         self,
         candidate_space: CandidateSpace,
         survivors: Mapping[Candidate, Mapping[str, Sequence[int]]],
-        known: Mapping[Candidate, float],
+        known_ratios: Mapping[Candidate, float],
         seed: int,
         *,
         limit: float | None = None,
@@ -245,7 +245,7 @@ class Study:
         self._candidate_space = candidate_space
         self._choices = dict(enumerate(survivors.values()))
         self._survivors = list(survivors)
-        self._seen = set(known)
+        self._seen = set(known_ratios)
         self._limit = limit
         self._study = optuna.create_study(sampler=_sampler(seed), direction="minimize")
         points = [
@@ -260,13 +260,13 @@ class Study:
         self._values: dict[_Point, float] = {}
         self._first: list[_Point] = []
         self._trials: dict[Candidate, optuna.Trial] = {}
-        for candidate, ratio in known.items():
+        for candidate, ratio in known_ratios.items():
             self._remember(candidate, ratio)
 
     def hint(self, candidates: Sequence[Candidate]) -> None:
         """Take as a hint what won elsewhere, to be proposed next, where it lies in the space."""
-        found = [point for candidate in candidates if (point := self._place(candidate)) is not None]
-        self._first = list(dict.fromkeys([*found, *self._first]))
+        hints = [point for candidate in candidates if (point := self._place(candidate)) is not None]
+        self._first = list(dict.fromkeys([*hints, *self._first]))
 
     def ask(self, count: int) -> list[Candidate]:
         """Return at most `count` candidates that nobody has measured; fewer when the space is used
@@ -281,7 +281,7 @@ class Study:
             trial = self._study.ask()
             candidate = self._candidate(trial)
             if candidate in self._seen:
-                # Told as failed: its value is in the study already, from `known` or an earlier ask.
+                # The trial is reported as failed: the study has its value already.
                 self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
                 continue
             if (point := self._place(candidate)) in self._unseen:
@@ -296,7 +296,7 @@ class Study:
         return not any(map(self._is_beside_best, self._unseen))
 
     def _is_beside_best(self, point: _Point) -> bool:
-        best = min(self._values, key=lambda one: (self._values[one], one), default=None)
+        best = min(self._values, key=lambda point: (self._values[point], point), default=None)
         return best is not None and best.survivor == point.survivor and point.apart(best) <= 1
 
     def tell(self, candidate: Candidate, ratio: float | None) -> None:
@@ -320,13 +320,13 @@ class Study:
             point = self._first.pop(0)
         elif self._unseen and (self._enumerated or self._turns % 2):
             beside = [point for point in self._unseen if self._is_beside_best(point)]
-            point = min(beside or self._unseen, key=lambda one: self._promise(one, assumed))
+            point = min(beside or self._unseen, key=lambda free: self._promise(free, assumed))
         else:
             return
         if point in self._unseen:
             self._unseen.remove(point)
-        # What is under way is taken to be as good as the best, so that a batch is spread out.
-        alike = (value for other, value in assumed.items() if other.survivor == point.survivor)
+        # Points under way are assumed to be as good as the best, so that a batch is spread out.
+        alike = (value for taken, value in assumed.items() if taken.survivor == point.survivor)
         assumed[point] = min(alike, default=0.0)
         names = (f"{point.survivor}.{knob}" for knob in self._choices[point.survivor])
         places = dict(zip(names, point.places, strict=True))
@@ -335,9 +335,9 @@ class Study:
     def _promise(self, point: _Point, values: Mapping[_Point, float]) -> float:
         """The least that a point can come to, if no step gains more than _STEP."""
         near = (
-            value - _STEP * point.steps(other)
-            for other, value in values.items()
-            if other.survivor == point.survivor
+            value - _STEP * point.steps(valued_point)
+            for valued_point, value in values.items()
+            if valued_point.survivor == point.survivor
         )
         return max(near, default=-math.inf)
 
@@ -348,8 +348,8 @@ class Study:
         places = []
         for knob, values in self._choices[index].items():
             text = settings.get(knob, "")
-            wanted = int(text) if text.lstrip("-").isdigit() else values[len(values) // 2]
-            places.append(min(range(len(values)), key=lambda one: abs(values[one] - wanted)))
+            number = int(text) if text.lstrip("-").isdigit() else values[len(values) // 2]
+            places.append(min(range(len(values)), key=lambda at: abs(values[at] - number)))
         return _Point(index, tuple(places))
 
     def _candidate(self, trial: optuna.Trial) -> Candidate:
@@ -384,7 +384,7 @@ class Study:
         point = self._place(candidate)
         if point is None:
             if candidate in self._survivors:
-                # Not one of the choices, but it says where the space is good.
+                # The value is not one of the choices, but it shows where the space is good.
                 near = self._nearest(self._survivors.index(candidate))
                 self._values.setdefault(near, math.log(ratio))
             return
@@ -437,7 +437,7 @@ def _finished(
     if _NATIVE:
         more = {} if beyond is None else {"constraints": {_BEYOND: beyond}}
     else:
-        # Where the sampler of Optuna 4 keeps what `constraints_func` said.
+        # The attribute in which the sampler of Optuna 4 keeps the result of `constraints_func`.
         more = {"system_attrs": {"constraints": (beyond or 0.0,)}}
     return optuna.trial.create_trial(
         params=dict(params), distributions=dict(distributions), value=value, **more

@@ -59,17 +59,17 @@ class Judge:
     def lead(self, of: Decision, candidate: Candidate, other: Candidate = DEFAULT) -> Lead | None:
         """Return how far it is behind `other`, over all cells to be made faster. None unless all
         have both."""
-        found = [self.evidence.lead(cell, candidate, other) for cell in of.cells]
-        return None if None in found else together(lead for lead in found if lead is not None)
+        leads = [self.evidence.lead(cell, candidate, other) for cell in of.cells]
+        return None if None in leads else together(lead for lead in leads if lead is not None)
 
     def leader(self, of: Decision, among: Iterable[Candidate] | None = None) -> Candidate:
         """The best as far as known: the least ratio, where what is known badly counts as worse.
         The default may lead."""
         best, least = DEFAULT, 0.0
         for candidate in of.racing if among is None else among:
-            found = self.lead(of, candidate)
-            if found is not None and found.log + found.error < least:
-                best, least = candidate, found.log + found.error
+            lead = self.lead(of, candidate)
+            if lead is not None and lead.log + lead.error < least:
+                best, least = candidate, lead.log + lead.error
         return best
 
     def drop(self, of: Decision, is_out: Callable[[Target, Candidate], bool]) -> None:
@@ -78,12 +78,12 @@ class Judge:
         kept = []
         for candidate in of.racing:
             several = of.all_cells if len(of.all_cells) > 1 else []
-            gone = any(is_out(cell, candidate) for cell in of.all_cells)
-            if not gone and not self.is_slower(candidate, several):
+            is_dropped = any(is_out(cell, candidate) for cell in of.all_cells)
+            if not is_dropped and not self.is_slower(candidate, several):
                 kept.append(candidate)
         of.racing = kept
         if of.guards and of.looks == 1 and not of.at_once:
-            # How they do at the guards is not known yet, so that none can be driven out by another.
+            # No candidate has been measured on the guard cells yet, so none can be eliminated.
             ranked = [
                 candidate
                 for candidate in self.ranked(of, of.racing)
@@ -99,8 +99,8 @@ class Judge:
             candidate
             for candidate in of.racing
             if candidate == leader
-            or (found := self.lead(of, candidate, leader)) is None
-            or not (found.surely_above(SAME, deviations) or found.expected_gain() < little)
+            or (lead := self.lead(of, candidate, leader)) is None
+            or not (lead.surely_above(SAME, deviations) or lead.expected_gain() < little)
         ]
         if not of.racing:
             front = self.effort.front
@@ -108,26 +108,28 @@ class Judge:
 
     def ranked(self, of: Decision, candidates: Iterable[Candidate]) -> list[Candidate]:
         """Return those that are known, the best first."""
-        found = {
+        log_by_candidate = {
             candidate: lead.log
             for candidate in candidates
             if (lead := self.lead(of, candidate)) is not None
         }
-        return sorted(found, key=lambda one: (found[one], one))
+        return sorted(
+            log_by_candidate, key=lambda candidate: (log_by_candidate[candidate], candidate)
+        )
 
     def is_slower(self, candidate: Candidate, cells: Sequence[Target]) -> bool:
         """Surely slower than the default in one of the cells."""
         deviations = self.effort.deviations(len(cells))
         return any(
-            found.surely_above(SAME, deviations)
+            lead.surely_above(SAME, deviations)
             for cell in cells
-            if (found := self.evidence.lead(cell, candidate)) is not None
+            if (lead := self.evidence.lead(cell, candidate)) is not None
         )
 
     def gain(self, of: Decision, leader: Candidate) -> float:
         """Return what going on with the race is expected to gain."""
-        found = [self.lead(of, candidate, leader) for candidate in of.racing if candidate != leader]
-        return expected_gain([lead for lead in found if lead is not None])
+        leads = [self.lead(of, candidate, leader) for candidate in of.racing if candidate != leader]
+        return expected_gain([lead for lead in leads if lead is not None])
 
     def stop(self, of: Decision) -> str:
         """Return why the race is at its end; '' where it goes on."""
@@ -146,16 +148,16 @@ class Judge:
         last = effort.is_last(launches) or of.looks >= most
         counted = f"{launches} launch{'es' * (launches != 1)}"
         clear = self._is_clear(of, leader)
-        reached, said = self._bound(of, leader)
+        reached, text = self._bound(of, leader)
         in_doubt = self._in_doubt(of, leader)
         if clear and reached is not None and gain < least and not in_doubt:
-            return f"{said} in {counted}, and going on is expected to gain {_percent(gain)}"
+            return f"{text} in {counted}, and going on is expected to gain {_percent(gain)}"
         if not clear and self._promise(of, leader) < least and gain < least:
             return f"going on is expected to gain less than {_percent(least)}"
         if effort.repeats:
-            return said
+            return text
         taken = "that such a size gets" if of.most else "that a race takes"
-        return f"{said} in {counted}, the most {taken}" if last else ""
+        return f"{text} in {counted}, the most {taken}" if last else ""
 
     def _least_gain(self, of: Decision) -> float:
         least = self.effort.least_gain(of.cells)
@@ -165,26 +167,26 @@ class Judge:
 
     def bound_ratio(self, cell: Target, bound: Bound) -> float | None:
         """The bound's time over the default's in the same launches."""
-        found = self.evidence.behind(bound.cell, bound.candidate, (cell, DEFAULT))
-        return None if found is None else math.exp(found.log) * bound.times
+        behind = self.evidence.behind(bound.cell, bound.candidate, (cell, DEFAULT))
+        return None if behind is None else math.exp(behind.log) * bound.times
 
     def trial(self, cell: Target, candidate: Candidate) -> Trial:
-        found = self.effort.compare(list(self.evidence.logs(cell, candidate).values()))
+        comparison = self.effort.compare(list(self.evidence.logs(cell, candidate).values()))
         return Trial(
             variant=candidate.variant,
             knobs=candidate.configuration.as_dict(),
             state="measured",
-            ratio=found.ratio,
-            ratio_low=found.low,
-            ratio_high=found.high,
-            launches=found.n,
-            detail=found.reason,
+            ratio=comparison.ratio,
+            ratio_low=comparison.low,
+            ratio_high=comparison.high,
+            launches=comparison.n,
+            detail=comparison.reason,
         )
 
     def _may_gain(self, of: Decision, candidate: Candidate) -> bool:
-        found = self.lead(of, candidate)
+        lead = self.lead(of, candidate)
         deviations = self.effort.deviations(len(of.racing))
-        return found is None or not found.surely_above(-SAME, deviations)
+        return lead is None or not lead.surely_above(-SAME, deviations)
 
     def _is_clear(self, of: Decision, leader: Candidate) -> bool:
         """Faster than the default beyond doubt, in one of the cells at least."""
@@ -193,8 +195,8 @@ class Judge:
     def _in_doubt(self, of: Decision, leader: Candidate) -> bool:
         """Return whether it would be refused for being slower in a cell, which may be chance."""
         several = of.all_cells if len(of.all_cells) > 1 else []
-        known = [cell for cell in several if self.evidence.launches(cell, leader)]
-        trials = [self.trial(cell, leader) for cell in known]
+        measured_cells = [cell for cell in several if self.evidence.launches(cell, leader)]
+        trials = [self.trial(cell, leader) for cell in measured_cells]
         return any(
             slower(trial, self.effort.tolerance)
             and (trial.ratio_low is None or trial.ratio_low <= 1)
@@ -203,27 +205,27 @@ class Judge:
 
     def _promise(self, of: Decision, leader: Candidate) -> float:
         """Return how much faster than the default the leader may be, as far as known."""
-        found = self.lead(of, leader)
-        return 0.0 if found is None else max(0.0, 2 * found.error - found.log)
+        lead = self.lead(of, leader)
+        return 0.0 if lead is None else max(0.0, 2 * lead.error - lead.log)
 
     def _bound(self, of: Decision, leader: Candidate) -> tuple[bool | None, str]:
         """Return whether all bounds hold (None: not known yet), and what is to be said of the one
         that is farthest from it."""
-        found = [self._holds(cell, bound, leader) for cell, bound in of.bounds.items()]
-        missed = [bound for bound in found if bound[0] is False]
-        open_ones = [bound for bound in found if bound[0] is None]
-        return next(iter(missed + open_ones + found), (True, "it is faster than the default"))
+        results = [self._holds(cell, bound, leader) for cell, bound in of.bounds.items()]
+        missed = [bound for bound in results if bound[0] is False]
+        open_ones = [bound for bound in results if bound[0] is None]
+        return next(iter(missed + open_ones + results), (True, "it is faster than the default"))
 
     def _holds(self, cell: Target, bound: Bound, leader: Candidate) -> tuple[bool | None, str]:
-        other = (bound.cell, bound.candidate)
-        if other == (cell, leader) and bound.times == 1:
+        bound_key = (bound.cell, bound.candidate)
+        if bound_key == (cell, leader) and bound.times == 1:
             return True, f"it is the bound {bound.name} itself"
-        logs = self.evidence.logs(cell, leader, other)
+        logs = self.evidence.logs(cell, leader, bound_key)
         if not logs:
             return True, f"the bound {bound.name} could not be measured"
-        found = self.effort.compare([log - math.log(bound.times) for log in logs.values()])
-        ratio = f"{found.ratio:.2f} of {bound.name}"
-        word = by_interval(found, base=1 + self.effort.tolerance)
+        comparison = self.effort.compare([log - math.log(bound.times) for log in logs.values()])
+        ratio = f"{comparison.ratio:.2f} of {bound.name}"
+        word = by_interval(comparison, base=1 + self.effort.tolerance)
         if word == "faster":
             return True, f"the bound holds ({ratio})"
         if word == "slower":

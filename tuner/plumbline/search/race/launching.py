@@ -28,7 +28,7 @@ from .equivalent import equivalent_variants, passed_over
 from .evidence import COLD
 from .past import Past
 
-# log(candidate / default), a launch each.
+# log(candidate / default), one value for each launch.
 _Ratios = dict[Target, dict[Candidate, list[float]]]
 
 
@@ -68,7 +68,7 @@ class RaceLaunches:
             return False
         self._looks += 1
         suite = self._arm.suite.at(self._looks)
-        # Its own orders and data.
+        # Each look has its own orders and data.
         plan = of_round(self._arm.plan, self._looks)
         plan = msgspec.structs.replace(plan, blocks=blocks)
         if self.evidence.exact:
@@ -79,11 +79,11 @@ class RaceLaunches:
         cases += [case for case in beside if self._is_new(case)]
         if cases:
             ran = self._hot(suite, plan, cases, hot)
-            # The calls of a longer row are faster, and cold launches are compared with this one.
+            # Calls in a longer series are faster, and cold launches are compared with this launch.
             plan = msgspec.structs.replace(plan, reps=ran.reps, blocks=ran.blocks)
         if cold:
             if self.evidence.exact:
-                # Where launches repeat each other, what the first has said of our variants holds.
+                # If launches repeat each other, the first result of our variants stays valid.
                 cold = self._worth_a_launch(entries, cold)
                 reference_variants = self._reference_variants(cold)
             self._cold(suite, plan, cold, reference_variants)
@@ -132,11 +132,13 @@ class RaceLaunches:
     ) -> dict[Target, list[Candidate]]:
         over = passed_over(self._candidate_space, self._past, entries, cold, self._effort)
         self.passed_over |= over
-        left = {
-            target: [candidate for candidate in those if (target.function, candidate) not in over]
-            for target, those in cold.items()
+        worth_launching = {
+            target: [
+                candidate for candidate in candidates if (target.function, candidate) not in over
+            ]
+            for target, candidates in cold.items()
         }
-        return {target: those for target, those in left.items() if those}
+        return {target: candidates for target, candidates in worth_launching.items() if candidates}
 
     def fail(self, target: Target, candidate: Candidate, flaw: Flaw) -> None:
         if candidate == DEFAULT:
@@ -211,8 +213,8 @@ class RaceLaunches:
             (case for case in cases if case.variant == "default" and not case.configuration), None
         )
         if default is not None and any(case.configuration for case in cases):
-            # The default on a plain duplicate beside MPI_COMM_WORLD's: some libraries treat them
-            # apart.
+            # The default is also measured on a plain duplicate of MPI_COMM_WORLD: some libraries
+            # treat the two differently.
             cases.append(msgspec.structs.replace(default, plain_duplicate=True))
         plan = msgspec.structs.replace(plan, cases=tuple(dict.fromkeys(cases)))
         plan = self._store.filled(suite, plan)
@@ -241,9 +243,11 @@ class RaceLaunches:
                 cell = Target(case.function, case.bytes), candidate
                 if check.outcome != "ok" and cell in running:
                     self.fail(*cell, Flaw.of(check))
-        found = runs.launch_samples(store.db, store.campaign, [suite.name])
-        self.evidence.add(found, plan.blocks, disturbed=not self._store.is_quiet)
-        self._launch = max((run for samples in found for run in samples.runs), default=self._launch)
+        samples_of_launch = runs.launch_samples(store.db, store.campaign, [suite.name])
+        self.evidence.add(samples_of_launch, plan.blocks, disturbed=not self._store.is_quiet)
+        self._launch = max(
+            (run for samples in samples_of_launch for run in samples.runs), default=self._launch
+        )
         return plan
 
     def _cold(
@@ -253,7 +257,7 @@ class RaceLaunches:
         entered: Entries,
         reference_variants: Mapping[Target, Sequence[str]],
     ) -> None:
-        # The launch of the library as it is of this look; any, where they repeat each other.
+        # The launch of the untuned library in this look; any launch, if launches repeat each other.
         launch = None if self.evidence.exact else self._launch
         plain = {
             (target, candidate): seconds
@@ -274,12 +278,12 @@ class RaceLaunches:
         )
         arm = Arm(suite, plan, self._arm.environment)
         look = _ColdLook(self._store, arm, self._company, comparands, self._effort.may_launch)
-        found = look.run(entered)
+        cold_ratios = look.run(entered)
         self.cold_suites += look.suites
         for (target, candidate), flaw in look.flaws.items():
             self.fail(target, candidate, flaw)
         self.evidence.forget_cold(look.touched)
-        for target, ratios in found.items():
+        for target, ratios in cold_ratios.items():
             for candidate, logs in ratios.items():
                 for log in logs:
                     self.evidence.add_cold(target, candidate, self._launch, log)
@@ -288,21 +292,24 @@ class RaceLaunches:
         """One for each cell, which checks its result; more where the factor between
         launches must be seen. The fastest that are known: they cost what the candidate costs."""
         count = 1 if self.evidence.exact else -(-ENOUGH_REFERENCES // max(1, len(cold)))
-        found = {}
+        names_by_cell = {}
         for target in cold:
             names = [
                 variant
                 for variant in self._candidate_space.reference_variants(target.function)
                 if not self._store.aside.why(PlanCase(target.function, target.bytes, variant))
             ]
-            known = {
+            seconds_by_name = {
                 name: seconds
                 for name in names
                 if (seconds := self.evidence.seconds(target, Candidate(name))) is not None
             }
-            ranked = sorted(known, key=lambda name: known[name])
-            found[target] = [*ranked, *(name for name in names if name not in known)][:count]
-        return found
+            ranked = sorted(seconds_by_name, key=lambda name: seconds_by_name[name])
+            names_by_cell[target] = [
+                *ranked,
+                *(name for name in names if name not in seconds_by_name),
+            ][:count]
+        return names_by_cell
 
 
 class _ColdLook:
@@ -330,14 +337,14 @@ class _ColdLook:
     def run(self, entered: Entries) -> _Ratios:
         suite = self._arm.suite
         launches = self._launch(suite, entered)
-        found = launches.ratios()
-        sample = self._company.sample(launches.shared, found)
+        cold_ratios = launches.ratios()
+        sample = self._company.sample(launches.shared, cold_ratios)
         all_launches = [launches]
         if sample:
             all_launches.append(self._launch(suite.of("alone"), sample))
-            self._compare(found, all_launches[-1].ratios(), sample)
-        for each in all_launches:
-            for function, logs in each.touched().items():
+            self._compare(cold_ratios, all_launches[-1].ratios(), sample)
+        for launches_made in all_launches:
+            for function, logs in launches_made.touched().items():
                 self._learn(function, "the default", logs)
         if self.touched:
             again = {
@@ -348,9 +355,11 @@ class _ColdLook:
                 if target.function in self.touched
             }
             alone = self._launch(suite.of("apart"), again).ratios()
-            found = {cell: of for cell, of in found.items() if cell.function not in self.touched}
-            found |= alone
-        return found
+            cold_ratios = {
+                cell: of for cell, of in cold_ratios.items() if cell.function not in self.touched
+            }
+            cold_ratios |= alone
+        return cold_ratios
 
     def _launch(self, suite: Suite, entries: Entries) -> ColdLaunches:
         arm = msgspec.structs.replace(self._arm, suite=suite)
@@ -364,13 +373,16 @@ class _ColdLook:
         logs: dict[tuple[str, Candidate], list[float]] = {}
         for target, candidates in sample.items():
             for candidate in candidates:
-                left, right = together[target][candidate], alone.get(target, {}).get(candidate)
-                if right:
-                    log = statistics.median(left) - statistics.median(right)
+                in_company, on_its_own = (
+                    together[target][candidate],
+                    alone.get(target, {}).get(candidate),
+                )
+                if on_its_own:
+                    log = statistics.median(in_company) - statistics.median(on_its_own)
                     logs.setdefault((target.function, candidate), []).append(log)
-        for (function, candidate), found in logs.items():
+        for (function, candidate), differences in logs.items():
             label = str(candidate.configuration)
-            self._learn(function, label, found)
+            self._learn(function, label, differences)
 
     def _learn(self, function: str, what: str, logs: Sequence[float]) -> None:
         if self._company.learn(function, what, logs, self._comparands.error):

@@ -19,27 +19,30 @@ from plumbline_exporters.bundle import Refusal
 
 from .evidence import Evidence
 
-# Grid sizes are at most so far apart, as a factor of sizes, where there are sizes between.
+# The largest factor between neighbouring grid sizes, if there are sizes between them.
 SPAN = 16
-# So much slower at both ends, and a candidate is beaten in between: no time is quite linear.
+# A candidate that is slower by this at both ends is also beaten in between; the margin allows for
+# times that are not quite linear.
 MARGIN = math.log(1.1)
-# So many of the best at either end are compared with.
+# Candidates are compared with so many of the best at either end.
 _RIVALS = 3
 
 
 def grid_sizes(sizes: Sequence[int]) -> list[int]:
     """The first and the last of ascending `sizes`, and as few between them as SPAN allows."""
-    found: list[int] = []
+    grid: list[int] = []
     for number, size in enumerate(sizes):
         following = sizes[number + 1] if number + 1 < len(sizes) else None
-        if not found or following is None or following > found[-1] * SPAN:
-            found.append(size)
-    return found
+        if not grid or following is None or following > grid[-1] * SPAN:
+            grid.append(size)
+    return grid
 
 
-def around(size: int, known: Sequence[int]) -> tuple[int, int]:
-    """The ones of `known`, ascending, below and above a size between them."""
-    return max(near for near in known if near < size), min(near for near in known if near > size)
+def around(size: int, known_sizes: Sequence[int]) -> tuple[int, int]:
+    """Return the two neighbours of a size among the ascending `known_sizes`."""
+    return max(near for near in known_sizes if near < size), min(
+        near for near in known_sizes if near > size
+    )
 
 
 def unbeaten(
@@ -53,13 +56,21 @@ def unbeaten(
     rivals = {DEFAULT: None}
     for end in ends:
         leads = {candidate: evidence.lead(end, candidate) for candidate in candidates}
-        known = {candidate: lead.log for candidate, lead in leads.items() if lead is not None}
-        rivals |= dict.fromkeys(sorted(known, key=lambda one: (known[one], one))[:_RIVALS])
+        log_by_candidate = {
+            candidate: lead.log for candidate, lead in leads.items() if lead is not None
+        }
+        rivals |= dict.fromkeys(
+            sorted(
+                log_by_candidate, key=lambda candidate: (log_by_candidate[candidate], candidate)
+            )[:_RIVALS]
+        )
 
     def beaten(candidate: Candidate, rival: Candidate) -> bool:
         leads = [evidence.lead(end, candidate, rival) for end in ends]
-        known = [lead for lead in leads if lead is not None]
-        return bool(known) and all(lead.surely_above(MARGIN, deviations) for lead in known)
+        both_leads = [lead for lead in leads if lead is not None]
+        return bool(both_leads) and all(
+            lead.surely_above(MARGIN, deviations) for lead in both_leads
+        )
 
     return [
         candidate
@@ -90,16 +101,22 @@ def earlier(db: Database, campaign: str, refusal: Refusal) -> Earlier:
         and (campaign.machine, campaign.library_fingerprint)
         == (own.machine, own.library_fingerprint)
     ]
-    past.sort(key=lambda one: (abs(math.log(one.nprocs / own.nprocs)), one.started, one.id))
-    found: Mapping[str, list[Winner]] = {
+    past.sort(
+        key=lambda past_campaign: (
+            abs(math.log(past_campaign.nprocs / own.nprocs)),
+            past_campaign.started,
+            past_campaign.id,
+        )
+    )
+    winners_by_campaign: Mapping[str, list[Winner]] = {
         campaign.id: winners.get(db, campaign.id) for campaign in past
     }
 
     def at(target: Target) -> list[Candidate]:
         holding = [
             Candidate.of_winner(winner)
-            for those in found.values()
-            for winner in those
+            for past_winners in winners_by_campaign.values()
+            for winner in past_winners
             if winner.function == target.function
             and not refusal(winner)
             and winner.bytes_from <= target.bytes <= winner.bytes_to

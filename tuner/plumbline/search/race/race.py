@@ -54,7 +54,7 @@ class Race:
         self.suite = arm.suite
         self.candidate_space = candidate_space
         self.in_force = past.in_force
-        # Whether what this race measures is of use to later ones.
+        # Whether later races can use the measurements of this race.
         self.knows_more = effort.repeats and not arm.environment
         self._blocks = arm.plan.blocks
         self._effort = effort
@@ -84,15 +84,17 @@ class Race:
     def reasons(self) -> dict[Target, str]:
         """Return the reason of each cell; of a cell with two decisions that of the faster one; of
         equals, what had no time."""
-        found: dict[Target, tuple[float, bool, str]] = {}
+        reason_by_cell: dict[Target, tuple[float, bool, str]] = {}
         for decision in self._entering.decisions:
             leader = self._judge.leader(decision)
             for cell in decision.cells:
                 lead = self._evidence.lead(cell, leader)
                 log = 0.0 if lead is None else lead.log
-                known = found.get(cell, (math.inf, False, ""))
-                found[cell] = min(known, (log, not decision.untried, decision.stopped))
-        return {cell: said for cell, (*_, said) in found.items()}
+                reason_so_far = reason_by_cell.get(cell, (math.inf, False, ""))
+                reason_by_cell[cell] = min(
+                    reason_so_far, (log, not decision.untried, decision.stopped)
+                )
+        return {cell: reason for cell, (*_, reason) in reason_by_cell.items()}
 
     def bound_ratio(self, target: Target) -> float | None:
         bound = self._entering.bounds.get(target)
@@ -143,7 +145,7 @@ class Race:
 
     def _front(self) -> dict[Target, list[Candidate]]:
         """Return what may win, as far as known, of what shares launches."""
-        found: dict[Target, list[Candidate]] = {}
+        front_by_cell: dict[Target, list[Candidate]] = {}
         for decision in self._entering.under_way:
             faster = [
                 candidate
@@ -151,12 +153,12 @@ class Race:
                 if (lead := self._judge.lead(decision, candidate)) is not None and lead.log < 0
             ]
             for cell in decision.all_cells:
-                found.setdefault(cell, []).extend(
+                front_by_cell.setdefault(cell, []).extend(
                     candidate
                     for candidate in faster[:_FRONT]
                     if self._launches.is_hot(cell, candidate)
                 )
-        return found
+        return front_by_cell
 
     def _leave_out(self) -> None:
         """Leave out what is much slower in another way of use."""
@@ -186,13 +188,13 @@ class Race:
                 decision.stopped = decision.untried or self._judge.stop(decision)
         racing.admit()
 
-    def _untried(self, one: Decision) -> str:
+    def _untried(self, decision: Decision) -> str:
         """Says so where there was no time for candidates; '' where there was."""
         waiting = [
-            each
-            for each in one.racing
-            if self._judge.lead(one, each) is None
-            and not any(self._launches.is_out(cell, each) for cell in one.all_cells)
+            candidate
+            for candidate in decision.racing
+            if self._judge.lead(decision, candidate) is None
+            and not any(self._launches.is_out(cell, candidate) for cell in decision.all_cells)
         ]
         if not waiting or self._effort.may_launch():
             return ""
@@ -226,12 +228,12 @@ class _OtherUses:
     def _with_default(
         self, target: Target, candidates: Collection[Candidate], use: str
     ) -> list[Candidate]:
-        asked = [
+        not_enough = [
             candidate
             for candidate in candidates
             if not self._enough(self._logs.get((target, candidate), {}).get(use, {}))
         ]
-        return [DEFAULT, *asked] if asked else []
+        return [DEFAULT, *not_enough] if not_enough else []
 
     def _enough(self, logs: Mapping[int, float]) -> bool:
         """Return whether so many launches suffice to give up what is slower in all of them."""
@@ -249,10 +251,14 @@ class _OtherUses:
                 self._disturbed |= set(samples.runs) if disturbed else set()
         for (target, use), by_candidate in times.items():
             default = by_candidate.pop(DEFAULT, None)
-            theirs = {} if default is None else dict(zip(default.runs, default.ns, strict=True))
+            default_samples = (
+                {} if default is None else dict(zip(default.runs, default.ns, strict=True))
+            )
             for candidate, samples in by_candidate.items():
                 logs = self._logs.setdefault((target, candidate), {}).setdefault(use, {})
-                logs |= logs_inside(dict(zip(samples.runs, samples.ns, strict=True)), theirs)
+                logs |= logs_inside(
+                    dict(zip(samples.runs, samples.ns, strict=True)), default_samples
+                )
 
     def slower(self) -> dict[_Key, str]:
         """Return what is much slower than the default in some way of use, with the reason."""

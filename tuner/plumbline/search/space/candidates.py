@@ -28,7 +28,7 @@ from .candidate import DEFAULT, Candidate
 _ONE_NODE = "one_node"  # a restriction, as the probe's catalogue names it
 
 
-# Candidates by cell.
+# The candidates of each cell.
 Entries = Mapping[Target, Sequence[Candidate]]
 
 
@@ -50,15 +50,15 @@ class CandidateSpace:
         self._space = toolchain.space
         self._library = toolchain.installation.library
         self._installed = toolchain.knobs
-        # Naive ones are there to be compared with; nobody should get one. On fewer ranks than
-        # `least_ranks` a simpler one passes the same messages.
+        # Naive variants serve for comparison only and are never chosen. On fewer ranks than
+        # `least_ranks` a simpler variant sends the same messages.
         self._variants = {
             variant.name: variant
             for variant in (self._references if tried is None else tried)
             if variant.kind != "naive" and variant.deployable and variant.least_ranks <= nprocs
         }
         self._nprocs = nprocs
-        # What lets knobs be switched inside a launch.
+        # The environment with which knobs can be switched inside a launch.
         self.hot_environment = toolchain.space.hot_environment
         self._unsafe = unsafe
 
@@ -75,10 +75,10 @@ class CandidateSpace:
 
     def mockups(self, function: str) -> set[str]:
         """Names of the variants that are made of other functions."""
-        ours = self._variants.values()
+        own_variants = self._variants.values()
         return {
             variant.name
-            for variant in ours
+            for variant in own_variants
             if (variant.function, variant.kind) == (function, "mockup")
         }
 
@@ -94,9 +94,13 @@ class CandidateSpace:
         """Variants of ours that send messages and are made of no other collective: a cold candidate
         of the library changes none of them. Those that take any arguments come first. What decides
         for a form leaves its blocking function alone."""
-        ours = [variant for variant in self._references if variant.function == function]
-        plain = [variant for variant in ours if variant.kind != "mockup" or is_form(function)]
-        ranked = sorted(plain, key=lambda one: (bool(one.restrictions), one.kind == "naive"))
+        own_variants = [variant for variant in self._references if variant.function == function]
+        plain = [
+            variant for variant in own_variants if variant.kind != "mockup" or is_form(function)
+        ]
+        ranked = sorted(
+            plain, key=lambda variant: (bool(variant.restrictions), variant.kind == "naive")
+        )
         return [variant.name for variant in ranked]
 
     def equivalents(self, function: str, candidate: Candidate) -> set[str]:
@@ -123,14 +127,14 @@ class CandidateSpace:
 
     def called(self, functions: Iterable[str], chosen: Mapping[str, Candidate]) -> set[str]:
         """Return these functions, and what they call on whatever way with `chosen` in force."""
-        found: set[str] = set()
-        left = list(functions)
-        while left:
-            name = left.pop()
-            if name not in found:
-                found.add(name)
-                left += self.calls(name, chosen.get(name, DEFAULT))
-        return found
+        called_functions: set[str] = set()
+        to_visit = list(functions)
+        while to_visit:
+            name = to_visit.pop()
+            if name not in called_functions:
+                called_functions.add(name)
+                to_visit += self.calls(name, chosen.get(name, DEFAULT))
+        return called_functions
 
     def is_cold(self, function: str, candidate: Candidate) -> bool:
         """Return whether it can be put in force only for a launch as a whole."""
@@ -176,20 +180,20 @@ class CandidateSpace:
         the standard values of theirs. Where one choice holds for all sizes there is no search per
         size: all values stand here."""
         entry = self._space.of(function)
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         if entry is None:
             return self._ours(function)
         for name in self._names(entry):
             plain = self._algorithm(entry, name)
-            found.append(plain)
+            candidates.append(plain)
             if entry.sizes != "each":
                 parameters = self._parameters(entry, name)
                 for values in itertools.product(*(parameter.values for parameter in parameters)):
                     chosen = zip((parameter.knob for parameter in parameters), values, strict=True)
                     candidate = self.with_parameters(plain, dict(chosen))
                     if candidate != plain:
-                        found.append(candidate)
-        return found + self._ours(function)
+                        candidates.append(candidate)
+        return candidates + self._ours(function)
 
     def _ours(self, function: str) -> list[Candidate]:
         return [
@@ -207,22 +211,22 @@ class CandidateSpace:
         if entry is None or entry.sizes != "each" or not candidate.is_knobs:
             return {}
         algorithm = candidate.configuration[entry.knob]
-        found = {}
+        values_by_knob = {}
         for parameter in self._parameters(entry, algorithm):
             values = [
                 value for value in parameter.values if parameter.unit != "bytes" or value < size
             ]
             if len(values) > 1:
-                found[parameter.knob] = values
-        return found
+                values_by_knob[parameter.knob] = values
+        return values_by_knob
 
     def _choices_of_ours(self, variant: Variant | None, size: int) -> dict[str, list[int]]:
-        found = {}
+        values_by_name = {}
         for parameter in variant.parameters if variant else []:
             values = parameter.choices(size, self._nprocs)
             if set(values) - {parameter.standard}:
-                found[parameter.name] = values
-        return found
+                values_by_name[parameter.name] = values
+        return values_by_name
 
     def _ours_of(self, candidate: Candidate) -> Variant | None:
         return self._variants.get(variant_name(candidate.variant))
@@ -241,8 +245,14 @@ class CandidateSpace:
         variant = self._ours_of(candidate)
         if variant is not None:
             standard = {parameter.name: str(parameter.standard) for parameter in variant.parameters}
-            wanted = self.settings(candidate) | {name: str(value) for name, value in values.items()}
-            given = {name: wanted[name] for name in standard if wanted[name] != standard[name]}
+            all_settings = self.settings(candidate) | {
+                name: str(value) for name, value in values.items()
+            }
+            given = {
+                name: all_settings[name]
+                for name in standard
+                if all_settings[name] != standard[name]
+            }
             return Candidate(str(VariantSpec(variant.name, given)))
         chosen = {knob: str(value) for knob, value in values.items()}
         return Candidate(configuration=candidate.configuration.with_(chosen))
@@ -272,11 +282,11 @@ class CandidateSpace:
         entry = self._space.of(function)
         if entry is None:
             return candidate
-        wanted = candidate.configuration.get(entry.knob)
+        algorithm = candidate.configuration.get(entry.knob)
         same = (
             candidate
             for candidate in self.first(function)
-            if candidate.configuration.get(entry.knob) == wanted
+            if candidate.configuration.get(entry.knob) == algorithm
         )
         return next(same, candidate)
 
@@ -285,12 +295,15 @@ class CandidateSpace:
         for offered in self.first(function):
             if offered == candidate:
                 return True
-            choices, wanted = self.choices(function, offered, size), self.settings(candidate)
+            choices, candidate_settings = (
+                self.choices(function, offered, size),
+                self.settings(candidate),
+            )
             values = {
                 name: value
                 for name, choice in choices.items()
                 for value in choice
-                if wanted.get(name) == str(value)
+                if candidate_settings.get(name) == str(value)
             }
             if (
                 values.keys() == choices.keys()
@@ -308,7 +321,7 @@ class CandidateSpace:
         return ["commutative"] if any(algorithm.commutative_only for algorithm in own) else []
 
     def _names(self, entry: FunctionSpace) -> list[str]:
-        # A selector that is in force anyway is the default under another name.
+        # A selector that is active anyway is the default under another name.
         own = self._library.build.get("selector")
         return [
             algorithm.name
@@ -318,7 +331,7 @@ class CandidateSpace:
         ]
 
     def _algorithm(self, entry: FunctionSpace, name: str) -> Candidate:
-        # Parameters are spelled out: in a rules file "left out" does not mean the default.
+        # All parameters are written: in a rules file a missing one does not mean the default.
         values = {entry.knob: name} | entry.needs | entry.algorithm(name).needs
         for parameter in self._parameters(entry, name):
             value = self._installed[parameter.knob].value or parameter.default

@@ -31,12 +31,12 @@ class Flaw(msgspec.Struct, frozen=True):
 
 def index(medians: Iterable[Medians]) -> dict[tuple[Target, Candidate], dict[int, float]]:
     """Seconds by launch, by cell and candidate; the default is MPI_COMM_WORLD's, untouched."""
-    found: dict[tuple[Target, Candidate], dict[int, float]] = {}
+    seconds_by_case: dict[tuple[Target, Candidate], dict[int, float]] = {}
     for median in medians:
         case = median.case
         if case.config == "plain" or case.variant == "library" or case.ranks:
             continue
         candidate = Candidate(case.variant, Configuration.of(case.knobs))
-        times = found.setdefault((Target(case.function, case.bytes), candidate), {})
+        times = seconds_by_case.setdefault((Target(case.function, case.bytes), candidate), {})
         times.update(zip(median.runs, median.seconds, strict=True))
-    return found
+    return seconds_by_case

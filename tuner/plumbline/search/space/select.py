@@ -25,18 +25,17 @@ from .candidate import DEFAULT, Candidate
 if TYPE_CHECKING:
     from .candidates import CandidateSpace
 
-# How far a choice reaches from a measured size: nobody has measured what lies between.
+# The range of a choice around a measured size; sizes in between are not measured.
 REACH = 2
 
-# What a cell counts for, by function and size; one that is not there counts 1.
+# The weight of each cell by function and size; a missing cell has weight 1.
 Weights = Mapping[tuple[str, int], float]
 
 Trials = Mapping[Target, Sequence[Trial]]
 
-# What has a price at sizes that it is not for. The preload library stands before every call, so
-# that no variant is taken where knobs do as well everywhere. Where it is needed, and a knob of the
-# library makes its other calls slower, no knob is taken that is not so many times as fast as a
-# variant.
+# The choices that cost time at other sizes too. The preload library intercepts every call, so no
+# variant is chosen if knobs are as good everywhere. If the preload library is needed, and a knob
+# makes the library's other calls slower, a knob must be this many times as fast as a variant.
 Dear = Literal["knobs", "variants"]
 _WORTH_A_KNOB = 1.1
 
@@ -95,9 +94,11 @@ class Selection(msgspec.Struct, frozen=True):
         functions = sorted({target.function for target in trials})
         bases: dict[str, Winner | None] = dict.fromkeys(functions)
         for function in filter(self.candidate_space.one_for_all_sizes, functions):
-            here = {trial.bytes: trials[trial] for trial in trials if trial.function == function}
-            wanted = {cell.bytes for cell in opened_by if cell.function == function}
-            bases[function] = self._one_for_all(function, here, wanted, self._share(function, here))
+            rows = {trial.bytes: trials[trial] for trial in trials if trial.function == function}
+            wanted_sizes = {cell.bytes for cell in opened_by if cell.function == function}
+            bases[function] = self._one_for_all(
+                function, rows, wanted_sizes, self._share(function, rows)
+            )
         tried = {
             cell: measured
             for cell, measured in {**trials, **(between or {})}.items()
@@ -109,22 +110,22 @@ class Selection(msgspec.Struct, frozen=True):
             dear = "knobs"
             bases = {name: base and self._worth_a_knob(base, tried) for name, base in bases.items()}
             options = self._options(tried, bases, spare_knobs=True)
-        found = []
+        choices = []
         for function in functions:
             by_size = {
-                cell.bytes: those for cell, those in options.items() if cell.function == function
+                cell.bytes: equal for cell, equal in options.items() if cell.function == function
             }
             added = {cell.bytes for cell in between or {} if cell.function == function}
-            known = sorted({*self.sizes[function], *added})
-            chosen = fewest_rules(by_size, known, self._share(function, known), dear)
+            known_sizes = sorted({*self.sizes[function], *added})
+            chosen = fewest_rules(by_size, known_sizes, self._share(function, known_sizes), dear)
             sizes = list(self.sizes[function])
-            found.append(Chosen(function, sizes, known, bases[function], chosen))
-        return found
+            choices.append(Chosen(function, sizes, known_sizes, bases[function], chosen))
+        return choices
 
     def _options(
         self, tried: Trials, bases: Mapping[str, Winner | None], *, spare_knobs: bool = False
     ) -> dict[Target, list[Trial]]:
-        found = {
+        options_by_cell = {
             cell: _options(
                 self.candidate_space,
                 cell.function,
@@ -134,19 +135,23 @@ class Selection(msgspec.Struct, frozen=True):
             )
             for cell, measured in tried.items()
         }
-        return {cell: those for cell, those in found.items() if those}
+        return {
+            cell: cell_options for cell, cell_options in options_by_cell.items() if cell_options
+        }
 
     def _worth_a_knob(self, base: Winner, tried: Trials) -> Winner | None:
         """Return the option for all sizes, unless variants of ours are about as fast wherever it
         helps a cell that is wanted."""
         for cell, trials in tried.items():
             quicker = [trial for trial in trials if faster(trial)]
-            ours = [_ratio(one) for one in quicker if one.variant != DEFAULT.variant]
-            mine = [_ratio(one) for one in quicker if one.knobs == base.configuration]
+            variant_ratios = [
+                _ratio(trial) for trial in quicker if trial.variant != DEFAULT.variant
+            ]
+            base_ratios = [_ratio(trial) for trial in quicker if trial.knobs == base.configuration]
             if (
                 cell.function == base.function
-                and mine
-                and _WORTH_A_KNOB * mine[0] < min(ours, default=math.inf)
+                and base_ratios
+                and _WORTH_A_KNOB * base_ratios[0] < min(variant_ratios, default=math.inf)
             ):
                 return base
         return None
@@ -161,14 +166,16 @@ class Selection(msgspec.Struct, frozen=True):
         between: Trials | None = None,
     ) -> list[Winner]:
         """The choices as ranges of sizes, with the violations that they are to remove."""
-        found: list[Winner] = []
+        winners: list[Winner] = []
         for taken in self.choose(trials, opened_by, between):
-            wanted = {target.bytes for target in opened_by if target.function == taken.function}
-            # Where each measured size has its own choice, no cell would confirm the base.
+            sizes_wanted = {
+                target.bytes for target in opened_by if target.function == taken.function
+            }
+            # If each measured size has its own choice, no cell would confirm the base.
             if taken.base is not None and not taken.by_size.keys() >= set(taken.measured):
                 rest = [
                     name
-                    for size in sorted(wanted - taken.by_size.keys())
+                    for size in sorted(sizes_wanted - taken.by_size.keys())
                     for name in opened_by[Target(taken.function, size)]
                 ]
                 base = msgspec.structs.replace(taken.base, removes=sorted(set(rest)))
@@ -179,7 +186,7 @@ class Selection(msgspec.Struct, frozen=True):
                     for trial in trials.get(Target(taken.function, size), ())
                     if candidate_of(trial) == taken.everywhere()
                 ]
-                found.append(_with_gain(base, decided) if decided else base)
+                winners.append(_with_gain(base, decided) if decided else base)
             for first, last in _ranges(taken.by_size, taken.sizes):
                 inside = [size for size in taken.measured if first <= size <= last]
                 if not inside:
@@ -190,15 +197,15 @@ class Selection(msgspec.Struct, frozen=True):
                     for size in inside
                     for name in opened_by.get(Target(taken.function, size), ())
                 }
-                those = [taken.by_size[size] for size in inside]
-                found.append(self._winner(taken.function, those, low, high, sorted(removes)))
-        return found
+                inner = [taken.by_size[size] for size in inside]
+                winners.append(self._winner(taken.function, inner, low, high, sorted(removes)))
+        return winners
 
     def _one_for_all(
         self,
         function: str,
         by_size: Mapping[int, Sequence[Trial]],
-        wanted: set[int],
+        sizes_wanted: set[int],
         share: Mapping[int, float],
     ) -> Winner | None:
         """The library's algorithm that saves the most time, weighted over all sizes, helps a wanted
@@ -214,7 +221,9 @@ class Selection(msgspec.Struct, frozen=True):
             if trial.variant == "default" and trial.state == "measured"
         }
         best: tuple[float, list[Trial]] | None = None
-        for candidate in sorted(candidates, key=lambda one: (order.get(one, len(order)), one)):
+        for candidate in sorted(
+            candidates, key=lambda candidate: (order.get(candidate, len(order)), candidate)
+        ):
             at = {
                 size: trial
                 for size, trials in by_size.items()
@@ -225,13 +234,13 @@ class Selection(msgspec.Struct, frozen=True):
                 continue
             if any(slower(trial, self.tolerance) for trial in at.values()):
                 continue
-            helped = [size for size in wanted if faster(at[size])]
+            helped = [size for size in sizes_wanted if faster(at[size])]
             gain = benefit({size: _ratio(trial) for size, trial in at.items()}, share)
             if helped and gain > 0 and (best is None or gain > best[0]):
                 best = (gain, list(at.values()))
         if best is None:
             return None
-        # Over all sizes; those that get a choice of their own are not its cells in the end.
+        # The gain covers all sizes, although sizes with their own choice do not use it in the end.
         return self._winner(function, best[1], 0, UNBOUNDED_BYTES, [])
 
     def _winner(
@@ -288,7 +297,8 @@ def candidate_of(trial: Trial) -> Candidate:
 def _need_preload(options: Mapping[Target, Sequence[Trial]]) -> bool:
     """Return whether a variant of ours is wanted somewhere where no knob does as well."""
     return any(
-        all(trial.variant != DEFAULT.variant for trial in those) for those in options.values()
+        all(trial.variant != DEFAULT.variant for trial in cell_options)
+        for cell_options in options.values()
     )
 
 
@@ -313,25 +323,25 @@ def _options(
             eligible = [
                 trial for trial in eligible if _ratio(trial) * tie(trial) < (under_base or 1.0)
             ]
-    ranked = sorted(eligible, key=lambda one: (_ratio(one), candidate_of(one)))
-    ours = [trial for trial in ranked if trial.variant != DEFAULT.variant]
-    if spare_knobs and ours and _ratio(ours[0]) <= _WORTH_A_KNOB * _ratio(ranked[0]):
-        ranked = ours
+    ranked = sorted(eligible, key=lambda trial: (_ratio(trial), candidate_of(trial)))
+    variants = [trial for trial in ranked if trial.variant != DEFAULT.variant]
+    if spare_knobs and variants and _ratio(variants[0]) <= _WORTH_A_KNOB * _ratio(ranked[0]):
+        ranked = variants
     return [trial for trial in ranked if _as_good(trial, ranked[0])]
 
 
-def _as_good(one: Trial, best: Trial) -> bool:
+def _as_good(trial: Trial, best: Trial) -> bool:
     """Hardly slower than the best, and perhaps not slower; or a knob, which needs no preload
     library, in place of a variant."""
-    if _ratio(one) > _ratio(best) * tie(best):
+    if _ratio(trial) > _ratio(best) * tie(best):
         return False
-    overlap = (one.ratio_low or _ratio(one)) <= (best.ratio_high or _ratio(best))
-    return overlap or (one.variant == DEFAULT.variant != best.variant)
+    overlap = (trial.ratio_low or _ratio(trial)) <= (best.ratio_high or _ratio(best))
+    return overlap or (trial.variant == DEFAULT.variant != best.variant)
 
 
 _END = -1
 
-# Changes of the choice, choices that are dear, weighted log ratios: what a way through sizes costs.
+# The cost of a path through the sizes: changes of the choice, expensive choices, log ratios.
 _Cost = tuple[int, int, float]
 
 
@@ -349,7 +359,7 @@ def fewest_rules(
         if size in options:
             run.append(size)
             continue
-        # The best way to each option of the last size seen.
+        # The best path to each option of the last size.
         ways: list[tuple[_Cost, list[Trial]]] = [((0, 0, 0.0), [])]
         for at in run:
             ways = [
@@ -364,12 +374,12 @@ def fewest_rules(
 
 
 def _further(
-    cost: _Cost, way: list[Trial], one: Trial, weight: float, dear: Dear
+    cost: _Cost, way: list[Trial], trial: Trial, weight: float, dear: Dear
 ) -> tuple[_Cost, list[Trial]]:
     changes, dear_ones, logs = cost
-    changes += bool(way) and not _same(way[-1], one)
-    dear_ones += (one.variant == DEFAULT.variant) == (dear == "knobs")
-    return (changes, dear_ones, logs + weight * math.log(_ratio(one))), [*way, one]
+    changes += bool(way) and not _same(way[-1], trial)
+    dear_ones += (trial.variant == DEFAULT.variant) == (dear == "knobs")
+    return (changes, dear_ones, logs + weight * math.log(_ratio(trial))), [*way, trial]
 
 
 def _with_gain(winner: Winner, trials: Sequence[Trial]) -> Winner:
@@ -416,8 +426,8 @@ def _bounds(sizes: Sequence[int], first: int, last: int) -> tuple[int, int]:
     return max(low, first // REACH), min(high, last * REACH)
 
 
-def _same(left: Trial, right: Trial) -> bool:
-    return (left.variant, left.knobs) == (right.variant, right.knobs)
+def _same(first: Trial, second: Trial) -> bool:
+    return (first.variant, first.knobs) == (second.variant, second.knobs)
 
 
 def _ratio(trial: Trial) -> float:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-# Launches of a side below which the t distribution is too generous: at 15 against 15 it calls twice
-# as many equal sides different at 0.001, and five times as many at 0.0001.
+# Below so many launches of a side the t distribution is too liberal: at 15 against 15 it finds
+# twice as many false differences at 0.001, and five times as many at 0.0001.
 SMALL = 30
 EXACT_SPLITS = 50_000  # all splits are gone through: up to 9 against 9
 DRAWN_SPLITS = 19_999  # else so many are drawn
@@ -58,10 +58,10 @@ def brunner_munzel(
     m, n = len(log_left), len(log_right)
     both = np.round(np.concatenate([log_left, log_right]), TIE_DIGITS)
     ranks = tuple(null.doubled_midranks(both).tolist())
-    mine = np.zeros((1, m + n), dtype=bool)
-    mine[0, :m] = True
+    is_left = np.zeros((1, m + n), dtype=bool)
+    is_left[0, :m] = True
     reason = NO_INTERVAL
-    estimate, spread_left, spread_right = _parts(np.array(ranks), mine)
+    estimate, spread_left, spread_right = _parts(np.array(ranks), is_left)
     if min(m, n) < 2 or spread_left[0] + spread_right[0] == 0:
         p = rank_sum(left, right, alternative, confidence).p
         reason += "; its statistic has no variance here, p is that of the exact rank-sum test"
@@ -77,13 +77,13 @@ def brunner_munzel(
 TEST = Test("brunner-munzel", False, brunner_munzel)
 
 
-def _parts(ranks: NDArray[np.int64], mine: NDArray[np.bool_]) -> tuple[Vector, Vector, Vector]:
-    """Return, for each split (a row of `mine`: which values are the left ones), P(left > right) +
+def _parts(ranks: NDArray[np.int64], is_left: NDArray[np.bool_]) -> tuple[Vector, Vector, Vector]:
+    """Return, for each split (a row of `is_left`: which values are left ones), P(left > right) +
     P(equal)/2 less one half, and the parts of its variance that the left and the right side bring
     in."""
     import numpy as np
 
-    left = mine.astype(np.float64)
+    left = is_left.astype(np.float64)
     right = 1.0 - left
     m, n = left[0].sum(), right[0].sum()
     beyond = (np.sign(np.subtract.outer(ranks, ranks)) + 1) / 2  # [i, j]: value i is larger than j
@@ -123,10 +123,10 @@ def _permuted(ranks: tuple[int, ...], m: int, observed: float) -> tuple[float, f
     at_most = int(np.searchsorted(statistics, observed + margin, side="right"))
     total = len(statistics)
     if math.comb(len(ranks), m) > EXACT_SPLITS:  # to those that are drawn comes the observed one
-        seen = [observed, -observed] if 2 * m == len(ranks) else [observed]
-        at_least += sum(each >= observed - margin for each in seen)
-        at_most += sum(each <= observed + margin for each in seen)
-        total += len(seen)
+        observed_values = [observed, -observed] if 2 * m == len(ranks) else [observed]
+        at_least += sum(statistic >= observed - margin for statistic in observed_values)
+        at_most += sum(statistic <= observed + margin for statistic in observed_values)
+        total += len(observed_values)
     return at_least / total, at_most / total
 
 
@@ -145,9 +145,9 @@ def _null(ranks: tuple[int, ...], m: int) -> Vector:
         draws = DRAWN_SPLITS // 2 if mirrored else DRAWN_SPLITS
         order = np.random.default_rng(SEED).random((draws, total)).argsort(axis=1)
         chosen = order[:, :m]
-    mine = np.zeros((len(chosen), total), dtype=bool)
-    np.put_along_axis(mine, chosen, True, axis=1)
-    statistics = _statistic(*_parts(np.array(ranks), mine))
+    is_left = np.zeros((len(chosen), total), dtype=bool)
+    np.put_along_axis(is_left, chosen, True, axis=1)
+    statistics = _statistic(*_parts(np.array(ranks), is_left))
     if mirrored:  # all splits are their own mirror images, but for rounding
         statistics = np.concatenate([statistics, -statistics])
     statistics.sort()

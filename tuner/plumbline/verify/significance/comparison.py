@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-# Log ratios come from integer nanoseconds: what differs by less is rounding, and ties.
+# Log ratios come from integer nanoseconds: smaller differences are rounding, and count as ties.
 TIE_DIGITS = 12
 
 Vector: TypeAlias = "NDArray[np.float64]"
 
-# What is shown when p is small: left takes longer, left takes less time, they differ.
+# The meaning of a small p: left takes longer, left takes less time, or the sides differ.
 Alternative = Literal["greater", "less", "two-sided"]
 
 

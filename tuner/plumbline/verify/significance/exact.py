@@ -12,7 +12,7 @@ from plumbline.verify.significance.comparison import Comparison, finite, ratio_o
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-# Logarithms of ratios that differ by less are equal: a nanosecond in ten microseconds.
+# Logarithms of ratios count as equal below this difference: a nanosecond in ten microseconds.
 SAME = 1e-4
 
 

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 TRIMMED = 10  # one of so many launches is left out at either end
-# Fewer cells with a variance of their own say nothing about others.
+# With fewer variances than this, nothing can be concluded about other cells.
 LEAST_CELLS = 20
-# The pool counts for so many launches at most, however alike variances are: the tails of noise are
-# heavier than those of a normal distribution.
+# The pool counts as at most so many launches, however similar variances are, because noise has
+# heavier tails than a normal distribution.
 MOST_FREEDOM = 10.0
 _ROUNDING = 10.0 ** (-2 * TIE_DIGITS)  # a smaller variance is none
 
@@ -61,16 +61,20 @@ def pool_of(groups: Collection[Sequence[float]]) -> VariancePool | None:
     """Fit the distribution of variances by the moments of their logarithms (Smyth, section 6.2).
     None: fewer than LEAST_CELLS cells have a variance."""
     spreads = [_spread(logs) for logs in groups if logs]
-    known = [(each.variance, each.freedom / 2) for each in spreads if each.variance > _ROUNDING]
-    if len(known) < LEAST_CELLS:
+    variances = [
+        (spread_of_cell.variance, spread_of_cell.freedom / 2)
+        for spread_of_cell in spreads
+        if spread_of_cell.variance > _ROUNDING
+    ]
+    if len(variances) < LEAST_CELLS:
         return None
     levels = [
         math.log(variance) - distributions.digamma(half) + math.log(half)
-        for variance, half in known
+        for variance, half in variances
     ]
     middle = math.fsum(levels) / len(levels)
     spread = math.fsum((level - middle) ** 2 for level in levels) / (len(levels) - 1)
-    spread -= math.fsum(distributions.trigamma(half) for _, half in known) / len(known)
+    spread -= math.fsum(distributions.trigamma(half) for _, half in variances) / len(variances)
     half = MOST_FREEDOM / 2
     if spread > distributions.trigamma(half):
         half = distributions.trigamma_inverse(spread)
