@@ -165,7 +165,7 @@ bench: setup build  ## the figures that performance targets speak of, as ratios 
 	$(BIN)/python -m tests.bench.bench $(ARGS)
 	$(BIN)/python -m tests.bench.database
 
-bench-panel: setup build  ## whether ranks that stay alive between launches measure what fresh ones do (docs/design/panel.md; two minutes)
+bench-panel: setup build  ## whether ranks that stay alive between launches measure what fresh ones do (docs/design/campaign.md; two minutes)
 	$(BIN)/python -m tests.bench.panel $(ARGS)
 
 bench-detection: setup build  ## recall and precision of `plumbline detect`; events a second; what it predicts, beside rewritten programs (five minutes)
@@ -174,7 +174,7 @@ bench-detection: setup build  ## recall and precision of `plumbline detect`; eve
 	$(BIN)/python -m tests.bench.detection.speed
 	$(BIN)/python -m tests.bench.detection.predictions
 
-bench-recorder: setup $(STAMPS)/test-packages build  ## what recording costs: a message, hashing, HPL with and without (docs/design/recording.md)
+bench-recorder: setup $(STAMPS)/test-packages build  ## what recording costs: a message, hashing, HPL with and without (docs/design/detection.md)
 	$(BIN)/python -m tests.bench.recorder $(ARGS)
 
 bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md)
@@ -203,13 +203,13 @@ bench-ranges: setup  ## which sizes winners keep, and how many of these are isla
 bench-power: setup  ## power of the final check, from recorded launches (docs/design/verification.md; two minutes)
 	$(BIN)/python -m tests.bench.power $(ARGS)
 
-bench-refinement: setup build  ## how many points find a planted threshold, beside a grid (docs/design/suites.md; ARGS=--real: of the library here)
+bench-refinement: setup build  ## how many points find a planted threshold, beside a grid (docs/design/measurement.md; ARGS=--real: of the library here)
 	$(BIN)/python -m tests.bench.refinement $(ARGS)
 
-bench-slowdowns: setup build  ## whether a planted slow-down of 10 % is found, and none in equal builds (docs/design/comparing.md; ARGS="--runs N"; stopped, it goes on)
+bench-slowdowns: setup build  ## whether a planted slow-down of 10 % is found, and none in equal builds (docs/design/reproducibility.md; ARGS="--runs N"; stopped, it goes on)
 	$(BIN)/python -m tests.bench.slowdowns $(ARGS)
 
-bench-detector: setup  ## false alarms and delays of the change detector (docs/design/change-detection.md; two minutes)
+bench-detector: setup  ## false alarms and delays of the change detector (docs/design/daemon.md; two minutes)
 	$(BIN)/python -m tests.bench.detector $(ARGS)
 
 bench-search-machine: setup build  ## a campaign here, then a launch for each trial (docs/search-bench.md)

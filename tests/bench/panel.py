@@ -1,6 +1,6 @@
 """Comparison of launches that visit living ranks with launches of their own: A/A by function
 and size, beside A/A of two launches of their own; what both cost; and whether five members differ
-from each other more than their visits do (docs/design/panel.md).
+from each other more than their visits do (docs/design/campaign.md).
 
 A turn is a launch of each kind, in turning order. The ratio of a case is the median of its turns'
 ratios of medians, with the interval of order statistics that holds at least 95 %."""

@@ -1,5 +1,5 @@
 """How many points refinement takes to find a planted threshold, beside a grid in steps of the
-square root of two: `make bench-refinement` (docs/design/suites.md).
+square root of two: `make bench-refinement` (docs/design/measurement.md).
 
 Without arguments the curve is a formula with noise. With --real it is MPI_Bcast of the library that
 is there, made slower from 5000 B on by a library in front of it (tests/probes/protocol.c)."""

@@ -1,6 +1,6 @@
 """Whether `plumbline compare --measure` finds a slow-down of 10 % that a preloaded tool plants into
 two cells of six, and calls nothing slower or faster where none is planted: `make bench-slowdowns`
-(docs/design/comparing.md). The library that is there, 2 ranks; a pair takes a minute or two.
+(docs/design/reproducibility.md). The library that is there, 2 ranks; a pair takes a minute or two.
 
 ARGS="--runs N": so many comparisons of each kind. Each is printed and kept when it is done: the
 same command goes on where it was stopped; `--new` begins anew."""

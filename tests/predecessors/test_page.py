@@ -1,4 +1,4 @@
-"""docs/design/predecessors.md and the tests that it names."""
+"""Check that defects.md names tests that exist, and all tests of this folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.probes.launch import ROOT
 
-PAGE = (ROOT / "docs" / "design" / "predecessors.md").read_text()
+PAGE = Path(__file__).with_name("defects.md").read_text()
 # (section, what ours does, its tests): `## Section`, and items whose last line names the tests.
 ROWS = [
     (section, *item.rsplit("\n  ", 1))

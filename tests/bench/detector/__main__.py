@@ -1,4 +1,4 @@
-"""Figures of the change detector of `plumbline watch`: docs/design/change-detection.md.
+"""Figures of the change detector of `plumbline watch`: docs/design/daemon.md.
 
     python -m tests.bench.detector [--machines N] [--seed N] [--others] [--json]
 

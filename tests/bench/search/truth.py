@@ -1,7 +1,7 @@
 """What the whole sweep knows, against which choices are judged: violations under them, which of
 these could be removed, and how far the choices are from the best there is (regret).
 
-docs/design/search-bench.md defines the words; this is that page as a program."""
+docs/design/search.md defines the words; this is that page as a program."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_every_variant_is_in_the_catalogue() -> None:
 
 
 WITHOUT_MODEL = re.compile(r".*_(as_\w+|shared_memory|hierarchical\w*|node_aware|multileader)")
-"""Names of mock-ups, and of variants in shared memory or for nodes (docs/design/explain.md)."""
+"""Names of mock-ups, and of variants in shared memory or for nodes (docs/design/advice.md)."""
 
 
 def test_only_algorithms_that_send_messages_of_their_own_have_a_model() -> None:

@@ -23,7 +23,7 @@ from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Run, Suite
 from plumbline_db.watch_records import WatchDay
 
-# Of the calls of a launch; why: docs/design/change-detection.md.
+# Of the calls of a launch; why: docs/design/daemon.md.
 QUARTILE = 0.25
 
 

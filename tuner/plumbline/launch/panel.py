@@ -1,5 +1,5 @@
 """Ranks that stay alive between launches: `mpirun … probe --serve`, started once and visited by one
-plan after the other (docs/design/panel.md).
+plan after the other (docs/design/campaign.md).
 
 A member is known by everything that its processes read when they start. The launch stays the
 statistical replicate: launches of one experiment visit members of their own (Experiment)."""

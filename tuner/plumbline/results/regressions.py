@@ -2,7 +2,7 @@
 
 All cells are one family: the intervals of all of them hold together at the confidence asked for,
 over all looks, so that two equal builds have no cell that is called slower or faster in as many
-comparisons as that says (docs/design/comparing.md)."""
+comparisons as that says (docs/design/reproducibility.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """I_MPI_ADJUST_* and what stands beside it. How Intel MPI reads a value was measured
-(docs/design/intelmpi.md; tests/exporters/test_impi_ranges.py)."""
+(docs/design/libraries.md; tests/exporters/test_impi_ranges.py)."""
 
 from __future__ import annotations
 

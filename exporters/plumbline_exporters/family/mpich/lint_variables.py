@@ -14,7 +14,7 @@ FALLBACK = "MPIR_CVAR_COLLECTIVE_FALLBACK"
 _ENDS: tuple[Effect, str] = ("fails", "every program ends in MPI_Init")
 TABLES = dict.fromkeys((selection.VARIABLE, selection.COMPOSITIONS_VARIABLE), _ENDS)
 _ALGORITHM = re.compile(r"MPIR_CVAR_(?P<collective>[A-Z_]+)_INTRA_ALGORITHM\Z")
-# Where shared memory stands above the algorithms that a variable names (docs/design/mpich.md).
+# Where shared memory stands above the algorithms that a variable names (docs/design/libraries.md).
 _SHARED = ("ALLREDUCE", "BARRIER", "BCAST", "REDUCE")
 _AUTOMATIC = "auto"
 _ALIASES = ("MPICH_", "MVP_")

@@ -1,5 +1,5 @@
 """MV2_* of MVAPICH2 2.x: values by message size, and what crashes (measured on 2.3 and 2.3.7;
-docs/design/mvapich.md)."""
+docs/design/libraries.md)."""
 
 from __future__ import annotations
 

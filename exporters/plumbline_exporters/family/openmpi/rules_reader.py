@@ -1,5 +1,5 @@
-"""Reads a classic rules file of coll/tuned as Open MPI 4.1 and 5.0 do (docs/design/lint.md says how
-each thing was tried), and keeps what the library says nothing of.
+"""Read a classic rules file of coll/tuned as Open MPI 4.1 and 5.0 do (docs/design/libraries.md
+tells how each thing was tried), and keep what the library prints nothing about.
 
 The library looks for numbers and for nothing else: what is no number is passed over character by
 character, `#` to the end of its line, a number that starts with 0 is octal. It knows no lines, so
