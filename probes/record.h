@@ -93,8 +93,9 @@ void pl_record_clock_error(struct pl_record *record, const char *when, int64_t s
 /* The samples of the first blocks are not of what the case has come to. */
 void pl_record_transit(struct pl_record *record, int case_id, int blocks);
 void pl_record_refused(struct pl_record *record, int case_id, const char *reason);
+/* `trips_ns`: round trips between ranks 0 and 1, before and after all else. */
 void pl_record_load(struct pl_record *record, const struct pl_hosts *hosts,
-                    const struct pl_host_load *loads);
+                    const struct pl_host_load *loads, const int64_t trips_ns[2]);
 /* Where the time of a launch went, on rank 0, in nanoseconds: `start` until the first check,
  * `checks` before, between and after blocks, `timed` in timed regions, `warmup` that part of it
  * whose times are no results. What is left of the launch is synchronisation and what is written. */

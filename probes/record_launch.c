@@ -73,7 +73,7 @@ void pl_record_config(struct pl_record *record, const struct pl_config *config,
 }
 
 void pl_record_load(struct pl_record *record, const struct pl_hosts *hosts,
-                    const struct pl_host_load *loads)
+                    const struct pl_host_load *loads, const int64_t trips_ns[2])
 {
     if (!record->json.out)
         return;
@@ -90,6 +90,7 @@ void pl_record_load(struct pl_record *record, const struct pl_hosts *hosts,
         pl_json_end(json);
     }
     pl_json_end(json);
+    pl_json_integers(json, "trips_ns", trips_ns, trips_ns[0] > 0 ? 2 : 0);
     pl_record_end(record);
 }
 

@@ -322,7 +322,11 @@ class HostLoad(Record, frozen=True):
 
 
 class Load(Record, frozen=True, tag_field="record", tag="load"):
+    """`trips_ns`: the shortest round trips of a byte between ranks 0 and 1, before and after all
+    cases; empty where none was made (one rank, a simulation, an older probe)."""
+
     hosts: list[HostLoad]
+    trips_ns: list[Count] = msgspec.field(default_factory=list)
 
 
 class Footer(Record, frozen=True, tag_field="record", tag="footer"):

@@ -437,6 +437,18 @@ def load(db: Statements, run_id: str) -> tuple[Load, float] | None:
     return record, msgspec.json.decode(found[1], type=Footer).wall_ns / 1e9
 
 
+def trips(db: Statements, run_ids: Collection[str]) -> dict[int, list[int]]:
+    """Return the round trips between two ranks, in ns, of the launches that have any, by their
+    numbers."""
+    rows = db.rows(
+        """SELECT number, load FROM run
+           WHERE id IN (SELECT value FROM json_each(:ids)) AND load IS NOT NULL""",
+        {"ids": _json(sorted(run_ids))},
+    )
+    loads = {number: msgspec.json.decode(load, type=Load) for number, load in rows}
+    return {number: load.trips_ns for number, load in loads.items() if load.trips_ns}
+
+
 def surroundings(
     db: Statements, campaign: str, suites: Sequence[str] | None = None
 ) -> list[Surroundings]:

@@ -2,10 +2,13 @@
  * trees the parent of a rank is the rank without its lowest set bit. */
 #include "measure/world.h"
 
+#include "simulated.h"
+
 #include <string.h>
 #include <time.h>
 
-enum { TAG_BROADCAST = 1, TAG_GATHER, TAG_FETCH, TAG_REDUCE, TAG_BARRIER, TAG_WAKE };
+enum { TAG_BROADCAST = 1, TAG_GATHER, TAG_FETCH, TAG_REDUCE, TAG_BARRIER, TAG_WAKE, TAG_TRIP };
+enum { TRIPS = 64 };
 
 void pl_p2p_broadcast(const struct pl_world *world, void *buffer, int bytes)
 {
@@ -95,6 +98,25 @@ int64_t pl_p2p_agree(const struct pl_world *world, int64_t value)
     pl_p2p_maximum(world, &value, 1);
     pl_p2p_broadcast(world, &value, (int)sizeof value);
     return value;
+}
+
+int64_t pl_p2p_trip_ns(const struct pl_world *world)
+{
+    int64_t shortest = INT64_MAX;
+    char ball = 0;
+    if (PL_SIMULATED || world->size < 2 || world->rank > 1)
+        return 0;
+    for (int trip = 0; trip < TRIPS; trip++) {
+        const int64_t begin = pl_world_elapsed_ns(world);
+        if (world->rank == 0)
+            PMPI_Send(&ball, 1, MPI_BYTE, 1, TAG_TRIP, world->harness);
+        PMPI_Recv(&ball, 1, MPI_BYTE, 1 - world->rank, TAG_TRIP, world->harness, MPI_STATUS_IGNORE);
+        if (world->rank == 1)
+            PMPI_Send(&ball, 1, MPI_BYTE, 0, TAG_TRIP, world->harness);
+        const int64_t took = pl_world_elapsed_ns(world) - begin;
+        shortest = took < shortest ? took : shortest;
+    }
+    return world->rank == 0 ? shortest : 0;
 }
 
 void pl_p2p_barrier(const struct pl_world *world)

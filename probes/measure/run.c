@@ -35,6 +35,7 @@ struct launch {
     struct pl_hosts hosts;
     struct pl_counters counters;
     struct pl_load load; /* when the header was written */
+    int64_t trip_ns;     /* then */
 };
 
 static void say(const struct launch *launch, const char *what, const char *why)
@@ -136,6 +137,7 @@ static bool look_around(struct launch *launch, const struct pl_placement *placem
                         struct pl_factors *factors)
 {
     struct pl_factor_context context = {&launch->counters};
+    launch->trip_ns = pl_p2p_trip_ns(launch->world);
     pl_load_read(&launch->load);
     pl_counters_open(&launch->counters, launch->world);
     return pl_hosts_open(&launch->hosts, launch->world, placement) &&
@@ -257,9 +259,10 @@ static void write_cases(struct launch *launch)
 static bool write_load(struct launch *launch)
 {
     struct pl_host_load *loads;
+    const int64_t trips_ns[2] = {launch->trip_ns, pl_p2p_trip_ns(launch->world)};
     bool good = pl_load_gather(&loads, launch->world, &launch->hosts, &launch->load);
     if (good)
-        pl_record_load(&launch->record, &launch->hosts, loads);
+        pl_record_load(&launch->record, &launch->hosts, loads, trips_ns);
     free(loads);
     return good;
 }

@@ -46,6 +46,9 @@ void pl_p2p_maximum(const struct pl_world *world, int64_t *values, int count);
 void pl_p2p_sum(const struct pl_world *world, int64_t *values, int count);
 /* The largest of all ranks' values, on all ranks. */
 int64_t pl_p2p_agree(const struct pl_world *world, int64_t value);
+/* The shortest of some round trips of a byte between ranks 0 and 1, on rank 0; 0 on other ranks,
+ * of one rank, and in a simulation. */
+int64_t pl_p2p_trip_ns(const struct pl_world *world);
 /* Dissemination barrier on the communicator of the start schemes: ⌈log2 p⌉ rounds. */
 void pl_p2p_barrier(const struct pl_world *world);
 /* Waits for `until_rank` to call pl_p2p_wake for this rank, and leaves the core to others

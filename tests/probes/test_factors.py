@@ -144,6 +144,13 @@ def test_load_of_the_host(launch: Launch) -> None:
     assert host.stolen_seconds is not None and host.stolen_seconds >= 0
 
 
+def test_round_trips_before_and_after(launch: Launch, probe: Probe) -> None:
+    """They take less than the whole launch, and one rank makes none."""
+    first, last = launch.load.trips_ns
+    assert 0 < first < launch.footer.wall_ns and 0 < last < launch.footer.wall_ns
+    assert probe.run(PLAN, 1).load.trips_ns == []
+
+
 def test_load_counts_what_others_do(probe: Probe) -> None:
     """A program beside the launch keeps the host busy, and does not count as the launch's own."""
     lines = "set blocks=1 warmup=0\ncase id=0 function=MPI_Reduce_local bytes=8 reps=150\n"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plumbline.measure.members import MOST, correlation
+from plumbline.measure.members import FEWEST, LAUNCHES, correlation
+from plumbline.measure.members import number as number_of
 
 RANKS, VISITS, CASES = 9, 3, 200
 
@@ -43,7 +44,7 @@ def test_cases_that_later_looks_leave_out_are_compared_as_far_as_they_go() -> No
         for launch in range(RANKS + number % (2 * RANKS), RANKS * VISITS):
             del case[launch]
     found = correlation(cases, MEMBERS)
-    assert found is not None and MOST < found == pytest.approx(0.8, abs=0.1)
+    assert found is not None and found == pytest.approx(0.8, abs=0.1)
 
 
 def test_few_visits_of_the_same_ranks_say_nothing() -> None:
@@ -54,3 +55,11 @@ def test_few_visits_of_the_same_ranks_say_nothing() -> None:
 
 def test_times_that_do_not_vary_say_nothing() -> None:
     assert correlation(seconds(0, 0), MEMBERS) is None
+
+
+def test_ranks_that_differ_more_are_visited_less_often() -> None:
+    assert number_of(None) == number_of(0.0) == number_of(-0.2) == number_of(0.05) == FEWEST
+    found = [number_of(shared) for shared in (0.1, 0.15, 0.2, 0.3, 0.9)]
+    assert found == sorted(found) and found[-1] == LAUNCHES // 2
+    for shared, ranks in zip((0.1, 0.15, 0.2, 0.3), found, strict=False):
+        assert 1 + (LAUNCHES / ranks - 1) * shared <= 1.4 + 1e-9

@@ -101,6 +101,17 @@ def test_what_is_not_slower_again_is_not_slower(ratio: float) -> None:
     assert cell.word == "unclear" and cell.again is not None
 
 
+def test_what_was_slower_beyond_doubt_and_is_not_again_is_slower_at_times() -> None:
+    """A machine was in another state in the first launches."""
+    first = judge.log_ratios(times(dict.fromkeys(READINGS, 0.5) | {ODD: 1.5}, pairs=12), WINNERS)
+    assert judge.suspects([first], WINNERS) == [ODD]
+    again = judge.log_ratios(times({ODD: 0.6}, pairs=12, seed=2), WINNERS)
+    found = judge.judge([first, again], WINNERS)
+    assert [cell.cell for cell in found.cells if cell.word == "slower at times"] == [ODD.cell]
+    words = [one.word for one in found.winners]
+    assert words.count("slower at times") == 1 and "slower" not in words
+
+
 def test_a_winner_that_is_slower_as_a_whole() -> None:
     """No cell of it may be sure, its mean is."""
     ratios = {reading: 0.5 if reading.cell.bytes > 4000 else 1.012 for reading in READINGS}

@@ -57,7 +57,7 @@ def test_a_winner_that_is_slower_somewhere(
 ) -> None:
     done = check(monkeypatch, finished, cost=slow)
     assert done.status == 3
-    assert "Slower, and slower again in fresh launches" in done.out
+    assert "Slower, and measured again in fresh launches" in done.out
     assert "MPI_Allreduce 16384 B MPI_FLOAT MPI_SUM  imb loop" in done.out
     assert "slower in some loop or type" in done.out
     assert "once more what looks slower" in done.err

@@ -18,6 +18,8 @@ import msgspec
 
 from plumbline.campaign.acceptance_sizes import Part, Rows, Trial, kept, trials
 from plumbline.campaign.circumstances import Circumstance, planned
+from plumbline.campaign.slow_messages import ENOUGH, LaunchRatios
+from plumbline.core.cell import Target
 from plumbline.core.guidelines import LIBRARY, calls
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.core.winner import is_part, pieces_inside
@@ -54,6 +56,8 @@ _FIRST_LOOK = FEW
 _FIRST_BLOCKS = 3
 _WARMUP = 4  # calls before the first block of a case; the race has warmed up with more
 BLOCKS = 6  # of a launch that has all comparisons; those that have a few take the usual ones
+# Launches in which messages that take long are waited for.
+_MOST_FOR_SLOW = 24
 _SEEDS = 100_000  # between the launches of two turns
 
 
@@ -75,7 +79,7 @@ class Accepted(msgspec.Struct, frozen=True):
 class Acceptance:
     """The acceptance of the winners of one campaign. `placement`: where the ranks are (None: as in
     all launches); `in_force` puts winners in force for launches of a name; `crowded`: there are
-    more ranks than cores."""
+    more ranks than cores. `ratios` has all that was measured."""
 
     def __init__(
         self,
@@ -97,6 +101,8 @@ class Acceptance:
         self._crowded = crowded
         self._known: list[Winner] = []
         self._turns = 0
+        self._patience = _MOST_FOR_SLOW
+        self.ratios = LaunchRatios()
 
     def judge(
         self,
@@ -132,6 +138,7 @@ class Acceptance:
             fresh, winners, self._settings, self._sizes, crowded=self._crowded, reserves=reserves
         )
         rows = launches.decide(suite, asked, self._settings)
+        self._add(launches)
         found = kept([*fresh, *reserves], rows, self._settings, self._sizes, self._binding)
         self._known += [piece for kept_of in found for piece in kept_of.winners]
         mine, theirs = found[: len(fresh)], found[len(fresh) :]
@@ -144,6 +151,32 @@ class Acceptance:
             self._tried(reserves, launches),
             [piece for kept_of in theirs for piece in kept_of.winners],
         )
+
+    def measure_where_slow(self, winners: Sequence[Winner], cells: Collection[Target]) -> None:
+        """Measure these `cells` of winners until messages between ranks have taken long in enough
+        launches. If they do not in many, the next call measures nothing."""
+        if not self._patience:
+            return
+        whole = [winner for winner in winners if winner.function == EVERY_FUNCTION]
+        environment = {**self._environment, **(self._in_force(whole) if whole else {})}
+        launches = AcceptanceLaunches(self._store, self._plan, environment, self._placement)
+        hot = [winner for winner in winners if self.fits(winner)]
+        asked = [
+            trial
+            for trial in trials(hot, winners, self._settings, self._sizes, crowded=self._crowded)
+            if trial.target in cells
+            and not trial.beyond
+            and trial.where == Circumstance("", self._plan.data.of(trial.target.function))
+        ]
+        self._turns += 1
+        suite = Suite("accept", self._turns, "slow")
+        if not launches.until_slow(suite, asked, self._patience):
+            self._patience = 0
+        self._add(launches)
+
+    def _add(self, launches: AcceptanceLaunches) -> None:
+        for trial, logs in launches.logs.items():
+            self.ratios.add(trial.candidate, trial.target, logs, trial.where)
 
     def _tried(self, reserves: Sequence[Winner], launches: AcceptanceLaunches) -> list[Winner]:
         """The sizes of reserves at which they were measured."""
@@ -254,6 +287,20 @@ class AcceptanceLaunches:
                 break
         return rows
 
+    def until_slow(self, suite: Suite, trials: Sequence[Trial], most: int) -> bool:
+        """Launch these until messages between ranks have taken long in as many launches as decide
+        anything, `most` at most; return whether they have."""
+        enough = len(self._store.slow_messages()) + ENOUGH
+        self._add(
+            suite=suite,
+            before=0,
+            count=most,
+            trials=trials,
+            blocks=BLOCKS,
+            enough=lambda: len(self._store.slow_messages()) >= enough,
+        )
+        return len(self._store.slow_messages()) >= enough
+
     def _hold_by_others(self, rows: Rows, confidence: float) -> None:
         """Hold undecided trials of which all trials of the winner say that they do."""
         known = self._estimates([row.key for row in rows])
@@ -303,10 +350,16 @@ class AcceptanceLaunches:
         return found
 
     def _add(
-        self, suite: Suite, before: int, count: int, trials: Sequence[Trial], blocks: int
+        self,
+        suite: Suite,
+        before: int,
+        count: int,
+        trials: Sequence[Trial],
+        blocks: int,
+        enough: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`count` launches more, after those `before` in this turn; `blocks` (0: the usual ones),
-        more where launches have room for them."""
+        """`count` launches more, or fewer that are `enough`, after those `before` in this turn;
+        `blocks` (0: the usual ones), more where launches have room for them."""
         if not trials:
             return
         store = self._store
@@ -322,7 +375,9 @@ class AcceptanceLaunches:
         )
         plan = store.filled(suite, plan)
         series = Series(store, suite, plan, self._environment, self._placement)
-        series.advance(count)
+        for _ in range(count):
+            if not enough():
+                series.advance()
         root = self._plan.data.root
         times = {
             planned(sample.case, root): dict(zip(sample.runs, sample.ns, strict=True))

@@ -44,13 +44,15 @@ _FAR_REPS = 2  # calls in a block at a size far above the measured ones
 class Confirmation(msgspec.Struct, frozen=True):
     """`winners` with their cold speed-ups; `dropped` with the reason; `verdicts` of the table, as
     far as there were pairs. `not_slower`: cells that the pairs did not find slower than before,
-    with the winners `in_force`."""
+    with the winners `in_force`. `beside`: the log ratios of variants of ours to the library's own
+    call in the same launch, by launch."""
 
     winners: list[Winner]
     dropped: list[tuple[Winner, str]]
     verdicts: list[Verdict]
     in_force: list[Winner]
     not_slower: list[Target]
+    beside: Mapping[Target, Mapping[int, float]]
 
 
 class ConfirmTurn(msgspec.Struct, frozen=True):
@@ -95,7 +97,8 @@ def confirm(context: ConfirmContext, turn: ConfirmTurn) -> Confirmation:
     kept = [winner for winner in kept if winner not in [gone for gone, _ in perhaps]]
     measured = pairs.ratios.keys() - harm.keys() - lost - doubtful.keys()
     not_slower = sorted(measured | (pairs.settled_before - pairs.ratios.keys()))
-    return Confirmation(kept, dropped + perhaps, pairs.verdicts, list(turn.winners), not_slower)
+    verdicts, beside = pairs.verdicts, pairs.beside
+    return Confirmation(kept, dropped + perhaps, verdicts, list(turn.winners), not_slower, beside)
 
 
 def _far_cases(
@@ -171,6 +174,7 @@ class _ConfirmPairs:
         }
         self._pairs = self._new_pairs()
         self.ratios: Mapping[Target, Sequence[float]] = self._pairs.ratios
+        self.beside: Mapping[Target, Mapping[int, float]] = self._pairs.beside
 
     def _new_pairs(self) -> Pairs:
         return self._context.pairs(self._turn.environment, self._winners)
@@ -202,13 +206,13 @@ class _ConfirmPairs:
         """Look at what there is, the table too; return the cells of the next look."""
         family = self._pairs.family
         near = {cell: logs for cell, logs in self.ratios.items() if cell not in self._far}
-        beside, first = self._pairs.beside, not self.speeds
+        first = not self.speeds
 
         def compare(logs: Sequence[float]) -> Comparison:
             return family.compare(logs, family.confidence)
 
         self.speeds = [
-            speed(winner, self._winners, near, beside, compare)
+            speed(winner, self._winners, near, self.beside, compare)
             if first or _unclear(found)
             else found
             for winner, found in zip_longest(self._winners, self.speeds)
@@ -307,7 +311,7 @@ def speed(
     winner: Winner,
     winners: Sequence[Winner],
     ratios: Mapping[Target, Sequence[float]],
-    beside: Mapping[Target, Sequence[float]],
+    beside: Mapping[Target, Mapping[int, float]],
     compare: Callable[[Sequence[float]], Comparison] = paired_ratio,
 ) -> Comparison | None:
     """The ratio tuned over default over all cells that a winner decides: per pair of launches, the
@@ -320,8 +324,7 @@ def speed(
     if not inside:
         return None
     by_launch = winner.variant != "default" and all(cell in beside for cell in inside)
-    logs = beside if by_launch else ratios
-    means = joint([logs[cell] for cell in inside])
+    means = joint([list(beside[cell].values()) if by_launch else ratios[cell] for cell in inside])
     return compare(means) if means else None
 
 

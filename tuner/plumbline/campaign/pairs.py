@@ -32,7 +32,7 @@ from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
 
 
 class Pairs(ArmComparison[Target]):
-    """All pairs so far. `beside`: per tuned launch, log(variant / the library's own call in the
+    """All pairs so far. `beside`: by tuned launch, log(variant / the library's own call in the
     same launch) of the cells that our variants hold, which says far more about these than `ratios`;
     `lost`: cells that give no (or a wrong) result with the files in force, and did without.
     `reference_cases`, which no exported file changes, are measured on both sides where winners
@@ -47,7 +47,7 @@ class Pairs(ArmComparison[Target]):
         reference_cases: Sequence[PlanCase] = (),
     ) -> None:
         super().__init__(store, claim_of(settings), lambda _: {})
-        self.beside: dict[Target, list[float]] = {}
+        self.beside: dict[Target, dict[int, float]] = {}
         self.settings = settings
         self.winners = winners
         self._environment = environment
@@ -91,13 +91,13 @@ class Pairs(ArmComparison[Target]):
     ) -> tuple[dict[Target, list[float]], list[Target]]:
         store = self.store
         for cell, logs in self._beside(ours).items():
-            self.beside.setdefault(cell, []).extend(logs)
+            self.beside.setdefault(cell, {}).update(logs)
         tuned, plain = (
             index(runs.medians(store.db, store.campaign, [name])) for name in (ours, theirs)
         )
         return cold_ratios(tuned, plain, cells, self.winners)
 
-    def _beside(self, suite: str) -> dict[Target, list[float]]:
+    def _beside(self, suite: str) -> dict[Target, dict[int, float]]:
         store = self.store
         found: dict[str, dict[Target, dict[int, float]]] = {"default": {}, "library": {}}
         for median in runs.medians(store.db, store.campaign, [suite]):
@@ -106,7 +106,9 @@ class Pairs(ArmComparison[Target]):
                 times = dict(zip(median.runs, median.seconds, strict=True))
                 found[median.case.variant][target] = times
         return {
-            target: [math.log(ours[run] / other) for run, other in theirs.items() if run in ours]
+            target: {
+                run: math.log(ours[run] / other) for run, other in theirs.items() if run in ours
+            }
             for target, theirs in found["library"].items()
             if (ours := found["default"].get(target))
         }

@@ -16,6 +16,7 @@ from functools import partial
 
 import msgspec
 
+from plumbline.campaign import slow_messages
 from plumbline.campaign.acceptance import BLOCKS, Acceptance
 from plumbline.campaign.circumstances import everywhere, planned
 from plumbline.campaign.confirm import Confirmation, ConfirmTurn, confirm
@@ -37,12 +38,13 @@ from plumbline.core.winner import (
 )
 from plumbline.measure import tables
 from plumbline.measure.comparison import ArmComparison, claim_of, enough_of
+from plumbline.measure.event_kinds import SLOW_MESSAGES
 from plumbline.measure.experiment import Arm, NextLook
-from plumbline.measure.launches import LaunchStore
+from plumbline.measure.launches import LONG, LaunchStore
 from plumbline.search import outcome
 from plumbline.search.second_choice import SecondChoices
 from plumbline.search.setup import Setup
-from plumbline.search.space.candidates import CandidateSpace
+from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.words import counted
@@ -163,13 +165,38 @@ class Vetting:
             self._context,
             ConfirmTurn(suite, table, winners, environment, self._confirmed, faster),
         )
-        if lost := self._tell_dropped(suite, done.dropped):
-            return Vetted(self._replaced(done.winners, lost), done.verdicts, True)
+        left, slow = self._where_messages_are_slow(done)
+        if lost := self._tell_dropped(suite, [*done.dropped, *slow]):
+            return Vetted(self._replaced(left, lost), done.verdicts, True)
         if lost := self._harmful(number, done.winners, environment):
             return Vetted(self._without(lost, done.winners), done.verdicts, True)
         # The table that a campaign ends with is looked at to its end, whatever time it takes.
         verdicts = table.decide()
         return Vetted(done.winners, verdicts, False, stage, table.ridden)
+
+    def _where_messages_are_slow(
+        self, done: Confirmation
+    ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
+        """Return what is left of the winners without those sizes at which they are slower in
+        launches in which messages take long, and these sizes, with the reason."""
+        ratios = self._acceptance.ratios
+        for cell, logs in done.beside.items():
+            winner = deciding(done.in_force, cell)
+            if winner is not None:
+                ratios.add(Candidate.of_winner(winner), cell, logs)
+        slow, is_last = self._store.slow_messages(), not done.dropped
+        if slow and is_last and (cells := ratios.unknown(done.winners, slow)):
+            self._acceptance.measure_where_slow(done.winners, cells)
+            slow = self._store.slow_messages()
+            if left := len(ratios.unknown(done.winners, slow)):
+                self._store.tell(
+                    SLOW_MESSAGES,
+                    f"messages between two ranks took {LONG} times as long as usual or longer in "
+                    f"{counted(len(slow), 'launch')}; whether winners are slower then is not known "
+                    f"of {counted(left, 'cell')}, which few of these launches have measured",
+                )
+        slower = ratios.slower(done.winners, slow, claim_of(self._settings))
+        return slow_messages.without(done.winners, slower, self._sizes)
 
     def _new_table(
         self,

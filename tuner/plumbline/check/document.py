@@ -21,6 +21,7 @@ def of(found: Acceptance) -> dict[str, Any]:
                 "loop": loop,
                 "faster": found.count(loop, "faster"),
                 "unclear": found.count(loop, "unclear"),
+                "slower_at_times": found.count(loop, "slower at times"),
                 "slower": found.count(loop, "slower"),
                 "unseen": len(found.unseen[loop]),
             }

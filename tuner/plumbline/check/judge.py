@@ -2,7 +2,8 @@
 
 The launch is the replicate: each pair of launches gives one log ratio of each cell in each loop.
 Who looks slower is measured again in fresh launches, and who is slower there a third time, in
-twice as many; he is slower if he is so in all of them."""
+twice as many; he is slower if he is so in all of them, and slower at times if he was so beyond
+doubt in the first ones alone."""
 
 from __future__ import annotations
 
@@ -12,15 +13,19 @@ from typing import Literal
 
 import msgspec
 
-from plumbline.verify.decision import CellDecision, Claim, alone, by_interval, decide, joint
+from plumbline.verify.decision import CellDecision, Claim, by_interval, decide, joint
 from plumbline_db.records import Winner
 
 from .cells import ProgramCell, place_of
 from .programs import Reading, Seconds
 
-CLAIM = Claim(alpha=0.05, judge=alone, both_sides=True)
+CLAIM = Claim(alpha=0.05, both_sides=True)
 
-Word = Literal["faster", "unclear", "slower"]
+Word = Literal["faster", "unclear", "slower at times", "slower"]
+
+# What is slower by that much in the first launches, with that error over all comparisons, and not
+# in fresh ones, is slower at times: the machine was in another state.
+_SURELY, _MUCH = 0.001, 1.05
 
 
 class SpeedUp(msgspec.Struct, frozen=True):
@@ -159,6 +164,7 @@ def judge(stages: Sequence[Logs], winners: Sequence[Winner]) -> Judgement:
         mine = [cell for cell in cells if (cell.winner, cell.loop) == key]
         worst = min(mine, key=lambda one: one.seen.speedup)
         slower = [cell.cell for cell in mine if cell.word == "slower"]
+        at_times = any(cell.word == "slower at times" for cell in mine)
         seen.append(
             WinnerInLoop(
                 winner=key[0],
@@ -169,7 +175,7 @@ def judge(stages: Sequence[Logs], winners: Sequence[Winner]) -> Judgement:
                 worst=worst.cell,
                 worst_speedup=worst.seen.speedup,
                 slower=slower,
-                word="slower" if slower else words[key],
+                word="slower" if slower else "slower at times" if at_times else words[key],
             )
         )
     return Judgement(winners=seen, cells=cells)
@@ -178,6 +184,9 @@ def judge(stages: Sequence[Logs], winners: Sequence[Winner]) -> Judgement:
 def _word(first: CellDecision[Key], second: CellDecision[Key] | None) -> Word:
     if second is not None and second.word == "slower":
         return "slower"
+    told, p = first.told, first.p_adjusted
+    if told.low is not None and told.low > _MUCH and p is not None and p < _SURELY:
+        return "slower at times" if second is not None else "unclear"
     return "faster" if first.word == "faster" else "unclear"
 
 

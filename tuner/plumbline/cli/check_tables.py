@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from plumbline.check.acceptance import Acceptance
-from plumbline.check.judge import SpeedUp, WinnerInLoop
+from plumbline.check.judge import SpeedUp, WinnerInLoop, Word
 from plumbline.check.loops import COLUMNS
 from plumbline.search.outcome import label
 from plumbline.system.words import counted, with_interval
@@ -17,14 +18,16 @@ from plumbline_exporters import bundle
 
 from . import common
 
+_SLOWER = ("slower", "slower at times")
+
 
 def of(found: Acceptance) -> Iterator[RenderableType]:
     yield _winners(found)
     yield Text(
-        "speed-ups, geometric means over cells, with 95 % intervals; ? unclear, ▲ slower, "
-        "- has no size that this program measures"
+        "speed-ups, geometric means over cells, with 95 % intervals; ? unclear, ~ slower at times, "
+        "▲ slower, - has no size that this program measures"
     )
-    if found.slower():
+    if any(cell.word in _SLOWER for cell in found.cells) or found.slower():
         yield Text()
         yield _slower(found)
     yield Text()
@@ -40,7 +43,7 @@ def summary(found: Acceptance) -> list[str]:
     many = counted(len(found.winners), "winner")
     lines = []
     for loop in found.loops:
-        counts = [f"{found.count(loop, word)} {word}" for word in ("faster", "unclear", "slower")]
+        counts = [f"{found.count(loop, word)} {word}" for word in get_args(Word)]
         unseen = len(found.unseen[loop])
         without = f", {unseen} not seen" if unseen else ""
         lines.append(f"of {many} in {COLUMNS.get(loop, loop)}: {', '.join(counts)}{without}")
@@ -49,6 +52,11 @@ def summary(found: Acceptance) -> list[str]:
         lines.append(f"{len(slower)} of {many} slower in some loop or type")
     else:
         lines.append("none is found slower in any loop or type")
+    if at_times := sum(cell.word == "slower at times" for cell in found.cells):
+        lines.append(
+            f"{counted(at_times, 'cell')} slower in the first launches, beyond doubt, and not in "
+            "fresh ones: the machine was in another state (docs/uses.md)"
+        )
     return lines
 
 
@@ -73,25 +81,25 @@ def _winners(found: Acceptance) -> Table:
 def _seen(one: WinnerInLoop | None) -> Text:
     if one is None:
         return Text("-")
-    mark, style = {"faster": ("", ""), "unclear": (" ?", ""), "slower": (" ▲", "bold red")}[
-        one.word
-    ]
+    marks = {"faster": "", "unclear": " ?", "slower at times": " ~", "slower": " ▲"}
+    mark, style = marks[one.word], "bold red" if one.word == "slower" else ""
     return Text(_speedup(one.seen) + mark, style=style)
 
 
 def _slower(found: Acceptance) -> Table:
     table = common.titled(
-        "Slower, and slower again in fresh launches",
-        ("cell", "loop", "speed-up", "again", "adjusted p"),
+        "Slower, and measured again in fresh launches",
+        ("cell", "loop", "speed-up", "again", "adjusted p", ""),
     )
     for cell in found.cells:
-        if cell.word == "slower" and cell.again is not None:
+        if cell.word in _SLOWER and cell.again is not None:
             table.add_row(
                 cell.cell.words(),
                 COLUMNS.get(cell.loop, cell.loop),
                 _speedup(cell.seen),
                 _speedup(cell.again),
                 f"{cell.again.adjusted_p:.3g}",
+                cell.word,
             )
     for loop in found.seen:
         if loop.word == "slower" and not loop.slower and loop.again is not None:
@@ -103,6 +111,7 @@ def _slower(found: Acceptance) -> Table:
                 _speedup(loop.seen),
                 _speedup(loop.again),
                 f"{loop.again.adjusted_p:.3g}",
+                loop.word,
             )
     return table
 

@@ -65,11 +65,11 @@ class Silent:
         del number, of, name, spent_seconds
 
 
-# Different ranks with the same environment that launches of an experiment visit, at most; fewer
-# where they only choose what others are then asked about.
-_MOST_MEMBERS = 6
-_MEMBERS_THAT_DIFFER = 15
+# Different ranks with the same environment that launches of an experiment visit where they only
+# choose what others are then asked about.
 _CHOOSING = {"search": 2, "process": 2}
+# Messages of a launch take long from so many times the shortest ones on.
+LONG = 1.6
 # What was seen is looked for again, on other ranks.
 _FRESH = frozenset(("again", "once-more", "lost"))
 
@@ -104,7 +104,7 @@ class LaunchStore:
         self.aside = Aside()
         self._asked: set[str] = set()
         self._filling = Filling()
-        self._members_differ = False
+        self._members = members.FEWEST
         self._begun = False  # the first launch has been started
 
     @property
@@ -127,20 +127,28 @@ class LaunchStore:
     ) -> None:
         """Let later launches that judge visit more ranks if ranks differ more than visits do.
         `cases`: seconds of each case by launch; `members_of`: the ranks of each launch."""
-        shared = None if self._members_differ else members.correlation(cases, members_of)
-        if shared is not None and shared > members.MOST:
-            self._members_differ = True
+        correlation = members.correlation(cases, members_of)
+        number = members.number(correlation)
+        if number > self._members:
+            self._members = number
             self.tell(
                 MEMBERS_DIFFER,
-                f"ranks that stay alive differ (intraclass correlation {shared:.2f}), so that up "
-                f"to {_MEMBERS_THAT_DIFFER} of them are started from then on",
+                f"ranks that stay alive differ (intraclass correlation {correlation:.2f}), so that "
+                f"up to {number} of them are started from then on",
             )
+
+    def slow_messages(self) -> frozenset[int]:
+        """Return the numbers of the launches so far in which messages between two ranks took long
+        at both ends, against those of the fastest tenth of all launches."""
+        trips_ns = runs.trips(self.db, self._asked)
+        shortest = {number: min(trips) for number, trips in trips_ns.items()}
+        fast = sorted(shortest.values())[len(shortest) // 10] if shortest else 0
+        return frozenset(number for number, trip in shortest.items() if trip > LONG * fast)
 
     def _experiment(self, suite: Suite) -> Experiment:
         if suite.step in _FRESH:
             return Experiment(suite.experiment, 0)
-        most = _MEMBERS_THAT_DIFFER if self._members_differ else _MOST_MEMBERS
-        return Experiment(suite.experiment, _CHOOSING.get(suite.stage, most))
+        return Experiment(suite.experiment, _CHOOSING.get(suite.stage, self._members))
 
     def part(self) -> None:
         """Keep under other names what is stored and was not asked for yet: it is of another way

@@ -10,6 +10,7 @@ Pure: no clock, file or database."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MOST = 0.1  # of the correlation: visits of the same ranks are taken for launches up to that
+# Visits of FEWEST ranks are taken for launches; where the correlation of visits is known, visits of
+# so many ranks that LAUNCHES of an experiment have this design effect, 1 + (v - 1) r.
+FEWEST, LAUNCHES = 6, 30
+_DESIGN_EFFECT = 1.4
 LEAST_REVISITS = 9  # launches on ranks that had been visited; fewer say little
 
 
@@ -53,6 +57,14 @@ def correlation(cases: Iterable[Mapping[int, float]], members: Mapping[int, str]
         return None
     between, within = between / between_degrees, within / within_degrees
     return float((between - within) / (between + (size / between_degrees - 1) * within))
+
+
+def number(correlation: float | None) -> int:
+    """Return how many ranks launches of an experiment visit in turn, FEWEST at least."""
+    if correlation is None or correlation <= 0:
+        return FEWEST
+    visits = 1 + (_DESIGN_EFFECT - 1) / correlation
+    return max(FEWEST, min(LAUNCHES // 2, math.ceil(LAUNCHES / visits)))
 
 
 def _of_case(

@@ -12,7 +12,7 @@ from plumbline.overlap.benches import LOAD
 _MESSAGE_SECONDS, _BYTE_SECONDS = 2e-6, 2e-10
 _WARM_TRIPLES = 2
 _STARTED_SECONDS = 1.0  # a launch, its work calibrated
-# What it took here beyond the model (docs/design/overlap.md, "How long it takes").
+# What it took here beyond the model (docs/design/overlap.md, "The grid").
 _BEYOND = 1.3
 _LEAST_LIMIT, _MANY = 120.0, 10
 _LIMIT_BY_SCHEDULER = 3600.0  # where threads share cores, and a message may wait 50 ms for its own

@@ -12,7 +12,14 @@ import msgspec
 from plumbline.core import guidelines
 from plumbline.core.guidelines import EVERY
 from plumbline.measure import other_work
-from plumbline.measure.event_kinds import HINTS, MEMBERS_DIFFER, NO_TIME, NOT_ASKED, PUT_ASIDE
+from plumbline.measure.event_kinds import (
+    HINTS,
+    MEMBERS_DIFFER,
+    NO_TIME,
+    NOT_ASKED,
+    PUT_ASIDE,
+    SLOW_MESSAGES,
+)
 from plumbline.results import headline, saving, spread
 from plumbline.results.behind import Behind, behind, whole_functions
 from plumbline.results.remaining import Remaining, Searched
@@ -134,6 +141,7 @@ class Report(msgspec.Struct, frozen=True):
             "more violations",
             PUT_ASIDE,
             MEMBERS_DIFFER,
+            SLOW_MESSAGES,
             NO_TIME,
             NOT_ASKED,
             HINTS,

@@ -1,6 +1,6 @@
 """Facts about coll/tuned of Open MPI 4.1, 5.0 and 6.0 that a rules file must respect.
 
-Each was tried on 4.1.4, 4.1.8 and 5.0.11 (docs/design/export.md says how); those of 6.0 were read,
+Each was tried on 4.1.4, 4.1.8 and 5.0.11 (see docs/design/libraries.md); those of 6.0 were read,
 not tried. What the algorithms are, and which need an operator that commutes, the search space says
 (facts.py); the rest stands here.
 """
