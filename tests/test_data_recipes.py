@@ -1,4 +1,4 @@
-"""What docs/database.md tells people to type into other programs, typed: each where its program is."""
+"""The recipes of docs/database.md for other programs, run if the program is installed."""
 
 from __future__ import annotations
 
