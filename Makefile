@@ -177,11 +177,11 @@ bench-detection: setup build  ## recall and precision of `plumbline detect`; eve
 bench-recorder: setup $(STAMPS)/test-packages build  ## what recording costs: a message, hashing, HPL with and without (docs/design/detection.md)
 	$(BIN)/python -m tests.bench.recorder $(ARGS)
 
-bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md)
+bench-scale: setup  ## what simulated ranks cost, by their number (docs/simulated.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python tests/bench/scale.py $(ARGS)
 
-bench-neighbors: setup  ## neighbourhood collectives on simulated nodes, direct and node-aware (docs/neighbours.md; some 5 minutes)
+bench-neighbors: setup  ## neighbourhood collectives on simulated nodes, direct and node-aware (docs/variants.md; some 5 minutes)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.neighbors $(ARGS)
 
@@ -189,11 +189,11 @@ bench-company: setup  ## whether simulated candidates take the same alone and to
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.company $(ARGS)
 
-bench-search: setup build  ## the search on recorded sweeps, against others (docs/search-bench.md; some 15 minutes)
+bench-search: setup build  ## the search on recorded sweeps, against others (docs/search.md; some 15 minutes)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.search $(ARGS)
 
-bench-brute: setup build  ## campaigns on twelve simulated machines, against everything there is (docs/search-bench.md; some 30 minutes at first)
+bench-brute: setup build  ## campaigns on twelve simulated machines, against everything there is (docs/search.md; some 30 minutes at first)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.search.brute $(ARGS)
 
@@ -212,11 +212,11 @@ bench-slowdowns: setup build  ## whether a planted slow-down of 10 % is found, a
 bench-detector: setup  ## false alarms and delays of the change detector (docs/design/daemon.md; two minutes)
 	$(BIN)/python -m tests.bench.detector $(ARGS)
 
-bench-search-machine: setup build  ## a campaign here, then a launch for each trial (docs/search-bench.md)
+bench-search-machine: setup build  ## a campaign here, then a launch for each trial (docs/search.md)
 	$(BIN)/python -m tests.bench.search.machine $(ARGS)
 
 # All default guidelines, the 21 sizes of the seed's Table 4, 32x16.
-test-scale: setup  ## simulated campaigns: 48 ranks on each topology, 512 ranks (some 25 minutes: docs/scale.md)
+test-scale: setup  ## simulated campaigns: 48 ranks on each topology, 512 ranks (some 25 minutes: docs/simulated.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	for topology in fat-tree dragonfly torus; do \
 	    time $(BIN)/plumbline campaign docs/examples/simulated-$$topology.toml $(ARGS) || exit 1; \

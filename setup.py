@@ -1,5 +1,6 @@
 """What is built besides what pyproject.toml says: a wheel carries what `plumbline build` needs, the
-C sources with their makefiles, and the search spaces, as plumbline/sources (docs/install.md)."""
+C sources with their makefiles, and the search spaces, as plumbline/sources
+(docs/administrator.md)."""
 
 import hashlib
 import shutil

@@ -1,4 +1,4 @@
-"""What docs/data.md tells people to type into other programs, typed: each where its program is."""
+"""The recipes of docs/database.md for other programs, run if the program is installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.db import build
 from tests.probes.launch import ROOT
 from tests.tuner.cli.command import plumbline
 
-PAGE = (ROOT / "docs" / "data.md").read_text()
+PAGE = (ROOT / "docs" / "database.md").read_text()
 
 
 def recipe(name: str) -> str:

@@ -1,6 +1,6 @@
 """What simulated ranks cost: seconds and memory of the simulator, by number of ranks.
 
-Prints one line a number of ranks, as docs/scale.md has them. Asserts nothing: other programs take
+Prints one line a number of ranks, as in docs/simulated.md. Asserts nothing: other programs take
 the same cores."""
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def test_queries_of_the_page(db: Database) -> None:
     for suite in (Suite("confirm", 1), Suite("confirm", 1).beside(), Suite("confirm", 2)):
         with db.transaction():
             suites.number(db, build.CAMPAIGN.id, suite)
-    winners, pairs = (
+    winners, pairs, _ = (
         db.rows(query) for query in re.findall(r'plumbline\.db "(SELECT [^"]*)"', PAGE)
     )
     assert len(winners) == 2

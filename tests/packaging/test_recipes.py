@@ -1,5 +1,5 @@
 """Recipes of packagers say what pyproject.toml, needs.txt and the Makefile say. Spack, Docker,
-Apptainer and EasyBuild themselves are not here: docs/install.md says what was tried with them."""
+Apptainer and EasyBuild themselves are not here: docs/administrator.md says what was tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bench of the search (docs/search-bench.md): records what is not recorded yet, replays, and
+"""The bench of the search (docs/search.md): records what is not recorded yet, replays, and
 prints a line for each strategy, sweep and seed. Asserts nothing."""
 
 from __future__ import annotations

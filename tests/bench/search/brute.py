@@ -1,6 +1,6 @@
 """Campaigns on simulated machines that no rule of the search was chosen on, against brute force:
 every algorithm of the library and every variant of ours, with every value of its parameters, at
-each cell by itself (docs/search-bench.md). Nothing is replayed: the campaign starts its own
+each cell by itself (docs/search.md). Nothing is replayed: the campaign starts its own
 simulations. Prints a line for each machine, and asserts nothing."""
 
 from __future__ import annotations

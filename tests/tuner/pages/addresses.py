@@ -1,6 +1,6 @@
 """An address of each page that a database has something for: of the campaign that speaks most of
 those it has, its worst cell, and the last run of suites. Tests look at these in a browser, and
-docs/gallery.md has pictures of them."""
+docs/pages.md has pictures of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of pages in Debian's Chromium (docs/gallery.md). One:
+"""Pictures of pages in Debian's Chromium (docs/pages.md). One:
 `make screenshot ARGS="--db FILE --output PNG /curves?…"`; all pages that a database has something
 for, at two widths: `make screenshot ARGS="--db FILE --output docs/gallery"`."""
 

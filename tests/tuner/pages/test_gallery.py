@@ -1,4 +1,4 @@
-"""docs/gallery.md: a picture of each page at both widths, small, and none of what is no page."""
+"""docs/gallery: a picture of each page at both widths, small, and none of what is no page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.tuner.pages import addresses, gallery
 
 # Addresses for programs, and files.
 _NO_PAGES = re.compile(r"/(metrics|healthz|readyz)\Z|.*\.({format}|json|js)(/|\Z)")
-PAGE = gallery.FOLDER.with_suffix(".md")
+PAGE = gallery.FOLDER.with_name("pages.md")
 
 
 def test_each_page_has_a_name(client: TestClient, stored: Path) -> None:
@@ -43,7 +43,7 @@ def test_each_name_has_its_pictures() -> None:
         for width, scheme in gallery.taken(name)
     }
     there = {path.name: path.stat().st_size for path in gallery.FOLDER.iterdir()}
-    assert wanted - set(there) == set(), "make screenshot takes them (docs/gallery.md)"
+    assert wanted - set(there) == set(), "make screenshot takes them (docs/pages.md)"
     assert set(there) - wanted == set()
     assert max(there.values()) <= gallery.MOST_BYTES
     assert sum(there.values()) <= gallery.MOST_BYTES_IN_ALL

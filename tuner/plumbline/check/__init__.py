@@ -1,3 +1,3 @@
 """Acceptance of a campaign's winners by programs that are not the campaign's own probe: `loops`,
-OSU Micro-Benchmarks, Intel MPI Benchmarks (docs/check.md). One program a file; judge.py says what
+OSU Micro-Benchmarks, Intel MPI Benchmarks (docs/uses.md). One program a file; judge.py says what
 their times mean, acceptance.py runs all of it."""

@@ -1,4 +1,4 @@
-"""An acceptance as JSON (docs/check.md)."""
+"""An acceptance as JSON (docs/uses.md)."""
 
 from __future__ import annotations
 

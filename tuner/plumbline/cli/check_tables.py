@@ -55,7 +55,7 @@ def summary(result: Acceptance) -> list[str]:
     if at_times := sum(cell.word == "slower at times" for cell in result.cells):
         lines.append(
             f"{counted(at_times, 'cell')} slower in the first launches, beyond doubt, and not in "
-            "fresh ones: the machine was in another state (docs/check.md)"
+            "fresh ones: the machine was in another state (docs/uses.md)"
         )
     return lines
 

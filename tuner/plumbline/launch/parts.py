@@ -2,7 +2,7 @@
 
 For a simulated machine, where a case does not feel the others. Pure: text in, text out. Cases of
 the same arguments come one after the other in a part, so that the probe has the library's own
-result once for all of them (docs/scale.md)."""
+result once for all of them (docs/simulated.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A reproducibility experiment as one document (the fields of `plumbline reproducibility --json`,
-docs/reproducibility.md)."""
+docs/measurement.md)."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """The calls, and what is compared."""
 
     sizes: list[int] | dict[str, list[int]] = msgspec.field(default_factory=lambda: list(SIZES))
-    """Volumes in bytes, or a table of them by function (docs/sizes.md)."""
+    """Volumes in bytes, or a table of them by function (docs/campaign.md)."""
     block_sizes: list[int] = []
-    """Bytes of a block for each rank, in place of volumes made of blocks (docs/sizes.md)."""
+    """Bytes of a block for each rank, in place of volumes made of blocks (docs/campaign.md)."""
     type: str = ""
     """MPI datatype of all functions; default: MPI_FLOAT for reductions, otherwise MPI_BYTE."""
     op: str = ""
