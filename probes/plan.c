@@ -5,33 +5,12 @@
 #include "measure/types.h"
 #include "plan_parser.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BLANKS " \t\r\v\f"
 #define FIRST_LINE "plumbline-plan 1"
-
-bool pl_refuse(struct pl_parser *parser, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(parser->error->why, sizeof parser->error->why, format, arguments);
-    va_end(arguments);
-    return false;
-}
-
-bool pl_refuse_token(struct pl_parser *parser, const char *key, const char *value,
-                     const char *format, ...)
-{
-    va_list arguments;
-    snprintf(parser->error->token, sizeof parser->error->token, "%s=%s", key, value);
-    va_start(arguments, format);
-    vsnprintf(parser->error->why, sizeof parser->error->why, format, arguments);
-    va_end(arguments);
-    return false;
-}
 
 static void at_token(struct pl_parser *parser, const char *token)
 {

@@ -56,14 +56,6 @@ const struct pl_key pl_overlap_keys[] = {
 };
 const int pl_overlap_key_count = sizeof pl_overlap_keys / sizeof *pl_overlap_keys;
 
-bool pl_plan_is_traced(const struct pl_plan *plan)
-{
-    for (int i = 0; i < plan->overlap_count; i++)
-        if (plan->overlaps[i].traced > 0)
-            return true;
-    return false;
-}
-
 /* The function of a collective benchmark, and what only others take. */
 static bool finish_collective(struct pl_parser *parser, const struct pl_overlap *o)
 {

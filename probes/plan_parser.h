@@ -1,4 +1,4 @@
-/* Between plan.c (lines and tokens) and plan_set.c and plan_case.c (what each key means). */
+/* What plan.c (lines and tokens) and the files of its keys (plan_set.c, plan_case.c, …) share. */
 #ifndef PL_PLAN_PARSER_H
 #define PL_PLAN_PARSER_H
 

@@ -2,6 +2,8 @@
 #include "overlap/bench.h"
 #include "record.h"
 
+static const char *const part_names[PL_PART_COUNT] = {"communication", "computation", "both"};
+
 void pl_record_overlap(struct pl_record *record, const struct pl_overlap *cell, int rank,
                        int64_t sent, int64_t units, const int64_t *ns)
 {
@@ -55,7 +57,7 @@ void pl_record_overlap_trace(struct pl_record *record, const struct pl_overlap *
         pl_json_integer(json, "cell", cell->id);
         pl_json_integer(json, "rank", rank);
         pl_json_integer(json, "triple", trace->events[first].triple);
-        pl_json_text(json, "part", pl_part_names[trace->events[first].part]);
+        pl_json_text(json, "part", part_names[trace->events[first].part]);
         first = record_repetition(json, trace, first);
         pl_record_end(record);
     }

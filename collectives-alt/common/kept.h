@@ -26,15 +26,14 @@ struct pl_blocks {
 struct pl_kept {
     int p, rank;
     bool inter;
-    /* scratch.c */
+    /* scratch memory */
     struct pl_blocks levels[PL_DEPTH];
     struct pl_blocks *now;          /* of these: that of the call under way */
     struct pl_kept *before, *after; /* in the order of calls; NULL without blocks */
     atomic_bool in_call;
     size_t held; /* the sum of size, in all levels */
-    /* private.c */
     MPI_Comm private_comm;
-    bool left; /* it gets none */
+    bool left; /* it gets no private communicator */
     /* nodes.c */
     struct pl_nodes *nodes; /* NULL: not looked at yet */
     /* shared.c */
@@ -42,8 +41,10 @@ struct pl_kept {
     bool shares_nothing; /* no memory can be shared here */
     /* neighbors.c */
     struct pl_neighbors *neighbors; /* NULL: not looked at yet */
-    /* libplumbline.so: the rules that can match here, and the function that frees them */
-    void *rules;
+    void *rules;                    /* libplumbline.so: the rules that can match here */
+    /* Each frees its part when the communicator goes; set with that part. */
+    void (*free_shared)(struct pl_shared *shared);
+    void (*free_neighbors)(struct pl_neighbors *neighbors);
     void (*free_rules)(void *rules);
 };
 
@@ -114,11 +115,5 @@ void pl_scratch_leave(struct pl_kept *kept, struct pl_blocks *around, bool takes
  * to the application: pl_loud returns PL_LEFT for one. */
 int pl_quiet(MPI_Comm comm, MPI_Errhandler *handler);
 int pl_loud(MPI_Comm comm, MPI_Errhandler *handler, int outcome);
-
-/* The parts free their memory when the communicator goes. */
-void pl_kept_free_scratch(struct pl_kept *kept);
-void pl_kept_free_shared(struct pl_kept *kept);
-int pl_kept_free_private(struct pl_kept *kept);
-void pl_kept_free_neighbors(struct pl_kept *kept);
 
 #endif

@@ -6,13 +6,11 @@
 /* Edges with equal ends differ by their tags; past so many of them the order does. */
 enum { TAG_EDGE = PL_OWN_TAG, EDGES = 16384 };
 
-void pl_kept_free_neighbors(struct pl_kept *kept)
+static void free_neighbors(struct pl_neighbors *neighbors)
 {
-    if (!kept->neighbors)
-        return;
-    pl_routes_free(kept->neighbors->routes[0]);
-    pl_routes_free(kept->neighbors->routes[1]);
-    free(kept->neighbors);
+    pl_routes_free(neighbors->routes[0]);
+    pl_routes_free(neighbors->routes[1]);
+    free(neighbors);
 }
 
 /* --- what the library says --- */
@@ -152,8 +150,10 @@ int pl_neighbors_give(MPI_Comm comm, int in, const int *sources, int out, const 
         free(made);
         return pl_raise(comm, MPI_ERR_NO_MEM);
     }
-    pl_kept_free_neighbors(kept);
+    if (kept->neighbors)
+        free_neighbors(kept->neighbors);
     kept->neighbors = made;
+    kept->free_neighbors = free_neighbors;
     return MPI_SUCCESS;
 }
 
@@ -173,6 +173,7 @@ int pl_neighbors(const struct pl_call *call, struct pl_neighbors **neighbors)
         PL_TRY(PMPI_Neighbor_alltoall(out ? tables + 2 * in + out : &none, 1, MPI_INT,
                                       in ? tables + in : &none, 1, MPI_INT, call->comm));
         kept->neighbors = made;
+        kept->free_neighbors = free_neighbors;
         made = NULL;
     }
     *neighbors = kept->neighbors;

@@ -34,10 +34,6 @@ int pl_shared_made(const struct pl_call *call, struct pl_shared **shared)
     return MPI_SUCCESS;
 }
 
-void pl_kept_free_shared(struct pl_kept *kept)
-{
-    (void)kept;
-}
 #else
 
 static atomic_llong shared_bytes; /* by this process */
@@ -187,6 +183,7 @@ static int make_shared(MPI_Comm comm, struct pl_kept *kept)
     shared->comm = comm;
     shared->length = (size_t)shared->p * (size_t)bytes;
     rc = share(comm, nodes, kept->rank, may, shared, offers, &good);
+    kept->free_shared = free_shared;
     if (good)
         kept->shared = shared;
     else
@@ -207,12 +204,6 @@ int pl_shared_made(const struct pl_call *call, struct pl_shared **shared)
     kept->shares_nothing = !kept->shared;
     *shared = kept->shared;
     return rc == PL_LEFT ? MPI_SUCCESS : rc;
-}
-
-void pl_kept_free_shared(struct pl_kept *kept)
-{
-    if (kept->shared)
-        free_shared(kept->shared);
 }
 
 #endif

@@ -64,9 +64,7 @@ static struct {
     pthread_mutex_t lock;
 } book = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-struct pl_active_rule pl_recorded[1];
-
-static int64_t now(void)
+int64_t pl_calls_now(void)
 {
 #ifdef SMPI_H /* the time of the simulated machine */
     return (int64_t)(PMPI_Wtime() * 1e9);
@@ -177,9 +175,24 @@ static long long bytes_of(const struct pl_call *call, const struct pl_comm_state
     return bytes == PL_LOCAL_VOLUME ? local_bytes(call, comm_state) : bytes;
 }
 
-static void count(const struct pl_call *call, const struct pl_comm_state *comm_state, int64_t start,
-                  int64_t end)
+int pl_calls_locate(MPI_Comm comm, struct pl_comm_state *comm_state)
 {
+    const struct pl_nodes *nodes;
+    if (comm_state->located || comm_state->inter || comm_state->foreign)
+        return MPI_SUCCESS;
+    comm_state->located = true;
+    const int rc = pl_nodes(comm, &nodes);
+    if (rc == MPI_SUCCESS) {
+        comm_state->nodes = nodes->count;
+        comm_state->ppn = nodes->most_ppn;
+    }
+    return rc == PL_LEFT ? MPI_SUCCESS : rc;
+}
+
+void pl_calls_count(const struct pl_call *call, const struct pl_comm_state *comm_state,
+                    int64_t start)
+{
+    const int64_t end = pl_calls_now();
     struct entry key = {.bytes = bytes_of(call, comm_state),
                         .fastest_ns = INT64_MAX,
                         .function = (int32_t)call->function,
@@ -201,37 +214,6 @@ static void count(const struct pl_call *call, const struct pl_comm_state *comm_s
         book.header->elapsed_ns = end - book.started;
     if (pl_state.threads)
         pthread_mutex_unlock(&book.lock);
-}
-
-/* Collective, in the first call of all ranks on a communicator; another job may record nothing. */
-static int locate(MPI_Comm comm, struct pl_comm_state *comm_state)
-{
-    const struct pl_nodes *nodes;
-    comm_state->located = true;
-    if (comm_state->inter || comm_state->foreign)
-        return MPI_SUCCESS;
-    const int rc = pl_nodes(comm, &nodes);
-    if (rc == MPI_SUCCESS) {
-        comm_state->nodes = nodes->count;
-        comm_state->ppn = nodes->most_ppn;
-    }
-    return rc == PL_LEFT ? MPI_SUCCESS : rc;
-}
-
-int pl_record(struct pl_call *call, struct pl_comm_state *comm_state)
-{
-    int rc = MPI_SUCCESS;
-    if (call->comm == MPI_COMM_NULL)
-        return pl_decide(call, comm_state);
-    if (!comm_state)
-        PL_TRY(pl_comm_state_of(call->comm, call->function, &comm_state));
-    if (!comm_state->located)
-        PL_TRY(locate(call->comm, comm_state));
-    const int64_t start = now();
-    rc = pl_decide(call, comm_state);
-    count(call, comm_state, start, now());
-out:
-    return rc;
 }
 
 /* One for all ranks that share this kernel: its name has the kernel's own. */
@@ -313,7 +295,7 @@ bool pl_calls_open(const char *folder, long long job)
     header->present = 1;
     book.header = header;
     book.entries = (struct entry *)(header + 1);
-    book.started = now();
+    book.started = pl_calls_now();
     return true;
 }
 
@@ -325,7 +307,7 @@ void pl_calls_close(bool finished)
     pl_state.recording = false;
     book.header = NULL;
     if (finished) {
-        header->elapsed_ns = now() - book.started;
+        header->elapsed_ns = pl_calls_now() - book.started;
         header->finished = 1;
         msync(header, sizeof *header + header->used * sizeof(struct entry), MS_SYNC);
     } else {

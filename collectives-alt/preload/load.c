@@ -14,12 +14,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-struct pl_active_rule pl_unloaded[1];
-
-struct pl_state pl_state = {
-    .functions = {[0 ... PL_FUNCTION_COUNT - 1] = {.first = pl_unloaded}},
-};
-
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local bool collective_load;
 

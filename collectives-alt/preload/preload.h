@@ -14,7 +14,7 @@ struct pl_active_rule {
     atomic_llong replaced, nearest, inner;
 };
 
-/* `first` is NULL where no rule is for the function, and at the end (end.c). Until the profile is
+/* `first` is NULL where no rule is for the function, and at the end (state.c). Until the profile is
  * loaded it is pl_unloaded. Rules do not change once loaded. */
 struct pl_function_state {
     _Atomic(struct pl_active_rule *) first;
@@ -138,7 +138,6 @@ static inline bool pl_has_rules(enum pl_function function)
 
 /* The call with what the rules say, or the library's own; recorded where that is asked for. */
 int pl_replace(struct pl_call *call, struct pl_comm_state *comm_state);
-int pl_decide(struct pl_call *call, struct pl_comm_state *comm_state); /* the same, not recorded */
 /* The call that the decision is of, once more; what is in tables may have changed meanwhile. */
 int pl_run_again(struct pl_decision *last, struct pl_comm_state *comm_state);
 int pl_run_again_with_tables(struct pl_decision *last, struct pl_comm_state *comm_state);
@@ -194,7 +193,7 @@ int pl_run(const struct pl_spec *spec, const struct pl_call *call,
  * reads and all parse the same text; else each rank reads for itself. MPI must be initialised. */
 void pl_load(bool collective);
 
-/* Has pl_state changed at the end of MPI (end.c). */
+/* Has pl_state changed at the end of MPI (state.c). */
 void pl_await_end(void);
 
 /* Writes the file PLUMBLINE_REPORT names, on rank 0, which says too what did not go as the rules
@@ -208,7 +207,12 @@ void pl_write_report(void);
 bool pl_calls_open(const char *folder, long long job);
 /* `finished`: at the end; else, on all ranks, nothing is left of the file. */
 void pl_calls_close(bool finished);
-/* pl_decide, counted and timed. Collective in the first call on a communicator. */
-int pl_record(struct pl_call *call, struct pl_comm_state *comm_state);
+/* Learns nodes and ranks a node, once. Collective, in the first call of all ranks on a
+ * communicator; another job may record nothing. */
+int pl_calls_locate(MPI_Comm comm, struct pl_comm_state *comm_state);
+/* Nanoseconds, and a call that began then and is over now. */
+int64_t pl_calls_now(void);
+void pl_calls_count(const struct pl_call *call, const struct pl_comm_state *comm_state,
+                    int64_t start);
 
 #endif

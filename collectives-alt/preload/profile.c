@@ -2,25 +2,12 @@
 #include "profile.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char pl_blanks[] = " \t";
-
 static const size_t UNSET = SIZE_MAX; /* no memory line yet */
-
-bool pl_profile_fail(struct pl_profile_error *error, const char *token, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(error->what, sizeof error->what, format, args);
-    va_end(args);
-    snprintf(error->token, sizeof error->token, "%s", token);
-    return false;
-}
 
 static bool parse_library(char *rest, struct pl_profile *profile, struct pl_profile_error *error)
 {

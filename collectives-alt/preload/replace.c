@@ -291,7 +291,7 @@ static PL_NOT_INLINE int choose(struct pl_call *call, struct pl_comm_state *comm
     return decision->way.option ? run(&decision->way, call, comm_state, true) : pass(call);
 }
 
-int pl_decide(struct pl_call *call, struct pl_comm_state *comm_state)
+static int decide(struct pl_call *call, struct pl_comm_state *comm_state)
 {
     if (!comm_state || !comm_state->choices[call->function].known) {
         const int rc = find_comm_state(call, &comm_state);
@@ -302,10 +302,25 @@ int pl_decide(struct pl_call *call, struct pl_comm_state *comm_state)
                                                                        : pass(call);
 }
 
+/* The same, counted and timed. Collective in the first call on a communicator. */
+static PL_NOT_INLINE int record(struct pl_call *call, struct pl_comm_state *comm_state)
+{
+    int rc = MPI_SUCCESS;
+    if (call->comm == MPI_COMM_NULL)
+        return decide(call, comm_state);
+    if (!comm_state)
+        PL_TRY(pl_comm_state_of(call->comm, call->function, &comm_state));
+    PL_TRY(pl_calls_locate(call->comm, comm_state));
+    const int64_t start = pl_calls_now();
+    rc = decide(call, comm_state);
+    pl_calls_count(call, comm_state, start);
+out:
+    return rc;
+}
+
 static PL_NOT_INLINE int begin(struct pl_call *call, struct pl_comm_state *comm_state)
 {
-    return pl_state.recording && !call->outer ? pl_record(call, comm_state)
-                                              : pl_decide(call, comm_state);
+    return pl_state.recording && !call->outer ? record(call, comm_state) : decide(call, comm_state);
 }
 
 int pl_run_again(struct pl_decision *last, struct pl_comm_state *comm_state)

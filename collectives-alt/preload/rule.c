@@ -1,10 +1,24 @@
-/* One rule of a profile: which calls it is for, and what it puts in their place. */
+/* One rule of a profile: which calls it is for, and what it puts in their place; numbers and errors
+ * of all lines. */
 #include "classes.h"
 #include "profile.h"
 
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+const char pl_blanks[] = " \t";
+
+bool pl_profile_fail(struct pl_profile_error *error, const char *token, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(error->what, sizeof error->what, format, args);
+    va_end(args);
+    snprintf(error->token, sizeof error->token, "%s", token);
+    return false;
+}
 
 const char *pl_parse_number(const char *text, long long most, long long *value)
 {

@@ -5,7 +5,6 @@
 #include "measure/expected.h"
 #include "measure/forms.h"
 #include "measure/replay.h"
-#include "measure/trial.h"
 #include "measure/types.h"
 #include "pattern/pattern.h"
 #include "restrictions.h"
@@ -244,29 +243,8 @@ static enum pl_outcome play(const struct pl_case *c, const struct pl_place *plac
                              place->world, detail, finding);
 }
 
-enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *config,
-                         const struct pl_groups *groups, struct pl_buffers *buffers, uint64_t seed,
-                         struct pl_finding *finding)
+enum pl_outcome pl_check(const struct pl_case *c, const struct pl_place *place,
+                         struct pl_buffers *buffers, uint64_t seed, struct pl_finding *finding)
 {
-    enum pl_outcome outcome = PL_OK;
-    int index = pl_groups_of(groups, c);
-    const struct pl_group *group = &groups->group[index];
-
-    *finding = (struct pl_finding){""};
-    if (!pl_groups_enter(groups, index)) {
-        buffers->referred = NULL; /* as for those who were there */
-    } else {
-        const struct pl_place place = {config, config->comms[index], group->comm, &group->world};
-        if (!config->in_force) {
-            snprintf(finding->detail, sizeof finding->detail, "%.300s", config->reason);
-            outcome = PL_NOT_IN_FORCE;
-        } else if (!c->empty) {
-            outcome = c->calls ? pl_trial(c, config, groups, index, buffers, seed, finding)
-                               : (c->messages ? play : check)(c, &place, buffers, seed, finding);
-        }
-        pl_groups_leave(groups, index);
-    }
-    if (group->ranks > 0)
-        pl_p2p_broadcast(groups->world, &outcome, (int)sizeof outcome);
-    return outcome;
+    return (c->messages ? play : check)(c, place, buffers, seed, finding);
 }

@@ -14,12 +14,6 @@ struct pl_finding {
     char detail[320];
 };
 
-/* One call, or all of a trial. Collective over all ranks; the outcome is equal on all of them. The
- * detail (known on rank 0) is that of the lowest rank with that outcome. */
-enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *config,
-                         const struct pl_groups *groups, struct pl_buffers *buffers, uint64_t seed,
-                         struct pl_finding *finding);
-
 /* The steps of a check, for what begins and ends a call in its own way. Fresh data, and a pattern
  * over the receive buffer and its guards. */
 void pl_check_prepare(const struct pl_arguments *arguments, const struct pl_case *c,
@@ -36,6 +30,11 @@ struct pl_place {
     MPI_Comm comm, reference; /* of the config, and the library's own */
     const struct pl_world *world;
 };
+
+/* One call on these ranks, or the messages of a replay; the outcome is equal on all of them. The
+ * detail (known on rank 0) is that of the lowest rank with that outcome. */
+enum pl_outcome pl_check(const struct pl_case *c, const struct pl_place *place,
+                         struct pl_buffers *buffers, uint64_t seed, struct pl_finding *finding);
 
 #define PL_SAID 160
 

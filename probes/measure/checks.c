@@ -2,6 +2,7 @@
 
 #include "measure/check.h"
 #include "measure/random.h"
+#include "measure/trial.h"
 #include "simulated.h"
 
 #include <stdio.h>
@@ -26,10 +27,35 @@ static int same_among(const struct pl_plan *plan, const struct pl_case *c, const
     return -1;
 }
 
-static enum pl_outcome look(struct pl_timing *timing, const struct pl_case *c, uint64_t seed,
+/* One call, or all of a trial, on the ranks of the case. Collective over all ranks, which have the
+ * same outcome. */
+static enum pl_outcome look(const struct pl_timing *timing, const struct pl_case *c, uint64_t seed,
                             struct pl_finding *finding)
 {
-    return pl_check(c, &timing->configs[c->config], timing->groups, timing->buffers, seed, finding);
+    const struct pl_config_state *config = &timing->configs[c->config];
+    const struct pl_groups *groups = timing->groups;
+    struct pl_buffers *buffers = timing->buffers;
+    enum pl_outcome outcome = PL_OK;
+    int index = pl_groups_of(groups, c);
+    const struct pl_group *group = &groups->group[index];
+
+    *finding = (struct pl_finding){""};
+    if (!pl_groups_enter(groups, index)) {
+        buffers->referred = NULL; /* as for those who were there */
+    } else {
+        const struct pl_place place = {config, config->comms[index], group->comm, &group->world};
+        if (!config->in_force) {
+            snprintf(finding->detail, sizeof finding->detail, "%.300s", config->reason);
+            outcome = PL_NOT_IN_FORCE;
+        } else if (!c->empty) {
+            outcome = c->calls ? pl_trial(c, config, groups, index, buffers, seed, finding)
+                               : pl_check(c, &place, buffers, seed, finding);
+        }
+        pl_groups_leave(groups, index);
+    }
+    if (group->ranks > 0)
+        pl_p2p_broadcast(groups->world, &outcome, (int)sizeof outcome);
+    return outcome;
 }
 
 int pl_checks_before(struct pl_timing *timing, int *cases)

@@ -16,7 +16,6 @@ enum pl_part {
     PL_PART_COUNT
 };
 
-extern const char *const pl_part_names[PL_PART_COUNT];
 struct pl_collective; /* collective.h */
 
 enum pl_layout { PL_LAYOUT_CONTIGUOUS, PL_LAYOUT_VECTOR, PL_LAYOUT_STRUCTURE };

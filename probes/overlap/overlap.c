@@ -18,10 +18,17 @@ const struct pl_bench *const pl_benches[] = {
 #include "overlap/benches.def"
 #undef PL_OVERLAP
 };
-const char *const pl_part_names[] = {"communication", "computation", "both"};
 const int pl_bench_count = sizeof pl_benches / sizeof *pl_benches;
 
 PL_BY_NAME(struct pl_bench, pl_bench_by_name, pl_benches, pl_bench_count)
+
+bool pl_plan_is_traced(const struct pl_plan *plan)
+{
+    for (int i = 0; i < plan->overlap_count; i++)
+        if (plan->overlaps[i].traced > 0)
+            return true;
+    return false;
+}
 
 enum { WARM = 2, LATENCIES = 200 };
 enum { AREA_CACHES = 4, LEAST_AREA = 64 << 20 };

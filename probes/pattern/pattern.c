@@ -50,11 +50,6 @@ bool pl_case_has_root(const struct pl_case *c)
     return c->pattern ? c->pattern->has_root : pl_function_has_root(c->function);
 }
 
-int pl_partner(int root, int nprocs)
-{
-    return root == nprocs - 1 ? 0 : nprocs - 1;
-}
-
 static bool is_of_neighbours(enum pl_landing landing)
 {
     return landing == PL_LANDS_SAME_BLOCKS || landing == PL_LANDS_OWN_BLOCKS;

@@ -68,7 +68,10 @@ struct pl_shape pl_case_shape(const struct pl_case *c, int nprocs, int rank);
 /* Its counts fit the `int`s of MPI's interface; `nprocs` is 0 where it is not known. */
 bool pl_pattern_fits(const struct pl_case *c, int nprocs);
 /* The other rank of a message that the root sends. */
-int pl_partner(int root, int nprocs);
+static inline int pl_partner(int root, int nprocs)
+{
+    return root == nprocs - 1 ? 0 : nprocs - 1;
+}
 
 /* Of a neighbourhood: how many neighbours a rank gets blocks from, and the one whose block is the
  * `block`-th. */

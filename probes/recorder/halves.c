@@ -1,8 +1,6 @@
 /* Calls of collectives: what a rank gives and what it gets are an event each. */
 #include "halves.h"
 
-#include <stdlib.h>
-
 static uint8_t number_of(MPI_Op operation)
 {
     const MPI_Op known[] = {MPI_OP_NULL, MPI_SUM,    MPI_PROD,   MPI_MAX,     MPI_MIN,
@@ -79,58 +77,4 @@ void pl_end_halves(const struct pl_halves *halves, const struct pl_data *output,
     pl_end(halves->output, 0, at, rc);
     if (halves->output && rc == MPI_SUCCESS && !(halves->output->flags & PL_UNKNOWN_CONTENT))
         pl_whole(halves->output, output);
-}
-
-void pl_remember_halves(const struct pl_halves *halves, const struct pl_data *output, int rc,
-                        const MPI_Request *request)
-{
-    const struct pl_pending pending = {.slot = halves->output,
-                                       .other = halves->input,
-                                       .data = *output,
-                                       .receives = true,
-                                       .whole = halves->output &&
-                                                !(halves->output->flags & PL_UNKNOWN_CONTENT)};
-    if (rc == MPI_SUCCESS)
-        pl_remember(*request, &pending);
-    else
-        pl_end_halves(halves, output, rc);
-}
-
-/* What a start begins besides the output, whose data are in pl_pending. */
-struct pl_persistent {
-    struct pl_collective_call call;
-    struct pl_data input;
-    bool own_type;
-};
-
-void pl_remember_collective(const struct pl_collective_call *call, const struct pl_data *input,
-                            const struct pl_data *output, int rc, const MPI_Request *request)
-{
-    struct pl_persistent *collective = rc == MPI_SUCCESS ? malloc(sizeof *collective) : NULL;
-    if (!collective)
-        return;
-    *collective = (struct pl_persistent){.call = *call, .input = *input};
-    collective->own_type = pl_keep_type(&collective->input.type);
-    const struct pl_pending pending = {.data = *output,
-                                       .collective = collective,
-                                       .receives = true,
-                                       .persistent = true,
-                                       .whole = !(call->flags & PL_UNKNOWN_CONTENT)};
-    pl_remember(*request, &pending);
-}
-
-void pl_start_collective(struct pl_pending *pending, int32_t site)
-{
-    const struct pl_persistent *collective = pending->collective;
-    const struct pl_halves halves =
-        pl_begin_halves(&collective->call, &collective->input, &pending->data, site);
-    pending->slot = halves.output;
-    pending->other = halves.input;
-}
-
-void pl_free_collective(struct pl_persistent *collective)
-{
-    if (collective && collective->own_type)
-        PMPI_Type_free(&collective->input.type);
-    free(collective);
 }

@@ -27,7 +27,7 @@ struct pl_halves pl_begin_halves(const struct pl_collective_call *call, const st
                                  const struct pl_data *output, int32_t site);
 /* A blocking call has returned. */
 void pl_end_halves(const struct pl_halves *halves, const struct pl_data *output, int rc);
-/* The call has begun what its request completes. */
+/* The call has begun what its request completes (requests.c). */
 void pl_remember_halves(const struct pl_halves *halves, const struct pl_data *output, int rc,
                         const MPI_Request *request);
 /* Each start of the request begins it anew. */

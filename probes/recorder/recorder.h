@@ -170,17 +170,12 @@ struct pl_pending {
 #define PL_KEY(handle) ((uintptr_t)(handle))
 
 void pl_remember(MPI_Request request, const struct pl_pending *pending);
-/* Puts a duplicate in its place, as it may be freed while it is needed; false: it need not. */
-bool pl_keep_type(MPI_Datatype *type);
 /* The first with this handle; NULL: nothing is known. It stays where it is. */
 struct pl_pending *pl_remembered(MPI_Request request);
 /* Completed by the call that was entered at `start`. */
 void pl_completed(MPI_Request was, const MPI_Status *status, int64_t start, int64_t end, int rc);
 void pl_freed(MPI_Request was);
 void pl_started(MPI_Request request, int32_t site);
-/* Of a persistent collective (halves.c). */
-void pl_start_collective(struct pl_pending *pending, int32_t site);
-void pl_free_collective(struct pl_persistent *collective);
 
 /* Communicators of messages that were found by MPI_Mprobe. */
 void pl_probed(MPI_Message message, MPI_Comm comm, uint32_t flags);

@@ -1,11 +1,18 @@
 /* What is under way, by the handle of its request. A handle may stand for several sends at once:
  * libraries have one for all that were complete when they were begun. They end in the order in
  * which they began. */
-#include "recorder.h"
+#include "halves.h"
 
 #include <stdlib.h>
 
 enum { BUCKETS = 4096 };
+
+/* What a start begins besides the output, whose data are in pl_pending. */
+struct pl_persistent {
+    struct pl_collective_call call;
+    struct pl_data input;
+    bool own_type;
+};
 
 struct messages {
     MPI_Message message;
@@ -41,7 +48,8 @@ static struct pl_pending **place_of(uintptr_t key)
     return at;
 }
 
-bool pl_keep_type(MPI_Datatype *type)
+/* Puts a duplicate in its place, as it may be freed while it is needed; false: it need not. */
+static bool keep_type(MPI_Datatype *type)
 {
     const struct pl_datatype *known = pl_type_of(*type);
     return known && !known->named && PMPI_Type_dup(*type, type) == MPI_SUCCESS;
@@ -65,7 +73,7 @@ void pl_remember(MPI_Request request, const struct pl_pending *given)
         if (pending->persistent && !pending->collective && pending->what.comm != MPI_COMM_NULL)
             pending->what.member = pl_member_of(pending->what.comm);
         pending->own_type =
-            (pending->receives || pending->persistent) && pl_keep_type(&pending->data.type);
+            (pending->receives || pending->persistent) && keep_type(&pending->data.type);
         struct pl_pending **at = place_of(pending->key);
         if (*at) {
             (*at)->last->later = pending;
@@ -75,6 +83,37 @@ void pl_remember(MPI_Request request, const struct pl_pending *given)
         }
     }
     unlock();
+}
+
+void pl_remember_halves(const struct pl_halves *halves, const struct pl_data *output, int rc,
+                        const MPI_Request *request)
+{
+    const struct pl_pending pending = {.slot = halves->output,
+                                       .other = halves->input,
+                                       .data = *output,
+                                       .receives = true,
+                                       .whole = halves->output &&
+                                                !(halves->output->flags & PL_UNKNOWN_CONTENT)};
+    if (rc == MPI_SUCCESS)
+        pl_remember(*request, &pending);
+    else
+        pl_end_halves(halves, output, rc);
+}
+
+void pl_remember_collective(const struct pl_collective_call *call, const struct pl_data *input,
+                            const struct pl_data *output, int rc, const MPI_Request *request)
+{
+    struct pl_persistent *collective = rc == MPI_SUCCESS ? malloc(sizeof *collective) : NULL;
+    if (!collective)
+        return;
+    *collective = (struct pl_persistent){.call = *call, .input = *input};
+    collective->own_type = keep_type(&collective->input.type);
+    const struct pl_pending pending = {.data = *output,
+                                       .collective = collective,
+                                       .receives = true,
+                                       .persistent = true,
+                                       .whole = !(call->flags & PL_UNKNOWN_CONTENT)};
+    pl_remember(*request, &pending);
 }
 
 struct pl_pending *pl_remembered(MPI_Request request)
@@ -101,11 +140,18 @@ static struct pl_pending *forget(MPI_Request was)
     return found;
 }
 
+static void free_collective(struct pl_persistent *collective)
+{
+    if (collective && collective->own_type)
+        PMPI_Type_free(&collective->input.type);
+    free(collective);
+}
+
 static void discard(struct pl_pending *pending)
 {
     if (pending->own_type)
         PMPI_Type_free(&pending->data.type);
-    pl_free_collective(pending->collective);
+    free_collective(pending->collective);
     lock();
     pending->next = table.unused;
     table.unused = pending;
@@ -160,6 +206,15 @@ void pl_freed(MPI_Request was)
     discard(pending);
 }
 
+static void start_collective(struct pl_pending *pending, int32_t site)
+{
+    const struct pl_persistent *collective = pending->collective;
+    const struct pl_halves halves =
+        pl_begin_halves(&collective->call, &collective->input, &pending->data, site);
+    pending->slot = halves.output;
+    pending->other = halves.input;
+}
+
 void pl_started(MPI_Request request, int32_t site)
 {
     struct pl_pending *pending = pl_remembered(request);
@@ -167,7 +222,7 @@ void pl_started(MPI_Request request, int32_t site)
         return;
     pending->active = true;
     if (pending->collective) {
-        pl_start_collective(pending, site);
+        start_collective(pending, site);
         return;
     }
     pending->what.site = site;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#if PL_SIMULATED /* SimGrid has no MPI_T: cvar_none.c */
+#if PL_SIMULATED /* SimGrid has no MPI_T */
 typedef int MPI_T_enum;
 #endif
 
@@ -40,7 +40,6 @@ bool pl_cvar_info(int index, struct pl_cvar *cvar);
 bool pl_cvar_find(const char *name, struct pl_cvar *cvar);
 
 const char *pl_cvar_type_name(const struct pl_cvar *cvar); /* "int", "string", … */
-size_t pl_cvar_size(const struct pl_cvar *cvar);           /* of an element; 0: unknown type */
 const char *
 pl_cvar_scope_name(const struct pl_cvar *cvar); /* "constant", "read-only", "local", … */
 bool pl_cvar_writable(const struct pl_cvar *cvar);
@@ -61,7 +60,6 @@ void pl_cvar_format(const struct pl_cvar *cvar, const struct pl_cvar_value *valu
 
 /* Enumerators: how many (0: none), and the i-th; from the description where the library describes
  * them there (system/choices.h). */
-bool pl_cvar_described(const struct pl_cvar *cvar);
 int pl_cvar_enumerators(const struct pl_cvar *cvar);
 bool pl_cvar_enumerator(const struct pl_cvar *cvar, int i, int *value, char *name, int size);
 

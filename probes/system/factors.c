@@ -17,20 +17,6 @@ static const struct {
 enum { COUNT = sizeof table / sizeof *table };
 const int pl_factor_count = COUNT;
 
-void pl_reading_missing(struct pl_reading *reading, const char *path, int error, const char *why)
-{
-    reading->value[0] = '\0';
-    snprintf(reading->missing, sizeof reading->missing, "%s: %s%s%s", path, strerror(error),
-             *why ? "; " : "", why);
-}
-
-void pl_reading_line(struct pl_reading *reading, const char *path, const char *why)
-{
-    int error = pl_sysfile_line(path, reading->value, sizeof reading->value);
-    if (error)
-        pl_reading_missing(reading, path, error, why);
-}
-
 bool pl_factors_gather(struct pl_factors *factors, const struct pl_world *world,
                        const struct pl_hosts *hosts, const struct pl_factor_context *context)
 {

@@ -7,12 +7,7 @@
 #include "json.h"
 #include "measure/counters.h"
 #include "system/hosts.h"
-
-/* One of the two is empty. */
-struct pl_reading {
-    char value[512];
-    char missing[256];
-};
+#include "system/sysfile.h"
 
 struct pl_factor_context {
     const struct pl_counters *counters;
@@ -53,10 +48,5 @@ bool pl_factors_gather(struct pl_factors *factors, const struct pl_world *world,
 /* The array "factors": name, distinct values over hosts in order, and why they are missing. */
 void pl_factors_json(struct pl_json *json, const struct pl_factors *factors);
 void pl_factors_free(struct pl_factors *factors);
-
-/* For readers: "PATH: no such file; why". */
-void pl_reading_missing(struct pl_reading *reading, const char *path, int error, const char *why);
-/* For readers: the first line of a file, or why there is none. */
-void pl_reading_line(struct pl_reading *reading, const char *path, const char *why);
 
 #endif

@@ -99,3 +99,17 @@ int pl_sysfile_field(const char *path, const char *key, char *text, size_t size)
     pl_words_join(&words, text, size);
     return text[0] ? 0 : ENODATA;
 }
+
+void pl_reading_missing(struct pl_reading *reading, const char *path, int error, const char *why)
+{
+    reading->value[0] = '\0';
+    snprintf(reading->missing, sizeof reading->missing, "%s: %s%s%s", path, strerror(error),
+             *why ? "; " : "", why);
+}
+
+void pl_reading_line(struct pl_reading *reading, const char *path, const char *why)
+{
+    int error = pl_sysfile_line(path, reading->value, sizeof reading->value);
+    if (error)
+        pl_reading_missing(reading, path, error, why);
+}

@@ -224,7 +224,11 @@ def fuzzed(build: Build, source: Path, variant: str) -> Outcome:
     library = source.with_name("libplanted.so")
     objects = build.preload.parent / "obj" / "preload"
     own = objects / "common" / f"{source.stem}.o"
-    others = [str(one) for one in objects.rglob("*.o") if one != own]
+    others = [
+        str(path)
+        for path in objects.rglob("*.o")
+        if path != own and (ROOM / path.relative_to(objects)).with_suffix(".c").exists()
+    ]
     made = ["-shared", "-fPIC", "-DPL_PRELOAD", str(source), str(HERE / "split_nodes.c"), *others]
     words = ["mpicc", *FLAGS, *FOLDERS, *made, "-pthread", "-ldl", "-o", str(library)]
     subprocess.run(words, check=True, timeout=120)

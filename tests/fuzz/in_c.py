@@ -13,6 +13,11 @@ SANITIZERS = "address,undefined"
 _PRELOAD = ROOT / "collectives-alt" / "preload"
 
 
+def _source(path: Path, objects: Path) -> Path:
+    """Return the source of an object; an old build may have objects whose source is gone."""
+    return ROOT / "probes" / path.relative_to(objects).with_suffix(".c")
+
+
 def program(build: Path, name: str, target: Path, *, clang: bool = False) -> Path:
     """With clang it is driven by libFuzzer, else it takes the files that it is given. `build` is
     the build folder of an MPI library, whose mpicc is on PATH."""
@@ -24,7 +29,7 @@ def program(build: Path, name: str, target: Path, *, clang: bool = False) -> Pat
         others = [
             path
             for path in sorted(objects.rglob("*.o"))
-            if path not in left_out and path.parent != loops
+            if path not in left_out and path.parent != loops and _source(path, objects).exists()
         ]
     else:
         own = [_PRELOAD / f"{one}.c" for one in ("profile", "rule", "overlap", "classes", "canary")]

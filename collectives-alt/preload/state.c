@@ -1,9 +1,16 @@
-/* The end of MPI. MPI_Finalize first frees MPI_COMM_SELF, and of the attributes there the one first
- * that was set last. So callbacks of the application still find all as it was when this one comes;
- * behind it MPI goes, and calls that others make there are the library's. */
+/* The state that the parts of libplumbline.so share, until the end of MPI. */
 #include "inner.h"
 #include "preload.h"
 
+struct pl_active_rule pl_unloaded[1], pl_recorded[1];
+
+struct pl_state pl_state = {
+    .functions = {[0 ... PL_FUNCTION_COUNT - 1] = {.first = pl_unloaded}},
+};
+
+/* MPI_Finalize first frees MPI_COMM_SELF, and of the attributes there the one first that was set
+ * last. So callbacks of the application still find all as it was when this one comes; behind it MPI
+ * goes, and calls that others make there are the library's. */
 static int end(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm;

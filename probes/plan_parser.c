@@ -1,7 +1,29 @@
-/* Numbers in plans. */
+/* Numbers of plans, and what is wrong with a plan. */
 #include "plan_parser.h"
 
 #include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+bool pl_refuse(struct pl_parser *parser, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(parser->error->why, sizeof parser->error->why, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool pl_refuse_token(struct pl_parser *parser, const char *key, const char *value,
+                     const char *format, ...)
+{
+    va_list arguments;
+    snprintf(parser->error->token, sizeof parser->error->token, "%s=%s", key, value);
+    va_start(arguments, format);
+    vsnprintf(parser->error->why, sizeof parser->error->why, format, arguments);
+    va_end(arguments);
+    return false;
+}
 
 bool pl_take_number(struct pl_parser *parser, const char *text, uint64_t least, uint64_t most,
                     uint64_t *value)
