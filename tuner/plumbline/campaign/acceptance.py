@@ -259,7 +259,7 @@ class AcceptanceLaunches:
         family = HypothesisFamily.of(trials, claim)
         rows = family.decisions
         first = [trial for trial in trials if not trial.reserve]
-        self._add(suite.part("first"), 0, _FIRST_LOOK, first, _FIRST_BLOCKS)
+        self._add(suite.part("first"), range(_FIRST_LOOK), first, _FIRST_BLOCKS)
         # Launches beside other work do not give anything up so early.
         hopeless = self._hopeless(first, settings) if self._store.is_quiet else {}
         vacant = {target for _, target, _ in hopeless}
@@ -276,8 +276,8 @@ class AcceptanceLaunches:
         self.reasons |= dict.fromkeys(spare, "not tried: the winner may hold the size")
         for look in range(LOOKS.looks):
             before = LOOKS.launches[look - 1] if look else _FIRST_LOOK
-            more = LOOKS.launches[look] - before
-            self._add(suite.at(look + 1), before, more, asked, 0 if look else BLOCKS)
+            turn = range(before, LOOKS.launches[look])
+            self._add(suite.at(look + 1), turn, asked, 0 if look else BLOCKS)
             asked += [*given_up, *spare] if look == 0 else []
             family.look(partial(self._evidence, frozenset(asked)))
             self._hold_by_others(rows, family.confidence)
@@ -293,16 +293,10 @@ class AcceptanceLaunches:
     def until_slow(self, suite: Suite, trials: Sequence[Trial], most: int) -> bool:
         """Launch these until messages between ranks have taken long in as many launches as decide
         anything, `most` at most; return whether they have."""
-        enough = len(self._store.slow_messages()) + ENOUGH
-        self._add(
-            suite=suite,
-            before=0,
-            count=most,
-            trials=trials,
-            blocks=BLOCKS,
-            enough=lambda: len(self._store.slow_messages()) >= enough,
-        )
-        return len(self._store.slow_messages()) >= enough
+        store = self._store
+        number = len(store.slow_messages()) + ENOUGH
+        self._add(suite, range(most), trials, BLOCKS, lambda: len(store.slow_messages()) >= number)
+        return len(store.slow_messages()) >= number
 
     def _hold_by_others(self, rows: Rows, confidence: float) -> None:
         """Hold undecided trials of which all trials of the winner say that they do."""
@@ -355,30 +349,29 @@ class AcceptanceLaunches:
     def _add(
         self,
         suite: Suite,
-        before: int,
-        count: int,
+        turn: range,
         trials: Sequence[Trial],
         blocks: int,
         enough: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`count` launches more, or fewer that are `enough`, after those `before` in this turn;
+        """Make launches with these numbers in the `turn`, or fewer that are `enough`, with so many
         `blocks` (0: the usual ones), more where launches have room for them."""
         if not trials:
             return
         store = self._store
         store.progress.step(
             f"trying winners as users call them: {counted(len(trials), 'comparison')}, "
-            f"{counted(count, 'launch')}"
+            f"{counted(len(turn), 'launch')}"
         )
         plan = msgspec.structs.replace(
             self._plan,
-            seed=self._plan.seed + _SEEDS * (suite.round + 1) + before,
+            seed=self._plan.seed + _SEEDS * (suite.round + 1) + turn.start,
             blocks=min(blocks or self._plan.blocks, self._plan.blocks),
             cases=tuple(dict.fromkeys(side for trial in trials for side in trial.planned())),
         )
         plan = store.filled(suite, plan)
         series = Series(store, suite, plan, self._environment, self._placement)
-        for _ in range(count):
+        for _ in turn:
             if not enough():
                 series.advance()
         root = self._plan.data.root
