@@ -108,7 +108,7 @@ def test_no_command_needs_scipy(installed: Path, tmp_path: Path) -> None:
 def test_a_build_says_what_is_missing(installed: Path, tmp_path: Path) -> None:
     program = Outside(installed, tmp_path)
     done = program.run("build", "no-such-mpicc")
-    assert done.returncode == 1 and "there is no no-such-mpicc" in done.stderr
+    assert done.returncode == 1 and "no-such-mpicc does not exist" in done.stderr
     (tmp_path / "mpicc").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "mpicc").chmod(0o755)
     done = program.run("build", str(tmp_path / "mpicc"))

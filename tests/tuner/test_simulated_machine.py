@@ -297,7 +297,7 @@ def test_a_variant_that_is_not_there(tmp_path: Path) -> None:
     said = plumbline(
         "campaign", "--simulate", "ompi", "--variants", "gather_by_magic", "--db", tmp_path / "db"
     )
-    assert said.status == 2 and "there is no gather_by_magic" in said.err
+    assert said.status == 2 and "unknown gather_by_magic" in said.err
 
 
 # --- the probe ------------------------------------------------------------------------------------
