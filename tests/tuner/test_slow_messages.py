@@ -15,7 +15,6 @@ from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure.launches import Series
 from plumbline.search.space.candidates import Candidate
 from plumbline.settings.campaign_file import load
-from plumbline.system.placement import Placement
 from plumbline.verify.decision import Claim
 from plumbline_db import events, winners
 from plumbline_db.connection import Database
@@ -90,18 +89,10 @@ class TwoStates(SimulatedStarter):
     """A machine with launches in which messages take long: the first one, and some of those that
     wait for it. `gather_binomial` is slower than the library in these from 16 KiB on."""
 
-    def start(
-        self,
-        campaign: str,
-        suite: str,
-        sequence: int,
-        text: str,
-        extra: dict[str, str],
-        placement: Placement | None = None,
-    ) -> tuple[Run, list[ProbeRecord]]:
-        self.is_slow = not self.launches or (suite.endswith("slow") and sequence > 2)
-        run, records = super().start(campaign, suite, sequence, text, extra, placement)
-        return run, list(records)
+    def seen(self, suite: str, extra: dict[str, str]) -> dict[str, str]:
+        _, sequence = self.launches[-1]
+        self.is_slow = len(self.launches) == 1 or (suite.endswith("slow") and sequence > 2)
+        return extra
 
     def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
         trip = LONG if self.is_slow else USUAL

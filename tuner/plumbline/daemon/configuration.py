@@ -43,7 +43,7 @@ class CanaryTable(Table, frozen=True):
     launches: Some = 2
     """Launches of a canary that each cell is in; more show smaller changes."""
     launches_max: Some = 12
-    """Those of noisy cells, at most (docs/design/daemon.md)."""
+    """Most launches of a canary that noisy cells are in (docs/design/daemon.md)."""
     samples: Some = 64
     """Calls of each case in a launch, at least; their lower quartile speaks for the launch."""
     cells: Some = 40
