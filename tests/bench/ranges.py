@@ -106,14 +106,20 @@ class _Simulated(AcceptanceLaunches):
         self._cells: dict[Trial, Cell] = {}
 
     def _add(
-        self, suite: Suite, before: int, count: int, trials: Sequence[Trial], blocks: int
+        self,
+        suite: Suite,
+        turn: range,
+        trials: Sequence[Trial],
+        blocks: int,
+        enough: Callable[[], bool] = lambda: False,
     ) -> None:
         for trial in trials:
             cell = self._cells.setdefault(trial, self._noise[self._rng.integers(len(self._noise))])
-            drawn = self._rng.choice(cell.logs, count) * self._rng.choice([-1, 1], count)
-            known = self.logs.setdefault(trial, {})
-            known |= {before + n: self._true(trial) + float(log) for n, log in enumerate(drawn)}
-            self.visits += count
+            drawn = self._rng.choice(cell.logs, len(turn)) * self._rng.choice([-1, 1], len(turn))
+            true = self._true(trial)
+            noisy = {n: true + float(log) for n, log in zip(turn, drawn, strict=True)}
+            self.logs.setdefault(trial, {}).update(noisy)
+            self.visits += len(turn)
 
 
 Row = tuple[str, dict[str, float]]  # the kind of a winner, and numbers of its sizes
