@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 void pl_record_silent(struct pl_record *record)
@@ -20,7 +21,7 @@ bool pl_record_open(struct pl_record *record, const char *path)
         record->error = ENOMEM;
         return false;
     }
-    FILE *file = fopen(record->part, "we");
+    FILE *file = fopen(record->part, "w+e");
     if (!file) {
         record->error = errno;
         return false;
@@ -29,8 +30,32 @@ bool pl_record_open(struct pl_record *record, const char *path)
     return true;
 }
 
+/* The line of what is timed is of one length, whatever the case: values are padded, as JSON allows.
+ */
+#define UNDER_WAY "{\"record\":\"under_way\",\"block\":%11s,\"case\":%11s}\n"
+enum { UNDER_WAY_BYTES = sizeof UNDER_WAY - sizeof "%11s%11s" + 2 * 11 };
+
+/* The line is written before each case in each block, and a call of the system takes as long as
+ * many a collective. */
+static void map_under_way(struct pl_record *record)
+{
+    const long inside = record->under_way % sysconf(_SC_PAGESIZE);
+    char *page = mmap(NULL, (size_t)inside + UNDER_WAY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+                      fileno(record->json.out), record->under_way - inside);
+    record->mapped = page == MAP_FAILED ? NULL : page + inside;
+}
+
+static void unmap_under_way(struct pl_record *record)
+{
+    const long inside = record->under_way % sysconf(_SC_PAGESIZE);
+    if (record->mapped)
+        munmap(record->mapped - inside, (size_t)inside + UNDER_WAY_BYTES);
+    record->mapped = NULL;
+}
+
 static void release(struct pl_record *record)
 {
+    unmap_under_way(record);
     free(record->path);
     free(record->part);
     record->path = record->part = NULL;
@@ -75,14 +100,17 @@ struct pl_json *pl_record_start(struct pl_record *record, const char *kind)
     return &record->json;
 }
 
-/* Of one length, whatever the case: values are padded, as JSON allows. */
 static void write_under_way(struct pl_record *record, const char *block, const char *case_id)
 {
-    static const char format[] = "{\"record\":\"under_way\",\"block\":%11s,\"case\":%11s}\n";
-    char line[sizeof format + 2 * 11];
-    const int length = snprintf(line, sizeof line, format, block, case_id);
+    char line[UNDER_WAY_BYTES + 1];
+    snprintf(line, sizeof line, UNDER_WAY, block, case_id);
     errno = 0;
-    if (pwrite(fileno(record->json.out), line, (size_t)length, record->under_way) != length)
+    if (record->mapped)
+        memcpy(record->mapped, line, UNDER_WAY_BYTES);
+    else if (pwrite(fileno(record->json.out), line, UNDER_WAY_BYTES, record->under_way) ==
+             UNDER_WAY_BYTES)
+        map_under_way(record);
+    else
         stop(record);
 }
 

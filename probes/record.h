@@ -20,7 +20,8 @@
 struct pl_record {
     struct pl_json json;
     char *path, *part;
-    long under_way; /* where the line of what is timed stands; 0: there is none */
+    long under_way; /* where the line of what is timed is in the file; 0: there is none */
+    char *mapped;   /* that line in memory; NULL: the file cannot be mapped */
     int error;      /* errno of the first write that failed; what follows is not written */
 };
 

@@ -192,13 +192,45 @@ void pl_arguments_set(struct pl_arguments *arguments, const struct pl_case *c,
     }
 }
 
+static void fill_send(const struct pl_arguments *arguments, const struct pl_case *c,
+                      const struct pl_world *world, uint64_t seed)
+{
+    pl_data_fill((void *)arguments->call.sendbuf, (size_t)arguments->shape.send, c->type,
+                 arguments->op, arguments->nprocs, pl_random_stream(seed, (uint64_t)world->rank, 0));
+}
+
+static void fill_inout(const struct pl_arguments *arguments, const struct pl_case *c,
+                       const struct pl_world *world, uint64_t seed)
+{
+    if (arguments->shape.inout)
+        pl_data_fill(arguments->call.recvbuf, (size_t)arguments->shape.recv, c->type, arguments->op,
+                     arguments->nprocs, pl_random_stream(seed, (uint64_t)world->rank, 1));
+}
+
 void pl_arguments_fill(const struct pl_arguments *arguments, const struct pl_case *c,
                        const struct pl_world *world, uint64_t seed)
 {
-    uint64_t rank = (uint64_t)world->rank;
-    pl_data_fill((void *)arguments->call.sendbuf, (size_t)arguments->shape.send, c->type,
-                 arguments->op, arguments->nprocs, pl_random_stream(seed, rank, 0));
-    if (arguments->shape.inout)
-        pl_data_fill(arguments->call.recvbuf, (size_t)arguments->shape.recv, c->type, arguments->op,
-                     arguments->nprocs, pl_random_stream(seed, rank, 1));
+    fill_send(arguments, c, world, seed);
+    fill_inout(arguments, c, world, seed);
+}
+
+void pl_arguments_refill(const struct pl_arguments *arguments, const struct pl_case *c,
+                         const struct pl_world *world, struct pl_buffers *buffers, uint64_t seed)
+{
+    struct pl_contents *sent = &buffers->sent;
+    const struct pl_contents contents = {.elements = (size_t)arguments->shape.send,
+                                         .type = c->type,
+                                         .op = arguments->op,
+                                         .nprocs = arguments->nprocs,
+                                         .rank = world->rank,
+                                         .seed = seed};
+    if (contents.elements > sent->elements || contents.type != sent->type ||
+        contents.op != sent->op || contents.nprocs != sent->nprocs || contents.rank != sent->rank ||
+        contents.seed != sent->seed) {
+        fill_send(arguments, c, world, seed);
+        *sent = contents;
+    }
+    if (c->operation) /* some write where they have sent from */
+        sent->elements = 0;
+    fill_inout(arguments, c, world, seed);
 }

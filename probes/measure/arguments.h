@@ -18,7 +18,12 @@ struct pl_buffers {
     unsigned char **references;     /* of each rank: this one's, simulated on rank 0 all ranks' */
     const struct pl_case *referred; /* whose result `reference` holds; NULL: nobody's */
     uint64_t referred_seed;         /* of its data */
-    int *counts;                    /* 4 p integers: sendcounts, sdispls, recvcounts, rdispls */
+    struct pl_contents {
+        size_t elements; /* 0: of unknown data */
+        int type, op, nprocs, rank;
+        uint64_t seed;
+    } sent;      /* what `send` begins with: arguments of pl_data_fill */
+    int *counts; /* 4 p integers: sendcounts, sdispls, recvcounts, rdispls */
     void *memory[4];
 };
 
@@ -59,5 +64,10 @@ void pl_arguments_set(struct pl_arguments *arguments, const struct pl_case *c,
  * compute the same; different on each rank. */
 void pl_arguments_fill(const struct pl_arguments *arguments, const struct pl_case *c,
                        const struct pl_world *world, uint64_t seed);
+/* The same for a call that is timed: does not write the send buffer if it holds these data, as no
+ * call changes what it sends. Whoever writes the buffer otherwise sets buffers->sent.elements to 0.
+ */
+void pl_arguments_refill(const struct pl_arguments *arguments, const struct pl_case *c,
+                         const struct pl_world *world, struct pl_buffers *buffers, uint64_t seed);
 
 #endif

@@ -33,12 +33,11 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
     pl_config_enter(config);
     pl_series_begin(series, c, block);
     series->budget_ns -= pl_rounds_spent(rounds, index);
-    pl_counters_start(timing->counters);
     if (block == 0 && plan->settle > plan->warmup && !series->way.stream)
         pl_series_settle(series, plan->warmup, reps);
     else
         pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, reps);
-    pl_counters_stop(timing->counters, world);
+    pl_counters_next(timing->counters, world);
     pl_series_end(series);
     pl_persistent_end();
     pl_config_leave(config);
@@ -145,6 +144,7 @@ const char *pl_blocks_run(struct pl_timing *timing)
     for (int block = 0; block < plan->blocks && !failure; block++) {
         pl_block_order(plan->seed, block, cases, left, order);
         pl_record_order(timing->record, block, plan, order, left);
+        pl_counters_start(timing->counters);
         for (int i = 0; i < left; i++) {
             int group = pl_groups_of(timing->groups, &plan->cases[order[i]]);
             if (!pl_groups_enter(timing->groups, group))

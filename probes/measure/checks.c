@@ -40,6 +40,7 @@ static enum pl_outcome look(const struct pl_timing *timing, const struct pl_case
     const struct pl_group *group = &groups->group[index];
 
     *finding = (struct pl_finding){""};
+    buffers->sent.elements = 0;
     if (!pl_groups_enter(groups, index)) {
         buffers->referred = NULL; /* as for those who were there */
     } else {

@@ -104,15 +104,17 @@ static void read_all(const struct pl_counters *counters, int64_t *values)
 
 void pl_counters_start(struct pl_counters *counters)
 {
-    read_all(counters, counters->values);
+    read_all(counters, counters->at);
 }
 
-void pl_counters_stop(struct pl_counters *counters, const struct pl_world *world)
+void pl_counters_next(struct pl_counters *counters, const struct pl_world *world)
 {
     int64_t now[PL_COUNTERS];
     read_all(counters, now);
-    for (int i = 0; i < PL_COUNTERS; i++)
-        counters->values[i] = now[i] - counters->values[i];
+    for (int i = 0; i < PL_COUNTERS; i++) {
+        counters->values[i] = now[i] - counters->at[i];
+        counters->at[i] = now[i];
+    }
     pl_p2p_sum(world, counters->values, PL_COUNTERS);
 }
 

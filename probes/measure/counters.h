@@ -1,5 +1,6 @@
 /* What kernel and processor count while a case runs: of the thread that makes the calls, summed
- * over ranks. Read outside the timed region, so warm-up and start scheme are counted too.
+ * over ranks. Read outside the timed region, so warm-up and start scheme are counted too, and
+ * what the probe does between two cases of a block.
  *
  * Context switches come from getrusage. Migrations between processors come from perf_event_open, or
  * from /proc/self/sched where that is refused. Events of the processor come through PAPI. What some
@@ -27,7 +28,8 @@ struct pl_counters {
     char migrations_missing[256];
     struct pl_events *events; /* NULL: none; events_missing says why */
     char events_missing[256];
-    int64_t values[PL_COUNTERS]; /* at the start; on rank 0 after pl_counters_stop: the sums */
+    int64_t at[PL_COUNTERS];     /* when they were read last */
+    int64_t values[PL_COUNTERS]; /* on rank 0 after pl_counters_next: sums since the read before */
 };
 
 /* Collective. Never fails: what cannot be counted is missing. */
@@ -35,8 +37,8 @@ void pl_counters_open(struct pl_counters *counters, const struct pl_world *world
 void pl_counters_close(struct pl_counters *counters);
 
 void pl_counters_start(struct pl_counters *counters);
-/* Collective: one message a rank. */
-void pl_counters_stop(struct pl_counters *counters, const struct pl_world *world);
+/* Collective: one message a rank. The end of a case is the start of the next one. */
+void pl_counters_next(struct pl_counters *counters, const struct pl_world *world);
 const char *pl_counter_name(int counter);
 
 /* Where migrations come from, and which events there are, on this rank; or why not. */

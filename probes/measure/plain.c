@@ -79,7 +79,7 @@ static int64_t time_case(struct pl_timing *timing, const struct pl_case *c, int6
     int64_t mean = (total + c->reps / 2) / c->reps;
     timing->spent.timed_ns += untimed + total;
     timing->spent.warmup_ns += untimed;
-    pl_counters_stop(timing->counters, world);
+    pl_counters_next(timing->counters, world);
     pl_config_leave(config);
     PMPI_Barrier(world->sync);
     pl_p2p_gather(world, &mean, (int)sizeof mean, means);

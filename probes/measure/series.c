@@ -149,7 +149,7 @@ void pl_series_begin(struct pl_series *series, const struct pl_case *c, int bloc
     start->window_ns = *window_ns || !start->scheme->windows ? *window_ns : series->plan->window_ns;
     pl_arguments_set(&series->arguments, c, series->world, series->buffers,
                      series->configs[c->config].comms[series->group]);
-    pl_arguments_fill(&series->arguments, c, series->world, series->plan->seed);
+    pl_arguments_refill(&series->arguments, c, series->world, series->buffers, series->plan->seed);
     series->unready = 0;
     if (c->operation && c->operation->begin)
         series->unready = c->operation->begin(&series->arguments.call) != MPI_SUCCESS;

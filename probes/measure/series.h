@@ -17,7 +17,7 @@ struct pl_series {
     const struct pl_plan *plan;
     const struct pl_config_state *configs;
     const struct pl_world *world;
-    const struct pl_buffers *buffers;
+    struct pl_buffers *buffers;
     struct pl_cache *cache;
     const struct pl_groups *groups;
     int group;             /* of the ranks in `world`; indexes a config's communicators */

@@ -71,7 +71,7 @@ int main(void)
     long long before = switches_in_status("voluntary_ctxt_switches:");
     pl_counters_start(&counters);
     long long slept = sleep_often();
-    pl_counters_stop(&counters, &alone);
+    pl_counters_next(&counters, &alone);
     long long after = switches_in_status("voluntary_ctxt_switches:");
     CHECK(slept >= TIMES);
     CHECK(counters.values[PL_COUNTER_VOLUNTARY] >= slept);
@@ -79,7 +79,7 @@ int main(void)
 
     pl_counters_start(&counters);
     bool moved = move_often();
-    pl_counters_stop(&counters, &alone);
+    pl_counters_next(&counters, &alone);
     if (moved && counters.counted[PL_COUNTER_MIGRATIONS])
         CHECK(counters.values[PL_COUNTER_MIGRATIONS] >= TIMES - 1);
 
@@ -94,7 +94,7 @@ int main(void)
         pl_counters_start(&counters);
         for (volatile int i = 0; i < 1000000; i++)
             ;
-        pl_counters_stop(&counters, &alone);
+        pl_counters_next(&counters, &alone);
         CHECK(counters.values[PL_COUNTER_EVENTS + 1] >= 1000000);
     }
 
