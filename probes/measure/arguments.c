@@ -196,7 +196,8 @@ static void fill_send(const struct pl_arguments *arguments, const struct pl_case
                       const struct pl_world *world, uint64_t seed)
 {
     pl_data_fill((void *)arguments->call.sendbuf, (size_t)arguments->shape.send, c->type,
-                 arguments->op, arguments->nprocs, pl_random_stream(seed, (uint64_t)world->rank, 0));
+                 arguments->op, arguments->nprocs,
+                 pl_random_stream(seed, (uint64_t)world->rank, 0));
 }
 
 static void fill_inout(const struct pl_arguments *arguments, const struct pl_case *c,

@@ -50,6 +50,8 @@ def tukey_filter(values: ArrayLike) -> Vector:
     import numpy as np
 
     samples = finite(values, "samples")
+    if len(samples) < 4:
+        return samples
     first, third = np.quantile(samples, [0.25, 0.75], method="linear")
     reach = FENCE * (third - first)
     return np.asarray(samples[(samples >= first - reach) & (samples <= third + reach)])
