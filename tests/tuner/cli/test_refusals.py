@@ -95,7 +95,7 @@ REFUSED = [
     ("lint strange", "cannot tell what this is"),
     *(
         (f"{command} {words}", "one of --user, --site and --modules DIR")
-        for command in ("apply", "rollback")
+        for command in ("apply", "apply --undo")
         for words in ("", "--user --site", "--user --modules m")
     ),
     ("watch --once --status", "exclude each other"),

@@ -27,8 +27,7 @@ GROUPS = {
         "campaign": "Measure, verify, search, confirm, export: the whole loop.",
         "results": "Violation tables, winners and costs of a campaign.",
         "export": "Write the winners as files that users source.",
-        "apply": "Put the winners in force for a user or a site.",
-        "rollback": "Take out what apply has put in force.",
+        "apply": "Put the winners in force for a user or a site, or undo that.",
         "check": "Check the winners by programs that users would take.",
         "lint": "What is wrong with rules files and environments.",
         "watch": "Watch campaigns for ever; tune again what becomes slower.",
@@ -64,12 +63,17 @@ GROUPS = {
         "db": "Check the database, or back it up.",
     },
 }
+# Commands of earlier versions, and what is typed in their place.
+RENAMED = {
+    "rollback": "apply --undo",
+}
 COMMANDS = {name: what for group in GROUPS.values() for name, what in group.items()}
 
 
 @click.group(
     cls=base.Lazy,
     groups=GROUPS,
+    renamed=RENAMED,
     prefix="plumbline.cli.",
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )

@@ -171,18 +171,32 @@ class Group(click.Group, Command):
 class Lazy(Group):
     """A group that imports a command when it is called. `groups`: what each command does, by the
     title of its group and its name; its module is `prefix` and the name, with the function
-    `command`."""
+    `command`. `renamed`: what is typed in place of commands of earlier versions."""
 
     def __init__(
-        self, *args: Any, groups: Mapping[str, Mapping[str, str]], prefix: str, **more: Any
+        self,
+        *args: Any,
+        groups: Mapping[str, Mapping[str, str]],
+        prefix: str,
+        renamed: Mapping[str, str] | None = None,
+        **more: Any,
     ) -> None:
         super().__init__(*args, **more)
         self._groups = groups
+        self._renamed = renamed or {}
         self._names = [name for words in groups.values() for name in words]
         self._prefix = prefix
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._names)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in self._renamed:
+            path = ctx.command_path
+            raise errors.UsageError(f"{path} {args[0]} is now: {path} {self._renamed[args[0]]}")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._names:
