@@ -129,8 +129,8 @@ def test_what_people_write(starter: SimulatedStarter, tmp_path: Path) -> None:
     launched = len(starter.launches)
     assert plumbline(*words, "--functions", "bcast", "--sizes", "1k,16KiB").out == as_told
     assert len(starter.launches) == launched > 0
-    two = plumbline("guidelines", "GL12", "GL3").out
-    assert plumbline("guidelines", "gl12,GL3").out == two
+    two = plumbline("verify", "--list", "--guidelines", "GL12,GL3").out
+    assert plumbline("verify", "--list", "--guidelines", "gl12,GL3").out == two
     asked = ["advise", "bcast", "--np", "4", "--db", tmp_path / "plumbline.db", "--bytes"]
     assert plumbline(*asked, "16k").out == plumbline(*asked, "16384").out != ""
     for wrong in ("16x", "k", "-1", "1.5k"):

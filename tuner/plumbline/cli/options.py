@@ -7,7 +7,7 @@ import functools
 import math
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -174,6 +174,20 @@ class Numbers(click.ParamType[Any]):
         return numbers
 
 
+class Table(click.ParamType[Any]):
+    """A table as TOML has it in a line."""
+
+    name = "table"
+
+    def convert(self, value: Any, param: _Param, ctx: _Context) -> Any:
+        import tomllib
+
+        try:
+            return tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f'{value} is not a table, as {{key = "value"}}') from error
+
+
 class NewFile(click.Path):
     """A file that the command will write. Refused while options are read, before anything is
     launched, where it cannot be written; nothing is left there by looking."""
@@ -251,12 +265,14 @@ def _try_folder(folder: Path) -> None:
 
 # --- keys of a campaign file ----------------------------------------------------------------------
 
-_TYPES = {
+_TYPES: dict[str, click.ParamType[Any]] = {
     "whole number": Count(0),
     "number": Real(),
     "list of whole numbers": Numbers(),
     "list of texts": Words(),
     "true or false or list of texts": AllOrWords(),
+    "true or false": click.BOOL,
+    "table": Table(),
 }
 
 
@@ -295,12 +311,54 @@ def key(name: str, **more: Any) -> Wrap:
     return option(name, f"--{word.replace('_', '-')}", **({"help": f"{words}."} | more))
 
 
-def of_plan(name: str, help: str, **more: Any) -> Wrap:
-    """Return what a plan says of all its cases, with the plan's own default."""
-    from plumbline.core.plan import Plan
+class Setting(click.ParamType[tuple[str, Any]]):
+    """KEY=VALUE. `own`: the types of a command's own keys (None: text); the others are keys of a
+    campaign file."""
 
-    standing = getattr(Plan("", 0, ()), name)
-    return option(f"--{name.replace('_', '-')}", default=standing, help=help, **more)
+    name = "key=value"
+
+    def __init__(self, own: Mapping[str, click.ParamType[Any] | None]) -> None:
+        self._own = own
+
+    def convert(self, value: Any, param: _Param, ctx: _Context) -> tuple[str, Any]:
+        from plumbline.system import mistakes
+
+        key, equals, text = str(value).partition("=")
+        if not (key and equals):
+            raise click.UsageError(f"--set takes KEY=VALUE, not {value!r}")
+        keys = {key: explained.takes for key, explained in _explained().items()}
+        if key not in self._own and key not in keys:
+            every = [*self._own, *keys]
+            raise UsageError(f"--set {value}: no key {key}{mistakes.instead([key], every)}")
+        kind = self._own[key] if key in self._own else _TYPES.get(keys[key])
+        return key, text if kind is None else kind.convert(text, param, ctx)
+
+
+def settings(what: str, own: Mapping[str, click.ParamType[Any] | None] | None = None) -> Wrap:
+    """Return `--set KEY=VALUE`, whose keys reach the function as parameters of these names."""
+
+    def put(ctx: click.Context, param: click.Parameter, pairs: Sequence[tuple[str, Any]]) -> None:
+        del param
+        taken = getattr(ctx.command, "takes", ())
+        options_taken = {
+            each.name: each.opts[-1]
+            for each in ctx.command.get_params(ctx)
+            if each in ctx.command.params or each.name in taken
+        }
+        for key, value in pairs:
+            if key in options_taken:
+                raise click.UsageError(f"--set {key}=…: use {options_taken[key]}", ctx)
+            ctx.params[key] = value
+
+    return option(
+        "--set",
+        multiple=True,
+        metavar="KEY=VALUE",
+        type=Setting(own or {}),
+        callback=put,
+        expose_value=False,
+        help=f"A key of {what}; can be repeated.",
+    )
 
 
 def together(*options: Wrap) -> Wrap:
@@ -454,7 +512,3 @@ def reps(help: str, **more: Any) -> Wrap:
 def picture(what: str) -> Wrap:
     text = f"{what} into this file: SVG, PNG or PDF, by its ending."
     return option("--picture", type=PictureFile(), help=text)
-
-
-def cache() -> Wrap:
-    return of_plan("cache", "warm, cycle or overwrite.")

@@ -166,7 +166,7 @@ def _listing(every: Sequence[Stored]) -> Table:
 
 
 def _heading(compared: Between) -> Iterator[str]:
-    from .differences import apart, differing
+    from .compare import apart, differing
 
     sides = (compared.a, compared.b)
     for letter, side, fewest in zip("AB", sides, compared.launches, strict=True):

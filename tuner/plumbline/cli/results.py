@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from plumbline_db.errors import UsageError, command_name, typed
+from plumbline_db.errors import PlumblineError, UsageError, command_name, typed
 
-from . import base, common, options
+from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
     from plumbline.results.report import Report
     from plumbline_db.connection import Database
     from plumbline_db.records import Campaign
+
+
+_SILENT_SECONDS = 10.0
 
 
 class ShownResults(NamedTuple):
@@ -51,28 +56,41 @@ class ShownResults(NamedTuple):
     is_flag=True,
     help="With --explain: measure what the models need (some seconds, once a campaign).",
 )
+@click.option(
+    "--report",
+    "folder",
+    type=options.NewFolder(),
+    help="Write pages that open without a server, and a PDF, into this folder; with --all a page "
+    "for each cell, not only for the worst one of each function (minutes, many files).",
+)
 def command(
     program: Program,
     campaign_file: Path | None,
     asked: ShownResults,
     listing: bool,
+    folder: Path | None,
     campaign: str | None,
 ) -> None:
     """What a campaign found, in short; with --all its violation tables, searches and costs.
 
     The campaigns of a file with several libraries or layouts are shown side by side:
-    those of CAMPAIGN_FILE, or of the file that was run last.
+    those of CAMPAIGN_FILE, or of the file that was run last. Pages of --report are those of
+    `plumbline serve`; begin with `index.html`. Chromium, if it is installed, makes `report.pdf`.
 
     \b
     Example:
       plumbline results --json | jq '.winners[] | {function, bytes_from, speedup}'
       plumbline results --all
       plumbline results --explain --picture why.svg
+      plumbline results --report pages
     """
     from plumbline_db.connection import Database
 
     if listing:
         _list(program)
+        return
+    if folder is not None:
+        _report(program, folder, (campaign_file, campaign), all_cells=asked.all_rows)
         return
     from plumbline.results import report
 
@@ -181,3 +199,68 @@ def _wanted(db: Database, file: Path | None, campaign: str | None) -> list[str]:
     last = campaigns.get(db, campaign).id
     batch = None if campaign is not None else batches.of(db, last)
     return [last] if batch is None else [campaign.id for campaign in batches.get(db, batch)]
+
+
+# --- pages without a server -----------------------------------------------------------------------
+
+
+class _WrittenFiles:
+    """Print how many files are written: on a terminal each, else now and then."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._told = time.monotonic()
+
+    def tell(self, done: int, known: int) -> None:
+        if self._live:
+            click.echo(f"\r{done} of {known} files", nl=False, err=True)
+        elif time.monotonic() - self._told >= _SILENT_SECONDS:
+            self._told = time.monotonic()
+            progress.say(f"{done} of {known} files")
+
+    def tell_pdf(self) -> None:
+        if self._live:
+            click.echo("\r\x1b[K", nl=False, err=True)
+        progress.say("printing report.pdf")
+
+
+def _report(
+    program: Program, folder: Path, asked: tuple[Path | None, str | None], *, all_cells: bool
+) -> None:
+    from plumbline.pages import frozen, printed
+    from plumbline_db.connection import Database
+
+    with Database.open(program.database) as db:
+        names = _wanted(db, *asked)
+    written_so_far = _WrittenFiles()
+    written = frozen.write(
+        program.database, names, folder, written_so_far.tell, all_cells=all_cells
+    )
+    written_so_far.tell_pdf()
+    pdf, missing = folder / "report.pdf", ""
+    try:
+        printed.write(written.first, pdf)
+    except PlumblineError as error:
+        missing = str(error)
+        common.remark(missing)
+    if program.json:
+        common.print_json(
+            {
+                "campaigns": names,
+                "index": str(written.first),
+                "pages": written.pages,
+                "files": written.files,
+                "bytes": written.bytes,
+                "left_out": written.left_out,
+                "pdf": None if missing else str(pdf),
+                "pdf_missing": missing,
+            }
+        )
+        return
+    left_out = f"; {written.left_out} were too many and are left out" if written.left_out else ""
+    click.echo(
+        f"{written.first}: {written.pages} pages, {written.bytes / 1e6:.1f} MB in "
+        f"{written.files} files{left_out}"
+    )
+    if not missing:
+        click.echo(str(pdf))
