@@ -30,7 +30,7 @@ from tests.tuner.started import plumbline, start
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 CAMPAIGN = ["--sizes", "4096,16384", "--guidelines", "GL12", "--launches", "8"]
-CAMPAIGN += ["--rounds", "1", "--budget", "40", "--settings", "none"]
+CAMPAIGN += ["--set", "rounds=1", "--budget", "40", "--set", "settings=none"]
 
 
 def launches(database: Path) -> list[Run]:

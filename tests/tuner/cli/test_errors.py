@@ -29,7 +29,7 @@ READERS = (
     ["results"],
     ["export", "env"],
     ["run", "--", "env"],
-    ["serve", "--port", "1"],
+    ["serve", "--listen", "127.0.0.1:1"],
     ["db", "check"],
     ["db", "backup", "copy.db"],
 )

@@ -102,7 +102,7 @@ def test_an_idea_has_one_name() -> None:
         assert not name.endswith(("-time", "-ms", "-seconds")), where  # it is --budget
     assert all(len(found) == 1 for found in kinds.values())
     for name in kinds:
-        assert name == "--settings" or f"{name}s" not in kinds, f"{name} and {name}s"
+        assert f"{name}s" not in kinds, f"{name} and {name}s"
 
 
 def test_verify_is_a_campaign_without_its_search() -> None:

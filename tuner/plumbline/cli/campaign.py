@@ -31,11 +31,32 @@ SEARCHING = (
 @base.command(
     "campaign",
     takes=f"mpi db json {options.MEASURED}",
-    told={"sizes": options.told("sizes")},
+    told={
+        "sizes": {
+            "help": "Volumes in bytes, with commas between.",
+            "unset": "21 of them, 1 to 102400",
+        }
+    },
 )
-@options.keys("budget_seconds", "rounds")
+@options.option(
+    "--budget",
+    "budget_seconds",
+    type=options.Real(),
+    help="Seconds in launches for the whole campaign; default: eight times the first table, at "
+    "least 120.",
+)
 @options.exported
-@options.keys("variants", "all", "settings", "unsafe", "earlier")
+@click.option(
+    "--unsafe",
+    is_flag=True,
+    default=None,
+    help="Also use algorithms that give wrong results for some correct programs.",
+)
+@click.option(
+    "--earlier",
+    help="Campaign whose winners are confirmed before the search, or `none`; default: with `--new` "
+    "the last finished one.",
+)
 @click.option(
     "--check",
     is_flag=True,
@@ -55,7 +76,26 @@ SEARCHING = (
     "the table job: queue, account, constraint, minutes.",
 )
 @options.campaign_file
-@options.keys("guidelines", "functions", "profile", "use", "sync", "launches", "launches_max")
+@options.option(
+    "--guidelines",
+    type=options.Words(),
+    help="Ids of guidelines to verify, with commas between, or `all`; default: the usual set.",
+)
+@options.option(
+    "--functions",
+    type=options.Functions(),
+    help="Functions that are verified too, with commas between, for monotony and "
+    "split-robustness; MPI_Ibcast and the like also against the blocking one.",
+)
+@click.option(
+    "--profile",
+    help="An application's calls, as `plumbline profile` wrote them (docs/application.md).",
+)
+@options.launches(
+    "Launches (or pairs of launches) before the first decision; only undecided cells get more.",
+    unset="6",
+)
+@options.settings("a campaign file (docs/campaign.md)")
 @options.fresh_launches
 @options.wait_for_quiet
 @options.new

@@ -20,7 +20,6 @@ class Loops(NamedTuple):
 
     functions: list[str] | None
     launches: int | None
-    reps: int | None
     seed: int
     bind: str | None
 
@@ -34,7 +33,6 @@ class Loops(NamedTuple):
 )
 @options.option("--functions", type=options.Functions(), unset="all", help="Only winners of these.")
 @options.launches("Pairs of launches.", unset=str(amounts.PAIRS))
-@options.reps("Calls that each loop times.", unset=str(amounts.ITERATIONS))
 @click.option(
     "--osu",
     type=click.Path(path_type=Path),
@@ -78,10 +76,9 @@ def command(
         )
     if loops.bind is not None and loops.bind not in BINDS:
         raise UsageError(f"--bind {loops.bind}: choose one of {', '.join(BINDS)}")
-    iterations = loops.reps or amounts.ITERATIONS
     files = in_force.files(program.database, campaign, program.mpi)
     common.remark(files.note)
-    programs = installed.programs(files, osu, imb, iterations)
+    programs = installed.programs(files, osu, imb, amounts.ITERATIONS)
     if not no_proof and files.winners:
         common.remark(*as_started.proven(files, in_force.environment(files)))
     with progress.Bar() as bar:
@@ -91,7 +88,7 @@ def command(
             seed=loops.seed,
             functions=loops.functions or [],
             bind=loops.bind or "",
-            iterations=iterations,
+            iterations=amounts.ITERATIONS,
             programs=programs,
             progress=bar,
         )

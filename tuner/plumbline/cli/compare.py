@@ -31,6 +31,7 @@ TOLERANCE = 0.05
 
 # Keys of --set: how stored sides are compared, and the claim.
 _KEYS: dict[str, Any] = {
+    "test": None,
     "alternative": click.Choice(["two-sided", "less", "greater"]),
     "average": click.Choice(["median", "mean"]),
     "outliers": click.Choice(["keep", "tukey"]),
@@ -69,11 +70,6 @@ class Measuring(NamedTuple):
 )
 @click.argument("a", required=False)
 @click.argument("b", required=False)
-@click.option(
-    "--test",
-    help="auto (default: signed-rank if launches are paired, else rank-sum), signed-rank, "
-    "rank-sum, kolmogorov-smirnov or brunner-munzel.",
-)
 @options.settings("a comparison (docs/comparing.md), or with --measure a campaign file", _KEYS)
 @click.option("--all", "all_variants", is_flag=True, help="Also mock-ups and algorithms of ours.")
 @options.option(

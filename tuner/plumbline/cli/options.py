@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 from click.types import OptionHelpExtra
 
 from plumbline.system import extras
@@ -263,7 +264,7 @@ def _try_folder(folder: Path) -> None:
             pass
 
 
-# --- keys of a campaign file ----------------------------------------------------------------------
+# --- settings by their keys -----------------------------------------------------------------------
 
 _TYPES: dict[str, click.ParamType[Any]] = {
     "whole number": Count(0),
@@ -276,10 +277,6 @@ _TYPES: dict[str, click.ParamType[Any]] = {
 }
 
 
-# All other options have the key's name in the file.
-_WORDS = {"budget_seconds": "budget", "all": "all/--violated-only"}
-
-
 @functools.cache
 def _explained() -> dict[str, ExplainedSetting]:
     from plumbline.settings import explained
@@ -287,38 +284,17 @@ def _explained() -> dict[str, ExplainedSetting]:
     return explained.keys()
 
 
-def key(name: str, **more: Any) -> Wrap:
-    """An option in place of a key of a campaign file, explained as that is. It is None where it is
-    not given, unless `more` has a default."""
-    key_explained = _explained()[name]
-    words = key_explained.sentence.removesuffix(".")
-    if key_explained.takes == "true or false":
-        more |= {"is_flag": True, "default": None}
-    else:
-        more = {
-            "type": _TYPES.get(key_explained.takes),
-            "unset": key_explained.default.removeprefix("false").strip('"'),
-        } | more
-    if isinstance(more.get("type"), Words | Numbers):
-        words += "; with commas between"
-    if isinstance(more.get("type"), AllOrWords):
-        words += "; all: every one; none"
-    if ", " in key_explained.takes:
-        more["metavar"] = key_explained.takes.replace(", ", "|")
-    if name == "functions":
-        more["type"] = Functions()
-    word = _WORDS.get(name, name)
-    return option(name, f"--{word.replace('_', '-')}", **({"help": f"{words}."} | more))
-
-
 class Setting(click.ParamType[tuple[str, Any]]):
-    """KEY=VALUE. `own`: the types of a command's own keys (None: text); the others are keys of a
-    campaign file."""
+    """KEY=VALUE. `own`: the types of a command's own keys (None: text); with `of_campaign` the keys
+    of a campaign file are taken too."""
 
     name = "key=value"
 
-    def __init__(self, own: Mapping[str, click.ParamType[Any] | None]) -> None:
+    def __init__(
+        self, own: Mapping[str, click.ParamType[Any] | None], *, of_campaign: bool
+    ) -> None:
         self._own = own
+        self._of_campaign = of_campaign
 
     def convert(self, value: Any, param: _Param, ctx: _Context) -> tuple[str, Any]:
         from plumbline.system import mistakes
@@ -326,7 +302,8 @@ class Setting(click.ParamType[tuple[str, Any]]):
         key, equals, text = str(value).partition("=")
         if not (key and equals):
             raise click.UsageError(f"--set takes KEY=VALUE, not {value!r}")
-        keys = {key: explained.takes for key, explained in _explained().items()}
+        known_keys = _explained() if self._of_campaign else {}
+        keys = {key: explained.takes for key, explained in known_keys.items()}
         if key not in self._own and key not in keys:
             every = [*self._own, *keys]
             raise UsageError(f"--set {value}: no key {key}{mistakes.instead([key], every)}")
@@ -334,7 +311,12 @@ class Setting(click.ParamType[tuple[str, Any]]):
         return key, text if kind is None else kind.convert(text, param, ctx)
 
 
-def settings(what: str, own: Mapping[str, click.ParamType[Any] | None] | None = None) -> Wrap:
+def settings(
+    what: str,
+    own: Mapping[str, click.ParamType[Any] | None] | None = None,
+    *,
+    of_campaign: bool = True,
+) -> Wrap:
     """Return `--set KEY=VALUE`, whose keys reach the function as parameters of these names."""
 
     def put(ctx: click.Context, param: click.Parameter, pairs: Sequence[tuple[str, Any]]) -> None:
@@ -349,12 +331,13 @@ def settings(what: str, own: Mapping[str, click.ParamType[Any] | None] | None = 
             if key in options_taken:
                 raise click.UsageError(f"--set {key}=…: use {options_taken[key]}", ctx)
             ctx.params[key] = value
+            ctx.set_parameter_source(key, ParameterSource.COMMANDLINE)
 
     return option(
         "--set",
         multiple=True,
         metavar="KEY=VALUE",
-        type=Setting(own or {}),
+        type=Setting(own or {}, of_campaign=of_campaign),
         callback=put,
         expose_value=False,
         help=f"A key of {what}; can be repeated.",
@@ -370,10 +353,6 @@ def together(*options: Wrap) -> Wrap:
         return function
 
     return wrap
-
-
-def keys(*names: str) -> Wrap:
-    return together(*map(key, names))
 
 
 # --- options of the program that several commands have --------------------------------------------
@@ -450,12 +429,6 @@ def usual(*names: str) -> dict[str, Any]:
     return {name: every[name] for name in names}
 
 
-def told(name: str) -> dict[str, object]:
-    """Return what such a key says of itself, for a command's `told`."""
-    key_explained = _explained()[name]
-    return {"help": key_explained.sentence, "unset": key_explained.default}
-
-
 # --- options that several commands define ---------------------------------------------------------
 
 campaign_file = click.argument(
@@ -503,10 +476,6 @@ raw_records = option(
 
 def launches(help: str = "Launches; each is started anew.", **more: Any) -> Wrap:
     return option("--launches", **({"type": Count(), "help": help} | more))
-
-
-def reps(help: str, **more: Any) -> Wrap:
-    return option("--reps", type=Count(), help=help, **more)
 
 
 def picture(what: str) -> Wrap:

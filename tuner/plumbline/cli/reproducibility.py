@@ -62,17 +62,10 @@ def _standing(name: str) -> Callable[[], str]:
     help="Whole experiments that are compared.",
 )
 @options.launches("Launches of a trial.", unset=_standing("launches"))
-@options.option(
-    "--effect-launches",
-    type=options.Count(0),
-    unset=_standing("effect_launches"),
-    help="Launches for A/A and planted delays; 0: none.",
-)
-@options.option(
-    "--effects",
-    type=options.Numbers(float),
-    unset=_standing("effects"),
-    help="Planted slow-downs in per cent, with commas between.",
+@options.settings(
+    "the planted slow-downs: effects (per cent, with commas between), effect_launches (0: none)",
+    {"effects": options.Numbers(float), "effect_launches": options.Count(0)},
+    of_campaign=False,
 )
 @options.new
 @options.picture("Draw the trials")

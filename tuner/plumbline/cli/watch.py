@@ -65,7 +65,7 @@ def _run(program: Program, file: Path, *, once: bool) -> int:
     from plumbline.daemon.service import Service
     from plumbline.daemon.signals import Signals
 
-    from .serving import Beside
+    from .serve import Beside
 
     service = Service(program.database, file, _say)
     if once:
