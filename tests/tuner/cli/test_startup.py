@@ -60,7 +60,7 @@ def test_help_of_all_commands_imports_nothing_heavy() -> None:
     [
         (["results", "--list"], OF_LISTS | SETTINGS),
         (["export", "--list"], OF_LISTS),
-        (["verify", "--list"], OF_HELP | LAUNCHES | {"apsw"}),
+        (["verify", "--list"], OF_LISTS | SETTINGS | {"apsw"}),
         (["results"], NEVER | SETTINGS | OTHER_FAMILIES | {"rich"}),
         (["results", "--json"], NEVER | SETTINGS | {"rich"}),
         (["results", "--all"], OF_TABLES | SETTINGS),

@@ -199,8 +199,8 @@ class Lazy(Group):
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self._names:
-            return None
+        if cmd_name not in self._names or cmd_name in self.commands:
+            return self.commands.get(cmd_name)
         module = importlib.import_module(f"{self._prefix}{cmd_name}")
         loaded: click.Command = module.command
         return loaded

@@ -194,7 +194,6 @@ def _heading(comparison: SideComparison, a: Side, b: Side) -> Iterator[str]:
 
 
 def _table(comparison: SideComparison) -> Table:
-    from rich.text import Text
 
     variants = any(line.cell.variant not in ("", "default") for line in comparison.lines)
     settings = any(line.cell.settings for line in comparison.lines)
@@ -232,7 +231,7 @@ def _table(comparison: SideComparison) -> Table:
             "" if line.p is None else f"{line.p:.2g}",
             "" if line.p_adjusted is None else f"{line.p_adjusted:.2g}",
             *([line.stars] if comparison.together else []),
-            Text(_verdict(line)),
+            _verdict(line),
         )
     return table
 
@@ -380,7 +379,6 @@ def _measure(
 
 
 def _print_measured(comparison: MeasuredComparison) -> None:
-    from rich.text import Text
 
     from plumbline.results.comparison_files import words_of
 
@@ -391,7 +389,7 @@ def _print_measured(comparison: MeasuredComparison) -> None:
     for line in comparison.cells:
         times = ["" if side is None else f"{1e6 * side.median:.2f}" for side in (line.a, line.b)]
         cell = line.cell
-        change = Text(words_of(line))
+        change = words_of(line)
         table.add_row(cell.function, str(cell.bytes), *times, str(line.pairs), change)
     common.show(table)
     click.echo(_measured_summary(comparison))
@@ -506,7 +504,6 @@ def _history(program: Program, pair: Pair) -> int:
 
 
 def _history_table(comparisons: list[MeasuredComparison]) -> Table:
-    from rich.text import Text
 
     from plumbline.results.comparison_files import summary, words_of
 
@@ -518,7 +515,7 @@ def _history_table(comparisons: list[MeasuredComparison]) -> Table:
         table.add_row(
             comparison.a.launches[0].started[:16].replace("T", " "),
             *(
-                Text(f"{side.name.text} ({side.library.version_string})")
+                f"{side.name.text} ({side.library.version_string})"
                 for side in (comparison.a, comparison.b)
             ),
             str(comparison.a.campaign.nprocs),
@@ -526,6 +523,6 @@ def _history_table(comparisons: list[MeasuredComparison]) -> Table:
             str(counts["faster"]),
             str(counts["equal"]),
             str(counts["not_shown"]),
-            Text(f"{worst.cell.function} {worst.cell.bytes} B: {words_of(worst)}"),
+            f"{worst.cell.function} {worst.cell.bytes} B: {words_of(worst)}",
         )
     return table

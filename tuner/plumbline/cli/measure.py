@@ -19,7 +19,7 @@ from plumbline.system.machine import processing_units
 from plumbline.system.words import with_interval
 from plumbline_db.errors import UsageError
 
-from . import base, common, completing, options, progress
+from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class What(NamedTuple):
         }
     },
 )
-@click.argument("function", shell_complete=completing.functions)
+@click.argument("function", shell_complete=options.complete_functions)
 @options.option(
     "--variants",
     default="",
@@ -276,7 +276,6 @@ def _show(
     *,
     tested: bool,
 ) -> None:
-    from rich.text import Text
 
     if program.json:
         why = {point.place: point for point in added}
@@ -291,7 +290,9 @@ def _show(
     reasons = common.Reasons()
     common.show(
         _table(lines, reasons, axis, tested=tested),
-        *map(Text, [*reasons.lines(), *_remarks(lines), *_added(added)]),
+        *reasons.lines(),
+        *_remarks(lines),
+        *_added(added),
     )
 
 
@@ -326,7 +327,6 @@ def _table(
     lines: list[MeasuredCase], reasons: common.Reasons, axis: Axis, *, tested: bool
 ) -> Table:
     """`tested`: ratios have a p; those of a simulated machine are as they are."""
-    from rich.text import Text
 
     from plumbline.search.outcome import label
 
@@ -340,7 +340,7 @@ def _table(
         name = label(line.variant, line.knobs)
         where = (*([str(axis.place(line))] if over_ranks else []), str(line.bytes))
         if not line.seconds:
-            table.add_row(*where, name, Text(reasons.mark(line.outcome)))
+            table.add_row(*where, name, reasons.mark(line.outcome))
             continue
         low, high = min(line.seconds), max(line.seconds)
         comparison = line.ratio
@@ -359,7 +359,6 @@ def _table(
 
 
 def _repetitions(program: Program, name: str, what: What, asked: dict[str, Any]) -> int:
-    from rich.text import Text
 
     from plumbline.measure import nrep, unkept
     from plumbline.settings import campaign_file, starting
@@ -399,18 +398,17 @@ def _repetitions(program: Program, name: str, what: What, asked: dict[str, Any])
         common.print_json(predicted_cells)
     else:
         reasons = common.Reasons()
-        common.show(_repetitions_table(predicted_cells, reasons), *map(Text, reasons.lines()))
+        common.show(_repetitions_table(predicted_cells, reasons), *reasons.lines())
     return 0 if all(cell.met for cell in predicted_cells) else 1
 
 
 def _repetitions_table(cells: list[RepetitionsCell], reasons: common.Reasons) -> Table:
-    from rich.text import Text
 
     words = ("launches", "ended by", "criteria at the end")
     table = common.table("function", "bytes", "nrep", *words, left=("function", *words))
     for cell in cells:
         if cell.nrep is None:
-            table.add_row(cell.function, str(cell.bytes), "", "", Text(reasons.mark(cell.outcome)))
+            table.add_row(cell.function, str(cell.bytes), "", "", reasons.mark(cell.outcome))
             continue
         counts = " ".join(str(launch.nrep) for launch in cell.launches)
         ended = ", ".join(dict.fromkeys(launch.by for launch in cell.launches))

@@ -7,7 +7,7 @@ import functools
 import math
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,8 @@ from plumbline.system import extras
 from plumbline.system.limits import LARGEST, MOST
 from plumbline.system.words import number_of_bytes
 from plumbline_db.errors import PlumblineError, UsageError
+
+from .base import Program
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -47,9 +49,7 @@ class Option(click.Option):
         self.unset = unset
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        from . import completing
-
-        complete = completing.OF_OPTIONS.get(str(self.name))
+        complete = _COMPLETE.get(str(self.name))
         if complete is None:
             return super().shell_complete(ctx, incomplete)
         return complete(ctx, self, incomplete)
@@ -481,3 +481,90 @@ def launches(help: str = "Launches; each is started anew.", **more: Any) -> Wrap
 def picture(what: str) -> Wrap:
     text = f"{what} into this file: SVG, PNG or PDF, by its ending."
     return option("--picture", type=PictureFile(), help=text)
+
+
+# --- values that a shell completes ----------------------------------------------------------------
+
+
+Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
+
+
+def complete_campaigns(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The newest first, but for names that a shell would not take as a word; none where the
+    database cannot be read."""
+    from plumbline_db import campaigns as stored
+    from plumbline_db import outside
+    from plumbline_db.connection import Database
+
+    del param
+    program = ctx.params.get("program") or Program(db=ctx.find_root().params.get("db"))
+    try:
+        with Database.open(program.database) as db:
+            names = [campaign.id for campaign in reversed(stored.every(db))]
+    except PlumblineError:
+        return []
+    return _beginning(filter(outside.NAME.match, names), incomplete)
+
+
+def _of(words_by_name: Callable[[], Mapping[str, str | None]]) -> Complete:
+    """Return that of names, with what they say."""
+
+    def complete(
+        ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        del ctx, param
+        names = words_by_name()
+        return _beginning(names, incomplete, names.get)
+
+    return complete
+
+
+def _functions() -> Mapping[str, str | None]:
+    from plumbline.core import guidelines
+
+    return dict.fromkeys(sorted(guidelines.load(None).lhs_functions()))
+
+
+def _guidelines() -> Mapping[str, str | None]:
+    from plumbline.core import guidelines
+
+    return {rule.id: rule.name for rule in guidelines.load(None).entries()}
+
+
+def _formats() -> Mapping[str, str | None]:
+    from plumbline_exporters.registry import exporters
+
+    return {name: exporter.summary for name, exporter in exporters().items()}
+
+
+def _linted() -> Mapping[str, str | None]:
+    from plumbline_exporters.lint.formats import formats
+
+    return dict.fromkeys(formats())
+
+
+complete_functions, complete_formats = _of(_functions), _of(_formats)
+
+# Completions of options, by their names.
+_COMPLETE: dict[str, Complete] = {
+    "campaign": complete_campaigns,
+    "format_name": _of(_linted),
+    "functions": complete_functions,
+    "guidelines": _of(_guidelines),
+}
+
+
+def _beginning(
+    names: Iterable[str], incomplete: str, says: Callable[[str], str | None] = lambda name: None
+) -> list[CompletionItem]:
+    """Return the names that begin so, also after a comma."""
+    from click.shell_completion import CompletionItem
+
+    before, comma, word = incomplete.rpartition(",")
+    return [
+        CompletionItem(before + comma + name, help=says(name))
+        for name in names
+        if name.startswith(word)
+    ]

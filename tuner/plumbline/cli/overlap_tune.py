@@ -169,7 +169,6 @@ def _document(
 def _shown(
     database: Path, campaign: Campaign, tuned_guidelines: list[TunedGuideline]
 ) -> list[RenderableType]:
-    from rich.text import Text
 
     table = common.table(
         *("guideline", "benchmark", "bytes", "left side", "T µs", "ratio", "left/right", ""),
@@ -195,7 +194,7 @@ def _shown(
         )
     if kept:
         texts += ["exported:", *(f"  {file.path}" for file in files)]
-    return [table, Text("\n".join(texts))] if texts else [table]
+    return [table, "\n".join(texts)] if texts else [table]
 
 
 def _cells(state: TimedVerdict) -> tuple[str, ...]:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plumbline.settings.cases import SIZES
-from plumbline.settings.search import Searching
 from plumbline_db.errors import UsageError
 
 from . import base, campaign, common, options
@@ -52,16 +50,16 @@ def command(
     """
     if listing:
         return _list(program, asked["guidelines"] or [])
-    from . import running
+    from plumbline.settings.search import Searching
 
     if searching := sorted(set(asked) & set(Searching.__struct_fields__)):
         raise UsageError(f"verify searches nothing: leave out {', '.join(searching)}")
     if refine:
         asked["sizes"] = _refined(program, **asked)
     # All launches belong to one experiment, so that living ranks would not be used twice.
-    manner = running.Manner(wait_for_quiet, fresh_launches=True)
-    ran = running.run(program, rounds=0, manner=manner, **asked)
-    reports = running.show(program, ran, all_rows=all_rows)
+    manner = campaign.Manner(wait_for_quiet, fresh_launches=True)
+    ran = campaign.run(program, rounds=0, manner=manner, **asked)
+    reports = campaign.show(program, ran, all_rows=all_rows)
     violated = any(verdict.verdict == "violated" for report in reports for verdict in report.before)
     wrong = any(report.wrong for report in reports)
     return common.VIOLATIONS_FOUND if violated or wrong else 0
@@ -99,11 +97,12 @@ def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked
     several campaigns are asked for, as each would have its own."""
     from plumbline.measure import tables
     from plumbline.settings import campaign_file as files
+    from plumbline.settings.cases import SIZES
     from plumbline.settings.identity import chosen
     from plumbline.settings.toolchain import find_toolchain
     from plumbline.suites import of_guidelines
 
-    from . import running_suites
+    from . import suite
 
     given_settings = {name: value for name, value in asked.items() if value is not None}
     tasks = files.tasks(campaign_file, given_settings, program.mpi)
@@ -117,7 +116,7 @@ def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked
     guidelines = chosen(toolchain, settings)
     suites = of_guidelines.suites(guidelines, settings)
     program_there = program._replace(mpi=task.mpi_prefix)
-    ran = running_suites.run(program_there, settings, "sizes of a violation table", suites, new=new)
+    ran = suite.run(program_there, settings, "sizes of a violation table", suites, new=new)
     added = _added(ran.suites)
     for size, why in added.items():
         common.remark(f"{size} B is added: {why}")
