@@ -39,7 +39,7 @@ SEARCHING = (
     takes=f"mpi db json {options.MEASURED}",
     told={
         "sizes": {
-            "help": "Volumes in bytes, with commas between.",
+            "help": "Volumes in bytes, or a table of them by function (docs/campaign.md).",
             "unset": "21 of them, 1 to 102400",
         }
     },
@@ -85,13 +85,13 @@ SEARCHING = (
 @options.option(
     "--guidelines",
     type=options.Words(),
-    help="Ids of guidelines to verify, with commas between, or `all`; default: the usual set.",
+    help="Ids of guidelines to verify, or `all`; default: the usual set (with commas between).",
 )
 @options.option(
     "--functions",
     type=options.Functions(),
-    help="Functions that are verified too, with commas between, for monotony and "
-    "split-robustness; MPI_Ibcast and the like also against the blocking one.",
+    help="Functions that are verified too, for monotony and split-robustness; MPI_Ibcast and the "
+    "like also against the blocking one (with commas between).",
 )
 @click.option(
     "--profile",
