@@ -7,7 +7,7 @@ import re
 import msgspec
 import pytest
 
-from plumbline.cli.options import Setting
+from plumbline.cli.options import KeyValue
 from plumbline.settings import GROUP_OF, GROUPS, explained
 from plumbline.settings.ranks import PLACES
 from tests.tuner.cli.command import plumbline
@@ -57,7 +57,7 @@ def test_the_page_has_the_table_of_keys() -> None:
 @pytest.mark.parametrize("key", sorted(GROUP_OF))
 def test_every_key_can_be_set_on_the_command_line(key: str) -> None:
     """Tables as TOML has them in a line; a key that has an option names it."""
-    setting = Setting({}, of_campaign=True)
+    setting = KeyValue({}, of_campaign=True)
     value = '{name = "value"}' if explained.keys()[key].takes == "table" else "1"
     assert setting.convert(f"{key}={value}", None, None)[0] == key
     if key not in NO_OPTION:

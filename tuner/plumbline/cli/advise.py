@@ -85,7 +85,6 @@ def command(
 
 # --- what is shown --------------------------------------------------------------------------------
 
-
 _OTHERS = 3  # other libraries and machines that get a line
 
 

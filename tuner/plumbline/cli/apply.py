@@ -39,7 +39,7 @@ class ApplyRequest(NamedTuple):
         return "user" if self.user else "site" if self.site else "modules"
 
 
-class Kept(NamedTuple):
+class ApplyChoice(NamedTuple):
     """The choice of winners, and how they are checked."""
 
     unsafe: bool
@@ -47,7 +47,9 @@ class Kept(NamedTuple):
     campaign: str | None
 
 
-@base.command("apply", gathers={"change": ApplyRequest, "kept": Kept}, takes="mpi db json campaign")
+@base.command(
+    "apply", gathers={"change": ApplyRequest, "kept": ApplyChoice}, takes="mpi db json campaign"
+)
 @click.option("--user", is_flag=True, help="For yourself alone.")
 @click.option("--site", is_flag=True, help="For everybody.")
 @click.option("--modules", type=_FOLDER, metavar="DIR", help="In a tree of modulefiles.")
@@ -64,7 +66,7 @@ class Kept(NamedTuple):
 )
 @options.unsafe
 @options.no_proof
-def command(program: Program, change: ApplyRequest, kept: Kept, undo: str | None) -> int:
+def command(program: Program, change: ApplyRequest, kept: ApplyChoice, undo: str | None) -> int:
     """Apply the winners of a campaign for a user or a site.
 
     Copies them into a folder of their own, and puts a few marked lines into the files that the
@@ -85,7 +87,7 @@ def command(program: Program, change: ApplyRequest, kept: Kept, undo: str | None
     return _undo(program, change, undo)
 
 
-def _apply(program: Program, change: ApplyRequest, kept: Kept) -> int:
+def _apply(program: Program, change: ApplyRequest, kept: ApplyChoice) -> int:
     from plumbline.applied import apply, places
     from plumbline.results import putting_in_use
     from plumbline.settings import default_campaign, identity

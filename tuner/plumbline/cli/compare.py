@@ -41,10 +41,12 @@ _KEYS: dict[str, Any] = {
 
 
 class Pair(NamedTuple):
-    """The names of both sides."""
+    """The names of both sides, and how they are compared; with `history` there are no sides."""
 
     a: str | None
     b: str | None
+    measure: bool
+    history: bool
 
 
 class Only(NamedTuple):
@@ -96,8 +98,6 @@ def command(
     program: Program,
     pair: Pair,
     picture: Path | None,
-    measure: bool,
-    history: bool,
     only: Only,
     measuring: Measuring,
     **asked: Any,
@@ -141,13 +141,13 @@ def command(
     """
     from plumbline.results import compare
 
-    if history:
+    if pair.history:
         return _history(program, pair)
     if pair.b is None:
         raise UsageError("name both sides: A and B")
     of_how = {name: asked.pop(name) for name in compare.How.__struct_fields__ if name in asked}
     how = compare.How(**{name: value for name, value in of_how.items() if value is not None})
-    if measure:
+    if pair.measure:
         _refuse_options_of_stored(of_how | {"picture": picture})
         asked |= only._asdict()
         return _measure(program, (str(pair.a), pair.b), how, **measuring._asdict(), **asked)
@@ -160,7 +160,7 @@ def _stored(program: Program, pair: Pair, how: How, only: Only, picture: Path | 
     from plumbline_db.connection import Database
 
     read_sides = []
-    for name in map(sides.parse, map(str, pair)):
+    for name in map(sides.parse, (str(pair.a), str(pair.b))):
         with Database.open(name.file or program.database) as db:
             read_sides.append(sides.read(db, name))
     a, b = (side.only(*only) for side in read_sides)

@@ -162,15 +162,7 @@ def _side_by_side(program: Program, name: str, what: What, asked: dict[str, Any]
     hot, cold = _configurations(toolchain, what.knobs, all_settings)
     data = all_settings.cases.data
     common.remark(rounding({function: sizes}, data))
-    cases = [
-        case
-        for size in dict.fromkeys(data.whole(function, size) for size in sizes)
-        for case in (
-            PlanCase(function, size),
-            *(PlanCase(function, size, configuration=configuration) for configuration in hot),
-            *(PlanCase(function, size, variant) for variant in chosen),
-        )
-    ]
+    cases = _cases(function, [data.whole(function, size) for size in sizes], hot, chosen)
     simulated = all_settings.ranks.simulate is not None
     nprocs = all_settings.ranks.placement(toolchain.launcher.processing_units()).nprocs
     axis = Axis(
@@ -206,10 +198,7 @@ def _side_by_side(program: Program, name: str, what: What, asked: dict[str, Any]
             places = len({axis.place(case) for case in plan.cases})
             how = Refinement(most=2 * places + _REFINED, unit=unit or 1)
             more = refined.run(
-                *(store, plan, count, environment, cold),
-                how=how,
-                axis=axis,
-                label=label,
+                store, plan, count, environment, cold, how=how, axis=axis, label=label
             )
             lines, added = more.cases, more.added
         else:
@@ -220,6 +209,21 @@ def _side_by_side(program: Program, name: str, what: What, asked: dict[str, Any]
     common.remark(*(weakness.text for weakness in [*conditions.of_records(raw), *start_weaknesses]))
     _show(program, lines, added, axis, tested=not simulated)
     return 0 if all(line.outcome == "ok" for line in lines) else 1
+
+
+def _cases(
+    function: str, sizes: Sequence[int], hot: Sequence[Configuration], variants: Sequence[str]
+) -> list[PlanCase]:
+    """Return for each size the default, and what stands beside it."""
+    return [
+        case
+        for size in dict.fromkeys(sizes)
+        for case in (
+            PlanCase(function, size),
+            *(PlanCase(function, size, configuration=configuration) for configuration in hot),
+            *(PlanCase(function, size, variant) for variant in variants),
+        )
+    ]
 
 
 def _variants(toolchain: Toolchain, function: str, text: str) -> list[str]:

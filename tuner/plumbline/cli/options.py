@@ -175,7 +175,7 @@ class Numbers(click.ParamType[Any]):
         return numbers
 
 
-class Table(click.ParamType[Any]):
+class InlineTable(click.ParamType[Any]):
     """A table as TOML has it in a line."""
 
     name = "table"
@@ -273,7 +273,7 @@ _TYPES: dict[str, click.ParamType[Any]] = {
     "list of texts": Words(),
     "true or false or list of texts": AllOrWords(),
     "true or false": click.BOOL,
-    "table": Table(),
+    "table": InlineTable(),
 }
 
 
@@ -284,7 +284,7 @@ def _explained() -> dict[str, ExplainedSetting]:
     return explained.keys()
 
 
-class Setting(click.ParamType[tuple[str, Any]]):
+class KeyValue(click.ParamType[tuple[str, Any]]):
     """KEY=VALUE. `own`: the types of a command's own keys (None: text); with `of_campaign` the keys
     of a campaign file are taken too."""
 
@@ -337,7 +337,7 @@ def settings(
         "--set",
         multiple=True,
         metavar="KEY=VALUE",
-        type=Setting(own or {}, of_campaign=of_campaign),
+        type=KeyValue(own or {}, of_campaign=of_campaign),
         callback=put,
         expose_value=False,
         help=f"A key of {what}; can be repeated.",
@@ -484,7 +484,6 @@ def picture(what: str) -> Wrap:
 
 
 # --- values that a shell completes ----------------------------------------------------------------
-
 
 Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 

@@ -306,7 +306,6 @@ def _words(spread: RankSpread) -> str:
 
 # --- overlap thresholds ---------------------------------------------------------------------------
 
-
 LEAST_TRIPLES = 4
 
 

@@ -93,24 +93,25 @@ def command(
       plumbline results --explain --picture why.svg
       plumbline results --report pages
     """
-    from plumbline_db.connection import Database
-
     if listing:
         _list(program)
-        return
-    if folder is not None:
+    elif folder is not None:
         _report(program, folder, (campaign_file, campaign), all_cells=asked.all_rows)
-        return
-    from plumbline.results import report
+    else:
+        _show(program, campaign_file, campaign, asked)
 
-    in_short = not (
-        asked.explain or asked.measure or program.json or asked.picture or asked.all_rows
-    )
+
+def _show(
+    program: Program, campaign_file: Path | None, campaign: str | None, asked: ShownResults
+) -> None:
+    from plumbline.results import report
+    from plumbline_db.connection import Database
+
+    explained = asked.explain or asked.measure
+    in_short = not (explained or program.json or asked.picture or asked.all_rows)
     with Database.open(program.database) as db:
         shown_campaigns = _wanted(db, campaign_file, campaign)
-        in_tables = (asked.all_rows or len(shown_campaigns) > 1) and not (
-            asked.explain or asked.measure
-        )
+        in_tables = (asked.all_rows or len(shown_campaigns) > 1) and not explained
         conditions = (program.json or in_tables) and asked.picture is None
         reports = [report.read(db, campaign, conditions=conditions) for campaign in shown_campaigns]
         if campaign is None:
@@ -120,7 +121,7 @@ def command(
 
             click.echo("\n".join(digest.read(db, reports[0])))
             return
-    if asked.explain or asked.measure:
+    if explained:
         _explain(
             program.database, reports, asked.picture, asked.all_rows, asked.measure, program.json
         )
@@ -274,7 +275,6 @@ def _report(
 
 
 # --- why: --explain -------------------------------------------------------------------------------
-
 
 _FEW = 6
 

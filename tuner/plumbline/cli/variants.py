@@ -51,13 +51,11 @@ class Race(NamedTuple):
 @options.launches(
     "Launches in which the fastest meet.", unset=f"{LAUNCHES}; 1 on a simulated machine"
 )
-@click.option("--markdown", is_flag=True, help="Tables as a page of documentation has them.")
 def command(
     program: Program,
     functions: tuple[str, ...],
     kind: str | None,
     race: Race,
-    markdown: bool,
     **asked: Any,
 ) -> int:
     """The catalogue: mock-ups, algorithms and naive versions of each function.
@@ -99,8 +97,6 @@ def command(
     if not race.measure:
         if program.json:
             common.print_json(chosen)
-        elif markdown:
-            click.echo(_catalogue_page(chosen))
         else:
             common.show(_catalogue(chosen), counted(len(chosen), "variant"))
         return 0
@@ -116,8 +112,6 @@ def command(
     ]
     if program.json:
         common.print_json(cells)
-    elif markdown:
-        click.echo(_cells_page(cells))
     else:
         common.show(_cells_table(cells))
     return 0
@@ -173,7 +167,6 @@ def _best(
 
 
 # --- what is shown --------------------------------------------------------------------------------
-
 
 VARIANT_COLUMNS = (
     "variant",
@@ -231,18 +224,6 @@ def _catalogue(variants: Sequence[Variant]) -> Table:
     return table
 
 
-def _catalogue_page(variants: Sequence[Variant]) -> str:
-    lines = []
-    for function in dict.fromkeys(variant.function for variant in variants):
-        lines += ["", f"### {function}", *_markdown_head(VARIANT_COLUMNS)]
-        lines += [
-            _markdown_row(_columns_of_variant(variant))
-            for variant in variants
-            if variant.function == function
-        ]
-    return "\n".join(lines[1:])
-
-
 def _columns_of_cell(cell: BestOfCell) -> list[str]:
     def side(fastest: FastestOfSide | None) -> list[str]:
         if fastest is None:
@@ -269,23 +250,6 @@ def _cells_table(measured: Sequence[BestOfCell]) -> Table:
     for cell in measured:
         table.add_row(*_columns_of_cell(cell))
     return table
-
-
-def _cells_page(measured: Sequence[BestOfCell]) -> str:
-    return "\n".join(
-        [
-            *_markdown_head(CELL_COLUMNS),
-            *(_markdown_row(_columns_of_cell(cell)) for cell in measured),
-        ]
-    )
-
-
-def _markdown_head(names: Sequence[str]) -> list[str]:
-    return [_markdown_row(names), "|" + "---|" * len(names)]
-
-
-def _markdown_row(words: Sequence[str]) -> str:
-    return "| " + " | ".join(word.replace("|", "\\|") for word in words) + " |"
 
 
 def _short(name: str) -> str:

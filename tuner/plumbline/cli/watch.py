@@ -112,7 +112,6 @@ def _check(program: Program, file: Path | None) -> int:
 
 # --- what is shown --------------------------------------------------------------------------------
 
-
 _MOST_NAMED = 5
 
 
