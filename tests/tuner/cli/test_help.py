@@ -14,7 +14,7 @@ import pytest
 
 import plumbline
 from plumbline.check.acceptance import PAIRS
-from plumbline.cli import COMMANDS, base, campaign
+from plumbline.cli import COMMANDS, RENAMED, base, campaign
 from plumbline.cli import plumbline as group
 from plumbline.cli.options import AllOrWords, NewFile, NewFolder, Option, PictureFile
 from plumbline.settings import explained
@@ -79,7 +79,19 @@ def test_every_option_is_explained(name: str) -> None:
     assert all(option.help for where, option in DEFINED if where == name)
 
 
-def test_there_are_not_too_many_options() -> None:
+@pytest.mark.parametrize(("name", "words"), RENAMED.items())
+def test_a_name_of_an_earlier_version_prints_the_new_one(name: str, words: str) -> None:
+    said = run(name, "--user")
+    assert (said.status, said.out) == (2, "")
+    assert said.err == f"plumbline: plumbline {name} is now: plumbline {words}\n"
+    assert name not in COMMANDS
+    command = next((word for word in words.split() if word in COMMANDS), "")
+    option = next((word for word in words.split() if word.startswith("--")), "")
+    assert option in run(*filter(None, [command]), "--help").out
+
+
+def test_there_are_not_too_many_commands_and_options() -> None:
+    assert len(COMMANDS) <= 24
     assert len(DEFINED) <= 120 + 16
 
 

@@ -7,12 +7,15 @@ import copy
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.core import ParameterSource
 
 from plumbline_db import errors
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _WORDS = f"{__name__}.words"
 
@@ -204,6 +207,20 @@ class Lazy(Group):
         module = importlib.import_module(f"{self._prefix}{cmd_name}")
         loaded: click.Command = module.command
         return loaded
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the names of commands, none of which is imported, or options."""
+        from click.shell_completion import CompletionItem
+
+        summaries = {name: what for words in self._groups.values() for name, what in words.items()}
+        return [
+            *(
+                CompletionItem(name, help=what)
+                for name, what in summaries.items()
+                if name.startswith(incomplete)
+            ),
+            *click.Command.shell_complete(self, ctx, incomplete),
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, self._names))
