@@ -266,7 +266,7 @@ install: setup build dashboards  ## into DESTDIR/PREFIX, with documentation and 
 	$(BIN)/python packaging/man.py $(DESTDIR)$(PREFIX)/share/man/man1
 	for shell in bash zsh fish; do \
 	    install -d $(DESTDIR)$(PREFIX)/share/plumbline/completion && \
-	    $(BIN)/python -m plumbline completion $$shell \
+	    $(BIN)/python -m plumbline --completion $$shell \
 	        >$(DESTDIR)$(PREFIX)/share/plumbline/completion/plumbline.$$shell || exit 1; \
 	done
 

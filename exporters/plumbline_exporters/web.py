@@ -80,7 +80,7 @@ class Address(NamedTuple):
             where = self.host if self.is_socket else f"{self.host} port {self.port}"
             raise PlumblineError(
                 f"cannot listen on {where}: {error.strerror or error}; choose others with "
-                "--host and --port (or serve.listen)"
+                "--listen (or serve.listen)"
             ) from error
 
 

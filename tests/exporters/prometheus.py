@@ -88,7 +88,16 @@ def served(
 ) -> Iterator[tuple[str, int]]:
     """Address of `plumbline serve`, and its process."""
     port = str(free_port())
-    command = [sys.executable, "-m", "plumbline", "--db", str(database), "serve", "--port", port]
+    command = [
+        sys.executable,
+        "-m",
+        "plumbline",
+        "--db",
+        str(database),
+        "serve",
+        "--listen",
+        f"127.0.0.1:{port}",
+    ]
     with log.open("wb") as errors:
         process = subprocess.Popen(
             [*command, *options],

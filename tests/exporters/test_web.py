@@ -170,7 +170,7 @@ def test_database_that_is_not_there_yet(path: Path) -> None:
 def test_port_that_is_taken(path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(PlumblineError, match=rf"127.0.0.1 port {port}: .* --port"):
+        with pytest.raises(PlumblineError, match=rf"127.0.0.1 port {port}: .* --listen"):
             Server(path, Address(port=port))
     with pytest.raises(PlumblineError, match=r"cannot listen on 192\.0\.2\.1"):
         Server(path, Address("192.0.2.1"))

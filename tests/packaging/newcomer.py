@@ -31,7 +31,7 @@ PRINTS = {
     "run -- mpirun": r"winners? of openmpi\S+ in force",
     "apply --modules modules --dry-run": r"would be applied: openmpi",
     "apply --modules modules": r"plumbline: module use \S+ && module load plumbline/openmpi",
-    "rollback --modules modules": r"^plumbline: applied: nothing$",
+    "apply --undo --modules modules": r"^plumbline: applied: nothing$",
     "doctor": r"^ok +launch ",
     "results --picture": r"^results\.svg$",
     "results": r"^for a user:  ",
@@ -138,7 +138,7 @@ def test_in_a_fresh_clone(clone: Path, home: Path) -> None:
                 newcomer.types(command)
         if line.endswith(" apply --modules modules"):
             assert list(module.glob("openmpi-*.lua"))
-        if line.endswith(" rollback --modules modules"):
+        if line.endswith(" apply --undo --modules modules"):
             assert not list(module.glob("*"))
 
 

@@ -29,11 +29,11 @@ PAGES = ("administrator.md", "user.md", "library-developer.md", "researcher.md")
 
 # Two ranks, and as little as finds the winner that places.BAD_RULES leaves to be found.
 # No variant of MPI_Allreduce is tried, so that it is a parameter, which `apply --user` can write.
-SMALL = "--sizes 1024,16384 --guidelines GL12 --launches 6 --launches-max 6 --rounds 1"
-SMALL += " --variants bcast_binomial"
+SMALL = "--sizes 1024,16384 --guidelines GL12 --launches 6 --set launches_max=6 --set rounds=1"
+SMALL += " --set variants=bcast_binomial"
 ADDED = {
     "campaign": f"-n 2 {SMALL}",
-    "verify": "--launches 6 --launches-max 6",
+    "verify": "--launches 6 --set launches_max=6",
     "measure": "--launches 4",
     "compare": "--launches 4 --functions MPI_Bcast -n 2 --sizes 1024,4096",
 }

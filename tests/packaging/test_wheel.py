@@ -77,7 +77,7 @@ def test_doctor_says_what_is_to_be_built_and_how(installed: Path, tmp_path: Path
 def test_what_it_is_without_pages_and_pictures(installed: Path, tmp_path: Path) -> None:
     """Commands that need them say what to install; the others do not look for them."""
     program = Outside(installed, tmp_path, OPTIONAL)
-    for words in (["serve"], ["report", "--output", "pages"]):
+    for words in (["serve"], ["results", "--report", "pages"]):
         done = program.run("--db", "none.db", *words)
         assert done.returncode == 1 and "pip install 'plumbline[pages]'" in done.stderr, done.stderr
     picture = program.run("results", "--picture", "table.svg")

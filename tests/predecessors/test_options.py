@@ -12,7 +12,7 @@ import click
 import msgspec
 import pytest
 
-from plumbline.cli import COMMANDS, running
+from plumbline.cli import COMMANDS, campaign
 from plumbline.cli.base import Program
 from plumbline.measure import side_by_side, tables
 from plumbline.settings import GROUP_OF, identity
@@ -63,7 +63,7 @@ def test_the_order_of_options_means_nothing(command: str, monkeypatch: pytest.Mo
         )
         raise Captured
 
-    monkeypatch.setattr(running, "run", capture)
+    monkeypatch.setattr(campaign, "run", capture)
     for words in orders(CAMPAIGN):
         with pytest.raises(Captured):
             plumbline(command, *words)

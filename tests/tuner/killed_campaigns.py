@@ -16,7 +16,7 @@ from tests.tuner.test_killed import Whole, whole  # noqa: F401 - a fixture
 pytestmark = pytest.mark.timeout(7200)
 
 REAL = ["--nprocs", "2", "--sizes", "4,16384", "--guidelines", "GL12", "--launches", "6"]
-REAL += ["--budget", "20", "--rounds", "1"]
+REAL += ["--budget", "20", "--set", "rounds=1"]
 
 
 def test_a_hundred_moments(whole: Whole) -> None:  # noqa: F811

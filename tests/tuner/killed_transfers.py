@@ -161,7 +161,7 @@ def test_applies_and_rollbacks(tmp_path: Path) -> None:
     file.parent.mkdir()
     file.write_text(MINE)
     apply = ("apply", "--user", "--db", place.database)
-    rollback = ("rollback", "--user")
+    rollback = ("apply", "--undo", "--user")
     commands.to_its_end(*apply)
     applied = file.read_text()
     assert MINE in applied and applied != MINE

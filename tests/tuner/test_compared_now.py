@@ -36,7 +36,7 @@ def test_a_build_of_three_that_is_slower(tmp_path: Path) -> None:
     assert slower[4096]["verdict"] == "slower" and slower[4096]["change"] > 1
     assert slower[8]["pairs"] == 7 and slower[8]["change"] < slower[4096]["change"] / 2
     assert faster[4096]["verdict"] == "faster"
-    history = plumbline("history", "--json", "--db", database)
+    history = plumbline("compare", "--history", "--json", "--db", database)
     assert history.status == 0
     told = [(each["b"]["name"], each["summary"]["slower"]) for each in history.json]
     # What stands before each call may be seen at 8 B too.

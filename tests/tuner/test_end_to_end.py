@@ -30,7 +30,7 @@ from tests.tuner.started import plumbline, start
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 CAMPAIGN = ["--sizes", "4096,16384", "--guidelines", "GL12", "--launches", "8"]
-CAMPAIGN += ["--rounds", "1", "--budget", "40", "--settings", "none"]
+CAMPAIGN += ["--set", "rounds=1", "--budget", "40", "--set", "settings=none"]
 
 
 def launches(database: Path) -> list[Run]:
@@ -213,10 +213,12 @@ def test_measure_and_doctor(tmp_path: Path) -> None:
     assert {"default", "allreduce_ring", "allreduce_as_reduce_plus_bcast"} <= names
     assert all(len(one["seconds"]) == 1 for one in found)
     words = ["measure", "MPI_Allreduce", "--launches", "1", "--nprocs", "2", "--sizes", "65536"]
-    said = plumbline(*words, "--sync", "roundtime", "--runtime", "global", "--clock", "wtime")
+    said = plumbline(
+        *words, "--set", "sync=roundtime", "--set", "runtime=global", "--set", "clock=wtime"
+    )
     assert said.returncode == 0, said.stdout + said.stderr
     assert "global clock: residual error at most" in said.stdout
-    said = plumbline(*words, "--sync", "shout")
+    said = plumbline(*words, "--set", "sync=shout")
     assert said.returncode == 2 and "token 'sync=shout': no such start scheme" in said.stderr
     doctor = plumbline("doctor", "--db", tmp_path / "plumbline.db")
     assert doctor.returncode == 0, doctor.stdout

@@ -75,7 +75,7 @@ def test_before_a_rename(whole: Whole) -> None:
 
 
 REAL = ["--nprocs", "2", "--sizes", "4,16384", "--guidelines", "GL12", "--launches", "6"]
-REAL += ["--budget", "20", "--rounds", "1"]
+REAL += ["--budget", "20", "--set", "rounds=1"]
 
 
 @pytest.mark.mpi

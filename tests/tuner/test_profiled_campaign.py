@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.cli import campaign_texts
+from plumbline.cli import digest
 from plumbline.results import report
 from plumbline.results.report import Report
 from plumbline.settings import Settings
@@ -108,11 +108,11 @@ def test_results_say_it(done: Done) -> None:
         "MPI_Scan",
     ]
     assert done.report.saving is not None
-    sentence = campaign_texts.saved(done.report.saving)
+    sentence = digest.saved(done.report.saving)
     assert sentence.startswith("expected saving a run of mpirun -np 4 ./application: ")
     assert " of 100 s (0." in sentence
     unfinished = msgspec.structs.replace(done.report.saving, saving_seconds=None)
-    assert "known at the end" in campaign_texts.saved(unfinished)
+    assert "known at the end" in digest.saved(unfinished)
 
 
 def test_without_an_application_nothing_is_said(done: Done) -> None:

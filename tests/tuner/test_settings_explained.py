@@ -7,6 +7,7 @@ import re
 import msgspec
 import pytest
 
+from plumbline.cli.options import KeyValue
 from plumbline.settings import GROUP_OF, GROUPS, explained
 from plumbline.settings.ranks import PLACES
 from tests.tuner.cli.command import plumbline
@@ -20,6 +21,7 @@ NO_OPTION = {*PLACES, "environment", "preload"}
 NO_OPTION |= {"blocks", "reps", "precision", "launch_timeout_seconds", "alpha", "tolerance"}
 NO_OPTION |= {"block_sizes"}  # two lists of sizes in one line are mistaken for each other
 NO_OPTION |= {"keep_days", "keep_last"}  # of a database rather than of a campaign
+NO_OPTION |= {"variants", "all", "settings", "use", "sync", "launches_max", "rounds"}  # rarely used
 
 
 def table(group: type[msgspec.Struct]) -> str:
@@ -50,6 +52,18 @@ def test_the_page_has_the_table_of_keys() -> None:
     page = (ROOT / "docs" / "campaign.md").read_text()
     standing = page.partition(BEGIN)[2].partition(END)[0]
     assert standing == "\n".join(map(table, GROUPS.values()))
+
+
+@pytest.mark.parametrize("key", sorted(GROUP_OF))
+def test_every_key_can_be_set_on_the_command_line(key: str) -> None:
+    """Tables as TOML has them in a line; a key that has an option names it."""
+    setting = KeyValue({}, of_campaign=True)
+    value = '{name = "value"}' if explained.keys()[key].takes == "table" else "1"
+    assert setting.convert(f"{key}={value}", None, None)[0] == key
+    if key not in NO_OPTION:
+        option = NAMES.get(key, "--" + key.replace("_", "-"))
+        said = plumbline("campaign", "--set", f"{key}={value}")
+        assert said.status == 2 and option in said.err
 
 
 @pytest.mark.parametrize("key", sorted(GROUP_OF.keys() - NO_OPTION))

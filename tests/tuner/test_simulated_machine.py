@@ -234,7 +234,7 @@ def told(folder: Path, library: str, guideline: str, sizes: list[int], *words: s
 def test_the_search_picks_a_binomial_gather(tmp_path: Path) -> None:
     """Case study 1, with the remedy of the paper among the candidates: the library's own tree takes
     as long, and needs no preload library."""
-    found = told(tmp_path, "mvapich2", "GL3", [TINY, 4096], "--variants", "gather_binomial")
+    found = told(tmp_path, "mvapich2", "GL3", [TINY, 4096], "--set", "variants=gather_binomial")
     (winner,) = found["winners"]
     assert winner["configuration"] == {"smpi/gather": "ompi_binomial"}
     assert (winner["variant"], winner["ppn"]) == ("default", 1)
@@ -295,7 +295,13 @@ def test_a_barrier_under_search_leaves_the_others_alone(barrier: str) -> None:
 
 def test_a_variant_that_is_not_there(tmp_path: Path) -> None:
     said = plumbline(
-        "campaign", "--simulate", "ompi", "--variants", "gather_by_magic", "--db", tmp_path / "db"
+        "campaign",
+        "--simulate",
+        "ompi",
+        "--set",
+        "variants=gather_by_magic",
+        "--db",
+        tmp_path / "db",
     )
     assert said.status == 2 and "unknown gather_by_magic" in said.err
 

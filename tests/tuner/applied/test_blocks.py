@@ -15,7 +15,8 @@ OURS = block("openmpi", 3, ["a = 1", "b = 2"])
 
 def test_what_a_block_looks_like() -> None:
     assert OURS.splitlines() == [
-        "# >>> plumbline openmpi 3 >>> written by plumbline apply, taken out by plumbline rollback",
+        "# >>> plumbline openmpi 3 >>> "
+        "written by plumbline apply, removed by plumbline apply --undo",
         "a = 1",
         "b = 2",
         "# <<< plumbline openmpi <<<",

@@ -1,4 +1,4 @@
-"""plumbline apply and rollback as they are typed."""
+"""plumbline apply and its --undo as they are typed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_dry_run_apply_and_rollback(finished: Finished, home: Path) -> None:
         plumbline("apply", "--no-proof", "--user", "--db", database).err.count("nothing to change")
         == 1
     )
-    said = plumbline("rollback", "--user")
+    said = plumbline("apply", "--undo", "--user")
     assert said.status == 0 and f"{file} was removed" in said.err
     assert "-coll_tuned_use_dynamic_rules = 1\n" in said.out
     assert "applied: nothing" in said.err and not file.exists()
@@ -58,7 +58,7 @@ def test_what_the_library_does_not_read_has_an_exit_status(
     assert "NOT ACTIVE: coll_tuned_use_dynamic_rules = 1: openmpi-4.1.4 says no such" in said.err
     said = plumbline("apply", "--no-proof", "--user", "--json", "--db", finished[0])
     assert said.status == 3 and len(said.json["not_in_force"]) > 1
-    assert plumbline("rollback", "--user").status == 0
+    assert plumbline("apply", "--undo", "--user").status == 0
 
 
 def test_variants_alone_are_refused_with_the_command_that_works(
@@ -88,7 +88,7 @@ def test_as_json(finished: Finished, home: Path) -> None:
     (change,) = done["changes"]
     assert (change["action"], Path(change["path"]).name) == ("create", "mca-params.conf")
     assert {Path(one).name for one in done["files"]} >= {"ompi-rules.conf", "plumbline-run"}
-    undone = plumbline("rollback", "--user", "--json").json
+    undone = plumbline("apply", "--undo", "--user", "--json").json
     assert (undone["generation"], undone["previous"]) == (0, 1)
 
 
@@ -108,7 +108,7 @@ def test_in_a_tree_of_modules(finished: Finished, home: Path, open_folder: Path)
         )  # fmt: skip
         rules = tree / ".plumbline" / "openmpi-4.1.4" / "1" / "ompi-rules.conf"
         assert f"OMPI_MCA_coll_tuned_dynamic_rules_filename={rules};" in done.stdout
-    said = plumbline("rollback", "--modules", tree)
+    said = plumbline("apply", "--undo", "--modules", tree)
     assert said.status == 0 and "was removed" in said.err
     assert not ours.exists()
 
@@ -149,15 +149,15 @@ def test_the_doctor_knows_what_is_applied_and_whether_it_still_fits(
     monkeypatch.setattr(fits, "other", lambda _: "made for another one")
     (one,) = doctor._applied(None, finished[0])
     assert one.state == "warns"
-    assert one.text.endswith("made for another one; plumbline rollback --user takes it out")
-    plumbline("rollback", "--user")
+    assert one.text.endswith("made for another one; plumbline apply --undo --user takes it out")
+    plumbline("apply", "--undo", "--user")
     assert told() == []
 
 
 def test_nothing_there_to_roll_back(home: Path) -> None:
-    said = plumbline("rollback", "--user")
+    said = plumbline("apply", "--undo", "--user")
     assert said.status == 1 and "nothing was applied there" in said.err
-    said = plumbline("rollback", "--site", "--store", home / "none")
+    said = plumbline("apply", "--undo", "--site", "--store", home / "none")
     assert said.status == 1 and f"{home}/none contains no generations" in said.err
 
 
@@ -174,13 +174,13 @@ def test_a_store_of_one_s_own_and_several_libraries(finished: Finished, home: Pa
     (store / "mpich").mkdir()
     Store(store, "mpich", shared=False).write(mpich, {})
     other.write_text(lines)
-    said = plumbline("rollback", "--user", "--store", store)
-    assert said.status == 2 and "choose one with --name: mpich, openmpi" in said.err
-    said = plumbline("rollback", "--user", "--store", store, "--name", "../none")
+    said = plumbline("apply", "--undo", "--user", "--store", store)
+    assert said.status == 2 and "choose one with --undo NAME: mpich, openmpi" in said.err
+    said = plumbline("apply", "--undo", "../none", "--user", "--store", store)
     assert said.status == 2 and "../none was not applied there" in said.err
-    said = plumbline("rollback", "--user", "--store", store, "--name", "mpich")
+    said = plumbline("apply", "--undo", "mpich", "--user", "--store", store)
     assert said.status == 0 and not other.exists()
-    said = plumbline("rollback", "--user", "--store", store)
+    said = plumbline("apply", "--undo", "--user", "--store", store)
     assert said.status == 0 and "applied: nothing" in said.err
     assert not (home / ".openmpi").exists()
 

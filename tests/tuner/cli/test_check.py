@@ -94,7 +94,6 @@ def test_json(
         (["--functions", ""], 2, "has no winner of "),
         (["--osu", "/nowhere"], 2, "name the folder that OSU"),
         (["--imb", "/nowhere"], 2, "is no program"),
-        (["--reps", "0"], 2, "0"),
         (["--seed", "-1"], 2, "-1"),
         (["--campaign", "no-such-campaign"], 1, "no-such-campaign"),
     ],

@@ -114,7 +114,7 @@ def test_sides_that_were_measured_in_turn(in_turn: Path, tmp_path: Path) -> None
     assert "** " in said.out and "B faster, 2.00 times" in said.out
     assert "of 1 cell A is faster in 0, B in 1; not shown in 0" in said.out
     assert ">**<" in target.read_text()
-    said = plumbline(*words, "--test", "kolmogorov-smirnov")
+    said = plumbline(*words, "--set", "test=kolmogorov-smirnov")
     assert "faster" not in said.out and "of 1 cell 1 differ; not shown in 0" in said.out
 
 
@@ -134,8 +134,8 @@ def test_two_files(database: Path, tmp_path: Path) -> None:
         ((FIRST, f"{FIRST}:after"), 2, "no table after; it has: before"),
         ((FIRST, ":x"), 2, "[FILE#]RUN"),
         ((FIRST, FIRST), 2, "share launches"),
-        ((FIRST, "c-2", "--test", "signed-rank"), 2, "take one of: rank-sum"),
-        ((FIRST, "c-2", "--test", "guess"), 2, "unknown test guess"),
+        ((FIRST, "c-2", "--set", "test=signed-rank"), 2, "take one of: rank-sum"),
+        ((FIRST, "c-2", "--set", "test=guess"), 2, "unknown test guess"),
         ((FIRST, "nowhere.db#c-2"), 1, "there is no database at"),
     ],
 )

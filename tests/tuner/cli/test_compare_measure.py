@@ -1,5 +1,5 @@
-"""plumbline compare --measure and plumbline history, on a simulated library: B is slower in planted
-cells, and nowhere where nothing is planted."""
+"""plumbline compare --measure and --history, on a simulated library: B is slower in planted cells,
+and nowhere where nothing is planted."""
 
 from __future__ import annotations
 
@@ -106,11 +106,11 @@ def test_equal_libraries_and_their_history(sides: Plant, tmp_path: Path) -> None
     assert "| MPI_Bcast | 1024 |" in (tmp_path / "x.md").read_text()
     sides({("MPI_Bcast", 1024): 1.5})
     assert plumbline(*WORDS).status == 3
-    listed = plumbline("history")
+    listed = plumbline("compare", "--history")
     assert listed.status == 3
     lines = listed.out.splitlines()
     assert len(lines) == 3 and "MPI_Bcast 1024 B: slower by" in lines[2]
-    first, second = plumbline("history", "--json").json
+    first, second = plumbline("compare", "--history", "--json").json
     assert first["summary"]["slower"] == 0 and second["summary"]["slower"] == 1
 
 
@@ -161,6 +161,6 @@ def test_what_names_no_side_is_refused(text: str) -> None:
 def test_nothing_was_compared_yet(tmp_path: Path) -> None:
     path = tmp_path / "plumbline.db"
     Database.open(path, write=True).close()
-    said = plumbline("history", "--db", path)
+    said = plumbline("compare", "--history", "--db", path)
     assert said.status == 1 and "compare --measure A B" in said.err
-    assert json.loads(plumbline("history", "--db", path, "--json").out) == []
+    assert json.loads(plumbline("compare", "--history", "--db", path, "--json").out) == []

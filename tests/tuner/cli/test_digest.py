@@ -1,4 +1,4 @@
-"""`plumbline guidelines` and names of guidelines, and the short form of a campaign."""
+"""`plumbline verify --list` and names of guidelines, and the short form of a campaign."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def test_formats_are_listed_as_json() -> None:
 
 
 def test_a_guideline_is_explained_by_its_id() -> None:
-    done = plumbline("guidelines", "GL12")
+    done = plumbline("verify", "--list", "--guidelines", "GL12")
     assert "allreduce_as_reduce_plus_bcast, made of MPI_Reduce and MPI_Bcast" in done.out
-    assert plumbline("guidelines", "GL99").status == 2
-    assert len(plumbline("guidelines").out.splitlines()) < 100
+    assert plumbline("verify", "--list", "--guidelines", "GL99").status == 2
+    assert len(plumbline("verify", "--list").out.splitlines()) < 100
 
 
 @pytest.mark.parametrize("simulated", [False, True])

@@ -29,7 +29,7 @@ READERS = (
     ["results"],
     ["export", "env"],
     ["run", "--", "env"],
-    ["serve", "--port", "1"],
+    ["serve", "--listen", "127.0.0.1:1"],
     ["db", "check"],
     ["db", "backup", "copy.db"],
 )
@@ -282,7 +282,6 @@ def test_interrupted_by_its_user(
 # An option that names what is written, of each command that has one.
 WRITERS = [
     (["measure", "MPI_Bcast"], "--output"),
-    (["nrep", "MPI_Bcast"], "--output"),
     (["campaign", *SMALL], "--output"),
     (["reproducibility", "--quick"], "--picture"),
     (["results"], "--picture"),

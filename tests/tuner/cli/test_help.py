@@ -14,7 +14,7 @@ import pytest
 
 import plumbline
 from plumbline.check.acceptance import PAIRS
-from plumbline.cli import COMMANDS, base, campaign
+from plumbline.cli import COMMANDS, RENAMED, base, campaign
 from plumbline.cli import plumbline as group
 from plumbline.cli.options import AllOrWords, NewFile, NewFolder, Option, PictureFile
 from plumbline.settings import explained
@@ -79,8 +79,20 @@ def test_every_option_is_explained(name: str) -> None:
     assert all(option.help for where, option in DEFINED if where == name)
 
 
-def test_there_are_not_too_many_options() -> None:
-    assert len(DEFINED) <= 171
+@pytest.mark.parametrize(("name", "words"), RENAMED.items())
+def test_a_name_of_an_earlier_version_prints_the_new_one(name: str, words: str) -> None:
+    said = run(name, "--user")
+    assert (said.status, said.out) == (2, "")
+    assert said.err == f"plumbline: plumbline {name} is now: plumbline {words}\n"
+    assert name not in COMMANDS
+    command = next((word for word in words.split() if word in COMMANDS), "")
+    option = next((word for word in words.split() if word.startswith("--")), "")
+    assert option in run(*filter(None, [command]), "--help").out
+
+
+def test_there_are_not_too_many_commands_and_options() -> None:
+    assert len(COMMANDS) <= 24
+    assert len(DEFINED) <= 120 + 16
 
 
 def test_every_option_stands_on_a_page() -> None:
@@ -97,18 +109,19 @@ def test_an_idea_has_one_name() -> None:
         kinds.setdefault(name, set()).add(option.is_flag)
         if isinstance(option.type, NewFile | NewFolder):
             picture = isinstance(option.type, PictureFile)
-            assert name == ("--picture" if picture else "--output"), where
+            names = ["--picture"] if picture else ["--output", "--report"]
+            assert name in names, where
         assert not name.endswith(("-time", "-ms", "-seconds")), where  # it is --budget
     assert all(len(found) == 1 for found in kinds.values())
     for name in kinds:
-        assert name == "--settings" or f"{name}s" not in kinds, f"{name} and {name}s"
+        assert f"{name}s" not in kinds, f"{name} and {name}s"
 
 
 def test_verify_is_a_campaign_without_its_search() -> None:
     """The same options, as objects."""
     whole, part = taken("campaign")[1], taken("verify")[1]
     own = [option for option in part if option not in whole]
-    assert [option.opts for option in own] == [["--all"], ["--refine"]]
+    assert [option.opts for option in own] == [["--all"], ["--refine"], ["--list"]]
     left = {option.name for option in whole} - {option.name for option in part}
     assert left == set(campaign.SEARCHING)
 

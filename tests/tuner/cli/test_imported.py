@@ -121,7 +121,7 @@ def test_an_imported_campaign_is_named_as_such_and_never_a_default(
     configuration.write_text(plumbline("watch", "--example").out)
     said = plumbline("watch", "--once", "--db", there, configuration)
     assert said.status != 0 and "imported from" in said.err, said
-    for words in (["results"], ["results", "--all"], ["report", "--output", tmp_path / "page"]):
+    for words in (["results"], ["results", "--all"], ["results", "--report", tmp_path / "page"]):
         said = plumbline(*words, "--db", there)
         assert said.status in (0, 3), said
     assert f"campaign {id} (imported from {host})" in plumbline("results", "--db", there).out
@@ -299,7 +299,12 @@ def test_no_text_of_a_file_commands_a_terminal(
         *(["results"], ["results", "--all"], ["results", "--list"], ["results", "--json"]),
         *(["db", "table", "verdicts"], ["db", "table", "winners"], ["db", "check"]),
         *(["advise", "MPI_Allreduce", "--bytes", "1024", "--nprocs", "4"], ["apply", "--user"]),
-        *(["export", "env", "--campaign", id], ["export", "env"], ["history"], ["doctor"]),
+        *(
+            ["export", "env", "--campaign", id],
+            ["export", "env"],
+            ["compare", "--history"],
+            ["doctor"],
+        ),
     ):
         said += told([*words, "--db", there] if words[0] != "doctor" else words, tmp_path)
     assert not set("\x1b\x07\x9b\u202e\u2028") & set(said)

@@ -22,7 +22,6 @@ ARGUMENTS = {
     "db import": ["table.csv"],
     "detect": ["recording"],
     "measure": ["MPI_Bcast"],
-    "nrep": ["MPI_Bcast"],
     "record": ["true"],
 }
 # Those that any number of bytes, of seconds or of draws may be.
@@ -56,7 +55,7 @@ def arguments(command: str, given: str) -> list[str]:
 
 def test_there_are_such_options() -> None:
     found = {(command, option): wrong for command, option, wrong in numbers()}
-    assert "0" in found["campaign", "--nprocs"] and "nan" in found["compare", "--alpha"]
+    assert "0" in found["campaign", "--nprocs"] and "nan" in found["overlap tune", "--limit"]
 
 
 @pytest.mark.parametrize(("command", "option", "wrong"), list(numbers()))

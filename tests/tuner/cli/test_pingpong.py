@@ -1,4 +1,4 @@
-"""plumbline pingpong and plumbline nrep, over the simulated library."""
+"""plumbline measure pingpong and plumbline measure --nrep, over the simulated library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.tuner.simulated import Interrupted, SimulatedStarter
 
 def test_pingpong(starter: SimulatedStarter, tmp_path: Path) -> None:
     """What was planted comes back, by class of pair, near ones first; it is stored once."""
-    words = ["pingpong", "-n", "4", "--db", tmp_path / "plumbline.db"]
+    words = ["measure", "pingpong", "-n", "4", "--db", tmp_path / "plumbline.db"]
     found = plumbline(*words, "--json").json
     assert [one["pair"] for one in found["pairs"]] == ["same_core", "same_socket"]
     for one, more in zip(found["pairs"], (1e-6, 0), strict=True):
@@ -50,7 +50,15 @@ def test_pingpong(starter: SimulatedStarter, tmp_path: Path) -> None:
 
 
 def test_an_interrupted_pingpong_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    words = ["pingpong", "--sizes", "0,64,4096,65536", "--db", tmp_path / "plumbline.db", "--json"]
+    words = [
+        "measure",
+        "pingpong",
+        "--sizes",
+        "0,64,4096,65536",
+        "--db",
+        tmp_path / "plumbline.db",
+        "--json",
+    ]
     install(monkeypatch, SimulatedStarter(planted.costs(), stop_after=4))
     with pytest.raises(Interrupted):
         plumbline(*words)
@@ -66,15 +74,13 @@ def test_an_interrupted_pingpong_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_nrep(starter: SimulatedStarter, tmp_path: Path) -> None:
-    words = ["nrep", "MPI_Bcast", "MPI_Allreduce", "--sizes", "8,1024", "--launches", "5"]
+    words = ["measure", "MPI_Bcast", "--nrep", "--sizes", "8,1024", "--launches", "5"]
     words += ["--rule", "rse:0.02,cov_mean:0.01/30", "--output", tmp_path]
     said = plumbline(*words, "--json")
     assert said.status == 0
     assert [(one["function"], one["bytes"]) for one in said.json] == [
         ("MPI_Bcast", 8),
         ("MPI_Bcast", 1024),
-        ("MPI_Allreduce", 8),
-        ("MPI_Allreduce", 1024),
     ]
     for one in said.json:
         counts = [launch["nrep"] for launch in one["launches"]]
@@ -88,14 +94,14 @@ def test_nrep(starter: SimulatedStarter, tmp_path: Path) -> None:
 
 
 def test_nrep_says_where_the_rule_was_not_met(starter: SimulatedStarter) -> None:
-    said = plumbline("nrep", "MPI_Bcast", "--sizes", "8", "--max", "20")
+    said = plumbline("measure", "MPI_Bcast", "--nrep", "--sizes", "8", "--set", "nrep_max=20")
     assert said.status == 1
     assert "maximum" in said.out and "rse 0.0375 ≥ 0.025" in said.out
 
 
 def test_nrep_says_what_could_not_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, SimulatedStarter(planted.costs(), corrupt=lambda _: "wrong"))
-    said = plumbline("nrep", "MPI_Bcast", "--sizes", "8", "--json")
+    said = plumbline("measure", "MPI_Bcast", "--nrep", "--sizes", "8", "--json")
     assert said.status == 1
     assert (said.json[0]["outcome"], said.json[0]["nrep"]) == ("wrong: simulated", None)
 

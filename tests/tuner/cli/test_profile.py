@@ -15,7 +15,17 @@ FINE = calls("MPI_Allreduce", 64, 1000, 1e-5)
 def test_a_campaign_and_its_results(starter: SimulatedStarter, tmp_path: Path) -> None:
     """Nothing is violated at this size, so nothing is saved."""
     path = written(tmp_path, FINE)
-    words = ("campaign", "--nprocs", "4", "--profile", path, "--launches", "9", "--violated-only")
+    words = (
+        "campaign",
+        "--nprocs",
+        "4",
+        "--profile",
+        path,
+        "--launches",
+        "9",
+        "--set",
+        "all=false",
+    )
     said = plumbline(*words, "--db", tmp_path / "p.db")
     assert said.status == 0, said.err
     text = " ".join(said.out.split())

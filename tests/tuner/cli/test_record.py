@@ -1,4 +1,4 @@
-"""`plumbline record` and `plumbline convert` as a user types them, with a real mpirun."""
+"""`plumbline record` and its --convert as a user types them, with a real mpirun."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_record_and_convert(tmp_path: Path, program: Path) -> None:
     again = plumbline(tmp_path, "record", "--output", "mine", *mpirun(program))
     assert again.returncode == 2
     assert "mine is not empty" in again.stderr
-    made = plumbline(tmp_path, "convert", "simgrid", "mine", "trace")
+    made = plumbline(tmp_path, "record", "--convert", "simgrid", "--output", "trace", "mine")
     assert (made.returncode, made.stderr) == (0, "")
     assert "actions of 3 ranks" in made.stdout
 

@@ -12,7 +12,7 @@ from tests.tuner.simulated import SimulatedStarter
 
 SMALL = (
     *("reproducibility", "--nprocs", "4", "--functions", "MPI_Bcast,MPI_Allreduce"),
-    *("--sizes", "8,4096", "--trials", "3", "--launches", "3", "--effect-launches", "8"),
+    *("--sizes", "8,4096", "--trials", "3", "--launches", "3", "--set", "effect_launches=8"),
 )
 
 
@@ -86,7 +86,15 @@ def test_for_real(tmp_path: Path) -> None:
     done = plumbline(
         *("reproducibility", "--nprocs", "2,4", "--functions", "MPI_Bcast,MPI_Allreduce"),
         *("--sizes", "4096,65536", "--trials", "2", "--launches", "2"),
-        *("--effect-launches", "9", "--effects", "300", "--db", tmp_path / "r.db", "--json"),
+        *(
+            "--set",
+            "effect_launches=9",
+            "--set",
+            "effects=300",
+            "--db",
+            tmp_path / "r.db",
+            "--json",
+        ),
     )
     assert done.status == 0, done.err
     found = done.json

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.cli.serving import ServedSite
+from plumbline.cli.serve import ServedSite
 from plumbline.system.ending import Ended
 from plumbline_db.connection import Database
 from tests.tuner.cli.command import plumbline

@@ -60,7 +60,7 @@ def test_help_of_all_commands_imports_nothing_heavy() -> None:
     [
         (["results", "--list"], OF_LISTS | SETTINGS),
         (["export", "--list"], OF_LISTS),
-        (["guidelines"], OF_LISTS | SETTINGS | {"apsw"}),
+        (["verify", "--list"], OF_LISTS | SETTINGS | {"apsw"}),
         (["results"], NEVER | SETTINGS | OTHER_FAMILIES | {"rich"}),
         (["results", "--json"], NEVER | SETTINGS | {"rich"}),
         (["results", "--all"], OF_TABLES | SETTINGS),
@@ -73,5 +73,5 @@ def test_help_of_all_commands_imports_nothing_heavy() -> None:
 def test_reading_a_small_database_imports_only_what_it_needs(
     finished: tuple[Path, Result], words: list[str], forbidden: set[str]
 ) -> None:
-    database = [] if words[0] in ("guidelines",) else ["--db", str(finished[0])]
+    database = [] if words[0] == "verify" else ["--db", str(finished[0])]
     assert imported([*words, *database]) & forbidden == set()

@@ -57,13 +57,13 @@ def test_what_is_refused_has_its_exit_code_though_nobody_reads() -> None:
 
 def test_what_a_reader_takes_is_what_was_printed(tmp_path: Path) -> None:
     """Long output too, in order, with what the encoding cannot show."""
-    with pretended(["guidelines"], progress_too=False) as command:
+    with pretended(["verify", "--list"], progress_too=False) as command:
         out, _ = command.communicate(timeout=60)
     assert command.returncode == 0
     assert out.startswith(READY) and "GL12" in out.decode() and "⪯" in out.decode()
 
 
-@pytest.mark.parametrize("words", [["guidelines"], ["guidelines", "--json"]])
+@pytest.mark.parametrize("words", [["verify", "--list"], ["verify", "--list", "--json"]])
 def test_a_full_disk_is_said_once(words: list[str]) -> None:
     """Without a traceback of the interpreter at its end."""
     with open("/dev/full", "wb") as full:
@@ -140,6 +140,6 @@ def test_no_memory_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
         raise MemoryError
 
     monkeypatch.setattr("plumbline.core.guidelines.load", full)
-    said = plumbline("guidelines")
+    said = plumbline("verify", "--list")
     assert said.status == 1 and said.err.startswith("plumbline: out of memory: ")
     assert said.err.count("\n") == 1

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from plumbline.cli.serving import Beside
+from plumbline.cli.serve import Beside
 from plumbline.daemon.service import Service
 from plumbline.daemon.signals import Signals
 from plumbline.launch.starter import Starter

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.cli.serving import Beside
+from plumbline.cli.serve import Beside
 from plumbline.daemon.configuration import Configuration, Serve
 from plumbline_db.errors import PlumblineError
 from tests.exporters.prometheus import free_port

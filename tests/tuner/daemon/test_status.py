@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import msgspec
-import rich.text
 
-from plumbline.cli import watch_tables
+from plumbline.cli import watch
 from plumbline.daemon import status
 from plumbline.watch.baseline import Baseline
 from plumbline.watch.sizing import largest_scale
@@ -35,5 +34,5 @@ def test_cells_in_which_ten_per_cent_do_not_show_are_named(site: Site) -> None:
         (widest.function, widest.bytes, 18),
         (wide.function, wide.bytes, 5),
     ]
-    lines = [str(line) for line in watch_tables.of_status(found) if type(line) is rich.text.Text]
+    lines = [str(line) for line in watch.of_status(found) if isinstance(line, str)]
     assert any("10 % are not found in time in 2 cells of" in line for line in lines)

@@ -152,10 +152,3 @@ def test_what_was_found_is_kept_once_a_recording(recorded: Path) -> None:
         (detection,) = detections.every(db)
     assert (detection.nprocs, detection.replayed) == (6, False)
     assert {each.function for each in kept.findings(detection)} == {"MPI_Bcast", "MPI_Gather"}
-
-
-def test_launches_without_a_replay(recorded: Path) -> None:
-    given = [*_kept(recorded), "detect", str(recorded), "--launches", "3"]
-    told = CliRunner().invoke(plumbline, given)
-    assert told.exit_code != 0
-    assert "--launches needs --replay: add it" in str(told.exception)

@@ -129,7 +129,7 @@ def test_another_row_of_ping_pongs_of_the_same_library_does(db: Database, found:
     campaigns.put(db, other)
     hockney.put(db, other.id, LINES)
     basis = explained(db, found).basis
-    assert basis is not None and "last plumbline pingpong" in basis.source
+    assert basis is not None and "last plumbline measure pingpong" in basis.source
 
 
 def test_what_the_probe_does_not_know_has_no_model(db: Database, found: Campaign) -> None:

@@ -64,14 +64,6 @@ def test_load_has_no_axis_of_work() -> None:
     assert {one.work_ns for one in cells} == {100_000}
 
 
-def test_options_that_contradict() -> None:
-    assert aids.chosen(None, 0) == "none" and aids.chosen(None, 5) == "test"
-    assert aids.chosen("test", 5) == "test" and aids.chosen("spare", 0) == "spare"
-    for aid, test_us in (("test", 0), ("helper", 5), ("none", 5)):
-        with pytest.raises(UsageError, match="go together"):
-            aids.chosen(aid, test_us)  # type: ignore[arg-type]
-
-
 def test_who_never_sleeps_wants_a_processing_unit() -> None:
     aids.require_spare(2, 2, 4)
     with pytest.raises(UsageError, match="want 4 processing units; there are 3"):
@@ -131,8 +123,9 @@ def test_aids_that_this_machine_or_library_does_not_have(tmp_path: Path, mpirun:
     if installation.library.family == "openmpi" and "OMPI_MCA_btl" not in os.environ:
         said = refused("--aid", "library", tmp_path=tmp_path)
         assert "btl" in said and "tcp,self" in said
-    assert "go together" in refused("--aid", "test", tmp_path=tmp_path)
-    said = refused("--benches", "sender,load", "--test-us", "5", tmp_path=tmp_path)
+    for aid in ("test", "test:", "test:0", "helper:5"):
+        refused("--aid", aid, tmp_path=tmp_path)
+    said = refused("--benches", "sender,load", "--aid", "test:5", tmp_path=tmp_path)
     assert "load" in said and "test_ns" in said
 
 

@@ -25,7 +25,7 @@ from tests.tuner.cli.command import plumbline
 
 MECHANISM = "btl_vader_single_copy_mechanism"
 WORDS = ["overlap", "tune", "--benches", "sender", "--sizes", "65536,131072", "--limit", "0.5"]
-WORDS += ["--launches", "8", "--launches-max", "8", "--triples", "15"]
+WORDS += ["--launches", "8", "--set", "launches_max=8", "--triples", "15"]
 
 
 def tune(site: Path, *words: object) -> subprocess.CompletedProcess[str]:
@@ -71,7 +71,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_badly_configured_site_is_cured(site: Path) -> None:
     """Others use the cores too: three tries, each with another seed."""
     for seed in (1, 2, 3):
-        words = [*WORDS, "--settings", MECHANISM, "--seed", seed]
+        words = [*WORDS, "--set", f"settings={MECHANISM}", "--seed", seed]
         found = json.loads(tune(site, *words, "--json").stdout)
         if found["winners"]:
             break
@@ -120,7 +120,7 @@ def readers(site: Path, found: dict[str, Any]) -> None:
         (["--benches", "sender,ring"], "the probe refuses this"),
         (["--limit", "2"], "--limit"),
         (["--sizes", "x"], "--sizes takes whole numbers"),
-        (["--settings", "pml_no_such"], "not in the search space"),
+        (["--set", "settings=pml_no_such"], "not in the search space"),
         (["--launches", "2"], "launches must be at least 6"),
     ],
 )
@@ -136,5 +136,5 @@ def test_what_makes_no_sense_is_refused(
 def test_a_thread_without_a_core_is_refused(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(site))
     words = ["overlap", "tune", "-n", 1 + (os.cpu_count() or 1), "--db", site / "plumbline.db"]
-    done = plumbline(*words, "--settings", "btl_tcp_progress_thread")
+    done = plumbline(*words, "--set", "settings=btl_tcp_progress_thread")
     assert done.status == 2 and "needs a core of its own" in done.err

@@ -180,10 +180,12 @@ def test_the_command_says_what_it_wrote(
 ) -> None:
     fake_browser(tmp_path, monkeypatch, PRINTS)
     out = tmp_path / "out"
-    said = plumbline("report", FIRST, "--output", out, "--db", stored)
+    said = plumbline("results", "--campaign", FIRST, "--report", out, "--db", stored)
     assert said.status == 0 and f"{out}/index.html" in said.out and f"{out}/report.pdf" in said.out
     assert (out / "report.pdf").read_bytes().startswith(b"%PDF")
-    document = plumbline("report", FIRST, "--output", out, "--db", stored, "--json").json
+    document = plumbline(
+        "results", "--campaign", FIRST, "--report", out, "--db", stored, "--json"
+    ).json
     assert document["campaigns"] == [FIRST] and document["pdf"] == f"{out}/report.pdf"
 
 
@@ -192,8 +194,8 @@ def test_in_a_pipe_it_tells_now_and_then_how_far_it_is(
 ) -> None:
     fake_browser(tmp_path, monkeypatch, PRINTS)
     moments = itertools.count(0.0, 4.0)  # of each file
-    monkeypatch.setattr("plumbline.cli.report.time.monotonic", lambda: next(moments))
-    said = plumbline("report", "--output", tmp_path / "out", "--db", stored).err.splitlines()
+    monkeypatch.setattr("plumbline.cli.results.time.monotonic", lambda: next(moments))
+    said = plumbline("results", "--report", tmp_path / "out", "--db", stored).err.splitlines()
     told = [line for line in said if re.search(r" \d+ of \d+ files$", line)]
     assert len(told) > 3 and said.index(told[-1]) < len(said) - 1
     assert said[said.index(told[-1]) + 1].endswith("printing report.pdf")
@@ -211,13 +213,15 @@ def test_without_a_pdf_the_pages_are_there_and_it_is_said(
     else:
         fake_browser(tmp_path, monkeypatch, script)
     out = tmp_path / "out"
-    said = plumbline("report", FIRST, "--output", out, "--db", stored, "--json")
+    said = plumbline("results", "--campaign", FIRST, "--report", out, "--db", stored, "--json")
     assert said.status == 0 and words in said.err
     assert said.json["pdf"] is None and words in said.json["pdf_missing"]
     assert (out / "index.html").exists() and not (out / "report.pdf").exists()
 
 
 def test_a_campaign_that_is_not_there(stored: Path, tmp_path: Path) -> None:
-    said = plumbline("report", "nothing", "--output", tmp_path / "out", "--db", stored)
+    said = plumbline(
+        "results", "--campaign", "nothing", "--report", tmp_path / "out", "--db", stored
+    )
     assert said.status == 1 and "contains no campaign nothing" in said.err
     assert not (tmp_path / "out").exists()

@@ -1,5 +1,5 @@
 """Winners in force for a user or a whole site: what `plumbline apply` writes into files that other
-programs read, and `plumbline rollback` takes out again.
+programs read, and `plumbline apply --undo` takes out again.
 
 All that is written for one library in one place is a generation, in a folder that is never changed
 again; files of others get a few lines between marks that name the generation (blocks.py), or are

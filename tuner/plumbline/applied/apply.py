@@ -182,7 +182,7 @@ def _together(wish: Wish, generation_before: Generation | None) -> tuple[list[So
             raise PlumblineError(
                 f"generation {generation_before.number} is in force there, for "
                 f"{library_before.id} in {library_before.prefix}: "
-                f"one place has one library; run `{command_name()} rollback` first"
+                f"one place has one library; run `{command_name()} apply --undo` first"
             )
         ids = ", ".join(source.campaign.id for source in generation_before.sources)
         return [wish.source], [
@@ -197,8 +197,8 @@ def _together(wish: Wish, generation_before: Generation | None) -> tuple[list[So
             f"{generation_before.machine.host} "
             f"({generation_before.machine.id}), and this campaign on {wish.machine.host} "
             f"({wish.machine.id}): "
-            f"what is fast on one machine may be slow on another; run `{command_name()} rollback` "
-            "first"
+            f"what is fast on one machine may be slow on another; "
+            f"run `{command_name()} apply --undo` first"
         )
     kept = [source for source in generation_before.sources if source.layout != wish.source.layout]
     dropped = [

@@ -21,8 +21,8 @@ class Block(msgspec.Struct, frozen=True):
 def block(name: str, number: int, lines: list[str], comment: str = "#") -> str:
     """The lines of generation `number`, with their marks; every line ends with a line break."""
     whole = [
-        f"{comment} >>> plumbline {name} {number} >>> written by plumbline apply, taken out by "
-        "plumbline rollback",
+        f"{comment} >>> plumbline {name} {number} >>> written by plumbline apply, removed by "
+        "plumbline apply --undo",
         *lines,
         f"{comment} <<< plumbline {name} <<<",
     ]

@@ -182,7 +182,7 @@ class Store:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise TryLaterError(
-                    f"another plumbline apply or rollback is running in {self.folder}"
+                    f"another plumbline apply is running in {self.folder}"
                 ) from error
             except OSError as error:
                 raise PlumblineError(

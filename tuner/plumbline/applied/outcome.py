@@ -1,4 +1,4 @@
-"""Outcomes of `plumbline apply` and `plumbline rollback`: what they did, or would do
+"""Outcomes of `plumbline apply` and `plumbline apply --undo`: what they did, or would do
 (docs/apply.md)."""
 
 from __future__ import annotations

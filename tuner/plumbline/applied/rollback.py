@@ -61,7 +61,7 @@ def _rollback(
         elif target.kind == "whole" and state.found.data and not state.number:
             raise PlumblineError(
                 f"{state.found.path} was replaced by another file: move it away, or remove "
-                "everything (--all)"
+                "everything (--undo all)"
             )
         else:
             after = targets.with_set(state, target, store.name)
@@ -96,7 +96,7 @@ def _before(
     if generation is None or not store.intact(generation):
         raise PlumblineError(
             f"generation {now.previous} in {store.folder} is gone or was changed, so that it "
-            "cannot be in force again; --all takes everything out"
+            "cannot be in force again; --undo all takes everything out"
         )
     if generation.library.fingerprint != now.library.fingerprint:
         return None, [

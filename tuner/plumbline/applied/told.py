@@ -27,7 +27,7 @@ def _collect(scrape: Scrape, roots: Sequence[tuple[Scope, Path]]) -> Iterator[Me
     number = GaugeMetricFamily(
         "plumbline_applied_generation",
         "Generation of plumbline apply whose lines were found; 0: somebody "
-        "else removed them. Absent after plumbline rollback.",
+        "else removed them. Absent after plumbline apply --undo.",
         labels=names,
     )
     whole = GaugeMetricFamily(

@@ -26,51 +26,69 @@ GROUPS = {
         "doctor": "What works here, what does not, and what to do about it.",
         "build": "Build probe and preload library for an MPI library.",
         "campaign": "Measure, verify, search, confirm, export: the whole loop.",
-        "results": "Violation tables, winners and costs of a campaign.",
+        "results": "Winners, violation tables and pages of a campaign.",
         "export": "Write the winners as files that users source.",
-        "apply": "Put the winners in force for a user or a site.",
-        "rollback": "Take out what apply has put in force.",
+        "apply": "Put the winners in force for a user or a site; undo it.",
         "check": "Check the winners by programs that users would take.",
         "lint": "What is wrong with rules files and environments.",
         "watch": "Watch campaigns for ever; tune again what becomes slower.",
     },
     "Measure": {
-        "verify": "Measure the library as it is and print its violation table.",
-        "measure": "Measure one function side by side in several variants.",
+        "verify": "Measure the library as it is, or explain the guidelines.",
+        "measure": "Measure one function in several variants, or ping-pongs.",
         "suite": "Run suites of measurements that a file describes.",
         "variants": "Our alternatives to each function, and the best of them.",
-        "nrep": "How many repetitions each function and size needs.",
-        "pingpong": "Latency and bandwidth between ranks, by class of pair.",
         "overlap": "How much of a message goes on beside computation.",
         "platform": "The platform file of a simulated machine, or of a twin.",
         "reproducibility": "How far the measurements themselves can be trusted here.",
-        "guidelines": "The guidelines: what each says, and what it is made of.",
     },
     "Your application": {
         "run": "Start an application with the winners in force.",
         "profile": "Record which collectives an application spends its time in.",
-        "record": "Record what an application sends and receives.",
+        "record": "Record what an application sends; convert a recording.",
         "detect": "Find collectives that an application makes by hand.",
-        "convert": "Write a recording in the format of another tool.",
         "advise": "Library, tuned, or made by hand: which one to call.",
     },
     "Show and compare": {
         "compare": "Compare two libraries, versions or settings, cell by cell.",
-        "history": "What comparisons have found from release to release.",
-        "report": "Write pages that open without a server, and a PDF.",
         "serve": "Answer /metrics and pages from the database.",
     },
     "The program itself": {
-        "completion": "What makes a shell complete commands and values.",
         "db": "Check the database, or back it up.",
     },
 }
+# Commands of earlier versions, and what is typed in their place.
+RENAMED = {
+    "history": "compare --history",
+    "rollback": "apply --undo",
+    "pingpong": "measure pingpong",
+    "nrep": "measure FUNCTION --nrep",
+    "guidelines": "verify --list",
+    "convert": "record --convert",
+    "report": "results --report",
+    "completion": "--completion",
+}
 COMMANDS = {name: what for group in GROUPS.values() for name, what in group.items()}
+
+
+def _complete(ctx: click.Context, param: click.Parameter, shell: str | None) -> None:
+    """Print the script of a shell, and end."""
+    del param
+    if shell is None or ctx.resilient_parsing:
+        return
+    from click.shell_completion import ShellComplete, get_completion_class
+
+    kind = get_completion_class(shell) or ShellComplete
+    # The bash on PATH is not checked: the script may be for another one.
+    completed = kind(ctx.command, {}, "plumbline", "_PLUMBLINE_COMPLETE")
+    click.echo(completed.source_template % completed.source_vars())
+    ctx.exit()
 
 
 @click.group(
     cls=base.Lazy,
     groups=GROUPS,
+    renamed=RENAMED,
     prefix="plumbline.cli.",
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
@@ -86,9 +104,17 @@ COMMANDS = {name: what for group in GROUPS.values() for name, what in group.item
     help="Database file (unset: PLUMBLINE_DB, or a place of its own).",
 )
 @click.option("--json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--completion",
+    type=click.Choice(["bash", "zsh", "fish"]),
+    callback=_complete,
+    is_eager=True,
+    expose_value=False,
+    help="Print what makes a shell complete commands and values.",
+)
 @options.shared
 def plumbline(program: base.Program, **shared: object) -> None:
-    """Keeps an MPI installation true to its performance guidelines.
+    """Find MPI collectives that are slower than they should be, and install faster settings.
 
     Options may stand before the name of a command or after it.
 

@@ -7,12 +7,15 @@ import copy
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.core import ParameterSource
 
 from plumbline_db import errors
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _WORDS = f"{__name__}.words"
 
@@ -171,25 +174,53 @@ class Group(click.Group, Command):
 class Lazy(Group):
     """A group that imports a command when it is called. `groups`: what each command does, by the
     title of its group and its name; its module is `prefix` and the name, with the function
-    `command`."""
+    `command`. `renamed`: what is typed in place of commands of earlier versions."""
 
     def __init__(
-        self, *args: Any, groups: Mapping[str, Mapping[str, str]], prefix: str, **more: Any
+        self,
+        *args: Any,
+        groups: Mapping[str, Mapping[str, str]],
+        prefix: str,
+        renamed: Mapping[str, str] | None = None,
+        **more: Any,
     ) -> None:
         super().__init__(*args, **more)
         self._groups = groups
+        self._renamed = renamed or {}
         self._names = [name for words in groups.values() for name in words]
         self._prefix = prefix
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._names)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in self._renamed:
+            path = ctx.command_path
+            raise errors.UsageError(f"{path} {args[0]} is now: {path} {self._renamed[args[0]]}")
+        return super().resolve_command(ctx, args)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self._names:
-            return None
+        if cmd_name not in self._names or cmd_name in self.commands:
+            return self.commands.get(cmd_name)
         module = importlib.import_module(f"{self._prefix}{cmd_name}")
         loaded: click.Command = module.command
         return loaded
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the names of commands, none of which is imported, or options."""
+        from click.shell_completion import CompletionItem
+
+        summaries = {name: what for words in self._groups.values() for name, what in words.items()}
+        return [
+            *(
+                CompletionItem(name, help=what)
+                for name, what in summaries.items()
+                if name.startswith(incomplete)
+            ),
+            *click.Command.shell_complete(self, ctx, incomplete),
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, self._names))

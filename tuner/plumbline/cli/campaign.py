@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import os
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from plumbline.settings.search import Searching
 from plumbline.system.words import counted
-from plumbline_db.errors import UsageError, command_name, typed
+from plumbline_db.errors import PlumblineError, UsageError, command_name, typed
 
-from . import base, common, completing, options, progress, running
+from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
+    from plumbline.launch.starter import Starter
+    from plumbline.results.report import Report
     from plumbline.settings.campaign_file import Task
+    from plumbline_db.connection import Database
+    from plumbline_db.records import Campaign
 
 # Options that `verify` does not have: it is this command without the search.
 SEARCHING = (
-    *Searching.__struct_fields__,
+    *("budget_seconds", "unsafe", "earlier"),
     *("output", "check", "continued", "fresh_launches", "submit"),
 )
 
@@ -31,11 +37,32 @@ SEARCHING = (
 @base.command(
     "campaign",
     takes=f"mpi db json {options.MEASURED}",
-    told={"sizes": options.told("sizes")},
+    told={
+        "sizes": {
+            "help": "Volumes in bytes, or a table of them by function (docs/campaign.md).",
+            "unset": "21 of them, 1 to 102400",
+        }
+    },
 )
-@options.keys("budget_seconds", "rounds")
+@options.option(
+    "--budget",
+    "budget_seconds",
+    type=options.Real(),
+    help="Seconds in launches for the whole campaign; default: eight times the first table, at "
+    "least 120.",
+)
 @options.exported
-@options.keys("variants", "all", "settings", "unsafe", "earlier")
+@click.option(
+    "--unsafe",
+    is_flag=True,
+    default=None,
+    help="Also use algorithms that give wrong results for some correct programs.",
+)
+@click.option(
+    "--earlier",
+    help="Campaign whose winners are confirmed before the search, or `none`; default: with `--new` "
+    "the last finished one.",
+)
 @click.option(
     "--check",
     is_flag=True,
@@ -45,7 +72,7 @@ SEARCHING = (
     "--continue",
     "continued",
     metavar="ID",
-    shell_complete=completing.campaigns,
+    shell_complete=options.complete_campaigns,
     help="Continue this interrupted campaign with the settings it was started with.",
 )
 @click.option(
@@ -55,7 +82,26 @@ SEARCHING = (
     "the table job: queue, account, constraint, minutes.",
 )
 @options.campaign_file
-@options.keys("guidelines", "functions", "profile", "use", "sync", "launches", "launches_max")
+@options.option(
+    "--guidelines",
+    type=options.Words(),
+    help="Ids of guidelines to verify, or `all`; default: the usual set (with commas between).",
+)
+@options.option(
+    "--functions",
+    type=options.Functions(),
+    help="Functions that are verified too, for monotony and split-robustness; MPI_Ibcast and the "
+    "like also against the blocking one (with commas between).",
+)
+@click.option(
+    "--profile",
+    help="An application's calls, as `plumbline profile` wrote them (docs/application.md).",
+)
+@options.launches(
+    "Launches (or pairs of launches) before the first decision; only undecided cells get more.",
+    unset="6",
+)
+@options.settings("a campaign file (docs/campaign.md)")
 @options.fresh_launches
 @options.wait_for_quiet
 @options.new
@@ -86,12 +132,12 @@ def command(
         scheduler, asked["job"] = _asked_for(submit)
         if _is_to_be_submitted():
             return _submit(program, scheduler, continued, asked)
-    manner = running.Manner(asked.pop("wait_for_quiet"), asked.pop("fresh_launches"), output)
+    manner = Manner(asked.pop("wait_for_quiet"), asked.pop("fresh_launches"), output)
     if continued is None:
-        ran = running.run(program, manner=manner, **asked)
+        ran = run(program, manner=manner, **asked)
     else:
         ran = _continued(program, continued, manner, **asked)
-    reports = running.show(program, ran)
+    reports = show(program, ran)
     status = common.VIOLATIONS_FOUND if any(report.wrong for report in reports) else 0
     if not check:
         return status
@@ -99,14 +145,14 @@ def command(
     return max(status, *(_check(id, prefix, program.database) for id, prefix in pairs))
 
 
-def _continued(program: Program, id: str, manner: running.Manner, **asked: Any) -> running.Ran:
+def _continued(program: Program, id: str, manner: Manner, **asked: Any) -> Ran:
     settings_given = sorted(name for name, value in asked.items() if value not in (None, False, ()))
     if settings_given:
         raise click.UsageError(
             "--continue uses the settings that the campaign was started with: leave out "
             + ", ".join(settings_given)
         )
-    return running.run_again(program, id, manner=manner)
+    return _run_again(program, id, manner=manner)
 
 
 def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:
@@ -114,7 +160,7 @@ def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:
     from plumbline.campaign import in_force
     from plumbline.check import acceptance, installed
 
-    from . import check_tables
+    from .check import shown
 
     files = in_force.files(database, campaign, mpi_prefix)
     if not files.winners or files.settings.ranks.simulate is not None:
@@ -123,7 +169,7 @@ def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:
     programs = installed.programs(files, None, None, acceptance.ITERATIONS)
     with progress.Bar() as bar:
         acceptance_result = acceptance.run(files, programs=programs, progress=bar)
-    common.show(*check_tables.of(acceptance_result))
+    common.show(*shown(acceptance_result))
     return common.VIOLATIONS_FOUND if acceptance_result.slower() else 0
 
 
@@ -207,3 +253,219 @@ def _text(task: Task) -> str:
     keys = identity.identifying(task.settings)
     keys.pop("job")
     return msgspec.json.encode([str(task.mpi_prefix or ""), keys]).decode()
+
+
+# --- campaigns that are run to their end ----------------------------------------------------------
+
+
+class Ran(msgspec.Struct, frozen=True):
+    """The campaigns of a command, in order; `failures` are those that could not be run to their
+    end, each with its label; `prefixes`: where the library of each campaign was looked for."""
+
+    ids: list[str]
+    failures: list[str] = []
+    prefixes: list[Path | None] = []
+
+
+class Manner(msgspec.Struct, frozen=True):
+    """The way in which launches are made, whatever they measure. `wait_for_quiet`: the machine must
+    be left alone by others; `fresh_launches`: no ranks stay alive between launches. `output`: the
+    folder of exported files, where it is not the usual one."""
+
+    wait_for_quiet: bool = False
+    fresh_launches: bool = False
+    output: Path | None = None
+
+
+def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Report]:
+    """Prints what the campaigns found, and returns it; `all_rows` None: it is about the search.
+    Raises PlumblineError when one could not be run."""
+    from plumbline.core import guidelines
+    from plumbline.results import report
+    from plumbline_db.connection import Database
+
+    from . import digest, tables
+
+    in_short = len(ran.ids) == 1 and all_rows is None and not program.json
+    with Database.open(program.database) as db:
+        reports = [report.read(db, id) for id in ran.ids]
+        lines = digest.read(db, reports[0]) if in_short else []
+    if program.json:
+        common.print_json(report.documents(reports, all_cells=all_rows is not None))
+    elif in_short:
+        click.echo("\n".join(lines))
+    elif reports:
+        common.show(*tables.of_all(reports, guidelines.load(), all_rows=bool(all_rows)), fit=True)
+    if ran.failures:
+        failed = "; ".join(ran.failures)
+        raise PlumblineError(f"not run to the end: {failed} (the same command goes on)")
+    return reports
+
+
+def run(
+    program: Program,
+    campaign_file: Path | None,
+    *,
+    new: bool,
+    manner: Manner = Manner(),  # noqa: B008 - it is frozen
+    **asked: Any,
+) -> Ran:
+    """Runs or continues the campaigns that are asked for, one after the other. Where there are
+    several, one that cannot be run does not keep the others from it."""
+    from plumbline.settings import campaign_file as files
+    from plumbline_db import batches
+
+    database = program.database
+    given_settings = {name: value for name, value in asked.items() if value is not None}
+    tasks = files.tasks(campaign_file, given_settings, program.mpi)
+    if len(tasks) == 1:
+        id = _one(tasks[0], new=new, database=database, manner=manner)
+        return Ran([id], prefixes=[tasks[0].mpi_prefix])
+    ids: list[str] = []
+    prefixes: list[Path | None] = []
+    failures: list[str] = []
+
+    def begun(db: Database, id: str) -> None:
+        ids.append(id)
+        written = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
+        batches.put(db, str(Path(campaign_file or "").absolute()), ids, written)
+
+    for number, task in enumerate(tasks):
+        progress.say(f"{number + 1} of {len(tasks)}: {task.label}")
+        try:
+            _one(task, new=new, database=database, manner=manner, begun=begun)
+            prefixes.append(task.mpi_prefix)
+        except PlumblineError as error:
+            common.remark(f"{task.label}: {error}")
+            failures.append(f"{task.label}: {error}")
+            prefixes += [task.mpi_prefix] * (len(ids) - len(prefixes))
+    return Ran(ids, failures, prefixes)
+
+
+def _run_again(program: Program, id: str, *, manner: Manner) -> Ran:
+    """Continues a campaign that is in the database. Raises UsageError where that is not possible
+    here."""
+    from plumbline.settings import stored
+    from plumbline.settings.campaign_file import Task
+    from plumbline_db import campaigns, machines
+    from plumbline_db.connection import Database
+    from plumbline_db.layout import is_simulated
+
+    with Database.open(program.database) as db:
+        stored_campaign = campaigns.get(db, id)
+        if stored_campaign not in campaigns.own(db):
+            raise UsageError(f"{id} was not measured here: it cannot be continued")
+        library = machines.library(db, stored_campaign.library_fingerprint)
+    prefix = program.mpi
+    if prefix is None and not is_simulated(stored_campaign) and Path(library.prefix).is_dir():
+        prefix = Path(library.prefix)
+    task = Task(stored.settings_of(stored_campaign.settings), prefix)
+    database = program.database
+    _one(task, new=False, database=database, manner=manner, wanted=stored_campaign)
+    return Ran([id], prefixes=[prefix])
+
+
+def _one(
+    task: Task,
+    *,
+    new: bool,
+    database: Path,
+    manner: Manner,
+    begun: Callable[[Database, str], None] | None = None,
+    wanted: Campaign | None = None,
+) -> str:
+    """Run or continue one campaign; return its id. Of several, each has its own folder in the
+    output."""
+    from plumbline.campaign import export_folder, going_on, loop
+    from plumbline.campaign.forecast import Forecast
+    from plumbline.launch import launcher_for
+    from plumbline.measure.launches import LaunchStore
+    from plumbline.measure.other_work import WAIT_SECONDS, OtherWork
+    from plumbline.settings import identity, starting
+    from plumbline.settings.toolchain import OUT, find_toolchain, set_by_site
+    from plumbline_db import command_lines, runs
+    from plumbline_db.connection import Database
+
+    from .db import by_policy
+
+    output = manner.output
+    if manner.wait_for_quiet and task.settings.ranks.place is not None:
+        raise UsageError(
+            "--wait-for-quiet watches this host, but these ranks run elsewhere: leave it out"
+        )
+    toolchain = find_toolchain(task.mpi_prefix, settings=task.settings, beside=database.parent)
+    settings = task.settings.on(toolchain.launcher.processing_units())
+    site = set_by_site(toolchain)
+    if site:
+        raise PlumblineError(f"{'; '.join(site)}: {OUT}")
+    ranks = starting.starter(toolchain, settings)
+    loop.check(toolchain, settings, ranks)
+    for function, ids in identity.beside(toolchain, settings).items():
+        common.remark(
+            f"{function} is measured as well: {', '.join(ids)} is about it, and "
+            "`functions` adds to what `guidelines` name"
+        )
+    measured = [*identity.chosen(toolchain, settings).lhs_functions(), *settings.cases.functions]
+    common.remark(settings.cases.rounding(measured, settings.ranks.nprocs))
+    with Database.open(database, write=True) as db:
+        campaign = identity.begin(db, toolchain, settings, new=new, wanted=wanted)
+        if wanted is None:
+            command_lines.put(db, campaign.id, base.command_line())
+        going = going_on.go_on(db, campaign, settings)
+        if going.settings != settings:
+            settings = going.settings
+            launcher = launcher_for(settings.ranks.place, database.parent)
+            toolchain = msgspec.structs.replace(toolchain, launcher=launcher)
+            ranks = starting.starter(toolchain, settings)
+        campaign = going.campaign
+        if begun is not None:
+            begun(db, campaign.id)
+            output = None if output is None else output / campaign.id
+        if campaign.state == "finished":
+            if output is not None:
+                words = ["env", "json", "--campaign", campaign.id, "--output", output]
+                common.remark(
+                    f"campaign {campaign.id} is finished already; its files are written "
+                    f"elsewhere with `{typed('export', *words)}`"
+                )
+            return campaign.id
+        folder = output or export_folder.claim(db, database, campaign)
+        if campaign.oversubscribed:
+            common.remark(
+                f"{campaign.nprocs} ranks on "
+                f"{counted(toolchain.machine.processing_units, 'processing unit')}: "
+                f"oversubscribed, and marked as such{_held(ranks)}"
+            )
+        if not settings.search.verifies_only:
+            more = (
+                "" if settings.search.budget_seconds is not None else ", more if launches are slow"
+            )
+            common.remark(
+                f"time limit: {settings.budget:g} s in launches for the whole campaign{more} "
+                "(--budget)"
+            )
+        try:
+            staying = contextlib.nullcontext() if manner.fresh_launches else ranks.keeping_ranks()
+            with progress.Bar(forecast=Forecast(settings.sampling.launches)) as bar, staying:
+                other_work = OtherWork(WAIT_SECONDS if manner.wait_for_quiet else 0.0)
+                store = LaunchStore(db, campaign.id, ranks, bar, other_work)
+                loop.Loop(store, toolchain, campaign, settings, folder, earlier=going.earlier).run()
+        except KeyboardInterrupt as error:
+            kept = counted(len(runs.listing(db, campaign.id)), "launch")
+            continued = typed("campaign", "--continue", campaign.id)
+            error.add_note(f"{kept} kept in {database}; `{continued}` continues")
+            raise
+        if output is None:
+            export_folder.release(folder)
+        by_policy(db, settings.keeping.policy)
+    return campaign.id
+
+
+def _held(ranks: Starter) -> str:
+    """Say that they are placed otherwise than a plain mpirun does it."""
+    if ranks.plain is None:
+        return ""
+    own, plain = (
+        " ".join(ranks.family.words(placement)) for placement in (ranks.placement, ranks.plain)
+    )
+    return f"; started with {own}, so that launches are alike: not as a plain mpirun {plain}"

@@ -172,7 +172,7 @@ def answer(program: Program, document: object, shown: Iterable[RenderableType]) 
 
 def console(*, stderr: bool = False) -> Console:
     """A console that never cuts a table: into a pipe it is as wide as what it prints."""
-    from .consoles import CleanConsole
+    from .fitting import CleanConsole
 
     return CleanConsole(stderr=stderr)
 
@@ -189,8 +189,7 @@ def show(*renderables: RenderableType, fit: bool = False) -> None:
 
     from plumbline.verify.table import natural_width
 
-    from .consoles import CleanConsole
-    from .fitting import fitted
+    from .fitting import CleanConsole, fitted
 
     terminal = sys.stdout.isatty()
     for renderable in renderables:

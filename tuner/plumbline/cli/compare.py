@@ -2,45 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from plumbline.system.words import counted, with_interval
+from plumbline_db.errors import PlumblineError, UsageError, command_name
 
-from . import base, common, differences, options, progress
+from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.results.compare import ComparedCell, How, SideComparison
+    from plumbline.results.compare import ComparedCell, Difference, How, SideComparison
     from plumbline.results.compared_now import MeasuredComparison
+    from plumbline.results.side_conditions import SideConditions
     from plumbline.results.sides import Side
 
 
+_LONGEST = 90  # characters of a factor's value; --json has all of it
 LAUNCHES, FIRST = 40, 12  # of each side: at most, and before the first look
 TOLERANCE = 0.05
 
 
-def _option(name: str, **more: Any) -> options.Wrap:
-    """Return the option with the default that the comparison has."""
-    return options.option(f"--{name}", unset=lambda: _usual(name), **more)
-
-
-def _usual(name: str) -> object:
-    from plumbline.results.how import How
-
-    return getattr(How(), name)
+# Keys of --set: how stored sides are compared, and the claim.
+_KEYS: dict[str, Any] = {
+    "test": None,
+    "alternative": click.Choice(["two-sided", "less", "greater"]),
+    "average": click.Choice(["median", "mean"]),
+    "outliers": click.Choice(["keep", "tukey"]),
+    "alpha": options.Real(0, 1, min_open=True, max_open=True),
+    "tolerance": options.Real(0, 1, max_open=True),
+}
 
 
 class Pair(NamedTuple):
-    """The names of both sides."""
+    """The names of both sides, and how they are compared; with `history` there are no sides."""
 
-    a: str
-    b: str
+    a: str | None
+    b: str | None
+    measure: bool
+    history: bool
 
 
 class Only(NamedTuple):
@@ -53,9 +59,9 @@ class Only(NamedTuple):
 class Measuring(NamedTuple):
     """Options that are for --measure alone."""
 
-    tolerance: float | None
     launches: int | None
     output: Path | None
+    tolerance: float | None = None
 
 
 @base.command(
@@ -64,29 +70,9 @@ class Measuring(NamedTuple):
     takes=f"mpi db json {options.MEASURED}",
     told={"sizes": {"help": "Bytes, with commas between; also of what is shown."}},
 )
-@click.argument("a")
-@click.argument("b")
-@_option(
-    "test",
-    help="auto (signed-rank where launches are paired, else rank-sum), signed-rank, rank-sum, "
-    "kolmogorov-smirnov or brunner-munzel.",
-)
-@_option(
-    "alternative",
-    type=click.Choice(["two-sided", "less", "greater"]),
-    help="What is to be shown of A's times; less: A is faster.",
-)
-@_option("average", type=click.Choice(["median", "mean"]), help="Of the samples of a launch.")
-@_option(
-    "outliers",
-    type=click.Choice(["keep", "tukey"]),
-    help="tukey: samples of a launch outside 1.5 interquartile ranges are left out.",
-)
-@_option(
-    "alpha",
-    type=options.Real(0, 1, min_open=True, max_open=True),
-    help="Adjusted p up to which a cell is said to differ.",
-)
+@click.argument("a", required=False)
+@click.argument("b", required=False)
+@options.settings("a comparison (docs/comparing.md), or with --measure a campaign file", _KEYS)
 @click.option("--all", "all_variants", is_flag=True, help="Also mock-ups and algorithms of ours.")
 @options.option(
     "--measure",
@@ -98,12 +84,6 @@ class Measuring(NamedTuple):
     type=options.Functions(),
     help="Only these, with commas between; --measure: in place of those that guidelines are about.",
 )
-@options.option(
-    "--tolerance",
-    type=options.Real(0, 1, max_open=True),
-    unset="0.05",
-    help="With --measure: a smaller change does not count (0.05: 5 %).",
-)
 @options.launches("With --measure: launches of each side, at most.", unset="40")
 @options.option(
     "--output",
@@ -111,11 +91,13 @@ class Measuring(NamedTuple):
     help="With --measure: also into this file: JUnit (.xml), Markdown (.md) or JSON (.json).",
 )
 @options.picture("Draw run times by size")
+@click.option(
+    "--history", is_flag=True, help="List all comparisons by --measure, the oldest first."
+)
 def command(
     program: Program,
     pair: Pair,
     picture: Path | None,
-    measure: bool,
     only: Only,
     measuring: Measuring,
     **asked: Any,
@@ -144,7 +126,8 @@ def command(
       PREFIX,NAME=VALUE,…        with knobs or variables in force; also NAME=VALUE alone
 
     and the answer is whether B is slower than A, with an error that holds for all cells together.
-    Exit code 3 if B is slower, or has no result any more.
+    Exit code 3 if B is slower, or has no result any more; with --history, if that is so in the last
+    comparison.
 
     \b
     Example:
@@ -156,18 +139,28 @@ def command(
       plumbline compare openmpi-4.1.4-4s1c6c2f/modes@send_recv \\
         openmpi-4.1.4-4s1c6c2f/modes@ssend_recv
     """
+    from plumbline.results import compare
+
+    if pair.history:
+        return _history(program, pair)
+    if pair.b is None:
+        raise UsageError("name both sides: A and B")
+    of_how = {name: asked.pop(name) for name in compare.How.__struct_fields__ if name in asked}
+    how = compare.How(**{name: value for name, value in of_how.items() if value is not None})
+    if pair.measure:
+        _refuse_options_of_stored(of_how | {"picture": picture})
+        asked |= only._asdict()
+        return _measure(program, (str(pair.a), pair.b), how, **measuring._asdict(), **asked)
+    _refuse_options_of_measure(asked | measuring._asdict())
+    return _stored(program, pair, how, only, picture)
+
+
+def _stored(program: Program, pair: Pair, how: How, only: Only, picture: Path | None) -> int:
     from plumbline.results import compare, comparison_chart, sides
     from plumbline_db.connection import Database
 
-    of_how = {name: asked.pop(name) for name in compare.How.__struct_fields__ if name in asked}
-    how = compare.How(**{name: value for name, value in of_how.items() if value is not None})
-    if measure:
-        _refuse_options_of_stored(of_how | {"picture": picture})
-        asked |= only._asdict()
-        return _measure(program, (pair.a, pair.b), how, **measuring._asdict(), **asked)
-    _refuse_options_of_measure(asked | measuring._asdict())
     read_sides = []
-    for name in map(sides.parse, pair):
+    for name in map(sides.parse, (str(pair.a), str(pair.b))):
         with Database.open(name.file or program.database) as db:
             read_sides.append(sides.read(db, name))
     a, b = (side.only(*only) for side in read_sides)
@@ -193,15 +186,14 @@ def _short(side: Side) -> str:
 
 def _heading(comparison: SideComparison, a: Side, b: Side) -> Iterator[str]:
     for letter, side in (("A", a), ("B", b)):
-        yield f"{differences.headed(letter, side)} of {', '.join(side.suites)}"
+        yield f"{headed(letter, side)} of {', '.join(side.suites)}"
     yield f"test: {comparison.test}, {comparison.how.alternative}; {comparison.why}"
     if not comparison.together:
-        yield from differences.apart(comparison.a, comparison.b)
-    yield from differences.differing(comparison.differences, together=comparison.together)
+        yield from apart(comparison.a, comparison.b)
+    yield from differing(comparison.differences, together=comparison.together)
 
 
 def _table(comparison: SideComparison) -> Table:
-    from rich.text import Text
 
     variants = any(line.cell.variant not in ("", "default") for line in comparison.lines)
     settings = any(line.cell.settings for line in comparison.lines)
@@ -239,7 +231,7 @@ def _table(comparison: SideComparison) -> Table:
             "" if line.p is None else f"{line.p:.2g}",
             "" if line.p_adjusted is None else f"{line.p_adjusted:.2g}",
             *([line.stars] if comparison.together else []),
-            Text(_verdict(line)),
+            _verdict(line),
         )
     return table
 
@@ -318,8 +310,7 @@ def _refuse_options_of_stored(of_stored: Mapping[str, object]) -> None:
     kept = {"alpha", "average", "outliers", "confidence"}
     for name, value in of_stored.items():
         if value and name not in kept:
-            option = "--all" if name == "all_variants" else f"--{name}"
-            raise click.UsageError(f"{option} has no effect with --measure: leave it out")
+            raise click.UsageError(f"{_typed(name)} has no effect with --measure: leave it out")
 
 
 def _refuse_options_of_measure(asked: Mapping[str, object]) -> None:
@@ -327,9 +318,14 @@ def _refuse_options_of_measure(asked: Mapping[str, object]) -> None:
     for name, value in asked.items():
         if value is not None:
             raise click.UsageError(
-                f"--{name.replace('_', '-')} needs --measure: without it A and B come from the "
-                "database"
+                f"{_typed(name)} needs --measure: without it A and B come from the database"
             )
+
+
+def _typed(name: str) -> str:
+    """Return what a user typed for a parameter."""
+    shown = {"all_variants": "--all"} | {key: f"--set {key}" for key in _KEYS}
+    return shown.get(name, f"--{name.replace('_', '-')}")
 
 
 def _measure(
@@ -383,7 +379,6 @@ def _measure(
 
 
 def _print_measured(comparison: MeasuredComparison) -> None:
-    from rich.text import Text
 
     from plumbline.results.comparison_files import words_of
 
@@ -394,7 +389,7 @@ def _print_measured(comparison: MeasuredComparison) -> None:
     for line in comparison.cells:
         times = ["" if side is None else f"{1e6 * side.median:.2f}" for side in (line.a, line.b)]
         cell = line.cell
-        change = Text(words_of(line))
+        change = words_of(line)
         table.add_row(cell.function, str(cell.bytes), *times, str(line.pairs), change)
     common.show(table)
     click.echo(_measured_summary(comparison))
@@ -404,7 +399,7 @@ def _measured_heading(comparison: MeasuredComparison) -> Iterator[str]:
     from plumbline.results import compare
 
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
-        yield differences.headed(letter, side)
+        yield headed(letter, side)
     claim = comparison.claim
     promised, least = f"{100 * (1 - claim.alpha):g} %", f"{100 * claim.tolerance:g} %"
     yield (
@@ -412,7 +407,7 @@ def _measured_heading(comparison: MeasuredComparison) -> Iterator[str]:
         f"{counted(len(comparison.cells), 'cell')} "
         f"together with {promised}; changes below {least} do not count"
     )
-    yield from differences.differing(compare.differences(comparison.a, comparison.b), together=True)
+    yield from differing(compare.differences(comparison.a, comparison.b), together=True)
 
 
 def _measured_summary(comparison: MeasuredComparison) -> str:
@@ -427,3 +422,107 @@ def _measured_summary(comparison: MeasuredComparison) -> str:
     if counts["lost"] or counts["only_in_b"]:
         text += f"; no result of B in {counts['lost']}, of A in {counts['only_in_b']}"
     return text
+
+
+# --- what sides do not share ---------------------------------------------------------------------
+
+
+def headed(letter: str, side: Side) -> str:
+    """Return what a side is, and on how many launches it rests."""
+    header = side.launches[0].header
+    crowded = " (oversubscribed)" if header.oversubscribed else ""
+    return (
+        f"{letter}  {side.name.text}: {side.library.version_string} on {side.machine.host}, "
+        f"{header.nprocs} ranks{crowded}, {len(side.launches)} launches"
+    )
+
+
+def differing(differences: Sequence[Difference], *, together: bool) -> Iterator[str]:
+    """The factors that two sides do not share."""
+    if not differences:
+        yield "all recorded factors are equal" + ("" if together else ", but time and load")
+        return
+    yield "what differs between A and B, and so may be what the ratios show:"
+    for difference in differences:
+        yield f"  {difference.factor}: " + "; ".join(
+            f"{names[0]} {textwrap.shorten(value, _LONGEST, placeholder=' …')}"
+            for value, names in difference.values
+        )
+
+
+def apart(a: SideConditions, b: SideConditions) -> Iterator[str]:
+    """Return that of sides that were not measured together: what p does not know, and what is known
+    of it."""
+    from plumbline.results.side_conditions import load_differences
+
+    yield (
+        "not paired: the sides were measured at different times; changes of the machine between "
+        "them affect these ratios, and neither p nor intervals account for that"
+    )
+    for letter, conditions in (("A", a), ("B", b)):
+        yield f"  {letter}  {conditions.first} to {conditions.last}; {_load(conditions)}"
+    for text in load_differences(a, b):
+        yield f"  the load differs: {text}"
+
+
+def _load(conditions: SideConditions) -> str:
+    if not conditions.launches_with_load:
+        return "its load is not known"
+    words = [
+        f"{what} {'not known' if value is None else f'{value:.2f} processors'}"
+        for what, value in (
+            ("other work", conditions.other_processors),
+            ("stolen", conditions.stolen_processors),
+        )
+    ]
+    return f"{', '.join(words)} (medians of {conditions.launches_with_load} launches)"
+
+
+# --- earlier comparisons -------------------------------------------------------------------------
+
+
+def _history(program: Program, pair: Pair) -> int:
+    if pair.a is not None:
+        raise UsageError("--history lists all comparisons: leave out A and B")
+    from plumbline.results import compared_now, regressions
+    from plumbline.results.comparison_files import document
+    from plumbline_db.connection import Database
+
+    with Database.open(program.database) as db:
+        comparisons = compared_now.stored(db)
+    if program.json:
+        common.print_json([document(comparison) for comparison in comparisons])
+    elif not comparisons:
+        raise PlumblineError(
+            f"{program.database} contains no comparison: "
+            f"make one with `{command_name()} compare --measure A B`"
+        )
+    else:
+        common.show(_history_table(comparisons))
+    worse = bool(comparisons) and regressions.is_worse(comparisons[-1].cells)
+    return common.VIOLATIONS_FOUND if worse else 0
+
+
+def _history_table(comparisons: list[MeasuredComparison]) -> Table:
+
+    from plumbline.results.comparison_files import summary, words_of
+
+    words = ("when", "A", "B", "ranks", "slower", "faster", "equal", "not shown", "worst cell")
+    table = common.table(*words, left=("when", "A", "B", "worst cell"), wrap=False)
+    for comparison in comparisons:
+        counts = summary(comparison.cells)
+        worst = comparison.cells[0]
+        table.add_row(
+            comparison.a.launches[0].started[:16].replace("T", " "),
+            *(
+                f"{side.name.text} ({side.library.version_string})"
+                for side in (comparison.a, comparison.b)
+            ),
+            str(comparison.a.campaign.nprocs),
+            str(counts["slower"] + counts["lost"]),
+            str(counts["faster"]),
+            str(counts["equal"]),
+            str(counts["not_shown"]),
+            f"{worst.cell.function} {worst.cell.bytes} B: {words_of(worst)}",
+        )
+    return table

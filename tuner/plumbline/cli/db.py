@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from plumbline.system.words import counted
+from plumbline_db.errors import UsageError
 
-from . import base, common, completing, options
+from . import base, common, options
 from .base import Program
 
 if TYPE_CHECKING:
+    from plumbline_db.connection import Database
+    from plumbline_db.old_samples import Policy, Pruned
     from plumbline_db.transfer import Moved
 
 
@@ -124,15 +127,13 @@ def prune(program: Program, keep: tuple[str, ...], listing: bool) -> None:
     """
     from plumbline_db.connection import Database
 
-    from . import pruning
-
-    policy = pruning.policy_of(keep)
+    policy = _policy_of(keep)
     path = program.database
     Database.open(path).close()  # one that is missing is not made
     before = path.stat().st_size
     with Database.open(path, write=not listing) as db:
-        pruned = pruning.pruned(db, policy, listing=listing)
-    pruning.show(program, policy, pruned, before, listing=listing)
+        pruned = _pruned(db, policy, listing=listing)
+    _show_pruned(program, policy, pruned, before, listing=listing)
 
 
 @command.command("compact", takes="db json")
@@ -145,18 +146,16 @@ def compact(program: Program) -> None:
     """
     from plumbline_db import connection
 
-    from .pruning import megabytes
-
     before, after = connection.compact(program.database)
     if program.json:
         common.print_json({"path": str(program.database), "bytes_before": before, "bytes": after})
     else:
-        click.echo(f"{program.database}: {megabytes(before)} -> {megabytes(after)}")
+        click.echo(f"{program.database}: {_megabytes(before)} -> {_megabytes(after)}")
 
 
 @command.command("export", takes="db json")
 @click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
-@click.argument("runs", nargs=-1, shell_complete=completing.campaigns)
+@click.argument("runs", nargs=-1, shell_complete=options.complete_campaigns)
 def export(program: Program, target: Path, runs: tuple[str, ...]) -> None:
     """Write RUNS, else all finished ones, to the file TARGET, for another site.
 
@@ -229,7 +228,7 @@ def _show(program: Program, path: Path, moved: Sequence[Moved]) -> None:
 
 @command.command("table", takes="db json")
 @click.argument("what", type=click.Choice(["samples", "medians", "ranks", "verdicts", "winners"]))
-@click.argument("runs", nargs=-1, shell_complete=completing.campaigns)
+@click.argument("runs", nargs=-1, shell_complete=options.complete_campaigns)
 @click.option(
     "--output",
     type=options.NewFile(),
@@ -260,3 +259,91 @@ def table(program: Program, what: str, runs: tuple[str, ...], output: Path | Non
         common.print_json({"path": str(output), "rows": rows})
     else:
         click.echo(f"{output}: {rows} rows")
+
+
+# --- samples that are thrown away -----------------------------------------------------------------
+
+
+def _policy_of(words: Sequence[str]) -> Policy:
+    """`90d` and `10`, as people type them. Raises UsageError."""
+    from plumbline_db.old_samples import Policy
+
+    days: list[int] = []
+    last: list[int] = []
+    for word in words:
+        number = word.removesuffix("d")
+        if not (number.isdecimal() and number.isascii() and len(number) < 7):
+            raise UsageError(f"--keep {word}: give days (90d) or a number of campaigns (10)")
+        (days if word.endswith("d") else last).append(int(number))
+    if not words:
+        raise UsageError("name the campaigns whose samples stay: --keep 90d, --keep 10, or both")
+    return Policy(max(days, default=None), max(last, default=None))
+
+
+def by_policy(db: Database, policy: Policy) -> None:
+    """Prune as the settings of a campaign that has ended ask for it."""
+    pruned_campaigns = _pruned(db, policy)
+    if pruned_campaigns:
+        common.remark(f"{_said(pruned_campaigns)}; {policy.said}")
+
+
+def _pruned(db: Database, policy: Policy, *, listing: bool = False) -> list[Pruned]:
+    """One campaign after the other, each for good before the next one; with `listing` nothing goes:
+    what would."""
+    from plumbline_db import connection, old_samples
+
+    now = datetime.datetime.now(datetime.UTC)
+    prune = old_samples.would_go if listing else old_samples.prune
+    pruned_campaigns = [
+        prune(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
+        for campaign in old_samples.old(db, policy, now)
+    ]
+    if pruned_campaigns and not listing:
+        connection.release(db)
+    return pruned_campaigns
+
+
+def _said(pruned_campaigns: list[Pruned]) -> str:
+    """Return it in words for people."""
+    samples = sum(pruned.samples for pruned in pruned_campaigns)
+    return (
+        f"{counted(samples, 'sample')} of {counted(len(pruned_campaigns), 'campaign')} thrown "
+        "away; "
+        "n, medians, quantiles and verdicts stay"
+    )
+
+
+def _show_pruned(
+    program: Program, policy: Policy, pruned_campaigns: list[Pruned], before: int, *, listing: bool
+) -> None:
+    after = program.database.stat().st_size
+    if program.json:
+        common.print_json(
+            {
+                "path": str(program.database),
+                "pruned_now": not listing,
+                "pruned": pruned_campaigns,
+                "bytes_before": before,
+                "bytes": after,
+            }
+        )
+        return
+    for pruned in pruned_campaigns:
+        click.echo(f"{pruned.campaign}: {pruned.samples} samples of {pruned.series} cases")
+    if listing:
+        click.echo(
+            f"{_said(pruned_campaigns)} (not yet: --list)"
+            if pruned_campaigns
+            else "nothing to throw away"
+        )
+    else:
+        click.echo(
+            f"{_said(pruned_campaigns)}; {policy.said}"
+            if pruned_campaigns
+            else "nothing to throw away"
+        )
+        click.echo(f"{program.database}: {_megabytes(before)} -> {_megabytes(after)}")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"

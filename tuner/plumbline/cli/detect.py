@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
-from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.errors import PlumblineError
 
 from . import base, common, options, progress
 from .base import Program
@@ -20,16 +20,8 @@ if TYPE_CHECKING:
     from plumbline.settings.toolchain import Toolchain
 
 
-class Again(NamedTuple):
-    """Options that say whether messages are played again, and how often."""
-
-    replay: bool
-    launches: int | None
-
-
 @base.command(
     "detect",
-    gathers={"again": Again},
     takes="mpi db json",
 )
 @click.argument("recording", type=click.Path(path_type=Path, exists=True, file_okay=False))
@@ -41,14 +33,13 @@ class Again(NamedTuple):
 @options.option(
     "--replay",
     is_flag=True,
-    help="Play the messages again, beside MPI's own collective, in --launches launches.",
+    help="Play the messages again, beside MPI's own collective, in eight launches.",
 )
-@options.launches(unset="8", help="Launches, with --replay; each is started anew.")
 def command(
     program: Program,
     recording: Path,
     output: Path | None,
-    again: Again,
+    replay: bool,
 ) -> int:
     """Find collectives that an application makes by hand of sends and receives.
 
@@ -67,20 +58,18 @@ def command(
     """
     from plumbline.detect import analysis, call_sites, findings, hiding, read, words
 
-    if again.launches and not again.replay:
-        raise UsageError("--launches needs --replay: add it")
     recorded = call_sites.resolved(read.read(recording))
     common.remark(_unfinished(recorded, recording))
     analysed = analysis.analysed(recorded)
     hand_made = _predicted(program, recorded, analysed.found)
     failures: list[str] = []
-    if again.replay:
-        hand_made, failures = _replayed(program, recorded, hand_made, again.launches)
+    if replay:
+        hand_made, failures = _replayed(program, recorded, hand_made)
     hand_made = hiding.lowered(analysed, hand_made)
     hand_made = findings.ordered(hand_made)
     if output is not None:
         _write(output, hand_made)
-    failures += _keep(program, recorded, recording, hand_made, replayed=again.replay)
+    failures += _keep(program, recorded, recording, hand_made, replayed=replay)
     common.remark(*failures)
     if program.json:
         common.print_json(hand_made)
@@ -92,7 +81,7 @@ def command(
         for finding in hand_made
         if finding.category == "collective" and finding.saving is None
     ]
-    if unknown and not again.replay:
+    if unknown and not replay:
         click.echo("\nno campaign shows what MPI's own collective would save: --replay measures it")
     return 0
 
@@ -151,7 +140,7 @@ def _keep(
 
 
 def _replayed(
-    program: Program, recording: Recording, hand_made: Sequence[HandMade], launches: int | None
+    program: Program, recording: Recording, hand_made: Sequence[HandMade]
 ) -> tuple[list[HandMade], list[str]]:
     from plumbline.detect import replay
     from plumbline.measure import unkept
@@ -163,14 +152,13 @@ def _replayed(
     toolchain = find_toolchain(program.mpi, settings=settings)
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)
-    count = launches or replay.LAUNCHES
     with (
-        progress.Bar(in_all=count) as bar,
+        progress.Bar(in_all=replay.LAUNCHES) as bar,
         unkept.store_for(toolchain, starter, "detect", bar) as store,
     ):
         store.progress.step("replaying")
         chosen = _winners(program, recording, hand_made, toolchain)
-        answer = replay.replayed(store, hand_made, chosen, toolchain.space, launches=count)
+        answer = replay.replayed(store, hand_made, chosen, toolchain.space)
     return answer.findings, answer.failures
 
 

@@ -11,16 +11,20 @@ from statistics import median
 
 from plumbline.core import guidelines as known_guidelines
 from plumbline.core.guidelines import Guidelines
-from plumbline.results import headline, putting_in_use
+from plumbline.core.plan import IN_BLOCKS
+from plumbline.results import headline
 from plumbline.results.report import Report
+from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
 from plumbline.system.words import counted, with_interval
+from plumbline.verify.grid import guideline_label
 from plumbline_db.connection import Database
 from plumbline_db.errors import typed
+from plumbline_db.layout import fixed, layout
 from plumbline_db.records import Verdict, Winner
 from plumbline_exporters import bundle
 
-from . import campaign_texts, common
+from . import common
 
 _MOST_OF_WINNERS = 24  # lines
 _MOST_OF_GUIDELINES = 12
@@ -29,6 +33,8 @@ _COMMAND = re.compile(r"(?:for a \w+|all tables):  ")  # how lines with one begi
 
 def read(db: Database, report: Report, width: int | None = None) -> list[str]:
     """Return the lines of a campaign, as long as `width` (None: the terminal)."""
+    from plumbline.results import putting_in_use
+
     ended = bool(report.winners) and report.after is not None
     uses = putting_in_use.lines(db, report.campaign) if ended else []
     return lines(report, uses, known_guidelines.load(), width or common.columns())
@@ -37,7 +43,7 @@ def read(db: Database, report: Report, width: int | None = None) -> list[str]:
 def lines(report: Report, uses: Sequence[str], guidelines: Guidelines, width: int) -> list[str]:
     """Return the lines of a campaign, as long as `width`; no word is broken over two of them.
     `uses` says how its winners are put in use."""
-    text = campaign_texts.heading(report).splitlines()
+    text = heading(report).splitlines()
     if report.winners:
         text += ["", "Winners, cold: function, bytes, times as fast [95 %], configuration"]
         text += _first(_winners(report.winners), _MOST_OF_WINNERS, width, "")
@@ -48,7 +54,7 @@ def lines(report: Report, uses: Sequence[str], guidelines: Guidelines, width: in
         rows = _by_guideline(violated, guidelines)
         text += _first(rows, _MOST_OF_GUIDELINES, width, " guideline")
     if report.saving is not None:
-        text += ["", campaign_texts.saved(report.saving)]
+        text += ["", saved(report.saving)]
     text += ["", *summary(report, uses)]
     # A command must stay on one line, so that it can be pasted.
     return [
@@ -93,7 +99,7 @@ def _winners(winners: Sequence[Winner]) -> list[str]:
             with_interval(winner.speedup, winner.speedup_low, winner.speedup_high),
             common.short(label(winner.variant, winner.configuration)),
         )
-        for winner in campaign_texts.in_order(winners)
+        for winner in in_order(winners)
     ]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     widths[-1] = 0
@@ -111,7 +117,7 @@ def _by_guideline(verdicts: Sequence[Verdict], guidelines: Guidelines) -> list[s
         of_key = [verdict for verdict in verdicts if (verdict.guideline, verdict.function) == key]
         most = max(of_key, key=lambda verdict: verdict.ratio or 0.0)
         worst = with_interval(most.ratio, most.ratio_low, most.ratio_high)
-        name = campaign_texts.named(key[0], guidelines, key[1])
+        name = named(key[0], guidelines, key[1])
         rows.append(f"  {name}: {counted(count, 'size')}" + (f", {worst}" if worst else ""))
     return rows
 
@@ -138,3 +144,83 @@ def _wrapped(line: str, width: int) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     ) or [""]
+
+
+# --- sentences and names --------------------------------------------------------------------------
+
+
+def heading(report: Report) -> str:
+    campaign, machine = report.campaign, report.machine
+    crowded = " (oversubscribed)" if campaign.oversubscribed else ""
+    placed = layout(campaign)
+    where = f", {placed}" if campaign.nodes > 1 or "," in placed else ""
+    under = f"\nunder {fixed(campaign)}" if fixed(campaign) else ""
+    return (
+        f"{report.library.version_string} on {machine.host}, {machine.cpu_model}, "
+        f"{counted(machine.processing_units, 'processing unit')}; "
+        f"{campaign.nprocs} ranks{crowded}{where}\n"
+        + "\n".join(
+            [
+                f"campaign {campaign.named}, {report.state}{under}",
+                *report.placed,
+                *covered(report),
+            ]
+        )
+    )
+
+
+def covered(report: Report) -> Iterator[str]:
+    """Name the least and the greatest size of the table, by block where a volume is made of
+    blocks."""
+    sizes: dict[bool, set[int]] = {True: set(), False: set()}
+    for verdict in report.before:
+        blocks = verdict.function in IN_BLOCKS
+        sizes[blocks] |= {
+            -(-size // report.campaign.nprocs) if blocks else size
+            for size in (verdict.bytes, verdict.other_bytes)
+            if size and not verdict.ranks
+        }
+    words = [
+        f"from {min(covered_sizes)} to {max(covered_sizes)} B{what}"
+        for blocks, what in ((False, ""), (True, " in blocks (Gather, Alltoall …)"))
+        if (covered_sizes := sizes[blocks])
+    ]
+    if words:
+        yield f"sizes {' and '.join(words)}"
+
+
+def in_order(winners: Sequence[Winner]) -> list[Winner]:
+    """Return by function and size; they are stored round by round."""
+    return sorted(winners, key=lambda winner: (winner.function, winner.bytes_from))
+
+
+def named(guideline: str, guidelines: Guidelines, function: str = "") -> str:
+    """`GL3 Gather ⪯ Allgather`, and with a function that its name lacks `GL2 A(n) ⪯ k A(n / k) of
+    Gather`; the id alone where nobody knows the guideline."""
+    name = " ".join(dict.fromkeys([guideline, guideline_label(guideline, guidelines)]))
+    short = function.removeprefix("MPI_")
+    return name if short in name else f"{name} of {short}"
+
+
+def saved(saving: Saving) -> str:
+    """Return what the winners save the application, in a sentence."""
+    words = " ".join(saving.command)
+    if saving.saving_seconds is None:
+        return f"for {words}; what it saves is known at the end"
+    return (
+        f"expected saving a run of {words}: {in_unit(saving.saving_seconds)} "
+        f"[{in_unit(saving.saving_low_seconds)}, {in_unit(saving.saving_high_seconds)}] of "
+        f"{in_unit(saving.run_seconds)} ({saving.saving_seconds / (saving.run_seconds or 1):.2%}); "
+        f"collectives took {in_unit(saving.collective_seconds)}, "
+        f"{in_unit(saving.here_seconds)} of it on communicators of these ranks"
+    )
+
+
+def in_unit(value: float | None) -> str:
+    """In the unit that people read."""
+    if value is None:
+        return ""
+    for unit, name in ((1.0, "s"), (1e-3, "ms")):
+        if abs(value) >= unit:
+            return f"{value / unit:.3g} {name}"
+    return f"{value * 1e6:.3g} µs"

@@ -10,7 +10,7 @@ import msgspec
 
 from plumbline_db.errors import PlumblineError
 
-from . import base, common, completing, options
+from . import base, common, options
 from .base import Program
 
 
@@ -23,7 +23,7 @@ class ExportFiles(NamedTuple):
 
 
 @base.command("export", gathers={"files": ExportFiles}, takes="db json campaign")
-@click.argument("formats", nargs=-1, shell_complete=completing.formats)
+@click.argument("formats", nargs=-1, shell_complete=options.complete_formats)
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),

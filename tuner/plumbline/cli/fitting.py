@@ -6,20 +6,42 @@ from __future__ import annotations
 import copy
 import io
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 from rich.cells import cell_len
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
 from plumbline.verify.drawing import FoldingTable
 from plumbline.verify.table import natural_width
 
+from . import streams
+
 _INDENT = 4
 # A console that is wide enough for any table.
 _WIDE = Console(file=io.StringIO(), width=10_000, markup=False, emoji=False, highlight=False)
+
+
+class CleanConsole(Console):
+    """Prints to standard output, or standard error. Codes that reach the terminal are rich's own:
+    what a text contains of that kind is taken out where the text is rendered."""
+
+    def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
+        stream = streams.styled(sys.stderr if stderr else sys.stdout)
+        plain: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
+        super().__init__(file=stream, width=width, soft_wrap=False, **plain)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            yield segment if control else Segment(streams.clean(text), style)
 
 
 class _Width(msgspec.Struct, frozen=True):

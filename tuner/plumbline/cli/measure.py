@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,57 +12,70 @@ import click
 import msgspec
 
 from plumbline.core.configuration import Configuration
-from plumbline.core.plan import Plan, PlanCase, StoppingRule, least_bytes, rounding
+from plumbline.core.plan import Plan, PlanCase, StoppingRule, least_bytes, measurable, rounding
 from plumbline.core.variant_spec import variant_name
+from plumbline.measure.pingpong_settings import SIZES, PingPongSettings
+from plumbline.system.machine import processing_units
+from plumbline.system.words import with_interval
 from plumbline_db.errors import UsageError
 
-from . import base, common, completing, options, progress
+from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from plumbline.measure.nrep import RepetitionsCell
+    from plumbline.measure.pingpong import PairLatencies
     from plumbline.measure.refined import Axis
     from plumbline.measure.side_by_side import MeasuredCase
     from plumbline.settings import Settings
     from plumbline.settings.toolchain import Toolchain
     from plumbline_db.points import SuitePoint
+    from plumbline_db.probe_records import Criterion
 
 
 LAUNCHES = 8
 _REFINED = 8  # places that may be added, beside as many as were asked for
 _FIRST_RANKS = 5  # numbers of ranks, before any is added
+_SIZE = 16384
+_NREP_SIZES, _NREP_LAUNCHES = [8, 1024, 16384, 131072], 3
+_FEWEST = 2  # ranks of ping-pongs
+PINGPONG = "pingpong"  # in place of a function
 
-# Settings of a plan that apply to all its cases.
-_OF_PLAN = {
-    "sync": "How ranks start: barrier, dissemination, window, roundtime or none.",
-    "use": "Way of use: synchronised, loop, stream, after_barrier or late (in place of --sync and "
-    "--runtime).",
-    "arrival": "Who comes late with --use late: one:NS, uniform:NS or list:NS,NS,… (a number a "
-    "rank).",
-    "runtime": "local: the largest of the ranks' own times; global: first start to last end.",
-    "clock": "Timer: monotonic_raw, monotonic, wtime, tsc or papi.",
-    "clock_sync": "How the global clock is learnt, where one is needed: hca3, hca2, hca, jk, …",
+# Keys of a plan for --set: those that apply to all its cases, and those of its stopping rule.
+_OF_PLAN: dict[str, Any] = {
+    **dict.fromkeys(("sync", "use", "arrival", "runtime", "clock", "clock_sync", "cache")),
+    **dict.fromkeys(("window_us", "budget_ms"), options.Count(0)),
 }
+_OF_RULE = {"nrep_min": "least", "nrep_step": "step", "nrep_max": "most"}
 
 
 class What(NamedTuple):
-    """Options that say what is measured side by side."""
+    """Options that say what is measured, and how often."""
 
-    function: str
-    sizes: list[int]
+    sizes: list[int] | None
     variants: str
     knobs: tuple[str, ...]
+    refine: bool
+    rule: str | None
+    launches: int | None
+    output: Path | None
+    new: bool
 
 
 @base.command(
     "measure",
     gathers={"what": What},
-    takes=f"mpi json {options.MEASURED}",
-    context_settings={"default_map": {"sizes": "16384"}},
-    told={"sizes": {"help": "Bytes, with commas between; 0: the call without data."}},
+    takes=f"mpi db json {options.MEASURED}",
+    told={
+        "sizes": {
+            "help": "Bytes, with commas between; 0: the call without data.",
+            "unset": f"{_SIZE}; --nrep: {','.join(map(str, _NREP_SIZES))}; pingpong: 0 to 4194304",
+        }
+    },
 )
-@click.argument("function", shell_complete=completing.functions)
+@click.argument("function", shell_complete=options.complete_functions)
 @options.option(
     "--variants",
     default="",
@@ -68,43 +83,69 @@ class What(NamedTuple):
 )
 @options.refine
 @options.knob
-@options.launches(unset=f"{LAUNCHES}; 1 on a simulated machine, as all repeat")
+@options.launches(
+    unset=f"{LAUNCHES}, or 1 on a simulated machine, as all repeat; --nrep: {_NREP_LAUNCHES}; "
+    "pingpong: 10"
+)
 @options.option(
     "--rule",
-    help="A stopping rule (see `plumbline nrep`) in place of a fixed number of repetitions.",
+    help="Stopping rule, criterion:threshold[/window] with commas between, in place of a fixed "
+    "number of repetitions.",
 )
-@options.cache()
-@options.together(*(options.of_plan(name, help) for name, help in _OF_PLAN.items()))
-@options.of_plan(
-    "window_us",
-    "Window of --sync window; 0: from a short measurement of each case.",
-    type=options.Count(0),
+@click.option(
+    "--nrep",
+    is_flag=True,
+    help="Count the repetitions that each size needs until --rule is met "
+    f"(default: {StoppingRule().criteria}).",
 )
+@options.settings("a plan or a campaign file", _OF_PLAN | dict.fromkeys(_OF_RULE, options.Count()))
 @options.raw_records
-def command(
-    program: Program,
-    what: What,
-    launches: int | None,
-    refine: bool,
-    rule: str | None,
-    output: Path | None,
-    **asked: Any,
-) -> int:
+@options.new
+def command(program: Program, function: str, what: What, nrep: bool, **asked: Any) -> int:
     """Measure one function, or one pattern, side by side in several variants.
 
     All cases run in the same launches, in random order; the ratio to the default is paired by
     launch. Knobs that the library reads when it starts have launches of their own, which take turns
     with those; what they are read under is set with them. --refine adds sizes between several; with
     one size it goes over ranks, from 2 to --nprocs. Nothing is stored in the database. Exit code 1
-    if a case could not be measured.
+    if a case could not be measured, or with --nrep if a launch did not meet the rule.
+
+    `plumbline measure pingpong` measures latency and bandwidth between ranks by class of pair (same
+    core, same socket, other sockets, other nodes), fits Hockney's α + β m, and stores everything in
+    the database. docs/measurement.md has the keys of --set.
 
     \b
     Example:
       plumbline measure MPI_Allreduce --sizes 1024,16384 --variants all \\
         --knob coll_tuned_allreduce_algorithm=ring
       plumbline measure point_to_point -n 2 --variants ssend_recv --sizes 64,65536 --refine
-      plumbline measure MPI_Gather -n 32 --simulate mpich --variants all --sizes 8192 --refine
+      plumbline measure MPI_Bcast --nrep --rule median_ci:0.01
+      plumbline measure pingpong -n 4 --sizes 0,8,1024,65536,1048576
     """
+    if function == PINGPONG:
+        return _round_trips(program, what, nrep=nrep, **asked)
+    if what.new:
+        raise UsageError("--new: only ping-pongs are stored; leave it out")
+    if nrep:
+        return _repetitions(program, function, what, asked)
+    return _side_by_side(program, function, what, asked)
+
+
+def _of_plan(what: What, asked: dict[str, Any], *, nrep: bool = False) -> dict[str, Any]:
+    """Return the settings of a plan, which are taken out of `asked`."""
+    rule = {name: asked.pop(key) for key, name in _OF_RULE.items() if key in asked}
+    keys = {key: asked.pop(key) for key in _OF_PLAN if key in asked}
+    if what.rule is not None or nrep:
+        return keys | {"nrep": StoppingRule(what.rule or StoppingRule().criteria, **rule)}
+    if rule:
+        raise UsageError("nrep_min, nrep_step and nrep_max are of a rule: give --rule or --nrep")
+    return keys
+
+
+# --- one function, side by side -------------------------------------------------------------------
+
+
+def _side_by_side(program: Program, name: str, what: What, asked: dict[str, Any]) -> int:
     from plumbline.measure import conditions, refined, settling, side_by_side, unkept
     from plumbline.measure.refine import Refinement
     from plumbline.measure.refined import Axis
@@ -112,26 +153,21 @@ def command(
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
 
-    of_plan = {name: asked.pop(name) for name in (*_OF_PLAN, "cache", "window_us")}
+    of_plan = _of_plan(what, asked)
+    sizes = what.sizes or [_SIZE]
     all_settings = campaign_file.load(None, asked)
     toolchain = find_toolchain(program.mpi, settings=all_settings)
-    (function,) = common.functions(toolchain.catalogue, [what.function])
+    (function,) = common.functions(toolchain.catalogue, [name])
     chosen = _variants(toolchain, function, what.variants)
     hot, cold = _configurations(toolchain, what.knobs, all_settings)
     data = all_settings.cases.data
-    common.remark(rounding({function: what.sizes}, data))
-    cases = [
-        case
-        for size in dict.fromkeys(data.whole(function, size) for size in what.sizes)
-        for case in (
-            PlanCase(function, size),
-            *(PlanCase(function, size, configuration=configuration) for configuration in hot),
-            *(PlanCase(function, size, variant) for variant in chosen),
-        )
-    ]
+    common.remark(rounding({function: sizes}, data))
+    cases = _cases(function, [data.whole(function, size) for size in sizes], hot, chosen)
     simulated = all_settings.ranks.simulate is not None
     nprocs = all_settings.ranks.placement(toolchain.launcher.processing_units()).nprocs
-    axis = Axis("ranks" if refine and len({case.bytes for case in cases}) == 1 else "bytes", nprocs)
+    axis = Axis(
+        "ranks" if what.refine and len({case.bytes for case in cases}) == 1 else "bytes", nprocs
+    )
     if axis.name == "ranks":
         over = _first_ranks(max(2, data.root + 1), nprocs)
         cases = [axis.at(place, case, data) for place in over for case in cases]
@@ -142,41 +178,52 @@ def command(
         data,
         blocks=all_settings.sampling.blocks,
         reps=all_settings.sampling.reps,
-        nrep=StoppingRule(rule) if rule is not None else None,
         **of_plan,
         knobs=toolchain.space.switch,
     )
-    if not (simulated and rule is not None):
+    if not (simulated and what.rule is not None):
         plan = settling.until_settled(plan, simulated=simulated)
     environment = toolchain.space.hot_environment if hot else {}
     ranks = starting.starter(toolchain, all_settings)
     ranks.require(plan.text(), "this plan")
-    count = launches or (1 if simulated else LAUNCHES)
+    count = what.launches or (1 if simulated else LAUNCHES)
     with (
         progress.Bar(in_all=count * (1 + len(cold))) as bar,
         unkept.store_for(toolchain, ranks, "measure", bar) as store,
     ):
         store.progress.step(f"measuring {function}")
         added: list[SuitePoint] = []
-        if refine:
+        if what.refine:
             unit = least_bytes(function, nprocs, data) if axis.name == "bytes" else 1
             places = len({axis.place(case) for case in plan.cases})
             how = Refinement(most=2 * places + _REFINED, unit=unit or 1)
             more = refined.run(
-                *(store, plan, count, environment, cold),
-                how=how,
-                axis=axis,
-                label=label,
+                store, plan, count, environment, cold, how=how, axis=axis, label=label
             )
             lines, added = more.cases, more.added
         else:
             lines = side_by_side.run(store, plan, count, environment, cold)
         raw = unkept.records(store)
-    common.write_records(output, "measure", raw)
+    common.write_records(what.output, "measure", raw)
     start_weaknesses = conditions.of_starts(settling.starts(raw), simulated=simulated)
     common.remark(*(weakness.text for weakness in [*conditions.of_records(raw), *start_weaknesses]))
     _show(program, lines, added, axis, tested=not simulated)
     return 0 if all(line.outcome == "ok" for line in lines) else 1
+
+
+def _cases(
+    function: str, sizes: Sequence[int], hot: Sequence[Configuration], variants: Sequence[str]
+) -> list[PlanCase]:
+    """Return for each size the default, and what stands beside it."""
+    return [
+        case
+        for size in dict.fromkeys(sizes)
+        for case in (
+            PlanCase(function, size),
+            *(PlanCase(function, size, configuration=configuration) for configuration in hot),
+            *(PlanCase(function, size, variant) for variant in variants),
+        )
+    ]
 
 
 def _variants(toolchain: Toolchain, function: str, text: str) -> list[str]:
@@ -233,7 +280,6 @@ def _show(
     *,
     tested: bool,
 ) -> None:
-    from rich.text import Text
 
     if program.json:
         why = {point.place: point for point in added}
@@ -248,7 +294,9 @@ def _show(
     reasons = common.Reasons()
     common.show(
         _table(lines, reasons, axis, tested=tested),
-        *map(Text, [*reasons.lines(), *_remarks(lines), *_added(added)]),
+        *reasons.lines(),
+        *_remarks(lines),
+        *_added(added),
     )
 
 
@@ -283,9 +331,6 @@ def _table(
     lines: list[MeasuredCase], reasons: common.Reasons, axis: Axis, *, tested: bool
 ) -> Table:
     """`tested`: ratios have a p; those of a simulated machine are as they are."""
-    import statistics
-
-    from rich.text import Text
 
     from plumbline.search.outcome import label
 
@@ -299,7 +344,7 @@ def _table(
         name = label(line.variant, line.knobs)
         where = (*([str(axis.place(line))] if over_ranks else []), str(line.bytes))
         if not line.seconds:
-            table.add_row(*where, name, Text(reasons.mark(line.outcome)))
+            table.add_row(*where, name, reasons.mark(line.outcome))
             continue
         low, high = min(line.seconds), max(line.seconds)
         comparison = line.ratio
@@ -311,4 +356,162 @@ def _table(
             common.ratio_words(comparison),
             f"{comparison.p:.2g}" if comparison is not None and tested else "",
         )
+    return table
+
+
+# --- how many repetitions -------------------------------------------------------------------------
+
+
+def _repetitions(program: Program, name: str, what: What, asked: dict[str, Any]) -> int:
+
+    from plumbline.measure import nrep, unkept
+    from plumbline.settings import campaign_file, starting
+    from plumbline.settings.toolchain import find_toolchain
+
+    if what.variants or what.knobs or what.refine:
+        raise UsageError(
+            "--nrep is of the library as it is: leave out --variants, --knob, --refine"
+        )
+    of_plan = _of_plan(what, asked, nrep=True)
+    settings = campaign_file.load(None, asked)
+    toolchain = find_toolchain(program.mpi, settings=settings)
+    (function,) = common.functions(toolchain.catalogue, [name])
+    sizes = what.sizes or _NREP_SIZES
+    data, nprocs = settings.cases.data, settings.ranks.nprocs
+    common.remark(rounding({function: sizes}, data))
+    cases = tuple(PlanCase(function, size) for size in measurable(function, sizes, nprocs, data))
+    if not cases:
+        raise UsageError(
+            f"--sizes {','.join(map(str, sizes))} names no cell of {function}: a call without data "
+            f"is not measured; its smallest size here is {least_bytes(function, nprocs, data)} "
+            "bytes"
+        )
+    plan = Plan("check", settings.sampling.seed, cases, data, **of_plan)
+    launches = what.launches or _NREP_LAUNCHES
+    ranks = starting.starter(toolchain, settings)
+    ranks.require(plan.text(), "this plan")
+    with (
+        progress.Bar(in_all=launches) as bar,
+        unkept.store_for(toolchain, ranks, "nrep", bar) as store,
+    ):
+        store.progress.step("repeating until the rule is met")
+        predicted_cells = nrep.predict(store, plan, launches)
+        raw = unkept.records(store)
+    common.write_records(what.output, "nrep", raw)
+    if program.json:
+        common.print_json(predicted_cells)
+    else:
+        reasons = common.Reasons()
+        common.show(_repetitions_table(predicted_cells, reasons), *reasons.lines())
+    return 0 if all(cell.met for cell in predicted_cells) else 1
+
+
+def _repetitions_table(cells: list[RepetitionsCell], reasons: common.Reasons) -> Table:
+
+    words = ("launches", "ended by", "criteria at the end")
+    table = common.table("function", "bytes", "nrep", *words, left=("function", *words))
+    for cell in cells:
+        if cell.nrep is None:
+            table.add_row(cell.function, str(cell.bytes), "", "", reasons.mark(cell.outcome))
+            continue
+        counts = " ".join(str(launch.nrep) for launch in cell.launches)
+        ended = ", ".join(dict.fromkeys(launch.by for launch in cell.launches))
+        worst = max(cell.launches, key=lambda launch: launch.nrep)
+        values = "  ".join(map(_condition, worst.criteria))
+        table.add_row(cell.function, str(cell.bytes), str(cell.nrep), counts, ended, values)
+    return table
+
+
+def _condition(criterion: Criterion) -> str:
+    if criterion.value is None:
+        return f"{criterion.name} unknown"
+    return (
+        f"{criterion.name} {criterion.value:.3g} "
+        f"{'<' if criterion.value < criterion.threshold else '≥'} {criterion.threshold:g}"
+    )
+
+
+# --- ping-pongs -----------------------------------------------------------------------------------
+
+
+def _round_trips(
+    program: Program, what: What, *, nprocs: int | None, seed: int | None, **asked: Any
+) -> int:
+    from plumbline.measure import pingpong
+    from plumbline.measure.launches import LaunchStore
+    from plumbline.settings import campaign_file, starting
+    from plumbline.settings.toolchain import find_toolchain
+    from plumbline_db.connection import Database
+
+    _refuse_for_pingpong(asked | what._replace(sizes=None, launches=None, new=False)._asdict())
+    if nprocs is not None and nprocs < _FEWEST:
+        raise UsageError(f"--nprocs {nprocs}: {_FEWEST} at least")
+    ranks = nprocs or max(_FEWEST, processing_units())
+    usual = PingPongSettings(ranks)
+    settings = msgspec.structs.replace(
+        usual,
+        sizes=tuple(sorted(set(what.sizes or SIZES))),
+        launches=what.launches or usual.launches,
+        seed=usual.seed if seed is None else seed,
+    )
+    toolchain = find_toolchain(program.mpi)
+    starter = starting.starter(toolchain, campaign_file.load(None, {"nprocs": ranks}))
+    starter.require(pingpong.plan(settings).text())
+    with Database.open(program.database, write=True) as db:
+        row = pingpong.begin(db, toolchain, settings, new=what.new)
+        if row.state == "finished":
+            pair_latencies = pingpong.read(db, row)
+        else:
+            with progress.Bar(in_all=settings.launches) as bar:
+                pair_latencies = pingpong.run(LaunchStore(db, row.id, starter, bar), row, settings)
+    document = {"id": row.id, "nprocs": ranks, "pairs": pair_latencies}
+    common.answer(program, document, (_lines(pair_latencies), "", _times(pair_latencies)))
+    return 0
+
+
+def _refuse_for_pingpong(asked: Mapping[str, object]) -> None:
+    """Raise UsageError for options that ping-pongs do not have."""
+    for name, value in asked.items():
+        if value not in (None, False, "", ()):
+            option = f"--{name.replace('_', '-').replace('knobs', 'knob')}"
+            raise UsageError(f"{option} has no effect on ping-pongs: leave it out")
+
+
+def _lines(pair_latencies: list[PairLatencies]) -> Table:
+    in_unit = partial(with_interval, form=".3g")
+    names = ("pair", "bytes", "α µs", "β ns/B", "GB/s", "off by", "launches")
+    table = common.table(*names, left=("pair",))
+    for latencies in pair_latencies:
+        for line in latencies.lines:
+            beta = line.beta_seconds_per_byte
+            table.add_row(
+                latencies.pair if line.piece == 0 else "",
+                f"{line.bytes_from}–{line.bytes_to}",
+                in_unit(line.alpha_seconds, line.alpha_low, line.alpha_high, unit=1e6),
+                in_unit(beta, line.beta_low, line.beta_high, unit=1e9),
+                f"{1e-9 / beta:.3g}" if beta > 0 else "",
+                f"{100 * line.deviation:.0f} %",
+                str(line.launches),
+            )
+    return table
+
+
+def _times(pair_latencies: list[PairLatencies]) -> Table:
+    pairs = [
+        name for latencies in pair_latencies for name in (f"{latencies.pair} µs", "launches µs")
+    ]
+    table = common.table("bytes", *pairs)
+    sizes = sorted({trips.bytes for latencies in pair_latencies for trips in latencies.half_trips})
+    for size in sizes:
+        row = [str(size)]
+        for latencies in pair_latencies:
+            seconds = next((t.seconds for t in latencies.half_trips if t.bytes == size), [])
+            if not seconds:
+                row += ["", ""]
+                continue
+            row += [
+                f"{1e6 * statistics.median(seconds):.2f}",
+                f"{1e6 * min(seconds):.2f}–{1e6 * max(seconds):.2f}",
+            ]
+        table.add_row(*row)
     return table

@@ -7,17 +7,20 @@ import functools
 import math
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 from click.types import OptionHelpExtra
 
 from plumbline.system import extras
 from plumbline.system.limits import LARGEST, MOST
 from plumbline.system.words import number_of_bytes
 from plumbline_db.errors import PlumblineError, UsageError
+
+from .base import Program
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -46,9 +49,7 @@ class Option(click.Option):
         self.unset = unset
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        from . import completing
-
-        complete = completing.OF_OPTIONS.get(str(self.name))
+        complete = _COMPLETE.get(str(self.name))
         if complete is None:
             return super().shell_complete(ctx, incomplete)
         return complete(ctx, self, incomplete)
@@ -174,6 +175,20 @@ class Numbers(click.ParamType[Any]):
         return numbers
 
 
+class InlineTable(click.ParamType[Any]):
+    """A table as TOML has it in a line."""
+
+    name = "table"
+
+    def convert(self, value: Any, param: _Param, ctx: _Context) -> Any:
+        import tomllib
+
+        try:
+            return tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f'{value} is not a table, as {{key = "value"}}') from error
+
+
 class NewFile(click.Path):
     """A file that the command will write. Refused while options are read, before anything is
     launched, where it cannot be written; nothing is left there by looking."""
@@ -249,19 +264,17 @@ def _try_folder(folder: Path) -> None:
             pass
 
 
-# --- keys of a campaign file ----------------------------------------------------------------------
+# --- settings by their keys -----------------------------------------------------------------------
 
-_TYPES = {
+_TYPES: dict[str, click.ParamType[Any]] = {
     "whole number": Count(0),
     "number": Real(),
     "list of whole numbers": Numbers(),
     "list of texts": Words(),
     "true or false or list of texts": AllOrWords(),
+    "true or false": click.BOOL,
+    "table": InlineTable(),
 }
-
-
-# All other options have the key's name in the file.
-_WORDS = {"budget_seconds": "budget", "all": "all/--violated-only"}
 
 
 @functools.cache
@@ -271,36 +284,64 @@ def _explained() -> dict[str, ExplainedSetting]:
     return explained.keys()
 
 
-def key(name: str, **more: Any) -> Wrap:
-    """An option in place of a key of a campaign file, explained as that is. It is None where it is
-    not given, unless `more` has a default."""
-    key_explained = _explained()[name]
-    words = key_explained.sentence.removesuffix(".")
-    if key_explained.takes == "true or false":
-        more |= {"is_flag": True, "default": None}
-    else:
-        more = {
-            "type": _TYPES.get(key_explained.takes),
-            "unset": key_explained.default.removeprefix("false").strip('"'),
-        } | more
-    if isinstance(more.get("type"), Words | Numbers):
-        words += "; with commas between"
-    if isinstance(more.get("type"), AllOrWords):
-        words += "; all: every one; none"
-    if ", " in key_explained.takes:
-        more["metavar"] = key_explained.takes.replace(", ", "|")
-    if name == "functions":
-        more["type"] = Functions()
-    word = _WORDS.get(name, name)
-    return option(name, f"--{word.replace('_', '-')}", **({"help": f"{words}."} | more))
+class KeyValue(click.ParamType[tuple[str, Any]]):
+    """KEY=VALUE. `own`: the types of a command's own keys (None: text); with `of_campaign` the keys
+    of a campaign file are taken too."""
+
+    name = "key=value"
+
+    def __init__(
+        self, own: Mapping[str, click.ParamType[Any] | None], *, of_campaign: bool
+    ) -> None:
+        self._own = own
+        self._of_campaign = of_campaign
+
+    def convert(self, value: Any, param: _Param, ctx: _Context) -> tuple[str, Any]:
+        from plumbline.system import mistakes
+
+        key, equals, text = str(value).partition("=")
+        if not (key and equals):
+            raise click.UsageError(f"--set takes KEY=VALUE, not {value!r}")
+        known_keys = _explained() if self._of_campaign else {}
+        keys = {key: explained.takes for key, explained in known_keys.items()}
+        if key not in self._own and key not in keys:
+            every = [*self._own, *keys]
+            raise UsageError(f"--set {value}: no key {key}{mistakes.instead([key], every)}")
+        kind = self._own[key] if key in self._own else _TYPES.get(keys[key])
+        return key, text if kind is None else kind.convert(text, param, ctx)
 
 
-def of_plan(name: str, help: str, **more: Any) -> Wrap:
-    """Return what a plan says of all its cases, with the plan's own default."""
-    from plumbline.core.plan import Plan
+def settings(
+    what: str,
+    own: Mapping[str, click.ParamType[Any] | None] | None = None,
+    *,
+    of_campaign: bool = True,
+) -> Wrap:
+    """Return `--set KEY=VALUE`, whose keys reach the function as parameters of these names."""
 
-    standing = getattr(Plan("", 0, ()), name)
-    return option(f"--{name.replace('_', '-')}", default=standing, help=help, **more)
+    def put(ctx: click.Context, param: click.Parameter, pairs: Sequence[tuple[str, Any]]) -> None:
+        del param
+        taken = getattr(ctx.command, "takes", ())
+        options_taken = {
+            each.name: each.opts[-1]
+            for each in ctx.command.get_params(ctx)
+            if each in ctx.command.params or each.name in taken
+        }
+        for key, value in pairs:
+            if key in options_taken:
+                raise click.UsageError(f"--set {key}=…: use {options_taken[key]}", ctx)
+            ctx.params[key] = value
+            ctx.set_parameter_source(key, ParameterSource.COMMANDLINE)
+
+    return option(
+        "--set",
+        multiple=True,
+        metavar="KEY=VALUE",
+        type=KeyValue(own or {}, of_campaign=of_campaign),
+        callback=put,
+        expose_value=False,
+        help=f"A key of {what}; can be repeated.",
+    )
 
 
 def together(*options: Wrap) -> Wrap:
@@ -312,10 +353,6 @@ def together(*options: Wrap) -> Wrap:
         return function
 
     return wrap
-
-
-def keys(*names: str) -> Wrap:
-    return together(*map(key, names))
 
 
 # --- options of the program that several commands have --------------------------------------------
@@ -392,12 +429,6 @@ def usual(*names: str) -> dict[str, Any]:
     return {name: every[name] for name in names}
 
 
-def told(name: str) -> dict[str, object]:
-    """Return what such a key says of itself, for a command's `told`."""
-    key_explained = _explained()[name]
-    return {"help": key_explained.sentence, "unset": key_explained.default}
-
-
 # --- options that several commands define ---------------------------------------------------------
 
 campaign_file = click.argument(
@@ -447,14 +478,92 @@ def launches(help: str = "Launches; each is started anew.", **more: Any) -> Wrap
     return option("--launches", **({"type": Count(), "help": help} | more))
 
 
-def reps(help: str, **more: Any) -> Wrap:
-    return option("--reps", type=Count(), help=help, **more)
-
-
 def picture(what: str) -> Wrap:
     text = f"{what} into this file: SVG, PNG or PDF, by its ending."
     return option("--picture", type=PictureFile(), help=text)
 
 
-def cache() -> Wrap:
-    return of_plan("cache", "warm, cycle or overwrite.")
+# --- values that a shell completes ----------------------------------------------------------------
+
+Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
+
+
+def complete_campaigns(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The newest first, but for names that a shell would not take as a word; none where the
+    database cannot be read."""
+    from plumbline_db import campaigns as stored
+    from plumbline_db import outside
+    from plumbline_db.connection import Database
+
+    del param
+    program = ctx.params.get("program") or Program(db=ctx.find_root().params.get("db"))
+    try:
+        with Database.open(program.database) as db:
+            names = [campaign.id for campaign in reversed(stored.every(db))]
+    except PlumblineError:
+        return []
+    return _beginning(filter(outside.NAME.match, names), incomplete)
+
+
+def _of(words_by_name: Callable[[], Mapping[str, str | None]]) -> Complete:
+    """Return that of names, with what they say."""
+
+    def complete(
+        ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        del ctx, param
+        names = words_by_name()
+        return _beginning(names, incomplete, names.get)
+
+    return complete
+
+
+def _functions() -> Mapping[str, str | None]:
+    from plumbline.core import guidelines
+
+    return dict.fromkeys(sorted(guidelines.load(None).lhs_functions()))
+
+
+def _guidelines() -> Mapping[str, str | None]:
+    from plumbline.core import guidelines
+
+    return {rule.id: rule.name for rule in guidelines.load(None).entries()}
+
+
+def _formats() -> Mapping[str, str | None]:
+    from plumbline_exporters.registry import exporters
+
+    return {name: exporter.summary for name, exporter in exporters().items()}
+
+
+def _linted() -> Mapping[str, str | None]:
+    from plumbline_exporters.lint.formats import formats
+
+    return dict.fromkeys(formats())
+
+
+complete_functions, complete_formats = _of(_functions), _of(_formats)
+
+# Completions of options, by their names.
+_COMPLETE: dict[str, Complete] = {
+    "campaign": complete_campaigns,
+    "format_name": _of(_linted),
+    "functions": complete_functions,
+    "guidelines": _of(_guidelines),
+}
+
+
+def _beginning(
+    names: Iterable[str], incomplete: str, says: Callable[[str], str | None] = lambda name: None
+) -> list[CompletionItem]:
+    """Return the names that begin so, also after a comma."""
+    from click.shell_completion import CompletionItem
+
+    before, comma, word = incomplete.rpartition(",")
+    return [
+        CompletionItem(before + comma + name, help=says(name))
+        for name in names
+        if name.startswith(word)
+    ]

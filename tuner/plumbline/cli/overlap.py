@@ -54,6 +54,22 @@ def _axis(number: int, unit: int) -> str:
     return f"{steps[0] // unit} to {steps[-1] // unit}, by √2; what is named is all measured"
 
 
+class ChosenAid(click.ParamType[tuple[Aid, int]]):
+    """An aid, and the microseconds of work between two MPI_Test (0: none)."""
+
+    name = "test:us|library|helper|spare|none"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[Aid, int]:
+        words: list[Any] = str(value).split(":", 1)
+        name, colon = words[0], len(words) > 1
+        for aid in get_args(Aid):
+            if aid == name and (aid == "test") == colon:
+                return aid, options.Count().convert(words[1], param, ctx) if colon else 0
+        self.fail(f"{value} is none of test:US, library, helper, spare and none", param, ctx)
+
+
 class Wanted(NamedTuple):
     """Options that say what is measured, and with what in force."""
 
@@ -62,21 +78,12 @@ class Wanted(NamedTuple):
     sizes: list[int] | None
     work: list[int] | None
     kernel: str
-    aid: Aid | None
-    test_us: int
+    aid: tuple[Aid, int]
     triples: int
     launches: int | None
     seed: int
     quick: bool
     full: bool
-
-
-class ShownOverlap(NamedTuple):
-    """Options that say how results are shown."""
-
-    picture: Path | None
-    dots: bool
-    show: str
 
 
 @click.group(
@@ -85,7 +92,7 @@ class ShownOverlap(NamedTuple):
     groups={"Commands": COMMANDS},
     prefix="plumbline.cli.overlap_",
     takes="mpi db json nprocs nodes bind map_by sizes seed",
-    gathers={"wanted": Wanted, "shown": ShownOverlap},
+    gathers={"wanted": Wanted},
     invoke_without_command=True,
     context_settings={"default_map": options.usual("seed")},
     told={"nprocs": RANKS, "sizes": {"unset": lambda: _axis(0, 1)}},
@@ -112,12 +119,10 @@ class ShownOverlap(NamedTuple):
 )
 @click.option(
     "--aid",
-    type=click.Choice(get_args(Aid)),
-    help="What helps messages on: MPI_Test in the work, a thread of the library's own, one of ours "
-    "beside the work or on a core to itself.",
-)
-@click.option(
-    "--test-us", type=options.Count(0), default=0, help="MPI_Test after so much work, in µs."
+    type=ChosenAid(),
+    default="none",
+    help="What helps messages on: MPI_Test after so many µs of work (test:20), a thread of the "
+    "library's own, one of ours beside the work (helper) or on a core to itself (spare).",
 )
 @options.option(
     "--triples",
@@ -127,16 +132,9 @@ class ShownOverlap(NamedTuple):
 )
 @options.launches("Launches of each benchmark.", unset=f"{LAUNCHES}; 1 with --quick")
 @options.picture("Draw")
-@click.option("--dots", is_flag=True, help="In heat maps, in cells that are not inferred.")
 @options.new
 @click.option("--quick", is_flag=True, help="Steps of a factor of 2, one launch of each benchmark.")
 @click.option("--full", is_flag=True, help="Every cell by √2, also where nothing changes.")
-@click.option(
-    "--show",
-    type=click.Choice(["ratio", "measured"]),
-    default="ratio",
-    help="What the tables hold: the overhead ratio, or the microseconds of both together.",
-)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -144,7 +142,7 @@ def command(
     program: Program,
     campaign_file: Path | None,
     wanted: Wanted,
-    shown: ShownOverlap,
+    picture: Path | None,
     new: bool,
     **asked: Any,
 ) -> int:
@@ -159,16 +157,16 @@ def command(
     Example:
       plumbline overlap --quick --picture overlap.svg
       plumbline overlap --benches sender --sizes 4096,1048576 --work 50,500 --json
-      plumbline overlap --knob btl_vader_single_copy_mechanism=none --show measured
+      plumbline overlap --knob btl_vader_single_copy_mechanism=none
       plumbline overlap -n 4 --benches fan_in:4,ring,collective:MPI_Iallreduce --quick
       plumbline overlap --benches load,multiple:2 --quick
-      plumbline overlap --benches receiver --aid test --test-us 20
+      plumbline overlap --benches receiver --aid test:20
     """
     from plumbline.settings.toolchain import find_toolchain
 
     if ctx.invoked_subcommand is not None:
         return 0
-    from plumbline.overlap import aids, classes, duration, suite, words
+    from plumbline.overlap import classes, duration, suite, words
     from plumbline.settings import starting
 
     if wanted.quick and wanted.full:
@@ -181,8 +179,8 @@ def command(
         tuple(sorted(set(wanted.sizes or every_size))),
         tuple(sorted({1000 * microseconds for microseconds in wanted.work or ()})) or every_work,
         wanted.kernel,
-        aids.chosen(wanted.aid, wanted.test_us),
-        1000 * wanted.test_us,
+        wanted.aid[0],
+        1000 * wanted.aid[1],
         AS_IT_IS,
         wanted.triples,
         wanted.launches or (1 if wanted.quick else LAUNCHES),
@@ -202,22 +200,22 @@ def command(
     library_classes = classes.of(results)
     sentences = words.of_library(library_classes, threshold)
     common.remark(*(weakness.text for weakness in weak))
-    if shown.picture is not None:
+    if picture is not None:
         from plumbline.overlap import sheet
 
         title = suite.title(toolchain.installation.library, settings)
-        common.draw(shown.picture, sheet.of_one(title, results, dots=shown.dots))
+        common.draw(picture, sheet.of_one(title, results, dots=settings.adaptive))
     if program.json:
         head = {"id": row.id, "nprocs": settings.nprocs, "settings": settings.knobs.as_dict()}
         document = {"conditions": weak, "cells": results}
         document |= {"classes": library_classes, "threshold": threshold, "words": sentences}
         common.print_json(head | {"nodes": row.nodes} | document)
     else:
-        common.show(*(_table(name, results, shown.show) for name in settings.benches), *sentences)
+        common.show(*(_table(name, results) for name in settings.benches), *sentences)
         if settings.adaptive:
             click.echo("' not measured: inferred, for the cells around agree (--full measures all)")
-        if shown.picture is not None:
-            click.echo(shown.picture)
+        if picture is not None:
+            click.echo(picture)
     return 0
 
 
@@ -272,7 +270,7 @@ def _measured(
     )
 
 
-def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
+def _table(bench: str, cells: Sequence[OverlapResult]) -> Table:
     """A row an amount of work, the largest first, a column a size. Of `load` a row a number of
     threads, and slowdowns in place of ratios."""
     from plumbline.overlap import ranks
@@ -294,16 +292,77 @@ def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
         }
         table.add_row(
             f"{amount:g}",
-            *(_words(row[size], show) if size in row else "" for size in sizes),
+            *(_words(row[size]) if size in row else "" for size in sizes),
         )
     return table
 
 
-def _words(spread: RankSpread, show: str) -> str:
+def _words(spread: RankSpread) -> str:
     """`'`: inferred. Of several ranks the one in the middle, the least and the largest ratio."""
     from plumbline.overlap import ranks
 
-    mark = "" if spread.median.measured else "'"
-    if show == "measured" and spread.median.ratio is not None:
-        return f"{1e6 * spread.median.ratio.both:.0f}{mark}"
-    return ranks.text(spread) + mark
+    return ranks.text(spread) + ("" if spread.median.measured else "'")
+
+
+# --- overlap thresholds ---------------------------------------------------------------------------
+
+LEAST_TRIPLES = 4
+
+
+@command.command(
+    "thresholds",
+    takes=f"{MEASURING} knobs triples",
+    context_settings={"default_map": {"triples": 15} | options.usual("seed")},
+    told={"nprocs": RANKS},
+)
+def thresholds(
+    program: Program,
+    campaign_file: Path | None,
+    knobs: tuple[str, ...],
+    triples: int,
+    seed: int,
+    new: bool,
+    **asked: Any,
+) -> int:
+    """Where eager sending ends and rendezvous begins, to the byte.
+
+    Blocking sends from the first to the last rank, which is late to post its receive: an eager send
+    returns before that (docs/overlap.md). Everything is stored in the database.
+
+    \b
+    Example:
+      plumbline overlap thresholds
+      plumbline overlap thresholds --knob btl_vader_eager_limit=16384 \\
+        --knob btl_vader_max_send_size=32768 --json
+    """
+    from plumbline.measure.launches import LaunchStore
+    from plumbline.overlap import knobs as settings_of
+    from plumbline.overlap import thresholds, words
+    from plumbline.settings import starting
+    from plumbline.settings.toolchain import find_toolchain
+
+    if triples < LEAST_TRIPLES:
+        raise UsageError(f"--triples {triples}: fewer than {LEAST_TRIPLES} show no threshold")
+    where = place.settings(campaign_file, asked)
+    database = program.database
+    toolchain = find_toolchain(program.mpi, settings=where, beside=database.parent)
+    chosen = settings_of.given(toolchain, knobs, where)
+    facts = tuple(place.facts(where))
+    settings = thresholds.ThresholdSettings(where.ranks.nprocs, chosen, triples, seed, facts)
+    starter = starting.starter(toolchain, where)
+    starter.require(thresholds.first(settings).text())
+    with Database.open(database, write=True) as db:
+        placement = where.ranks.placement(toolchain.launcher.processing_units())
+        row = thresholds.begin(db, toolchain, settings, placement, new=new)
+        if row.state != "finished":
+            settings_of.require_in_force(starter, settings.knobs)
+        with progress.Bar(in_all=thresholds.USUAL_LAUNCHES) as bar:
+            measured = thresholds.run(LaunchStore(db, row.id, starter, bar), row, settings)
+    if program.json:
+        common.print_json(
+            {"id": row.id, "nprocs": where.ranks.nprocs, **msgspec.to_builtins(measured)}
+        )
+    else:
+        for line in words.of_threshold(measured):
+            click.echo(line)
+    return 0

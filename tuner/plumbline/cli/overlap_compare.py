@@ -27,7 +27,7 @@ ALL = "all"
 
 @base.command(
     "compare",
-    takes="db json benches picture dots",
+    takes="db json benches picture",
     context_settings={"default_map": {"benches": ALL}},
 )
 @click.argument("campaigns", nargs=-1, metavar="[[FILE#]CAMPAIGN]...")
@@ -42,7 +42,6 @@ def command(
     benches: str,
     picture: Path | None,
     sheet: bool,
-    dots: bool,
 ) -> None:
     """Difference maps of two libraries or configurations.
 
@@ -72,7 +71,7 @@ def command(
         between(read_campaigns[0], read_campaigns[1], chosen) if len(read_campaigns) == 2 else None
     )
     if picture is not None and sheet:
-        _draw_sheet(picture, read_campaigns, chosen, dots=dots)
+        _draw_sheet(picture, read_campaigns, chosen)
     elif picture is not None and compared is not None:
         from plumbline.overlap import difference_maps
 
@@ -114,9 +113,7 @@ def _require_benches(chosen: Sequence[str], read_campaigns: Sequence[Measured]) 
         )
 
 
-def _draw_sheet(
-    file: Path, read_campaigns: Sequence[Measured], chosen: Sequence[str], *, dots: bool
-) -> None:
+def _draw_sheet(file: Path, read_campaigns: Sequence[Measured], chosen: Sequence[str]) -> None:
     from plumbline.overlap import sheet
 
     rows = [
@@ -127,7 +124,7 @@ def _draw_sheet(
         for measured in read_campaigns
     ]
     title = "Overlap of communication and computation"
-    common.draw(file, sheet.of_several(title, rows, dots=dots))
+    common.draw(file, sheet.of_several(title, rows))
 
 
 def _list(program: Program) -> None:
@@ -146,7 +143,6 @@ def _list(program: Program) -> None:
 
 
 def _listing(every: Sequence[Stored]) -> Table:
-    from rich.text import Text
 
     names = ("campaign", "library", "ranks", "settings", "benchmarks", "state", "started")
     table = common.table(*names, left=names, wrap=False)
@@ -161,12 +157,12 @@ def _listing(every: Sequence[Stored]) -> Table:
             campaign.state,
             campaign.started,
         )
-        table.add_row(*map(Text, words))
+        table.add_row(*words)
     return table
 
 
 def _heading(compared: Between) -> Iterator[str]:
-    from .differences import apart, differing
+    from .compare import apart, differing
 
     sides = (compared.a, compared.b)
     for letter, side, fewest in zip("AB", sides, compared.launches, strict=True):

@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from plumbline.overlap import benches as names
+from plumbline.overlap.benches import Aid
 from plumbline.overlap.settings import OverlapSettings
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
@@ -38,7 +39,7 @@ class TimelineCell(NamedTuple):
     sizes: list[int]
     work: list[int]
     kernel: str
-    test_us: int
+    aid: tuple[Aid, int]
     seed: int
 
 
@@ -53,7 +54,7 @@ class ShownTimeline(NamedTuple):
 @base.command(
     "timeline",
     gathers={"cell": TimelineCell, "shown": ShownTimeline},
-    takes=f"{MEASURING} knobs benches sizes work kernel test_us picture",
+    takes=f"{MEASURING} knobs benches sizes work kernel aid picture",
     context_settings={"default_map": _STANDING},
     told={"nprocs": RANKS},
 )
@@ -104,14 +105,15 @@ def command(
     where = place.settings(campaign_file, asked)
     database = program.database
     toolchain = find_toolchain(program.mpi, settings=where, beside=database.parent)
+    aid, test_ns = _aid(cell.aid)
     overlap_settings = OverlapSettings(
         where.ranks.nprocs,
         chosen,
         (size,),
         (1000 * work_us,),
         cell.kernel,
-        "test" if cell.test_us else "none",
-        1000 * cell.test_us,
+        aid,
+        test_ns,
         settings_of.given(toolchain, cell.knobs, where),
         launches=1,
         seed=cell.seed,
@@ -151,6 +153,14 @@ def command(
         for path in filter(None, (shown.picture, shown.output)):
             click.echo(path)
     return 0
+
+
+def _aid(chosen: tuple[Aid, int]) -> tuple[Aid, int]:
+    """Return the aid and its nanoseconds. Raises UsageError for a thread."""
+    aid, microseconds = chosen
+    if aid not in ("none", "test"):
+        raise UsageError(f"--aid {aid}: a timeline has no threads; choose test:US or none")
+    return aid, 1000 * microseconds
 
 
 def _of_one_cell(name: str, numbers: Sequence[int], largest: int) -> int:

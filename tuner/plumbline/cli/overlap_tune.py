@@ -61,15 +61,14 @@ class Table(NamedTuple):
     default=_USUAL.limit,
     help="Of the shorter of message and work, so much may come on top of the longer.",
 )
-@options.key(
-    "settings", unset="all of overlap", help="Settings that are tried; with commas between."
-)
-@options.keys("launches_max", "rounds")
-@options.key(
+@options.option(
+    "--budget",
     "budget_seconds",
+    type=options.Real(),
     unset=f"{BUDGET_SECONDS:g}",
     help="Seconds in launches after which nothing is begun.",
 )
+@options.settings("a campaign file (docs/campaign.md)")
 @options.exported
 @click.pass_context
 def command(
@@ -93,7 +92,7 @@ def command(
     \b
     Example:
       plumbline overlap tune --benches vector,structure --sizes 262144,1048576
-      plumbline overlap tune --limit 0.5 --benches sender --rounds 0 --json
+      plumbline overlap tune --limit 0.5 --benches sender --set rounds=0 --json
     """
     chosen = names.names(table.benches)
     for name in chosen:
@@ -170,7 +169,6 @@ def _document(
 def _shown(
     database: Path, campaign: Campaign, tuned_guidelines: list[TunedGuideline]
 ) -> list[RenderableType]:
-    from rich.text import Text
 
     table = common.table(
         *("guideline", "benchmark", "bytes", "left side", "T µs", "ratio", "left/right", ""),
@@ -196,7 +194,7 @@ def _shown(
         )
     if kept:
         texts += ["exported:", *(f"  {file.path}" for file in files)]
-    return [table, Text("\n".join(texts))] if texts else [table]
+    return [table, "\n".join(texts)] if texts else [table]
 
 
 def _cells(state: TimedVerdict) -> tuple[str, ...]:

@@ -40,13 +40,13 @@ def command(
 
     The table `simulate` of CAMPAIGN_FILE says what the machine is like, and the file is SimGrid's
     (docs/simulated.md). With --fit the table itself is written: latency, bandwidth and the cost of
-    a message are fitted to what `plumbline pingpong` has measured, and the simulated ping-pongs
-    stand beside the measured ones.
+    a message are fitted to what `plumbline measure pingpong` has measured, and the simulated
+    ping-pongs stand beside the measured ones.
 
     \b
     Example:
       plumbline platform campaign.toml --output fat-tree.xml
-      plumbline pingpong && plumbline platform --fit openmpi-4.1.4-2pp3f2a
+      plumbline measure pingpong && plumbline platform --fit openmpi-4.1.4-2pp3f2a
     """
     from plumbline.launch import simulation
     from plumbline.settings import campaign_file as files

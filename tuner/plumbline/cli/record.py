@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from plumbline_db.errors import UsageError
+
 from . import base, common, options
 from .base import Program
 
@@ -17,11 +19,17 @@ _SITES = 5
 
 
 @base.command("record", takes="mpi json", context_settings={"allow_interspersed_args": False})
-@click.argument("application", nargs=-1, type=click.UNPROCESSED, required=True)
+@click.argument(
+    "application",
+    metavar="APPLICATION...|RECORDING",
+    nargs=-1,
+    type=click.UNPROCESSED,
+    required=True,
+)
 @options.option(
     "--output",
     type=options.NewFolder(),
-    default="recording",
+    unset="recording",
     help="Folder for the recording, empty or new, that all nodes see.",
 )
 @options.option(
@@ -30,7 +38,19 @@ _SITES = 5
     default=256,
     help="MiB a rank; events behind that are counted, not kept.",
 )
-def command(program: Program, application: tuple[str, ...], output: Path, limit: int) -> int:
+@click.option(
+    "--convert",
+    "form",
+    type=click.Choice(["otf2", "simgrid"]),
+    help="Write this RECORDING into the folder --output, in the format of another tool.",
+)
+def command(
+    program: Program,
+    application: tuple[str, ...],
+    output: Path | None,
+    limit: int,
+    form: str | None,
+) -> int:
     """Record what an application sends and receives, message by message.
 
     Starts the application's mpirun as it is, with a library in front of MPI in its ranks that
@@ -38,10 +58,19 @@ def command(program: Program, application: tuple[str, ...], output: Path, limit:
     hashes of its content. Contents of up to 64 bytes are kept as they are. The exit status is the
     application's.
 
+    --convert starts nothing, and takes the folder of a recording. otf2: an archive for Vampir,
+    otf2-print and others; each message carries its hash, its address and its call site. simgrid:
+    what each rank does, for `smpirun -replay`.
+
     \b
     Example:
       plumbline record --output my-recording -- mpirun -np 4 ./application
+      plumbline record --convert simgrid --output my-trace my-recording
+      smpirun -np 4 -platform p.xml -hostfile hosts -replay my-trace/simgrid.txt
     """
+    if form is not None:
+        return _convert(program, form, application, output)
+    output = output or Path("recording")
     from plumbline.detect import call_sites, read, record, summary
 
     binary = common.launcher(application)
@@ -53,6 +82,32 @@ def command(program: Program, application: tuple[str, ...], output: Path, limit:
     else:
         common.remark(*_lines(recorded))
     return about.status
+
+
+def _convert(program: Program, form: str, words: tuple[str, ...], output: Path | None) -> int:
+    if output is None or len(words) != 1:
+        raise UsageError("--convert needs the folder of one recording, and --output")
+    recording = Path(words[0])
+    if not recording.is_dir():
+        raise UsageError(f"{recording}: no folder of that name; name a recording")
+    from plumbline.detect import call_sites, otf2_trace, read, simgrid_trace
+
+    resolved = call_sites.resolved(read.read(recording))
+    if form == "otf2":
+        archive = otf2_trace.write(resolved, output)
+        if program.json:
+            common.print_json(archive)
+        else:
+            click.echo(f"{archive.path}: {archive.events} events")
+        return 0
+    trace = simgrid_trace.write(resolved, output)
+    if program.json:
+        common.print_json(trace)
+        return 0
+    click.echo(f"{trace.path}: {trace.actions} actions of {resolved.nprocs} ranks")
+    for name, count in sorted(trace.left_out.items()):
+        common.remark(f"{count} calls of {name} are left out")
+    return 0
 
 
 def _lines(recorded: Summary) -> list[str]:

@@ -62,17 +62,10 @@ def _standing(name: str) -> Callable[[], str]:
     help="Whole experiments that are compared.",
 )
 @options.launches("Launches of a trial.", unset=_standing("launches"))
-@options.option(
-    "--effect-launches",
-    type=options.Count(0),
-    unset=_standing("effect_launches"),
-    help="Launches for A/A and planted delays; 0: none.",
-)
-@options.option(
-    "--effects",
-    type=options.Numbers(float),
-    unset=_standing("effects"),
-    help="Planted slow-downs in per cent, with commas between.",
+@options.settings(
+    "the planted slow-downs: effects (per cent, with commas between), effect_launches (0: none)",
+    {"effects": options.Numbers(float), "effect_launches": options.Count(0)},
+    of_campaign=False,
 )
 @options.new
 @options.picture("Draw the trials")
@@ -147,32 +140,32 @@ def _shown(report: Report) -> Iterator[RenderableType]:
     library, machine = report.library, report.machine
     ranks = ", ".join(str(nproc) for nproc in report.settings.nprocs)
     yield Text(f"{library.version_string}, {machine.cpu_model}, {ranks} ranks", style="bold")
-    yield Text()
+    yield ""
     spread = f"Spread over {report.spread.trials} trials: largest over smallest result, minus one"
     yield Text(spread, style="bold")
     yield _spread(report.spread)
     if report.spread.trials < report.settings.trials:
-        yield Text(
+        yield (
             f"{report.settings.trials} trials were asked for; the machine is slow or busy, and the "
             f"budget of {report.settings.budget_seconds:g} s ended them."
         )
-    yield Text("\n".join(_spread_lines(report.spread)))
+    yield "\n".join(_spread_lines(report.spread))
     for number, (name, table) in enumerate(report.effects.items()):
         if number == 0:
-            yield Text("\n".join(["", *_false_alarm_lines(report.settings, table)]))
-        yield Text()
+            yield "\n".join(["", *_false_alarm_lines(report.settings, table)])
+        yield ""
         head = f"Planted slow-downs: share of cells found ({_ESTIMATORS[name]})"
         yield Text(head, style="bold")
         yield _power(table)
     if report.effects:
-        yield Text(_power_note(report.settings))
+        yield _power_note(report.settings)
     for name, table in report.effects.items():
-        yield Text(_looks_line(name, table, report.settings))
+        yield _looks_line(name, table, report.settings)
     for cell in report.missing:
-        yield Text(f"not measured: {cell}")
+        yield f"not measured: {cell}"
     if report.warnings:
-        yield Text("\n".join(["", *(f"warning: {warning}" for warning in report.warnings)]))
-    yield Text("\n".join(["", *_seconds(report)]))
+        yield "\n".join(["", *(f"warning: {warning}" for warning in report.warnings)])
+    yield "\n".join(["", *_seconds(report)])
 
 
 def _spread(table: SpreadTable) -> Table:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from plumbline_db.errors import UsageError, command_name
 
-from . import base, common, options
+from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
-    from plumbline.suites.description import Description
-
-    from .running_suites import SuitesRan
+    from plumbline.measure.conditions import Weakness
+    from plumbline.settings import Settings
+    from plumbline.suites.description import AskedSuite, Description
+    from plumbline.suites.report import MeasuredSuite
+    from plumbline_db.records import Campaign, Library
 
 
 @base.command("suite", takes="mpi db json nprocs simulate")
@@ -47,8 +51,6 @@ def command(
     from plumbline.settings import campaign_file
     from plumbline.suites import description
 
-    from . import running_suites
-
     if listing:
         _list(program, description.standard())
         return 0
@@ -56,7 +58,7 @@ def command(
         raise UsageError(f"name a suite file, or one that ships (`{command_name()} suite --list`)")
     described = description.named(name)
     settings = campaign_file.load(None, asked)
-    ran = running_suites.run(program, settings, described.title or name, described.suite, new=new)
+    ran = run(program, settings, described.title or name, described.suite, new=new)
     common.remark(*(weakness.text for weakness in ran.conditions))
     _show(program, ran)
     if picture is not None:
@@ -67,8 +69,6 @@ def command(
 
 
 def _list(program: Program, descriptions: dict[str, Description]) -> None:
-    import msgspec
-
     if program.json:
         common.print_json(msgspec.to_builtins(descriptions))
         return
@@ -117,3 +117,71 @@ def _draw(ran: SuitesRan, picture: Path) -> None:
                 where = "" if size is None else f": at {size} bytes, rank by rank"
                 panels.append(drawn | {"title": f"{suite.name}{where}"})
     common.draw(picture, curves_chart.below_each_other(panels))
+
+
+# --- runs that are brought to their end -----------------------------------------------------------
+
+
+class SuitesRan(msgspec.Struct, frozen=True):
+    campaign: Campaign
+    title: str
+    library: Library
+    database: Path
+    suites: list[MeasuredSuite]
+    conditions: list[Weakness]
+
+    def document(self) -> dict[str, Any]:
+        head = {"id": self.campaign.id, "title": self.title, "nprocs": self.campaign.nprocs}
+        measured = {"conditions": self.conditions, "suites": self.suites}
+        document: dict[str, Any] = msgspec.to_builtins(
+            head | {"library": self.library.id} | measured
+        )
+        return document
+
+
+def run(
+    program: Program, settings: Settings, title: str, suites: Sequence[AskedSuite], *, new: bool
+) -> SuitesRan:
+    """Measures what is missing. Raises UsageError for what cannot be measured, before a launch."""
+    from plumbline.measure import conditions
+    from plumbline.measure.launches import LaunchStore
+    from plumbline.settings import starting
+    from plumbline.settings.toolchain import find_toolchain
+    from plumbline.suites import report
+    from plumbline.suites import run as running
+    from plumbline.suites.cases import RanksThere
+    from plumbline_db import machines, runs
+    from plumbline_db.connection import Database
+
+    database = program.database
+    toolchain = find_toolchain(program.mpi, settings=settings, beside=database.parent)
+    placement = settings.ranks.placement(toolchain.launcher.processing_units())
+    simulated = settings.ranks.simulate
+    asked = running.SuiteRun(
+        placement.nprocs,
+        title,
+        tuple(suites),
+        settings.sampling.seed,
+        None if simulated is None else simulated.library,
+    )
+    every = running.prepare(asked, toolchain, placement)
+    starter = starting.starter(toolchain, settings)
+    ranks = RanksThere(placement.nprocs, placement.nodes)
+    for of in every:
+        refusal = starter.refusal(running.whole_plan(of, asked, ranks, of.first).text())
+        if refusal is not None:
+            raise UsageError(f"suite {of.suite.name}: the probe refuses it: {refusal}")
+    with Database.open(database, write=True) as db:
+        row = running.begin(db, toolchain, asked, placement, new=new)
+        if row.state != "finished":
+            in_all = sum(running.launches_of(of.suite, asked) for of in every)
+            with progress.Bar(in_all=in_all) as bar:
+                running.measure(LaunchStore(db, row.id, starter, bar), row, asked, every)
+        return SuitesRan(
+            row,
+            title,
+            machines.library(db, row.library_fingerprint),
+            database,
+            [report.of_suite(db, row, of) for of in every],
+            conditions.of_launches(runs.surroundings(db, row.id)),
+        )

@@ -26,8 +26,8 @@ from plumbline_db.order import by_number
 from plumbline_db.records import Winner, Wrong
 from plumbline_exporters import bundle
 
-from . import campaign_texts, common
-from .campaign_texts import in_unit
+from . import common, digest
+from .digest import in_unit
 
 _HEAVY = 0.01  # of the application's work
 _OF_SEARCH = ["in the search", "of default", "of right side"]
@@ -49,8 +49,8 @@ def of(report: Report, guidelines: Guidelines, *, all_rows: bool) -> Iterator[Re
     """Everything, in reading order: before, what became of it, how, what was dropped, what remains
     and why, at what cost."""
     crowded = report.campaign.oversubscribed
-    yield Text(campaign_texts.heading(report))
-    yield Text()
+    yield digest.heading(report)
+    yield ""
     way = use(report.campaign)
     yield violation_table(
         report.before,
@@ -60,13 +60,13 @@ def of(report: Report, guidelines: Guidelines, *, all_rows: bool) -> Iterator[Re
         oversubscribed=crowded,
     )
     if report.wrong:
-        yield Text()
+        yield ""
         yield wrong(report.wrong)
     if report.after is None:
-        yield Text(f"\nThe campaign is not finished; {report.to_continue}.")
+        yield f"\nThe campaign is not finished; {report.to_continue}."
         return
     if report.campaign.state == "finished" and report.winners:
-        yield Text()
+        yield ""
         yield before_after_table(
             report.before,
             report.after,
@@ -76,31 +76,31 @@ def of(report: Report, guidelines: Guidelines, *, all_rows: bool) -> Iterator[Re
             oversubscribed=crowded,
         )
         if any(verdict.kind == "rank" for verdict in report.after):
-            yield Text(
+            yield (
                 "rank monotony after: calls on fewer ranks, the left sides, are not tuned; the "
                 "winners are for all ranks"
             )
     if report.without_cells():
-        yield Text(
+        yield (
             f"not verified: {', '.join(report.without_cells())}; there is no cell at these sizes "
             "and on this number of ranks"
         )
     stages = {"before": report.before, "after": report.after}
-    yield Text()
-    yield Text(report.headline())
+    yield ""
+    yield report.headline()
     yield summary_table(stages if report.winners else {"before": report.before}, guidelines)
     if report.winners:
-        yield Text()
+        yield ""
         yield winners(report, guidelines)
-        yield from (Text(f"not proven: {text}") for text in report.not_proven())
+        yield from (f"not proven: {text}" for text in report.not_proven())
     if report.saving is not None:
-        yield Text()
-        yield Text(campaign_texts.saved(report.saving))
+        yield ""
+        yield digest.saved(report.saving)
         yield savings(report.saving)
     if texts := report.notes():
-        yield Text()
-        yield Text("\n".join(texts))
-    yield Text()
+        yield ""
+        yield "\n".join(texts)
+    yield ""
     slower = report.behind()
     if slower:
         yield from behind(slower)
@@ -125,7 +125,7 @@ def side_by_side(
     yield across_table(
         columns, guidelines, title=f"Violated guidelines on {machines}", all_rows=all_rows
     )
-    yield Text()
+    yield ""
     table = common.titled(
         "Campaigns", ("library", "layout", "campaign", "state", "winners", "launches", "seconds")
     )
@@ -140,7 +140,7 @@ def side_by_side(
             f"{report.cost.seconds:.0f}",
         )
     yield table
-    yield Text(f"one of them: {typed('results', '--campaign', reports[-1].campaign.id)}")
+    yield f"one of them: {typed('results', '--campaign', reports[-1].campaign.id)}"
 
 
 def _layout(report: Report) -> str:
@@ -153,7 +153,7 @@ def winners(report: Report, guidelines: Guidelines) -> Table:
         ("function", "bytes", "configuration", "speed-up, cold", "removes"),
         whole=("speed-up, cold",),
     )
-    for winner in campaign_texts.in_order(report.winners):
+    for winner in digest.in_order(report.winners):
         table.add_row(
             winner.function,
             bundle.sizes(winner, unit="") + bundle.only(winner),
@@ -171,7 +171,7 @@ def _removed(winner: Winner, guidelines: Guidelines) -> str:
         guideline, _, size = name.partition("@")
         sizes.setdefault(guideline, []).append(size)
     words = [
-        campaign_texts.named(guideline, guidelines)
+        digest.named(guideline, guidelines)
         + (f" ({', '.join(sorted(sizes_of, key=by_number))} B)" if all(sizes_of) else "")
         for guideline, sizes_of in sizes.items()
     ]
@@ -196,7 +196,7 @@ def behind(cells_behind: Sequence[Behind]) -> Iterator[RenderableType]:
                 common.short(best),
             )
         yield table
-        yield Text()
+        yield ""
 
 
 def _grouped(members: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
@@ -221,7 +221,7 @@ def wrong(wrong_results: Sequence[Wrong]) -> Table:
             str(wrong.bytes),
             f"{wrong.type} {wrong.op}",
             str(wrong.launches),
-            Text(wrong.detail),
+            wrong.detail,
         )
     return table
 
@@ -284,7 +284,7 @@ def _spent(spent: Spent) -> str:
     )
 
 
-def facts(report: Report) -> Text:
+def facts(report: Report) -> str:
     """The plain facts of the run, and where the exported files are."""
     spent = report.cost
     starts = (
@@ -306,7 +306,7 @@ def facts(report: Report) -> Text:
     if report.winners:
         lines.append("exported:")
         lines += [f"  {export.path}" for export in report.exports]
-    return Text("\n".join(lines))
+    return "\n".join(lines)
 
 
 def remaining(violations: Sequence[Remaining], guidelines: Guidelines) -> Iterator[RenderableType]:
@@ -321,7 +321,7 @@ def remaining(violations: Sequence[Remaining], guidelines: Guidelines) -> Iterat
         for each in same_reason:
             verdict, trial = each.verdict, each.trial
             words = [
-                campaign_texts.named(verdict.guideline, guidelines, verdict.function),
+                digest.named(verdict.guideline, guidelines, verdict.function),
                 str(verdict.bytes),
                 with_interval(verdict.ratio, verdict.ratio_low, verdict.ratio_high),
                 common.short(each.configuration),
@@ -330,4 +330,4 @@ def remaining(violations: Sequence[Remaining], guidelines: Guidelines) -> Iterat
             ]
             table.add_row(*words[: len(table.columns)])
         yield table
-        yield Text()
+        yield ""

@@ -9,13 +9,15 @@ import click
 
 from plumbline.system.words import counted
 
-from . import base, common, completing, options, progress
+from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
-    from plumbline.results.best import BestOfCell
+    from rich.table import Table
+
+    from plumbline.results.best import BestOfCell, FastestOfSide
     from plumbline.settings import Settings
-    from plumbline.settings.toolchain import Toolchain
+    from plumbline.settings.toolchain import Toolchain, Variant
 
 KINDS = ("algorithm", "mockup", "naive")
 FIRST, LAUNCHES = 3, 10
@@ -38,7 +40,7 @@ class Race(NamedTuple):
     context_settings={"default_map": {"sizes": "8,1024,16384,131072"}},
     told={"sizes": {"help": "Bytes, with commas between, with --best."}},
 )
-@click.argument("functions", nargs=-1, shell_complete=completing.functions)
+@click.argument("functions", nargs=-1, shell_complete=options.complete_functions)
 @click.option("--kind", type=click.Choice(KINDS), help="Only these.")
 @click.option(
     "--best",
@@ -49,13 +51,11 @@ class Race(NamedTuple):
 @options.launches(
     "Launches in which the fastest meet.", unset=f"{LAUNCHES}; 1 on a simulated machine"
 )
-@click.option("--markdown", is_flag=True, help="Tables as a page of documentation has them.")
 def command(
     program: Program,
     functions: tuple[str, ...],
     kind: str | None,
     race: Race,
-    markdown: bool,
     **asked: Any,
 ) -> int:
     """The catalogue: mock-ups, algorithms and naive versions of each function.
@@ -75,8 +75,6 @@ def command(
     from plumbline.core.plan import rounding
     from plumbline.settings import campaign_file
     from plumbline.settings.toolchain import find_toolchain
-
-    from . import variant_tables
 
     if race.measure and kind == "naive":
         raise click.UsageError("--best: naive variants do not race; take another --kind, or none")
@@ -99,10 +97,8 @@ def command(
     if not race.measure:
         if program.json:
             common.print_json(chosen)
-        elif markdown:
-            click.echo(variant_tables.catalogue_page(chosen))
         else:
-            common.show(variant_tables.catalogue(chosen), counted(len(chosen), "variant"))
+            common.show(_catalogue(chosen), counted(len(chosen), "variant"))
         return 0
     raced_functions = functions or tuple(dict.fromkeys(variant.function for variant in chosen))
     toolchain = msgspec.structs.replace(
@@ -116,10 +112,8 @@ def command(
     ]
     if program.json:
         common.print_json(cells)
-    elif markdown:
-        click.echo(variant_tables.cells_page(cells))
     else:
-        common.show(variant_tables.cells(cells))
+        common.show(_cells_table(cells))
     return 0
 
 
@@ -170,3 +164,97 @@ def _best(
                 "was not timed (a simulation that takes too long is given up)"
             )
     return cells
+
+
+# --- what is shown --------------------------------------------------------------------------------
+
+VARIANT_COLUMNS = (
+    "variant",
+    "kind",
+    "parameters (worth a try)",
+    "not for",
+    "scratch",
+    "what it is",
+)
+CELL_COLUMNS = (
+    "function",
+    "ranks",
+    "bytes",
+    "default µs",
+    "library's best",
+    "µs",
+    "over default",
+    "our best",
+    "µs",
+    "over default",
+    "ours over library's best",
+)
+
+
+def _scratch_of(variant: Variant) -> str:
+    if variant.scratch_volumes < 0:
+        return "(p + 1) n"
+    return f"{variant.scratch_volumes} n" if variant.scratch_volumes else ""
+
+
+def _columns_of_variant(variant: Variant) -> list[str]:
+    parameters = ", ".join(
+        f"{parameter.name}={parameter.standard} ({', '.join(map(str, parameter.tries))})"
+        for parameter in variant.parameters
+    )
+    return [
+        variant.name,
+        variant.kind,
+        parameters,
+        ", ".join(variant.restrictions),
+        _scratch_of(variant),
+        variant.summary,
+    ]
+
+
+def _catalogue(variants: Sequence[Variant]) -> Table:
+    names = ("function", *VARIANT_COLUMNS)
+    table = common.table(*names, left=names)
+    previous = ""
+    for variant in sorted(variants, key=lambda variant_listed: variant_listed.function):
+        table.add_row(
+            "" if variant.function == previous else variant.function, *_columns_of_variant(variant)
+        )
+        previous = variant.function
+    return table
+
+
+def _columns_of_cell(cell: BestOfCell) -> list[str]:
+    def side(fastest: FastestOfSide | None) -> list[str]:
+        if fastest is None:
+            return ["none", "", ""]
+        return [
+            _short(fastest.name),
+            f"{1e6 * fastest.seconds:.2f}",
+            common.ratio_words(fastest.ratio),
+        ]
+
+    return [
+        cell.function,
+        str(cell.nprocs),
+        str(cell.bytes),
+        f"{1e6 * cell.default_seconds:.2f}",
+        *side(cell.library),
+        *side(cell.ours),
+        common.ratio_words(cell.ours_over_library),
+    ]
+
+
+def _cells_table(measured: Sequence[BestOfCell]) -> Table:
+    table = common.table(*CELL_COLUMNS, left=("library's best", "our best"))
+    for cell in measured:
+        table.add_row(*_columns_of_cell(cell))
+    return table
+
+
+def _short(name: str) -> str:
+    """A configuration without what the names of its knobs have in common."""
+    knobs = [word.partition("=") for word in name.split() if "=" in word and ":" not in word]
+    shared = min((knob for knob, _, _ in knobs), key=len, default="")
+    words = [f"{knob.removeprefix(shared).strip('_')}={value}" for knob, _, value in knobs]
+    return " ".join(word.removeprefix("=") for word in words) or name

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plumbline.settings.cases import SIZES
+import click
+
 from plumbline_db.errors import UsageError
 
-from . import base, campaign, common, options, running
+from . import base, campaign, common, options
 from .base import Program
 
 if TYPE_CHECKING:
@@ -23,29 +25,71 @@ if TYPE_CHECKING:
 )
 @options.all_rows
 @options.refine
+@click.option(
+    "--list", "listing", is_flag=True, help="Explain the guidelines; with --guidelines in full."
+)
 def command(
-    program: Program, all_rows: bool, refine: bool, wait_for_quiet: bool, **asked: Any
+    program: Program,
+    all_rows: bool,
+    refine: bool,
+    listing: bool,
+    wait_for_quiet: bool,
+    **asked: Any,
 ) -> int:
     """Measure the library as it is and print its violation table.
 
     A campaign that searches nothing. With --refine, sizes are added first where the library's call
     and what guidelines compare it with bend, jump or cross; which and why is a run of suites of its
-    own. Exit code 3 if a guideline is violated or a result is wrong.
+    own. --list measures nothing. Exit code 3 if a guideline is violated or a result is wrong.
 
     \b
     Example:
       plumbline verify --guidelines GL3,GL8 --json
       plumbline verify --guidelines GL8 --sizes 64,4096,65536 --refine
+      plumbline verify --list --guidelines GL12,GL1
     """
+    if listing:
+        return _list(program, asked["guidelines"] or [])
+    from plumbline.settings.search import Searching
+
+    if searching := sorted(set(asked) & set(Searching.__struct_fields__)):
+        raise UsageError(f"verify searches nothing: leave out {', '.join(searching)}")
     if refine:
         asked["sizes"] = _refined(program, **asked)
     # All launches belong to one experiment, so that living ranks would not be used twice.
-    manner = running.Manner(wait_for_quiet, fresh_launches=True)
-    ran = running.run(program, rounds=0, manner=manner, **asked)
-    reports = running.show(program, ran, all_rows=all_rows)
+    manner = campaign.Manner(wait_for_quiet, fresh_launches=True)
+    ran = campaign.run(program, rounds=0, manner=manner, **asked)
+    reports = campaign.show(program, ran, all_rows=all_rows)
     violated = any(verdict.verdict == "violated" for report in reports for verdict in report.before)
     wrong = any(report.wrong for report in reports)
     return common.VIOLATIONS_FOUND if violated or wrong else 0
+
+
+def _list(program: Program, ids: Sequence[str]) -> int:
+    """Print what each guideline says, what it compares, and where it is from."""
+    from plumbline.core import explained_guidelines, guidelines
+    from plumbline.system import mistakes
+
+    ids_asked = [id.upper() for id in ids]
+    explained = {
+        guideline.id: guideline for guideline in explained_guidelines.of(guidelines.load())
+    }
+    unknown = [id for id in ids_asked if id not in explained]
+    if unknown:
+        raise UsageError(
+            f"unknown guideline {', '.join(unknown)}{mistakes.instead(unknown, explained)}"
+        )
+    chosen = [explained[id] for id in ids_asked] or list(explained.values())
+    if program.json:
+        common.print_json(chosen)
+        return 0
+    for each in chosen:
+        usual = "" if each.default else "  (verified when asked for)"
+        click.echo(f"{each.id:5} {each.name}{usual}")
+        if ids:
+            for line in (each.meaning, f"right side: {each.right_side}", f"from: {each.source}"):
+                click.echo(f"      {line}")
+    return 0
 
 
 def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked: Any) -> Any:
@@ -53,11 +97,12 @@ def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked
     several campaigns are asked for, as each would have its own."""
     from plumbline.measure import tables
     from plumbline.settings import campaign_file as files
+    from plumbline.settings.cases import SIZES
     from plumbline.settings.identity import chosen
     from plumbline.settings.toolchain import find_toolchain
     from plumbline.suites import of_guidelines
 
-    from . import running_suites
+    from . import suite
 
     given_settings = {name: value for name, value in asked.items() if value is not None}
     tasks = files.tasks(campaign_file, given_settings, program.mpi)
@@ -71,7 +116,7 @@ def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked
     guidelines = chosen(toolchain, settings)
     suites = of_guidelines.suites(guidelines, settings)
     program_there = program._replace(mpi=task.mpi_prefix)
-    ran = running_suites.run(program_there, settings, "sizes of a violation table", suites, new=new)
+    ran = suite.run(program_there, settings, "sizes of a violation table", suites, new=new)
     added = _added(ran.suites)
     for size, why in added.items():
         common.remark(f"{size} B is added: {why}")

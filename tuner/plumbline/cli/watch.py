@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from plumbline.system import ending
+from plumbline.system.words import counted
 from plumbline_db.errors import command_name
 
 from . import base, common, progress
 from .base import Program
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from plumbline.daemon.planned import Plan
+    from plumbline.daemon.status import CampaignStatus, NoisyCell, Status
+    from plumbline_db.watch_records import CellAlarm, Watch
 
 
 @base.command("watch", takes="db json")
@@ -65,7 +76,7 @@ def _run(program: Program, file: Path, *, once: bool) -> int:
     from plumbline.daemon.service import Service
     from plumbline.daemon.signals import Signals
 
-    from .serving import Beside
+    from .serve import Beside
 
     service = Service(program.database, file, _say)
     if once:
@@ -85,10 +96,8 @@ def _status(program: Program) -> int:
     from plumbline.daemon import status
     from plumbline.daemon.moments import utc_now
 
-    from . import watch_tables
-
     standing = status.read(program.database, utc_now())
-    common.answer(program, standing, watch_tables.of_status(standing))
+    common.answer(program, standing, of_status(standing))
     return 0
 
 
@@ -96,8 +105,128 @@ def _check(program: Program, file: Path | None) -> int:
     from plumbline.daemon import planned
     from plumbline.daemon.moments import utc_now
 
-    from . import watch_tables
-
     plan = planned.read(program.database, file, utc_now)
-    common.answer(program, plan, watch_tables.of_plan(plan))
+    common.answer(program, plan, _of_plan(plan))
     return 0
+
+
+# --- what is shown --------------------------------------------------------------------------------
+
+_MOST_NAMED = 5
+
+
+def of_status(status: Status) -> Iterator[RenderableType]:
+    watch = status.watch
+    if watch is None:
+        yield f"nothing was ever watched here: {command_name()} watch --example"
+        return
+    yield (f"watched by {status.holder.named}" if status.holder else _ended(watch))
+    if watch.stepped:
+        yield f"last step: {watch.step}, {watch.stepped}"
+    for label, text in (
+        ("waits", watch.waits_for),
+        ("next canary", watch.next_canary),
+        ("configuration", f"{watch.file or 'all defaults'}, read {watch.read}"),
+        ("configuration refused", f"{watch.refused} ({watch.refused_at})" if watch.refused else ""),
+        ("newest backup", f"{status.backup.path}, {status.backup.made}" if status.backup else ""),
+        ("last error", f"{watch.error} ({watch.failed})" if watch.error else ""),
+    ):
+        if text:
+            yield f"{label}: {text}"
+    if status.days:
+        today = status.days[-1]
+        used = sum(day.node_seconds for day in status.days)
+        missed = sum(day.missed for day in status.days)
+        yield (
+            f"node-seconds: {today.node_seconds:.0f} on {today.day}, {used:.0f} in seven days; "
+            f"canaries missed in seven days: {missed}"
+        )
+    yield ""
+    for campaign in status.campaigns:
+        yield from _of_campaign(campaign)
+    if status.alarms:
+        yield _alarms(status.alarms)
+    for retuning in status.retunings:
+        generation = f", generation {retuning.generation}" if retuning.generation else ""
+        text = f"search of {retuning.opened}: {retuning.state}{generation}. {retuning.because}"
+        yield (f"{text}. {retuning.detail}" if retuning.detail else text)
+
+
+def _ended(watch: Watch) -> str:
+    if watch.state == "stopped":
+        return "nobody watches now; the last one has stopped"
+    return f"nobody watches now; process {watch.pid} on {watch.host} ended without a word"
+
+
+def _of_campaign(campaign: CampaignStatus) -> Iterator[RenderableType]:
+    yield f"campaign {campaign.campaign}"
+    days = campaign.age_seconds / 86400
+    yield (
+        f"  table: {campaign.table_cells} cells, {days:.1f} days old"
+        + (f"; out of date: {campaign.stale}" if campaign.stale else "")
+    )
+    resolution = (
+        "what can be found is not known yet"
+        if campaign.resolution is None
+        else f"half of them show {100 * campaign.resolution:.0f} % within six canaries"
+    )
+    yield (
+        f"  watched: {campaign.cells} cells beside {campaign.references} reference cases, "
+        f"{campaign.learning} still learning; {resolution}"
+    )
+    if campaign.noisy:
+        yield (
+            f"  10 % are not found in time in {counted(len(campaign.noisy), 'cell')} of "
+            f"{campaign.cells}: "
+            f"{_named(campaign.noisy)}"
+        )
+    force = f"generation {campaign.generation}" if campaign.generation else "the exported files"
+    yield f"  in force: {force}; slowest cell now {campaign.slowest:.2f} times what was learnt"
+    if campaign.last is not None:
+        detail = f", {campaign.last.detail}" if campaign.last.detail else ""
+        yield f"  last canary: {campaign.last.started}, {campaign.last.outcome}{detail}"
+    if campaign.due:
+        yield f"  next canary: {campaign.due}"
+
+
+def _named(noisy: list[NoisyCell]) -> str:
+    """The worst, and what would show it there."""
+    words = [
+        f"{cell.function} at {cell.bytes} B (with {cell.launches} launches a canary)"
+        for cell in noisy[:_MOST_NAMED]
+    ]
+    more = len(noisy) - len(words)
+    return "; ".join([*words, f"and {more} more (--json)"] if more else words)
+
+
+def _alarms(alarms: list[CellAlarm]) -> Table:
+    from rich.table import Table
+
+    heads = ("found", "cell", "largest", "state", "detail")
+    table = Table(*heads, title="alarms", title_justify="left")
+    for alarm in alarms:
+        table.add_row(
+            alarm.found,
+            f"{alarm.function} {alarm.bytes} B",
+            f"{alarm.largest:.2f}",
+            alarm.state,
+            alarm.detail,
+        )
+    return table
+
+
+def _of_plan(plan: Plan) -> Iterator[RenderableType]:
+    yield f"{plan.file or 'all defaults'}: read"
+    yield f"watches {'; '.join(plan.asks_for)}"
+    yield (
+        f"at most {plan.canaries_a_day:.0f} canaries a day of at most {plan.cells} cells; "
+        f"a cell is watched after {plan.learning_days:.1f} days of them"
+    )
+    yield f"may measure from {plan.open_from or 'no moment on'}"
+    for planned in plan.campaigns:
+        doing = f"{planned.step}: {planned.because}" if planned.because else planned.step
+        missed = f"; missed before it: {planned.missed}" if planned.missed else ""
+        yield f"{planned.campaign}: {doing}; canary due {planned.canary or 'never'}{missed}"
+    where = plan.scope or "nowhere: exported files are watched"
+    yield f"applies {'by itself' if plan.auto_apply else 'nothing by itself'}; {where}"
+    yield f"tells by {', '.join(plan.told_by) or 'metrics and --status alone'}"

@@ -210,7 +210,7 @@ def command(work: Work, search: str) -> str:
 
 
 def _take_out_by(work: Work) -> str:
-    return typed("rollback", *_for_whom(work))
+    return typed("apply", "--undo", *_for_whom(work))
 
 
 def _for_whom(work: Work) -> list[str]:

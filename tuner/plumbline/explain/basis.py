@@ -1,7 +1,7 @@
 """The numbers that the models are fed with here: α and β from ping-pongs, γ from reductions inside
 a rank, the gaps of LogGP from floods. All of it read from launches that are stored: those of the
-campaign's own suite `explain` (measuring.py), else the last `plumbline pingpong` of this machine
-and library."""
+campaign's own suite `explain` (measuring.py), else the last `plumbline measure pingpong` of this
+machine and library."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read(db: Database, campaign: Campaign) -> Basis | None:
     lines, source = table.get(db, campaign.id), "ping-pongs of this campaign"
     if not lines:
         lines = table.latest(db, campaign.machine, campaign.library_fingerprint)
-        source = "the last plumbline pingpong on this machine with this library"
+        source = "the last plumbline measure pingpong on this machine with this library"
     if not lines:
         return None
     pair = max({line.pair for line in lines}, key=_NEAR_TO_FAR.index)

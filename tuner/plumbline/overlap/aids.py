@@ -12,7 +12,6 @@ from plumbline.core.plan import Plan
 from plumbline.launch.starter import THREADS
 from plumbline.libraries.space import Progress
 from plumbline.overlap import benches
-from plumbline.overlap.benches import Aid
 from plumbline.overlap.settings import OverlapSettings
 from plumbline.settings import Settings as CampaignSettings
 from plumbline.settings.toolchain import Toolchain
@@ -21,15 +20,6 @@ from plumbline.system.words import counted
 from plumbline_db.errors import UsageError
 
 HELPERS = ("helper", "spare")  # a thread of the probe
-
-
-def chosen(aid: Aid | None, test_us: int) -> Aid:
-    """The aid that options ask for. Raises UsageError for --test-us with another one."""
-    if aid is None:
-        return "test" if test_us else "none"
-    if (aid == "test") != (test_us > 0):
-        raise UsageError("--aid test and --test-us go together: MPI_Test after so much work")
-    return aid
 
 
 def environment(plan: Plan) -> dict[str, str]:

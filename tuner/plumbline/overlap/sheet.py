@@ -42,9 +42,7 @@ def view(part: dict[str, Any]) -> dict[str, Any]:
     return part | {"padding": padding, "config": config}
 
 
-def of_several(
-    title: str, rows: Sequence[tuple[str, Sequence[OverlapResult]]], *, dots: bool = False
-) -> dict[str, Any]:
+def of_several(title: str, rows: Sequence[tuple[str, Sequence[OverlapResult]]]) -> dict[str, Any]:
     """`rows`: a name and the cells of each; a benchmark that a row has not is left blank."""
     every = [cell for _, cells in rows for cell in cells]
     columns = benches_of(every)
@@ -52,7 +50,7 @@ def of_several(
         {
             "title": {"text": name, "anchor": "start", "fontSize": 13},
             "hconcat": [
-                heatmap.of(bench, own_cells, _SMALL, dots=dots)
+                heatmap.of(bench, own_cells, _SMALL)
                 if (own_cells := _of(bench, cells))
                 else blank(_SMALL)
                 for bench in columns
@@ -60,7 +58,7 @@ def of_several(
         }
         for name, cells in rows
     ]
-    return page(title, {"vconcat": drawn, "spacing": 30}, legend(every, dots=dots))
+    return page(title, {"vconcat": drawn, "spacing": 30}, legend(every, dots=False))
 
 
 def benches_of(cells: Sequence[OverlapResult]) -> list[str]:

@@ -103,7 +103,7 @@ def timelines(records: Sequence[ProbeRecord], parts: Sequence[Part]) -> list[Tim
     if cell is None or not whole:
         raise PlumblineError(
             "there was no room for the events of a whole triple; ask the library less often "
-            "(--test-us), or for fewer requests"
+            "(--aid test:US), or for fewer requests"
         )
     cell_facts = (ratio([(cell, latency(records))]), clock_of(records))
     return [_timeline(cell, part, whole, traces, *cell_facts) for part in parts]

@@ -1,5 +1,5 @@
 """The page of what campaigns have found over time, and what comparisons of releases have, as
-`plumbline history` lists them."""
+`plumbline compare --history` lists them."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[NextS
     undecided = sum(count.undecided for count in counts)
     if undecided > _UNDECIDED * before.cells:
         text = f"{undecided} of {before.cells} cells are undecided. More launches decide:"
-        command = typed("verify", "--nprocs", place.nprocs, "--launches-max", 60)
+        command = typed("verify", "--nprocs", place.nprocs, "--set", "launches_max=60")
         steps.append(NextStep(text, command, before.newest))
     if days(before.newest_measured, now) > OLD_DAYS:
         text = f"The newest table is older than {OLD_DAYS} days. To measure it again:"

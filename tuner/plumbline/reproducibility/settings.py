@@ -88,7 +88,7 @@ def checked(
         or min(settings.nprocs) < 2,
         "--trials must be at least 2 (one has no spread)": settings.trials < 2,
         "--launches must be at least 1": settings.launches < 1,
-        "--effect-launches must be at least 6 (fewer cannot show anything), or 0": 0
+        "effect_launches must be at least 6 (fewer cannot show anything), or 0": 0
         < settings.effect_launches
         < 6
         or settings.effect_launches < 0,

@@ -92,7 +92,7 @@ def _applied(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         campaigns = ", ".join(source.campaign.named for source in applied.sources)
         text = f"generation {applied.number} of {applied.name} is applied (--{state.scope}): "
         if state.other is not None:
-            remedy = f"{command_name()} rollback --{state.scope} takes it out"
+            remedy = f"{command_name()} apply --undo --{state.scope} takes it out"
             yield Finding("applied", "warns", f"{text}{campaigns}; {state.other}; {remedy}")
             continue
         yield Finding("applied", "notes", text + campaigns)

@@ -104,7 +104,7 @@ class Searched(msgspec.Struct, frozen=True):
             return "not searched again: an earlier campaign did (--earlier none searches again)"
         if any(event.kind == NO_TIME for event in self.events):
             return "not searched: the budget was used up (use a larger --budget)"
-        return "not searched: all rounds were used up (use more --rounds)"
+        return "not searched: all rounds were used up (use --set rounds=NUMBER with more)"
 
     def _of_functions(self) -> list[Winner]:
         """Winners but for the settings of the process, which are for no cell."""

@@ -62,7 +62,9 @@ def not_asked(
             faster.append(f"{cell.function} at {cell.bytes} B, {factor:.2f} times, by {best_name}")
     functions = Counter(cell.function for cell in cells)
     where = ", ".join(f"{name} ({count})" for name, count in sorted(functions.items()))
-    text = f"{counted(len(cells), 'cell')} without a violation: {where}; --all searches them"
+    text = (
+        f"{counted(len(cells), 'cell')} without a violation: {where}; --set all=true searches them"
+    )
     return text + (f", and would gain at least in {'; '.join(faster)}" if faster else "")
 
 

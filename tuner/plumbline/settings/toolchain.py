@@ -234,7 +234,7 @@ def variants_tried(
 # The remedy for knobs that something outside of the campaign sets.
 OUT = (
     f"take it out while a campaign runs (what {command_name()} apply put there: "
-    f"{command_name()} rollback)"
+    f"{command_name()} apply --undo)"
 )
 
 
