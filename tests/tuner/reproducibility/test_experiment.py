@@ -222,8 +222,8 @@ def test_launches_that_fail_again_and_again_name_the_culprit(
         ({"launches": 0}, "--launches"),
         ({"effect_launches": 5}, "effect_launches"),
         ({"effect_launches": -1}, "effect_launches"),
-        ({"effects": [0.0]}, "--effects"),
-        ({"effects": [float("nan")]}, "--effects"),
+        ({"effects": [0.0]}, "effects"),
+        ({"effects": [float("nan")]}, "effects"),
         ({"seed": -1}, "--seed"),
     ],
 )

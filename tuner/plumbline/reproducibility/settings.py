@@ -92,7 +92,7 @@ def checked(
         < settings.effect_launches
         < 6
         or settings.effect_launches < 0,
-        "--effects must be per cents above 0 and at most 1000": not settings.effects
+        "effects must be per cents above 0 and at most 1000": not settings.effects
         or not all(0 < effect <= 1000 for effect in settings.effects),
         "--blocks and --reps must be at least 1": min(settings.blocks, settings.reps) < 1,
         "--seed must not be negative": settings.seed < 0,
