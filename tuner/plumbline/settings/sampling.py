@@ -30,7 +30,7 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """Launches (or pairs of launches) before the first decision; only undecided cells get more."""
     launches_max: int = 0
     """The most launches of undecided cells; default: 30, or twice `launches`."""
-    blocks: int = 6
+    blocks: int = 12
     """Passes over all cases in a launch, each in its own random order."""
     reps: int = 4
     """Samples of a case in a block."""
