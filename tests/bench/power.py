@@ -35,7 +35,7 @@ from plumbline.verify.decision import (
     HypothesisFamily,
     slower,
 )
-from plumbline_db import campaigns, runs, suites, verdicts, winners
+from plumbline_db import campaigns, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite
 
@@ -127,7 +127,7 @@ def _cold(db: Database, campaign: str) -> list[Cell]:
     """Of the first look of each confirmation, which has all cells."""
     parts: dict[Target, list[list[float]]] = {}
     seconds: dict[Target, float] = {}
-    every = suites.get(db, campaign)
+    every = runs.suites(db, campaign)
     kept = winners.get(db, campaign)
     turn = 1
     while (suite := Suite("confirm", turn)).name in every and suite.beside().name in every:

@@ -20,7 +20,7 @@ from plumbline.settings.stored import settings_of, text_of
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library
-from plumbline_exporters.family.simgrid.env import OPTIONS
+from plumbline_exporters.family.simgrid import OPTIONS
 from tests.tuner.simulated import ROOT
 
 SLOW = Simulation(library="ompi", latency_seconds=5e-5, bandwidth_bytes_per_second=1.25e8)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from plumbline.overlap import colours, difference, difference_maps, heatmap, sheet
-from plumbline.overlap.colours import GREY, RATIO, SLOWDOWN, TIMES
+from plumbline.overlap import difference, difference_maps, heatmap, sheet
+from plumbline.overlap.heatmap import GREY, RATIO, SLOWDOWN, TIMES
 from plumbline.overlap.metric import Ratio
 from plumbline.overlap.suite import OverlapResult
 from plumbline.system import chart
@@ -143,7 +143,7 @@ def test_the_ending_says_which_kind_of_picture(ending: str, begins: bytes) -> No
 
 
 def test_legends_show_the_ends_of_their_scales() -> None:
-    for scale in (RATIO, SLOWDOWN, colours.APART, TIMES):
+    for scale in (RATIO, SLOWDOWN, heatmap.APART, TIMES):
         bar, words = (layer["data"]["values"] for layer in scale.bar()["layer"])
         ends = [scale.of(scale.words[at][0]) for at in (0, -1)]
         for shown, end in zip((bar[0]["colour"], bar[-1]["colour"]), ends, strict=True):
@@ -169,7 +169,7 @@ def test_what_is_told_apart() -> None:
     assert total.furthest == found.lines[0]
     above, below = difference_maps.sheet(found, "one", "other")["hconcat"][0]["vconcat"]
     shown = [[row["colour"] for row in boxes(one["hconcat"][0])] for one in (above, below)]
-    assert shown == [[colours.APART.of(-1), GREY, GREY], [TIMES.of(2), GREY, GREY]]
+    assert shown == [[heatmap.APART.of(-1), GREY, GREY], [TIMES.of(2), GREY, GREY]]
 
 
 def test_slowdowns_are_compared_by_their_quotient() -> None:

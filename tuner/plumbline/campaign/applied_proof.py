@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline import libraries
-from plumbline.applied import conflicts, places, readback
+from plumbline.applied import apply, places, readback
 from plumbline.applied.generations import Generation, Source, Store
 from plumbline.campaign import as_started, proof
 from plumbline.campaign.in_force import Files
@@ -110,7 +110,7 @@ def _of_shells(one: Generation, folder: Path, found: Toolchain) -> _Place | Tamp
         return {name: environment[name] for name in names if not name.startswith(passed_on)}
 
     applied = of_library(proof.environment_of(folder / plumbline_sh.FILE_NAME, bare))
-    here = conflicts.in_environment(typed, applied)
+    here = apply.conflicts_in_environment(typed, applied)
     if here:
         return TamperCheck(not_active=[f"{text}: unset it, or log in anew" for text in here])
     login = places.login_environment(bare, of_site=one.scope == "site")

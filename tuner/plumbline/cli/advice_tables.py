@@ -20,7 +20,7 @@ from .base import Program
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from plumbline.results.advice_raced import Raced
+    from plumbline.results.advice_stored import Raced
 
 _OTHERS = 3  # other libraries and machines that get a line
 
@@ -33,10 +33,10 @@ def answer(advised: Advised, raced: Raced | None) -> Answer | None:
 
 
 def race(program: Program, advised: Advised) -> Raced:
-    from plumbline.results import advice_raced
+    from plumbline.results import advice_stored
 
-    with progress.Bar(in_all=advice_raced.FIRST + advice_raced.LAUNCHES) as bar:
-        return advice_raced.race(advised, program.mpi, bar)
+    with progress.Bar(in_all=advice_stored.FIRST + advice_stored.LAUNCHES) as bar:
+        return advice_stored.race_now(advised, program.mpi, bar)
 
 
 def shown(

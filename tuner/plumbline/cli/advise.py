@@ -44,7 +44,7 @@ def command(
       plumbline advise gather --bytes 256 --np 4 --measure
     """
 
-    from plumbline.core import forms, guidelines
+    from plumbline.core import guidelines, plan
     from plumbline.results import advice_stored
     from plumbline.system import mistakes
     from plumbline_db.connection import Database
@@ -53,7 +53,7 @@ def command(
 
     if nprocs is None:
         raise click.UsageError("name the number of ranks: --nprocs N")
-    asked = forms.name_of(function)
+    asked = plan.name_of(function)
     if asked not in (measurable := guidelines.load().lhs_functions()):
         raise UsageError(
             f"there is nothing to choose from for {asked}{mistakes.instead([asked], measurable)}"

@@ -13,8 +13,8 @@ from . import common
 
 if TYPE_CHECKING:
     from plumbline.applied.apply import Wish
-    from plumbline.applied.outcome import AppliedOutcome
     from plumbline.applied.places import Place, Scope
+    from plumbline.applied.targets import AppliedOutcome
 
     from .base import Program
 

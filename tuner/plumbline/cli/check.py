@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import click
 
-from plumbline.check import amounts
+from plumbline import check
 from plumbline.system.placement import BINDS
 from plumbline_db.errors import UsageError
 
@@ -33,8 +33,8 @@ class Loops(NamedTuple):
     told={"bind": {"unset": "as the campaign was asked for, else plain"}},
 )
 @options.option("--functions", type=options.Functions(), unset="all", help="Only winners of these.")
-@options.launches("Pairs of launches.", unset=str(amounts.PAIRS))
-@options.reps("Calls that each loop times.", unset=str(amounts.ITERATIONS))
+@options.launches("Pairs of launches.", unset=str(check.PAIRS))
+@options.reps("Calls that each loop times.", unset=str(check.ITERATIONS))
 @click.option(
     "--osu",
     type=click.Path(path_type=Path),
@@ -67,18 +67,18 @@ def command(
       plumbline check --functions MPI_Allreduce,MPI_Bcast --json
     """
     from plumbline.campaign import as_started, in_force
-    from plumbline.check import acceptance, document, installed
+    from plumbline.check import acceptance, installed
 
     from . import check_tables
 
-    pairs = amounts.PAIRS if loops.launches is None else loops.launches
+    pairs = check.PAIRS if loops.launches is None else loops.launches
     if pairs < acceptance.LEAST_PAIRS:
         raise UsageError(
             f"--launches {pairs}: at least {acceptance.LEAST_PAIRS} are needed for a result"
         )
     if loops.bind is not None and loops.bind not in BINDS:
         raise UsageError(f"--bind {loops.bind}: choose one of {', '.join(BINDS)}")
-    iterations = loops.reps or amounts.ITERATIONS
+    iterations = loops.reps or check.ITERATIONS
     files = in_force.files(program.database, campaign, program.mpi)
     common.remark(files.note)
     programs = installed.programs(files, osu, imb, iterations)
@@ -95,5 +95,5 @@ def command(
             programs=programs,
             progress=bar,
         )
-    common.answer(program, document.of(result), check_tables.of(result))
+    common.answer(program, acceptance.document(result), check_tables.of(result))
     return common.VIOLATIONS_FOUND if result.slower() else 0

@@ -31,7 +31,7 @@ def _option(name: str, **more: Any) -> options.Wrap:
 
 
 def _usual(name: str) -> object:
-    from plumbline.results.how import How
+    from plumbline.results.compare import How
 
     return getattr(How(), name)
 

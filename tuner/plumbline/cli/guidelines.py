@@ -20,13 +20,11 @@ def command(program: Program, ids: tuple[str, ...]) -> None:
       plumbline guidelines
       plumbline guidelines GL12 GL1
     """
-    from plumbline.core import explained_guidelines, guidelines
+    from plumbline.core import guidelines
     from plumbline.system import mistakes
 
     ids = tuple(id.strip().upper() for text in ids for id in text.split(","))
-    explained = {
-        guideline.id: guideline for guideline in explained_guidelines.of(guidelines.load())
-    }
+    explained = {guideline.id: guideline for guideline in guidelines.explained(guidelines.load())}
     unknown = [id for id in ids if id not in explained]
     if unknown:
         raise UsageError(

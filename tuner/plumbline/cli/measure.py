@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import msgspec
 
-from plumbline.core.configuration import Configuration
+from plumbline.core.configuration import Configuration, variant_name
 from plumbline.core.plan import Plan, PlanCase, StoppingRule, least_bytes, rounding
-from plumbline.core.variant_spec import variant_name
 from plumbline_db.errors import UsageError
 
 from . import base, common, completing, options, progress
@@ -20,7 +19,7 @@ from .base import Program
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.measure.refined import Axis
+    from plumbline.measure.refine import Axis
     from plumbline.measure.side_by_side import MeasuredCase
     from plumbline.settings import Settings
     from plumbline.settings.toolchain import Toolchain
@@ -105,9 +104,8 @@ def command(
       plumbline measure point_to_point -n 2 --variants ssend_recv --sizes 64,65536 --refine
       plumbline measure MPI_Gather -n 32 --simulate mpich --variants all --sizes 8192 --refine
     """
-    from plumbline.measure import conditions, refined, settling, side_by_side, unkept
-    from plumbline.measure.refine import Refinement
-    from plumbline.measure.refined import Axis
+    from plumbline.measure import conditions, settling, side_by_side, unkept
+    from plumbline.measure.refine import Axis, Refinement, run_refined
     from plumbline.search.outcome import label
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
@@ -162,7 +160,7 @@ def command(
             unit = least_bytes(function, nprocs, data) if axis.name == "bytes" else 1
             places = len({axis.place(case) for case in plan.cases})
             how = Refinement(most=2 * places + _REFINED, unit=unit or 1)
-            more = refined.run(
+            more = run_refined(
                 *(store, plan, count, environment, cold),
                 how=how,
                 axis=axis,

@@ -85,7 +85,7 @@ class Functions(Words):
 
     def convert(self, value: Any, param: _Param, ctx: _Context) -> list[str]:
         from plumbline.core import guidelines
-        from plumbline.core.forms import name_of
+        from plumbline.core.plan import name_of
 
         functions = guidelines.load().lhs_functions()
         words = super().convert(value, param, ctx)

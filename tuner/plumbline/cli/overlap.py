@@ -12,8 +12,7 @@ import msgspec
 from plumbline.core.configuration import AS_IT_IS
 from plumbline.overlap import benches as names
 from plumbline.overlap import place
-from plumbline.overlap.benches import LOAD, QUICK, Aid
-from plumbline.overlap.settings import LAUNCHES, OverlapSettings, axes
+from plumbline.overlap.benches import LAUNCHES, LOAD, QUICK, Aid, OverlapSettings, axes
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system import limits
@@ -227,7 +226,7 @@ def _of_library(
     """Return the settings with what only the library, and where its ranks are, can say."""
 
     from plumbline.overlap import aids, benches, suite
-    from plumbline.overlap import knobs as settings_of
+    from plumbline.overlap import place as settings_of
 
     functions = [function.name for function in toolchain.catalogue.functions]
     settings = msgspec.structs.replace(
@@ -250,8 +249,8 @@ def _measured(
 ) -> tuple[Campaign, list[OverlapResult], list[Weakness], Thresholds | None]:
     """The cells of the campaign, which goes on unless it is finished, and what is known of it."""
     from plumbline.measure.launches import LaunchStore
-    from plumbline.overlap import conditions, suite, thresholds
-    from plumbline.overlap import knobs as settings_of
+    from plumbline.overlap import place as settings_of
+    from plumbline.overlap import suite, thresholds
 
     placement = where.ranks.placement(toolchain.launcher.processing_units())
     facts = place.facts(where)
@@ -267,7 +266,7 @@ def _measured(
     return (
         row,
         results,
-        conditions.found(db, row),
+        suite.conditions_of(db, row),
         thresholds.stored(db, row, settings.knobs, facts),
     )
 

@@ -17,8 +17,7 @@ from .base import Program
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.overlap.between import Between
-    from plumbline.overlap.difference import Total
+    from plumbline.overlap.difference import Between, Total
     from plumbline.overlap.stored import Measured, Stored
 
 
@@ -58,7 +57,7 @@ def command(
       plumbline overlap compare openmpi-4.1.4-2ov788e55 mpich-5.0.2-2ov1b2c3d \\
         --sheet --picture page.pdf
     """
-    from plumbline.overlap.between import about, between, document
+    from plumbline.overlap.difference import about, campaigns_apart, document
 
     if not campaigns:
         _list(program)
@@ -69,7 +68,9 @@ def command(
     chosen = [] if benches == ALL else benches.split(",")
     _require_benches(chosen, read_campaigns)
     compared = (
-        between(read_campaigns[0], read_campaigns[1], chosen) if len(read_campaigns) == 2 else None
+        campaigns_apart(read_campaigns[0], read_campaigns[1], chosen)
+        if len(read_campaigns) == 2
+        else None
     )
     if picture is not None and sheet:
         _draw_sheet(picture, read_campaigns, chosen, dots=dots)
@@ -132,7 +133,7 @@ def _draw_sheet(
 
 def _list(program: Program) -> None:
     from plumbline.overlap import stored
-    from plumbline.overlap.between import about
+    from plumbline.overlap.difference import about
     from plumbline_db.connection import Database
 
     with Database.open(program.database) as db:

@@ -49,8 +49,8 @@ def command(
         --knob btl_vader_max_send_size=32768 --json
     """
 
-    from plumbline.overlap import knobs as settings_of
     from plumbline.overlap import place, thresholds, words
+    from plumbline.overlap import place as settings_of
     from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
 

@@ -11,7 +11,7 @@ from . import base, common, options
 from .base import Program
 
 if TYPE_CHECKING:
-    from plumbline.detect.summary import Summary
+    from plumbline.detect.record import RecordingSummary
 
 _SITES = 5
 
@@ -42,12 +42,12 @@ def command(program: Program, application: tuple[str, ...], output: Path, limit:
     Example:
       plumbline record --output my-recording -- mpirun -np 4 ./application
     """
-    from plumbline.detect import call_sites, read, record, summary
+    from plumbline.detect import call_sites, read, record
 
     binary = common.launcher(application)
     about = record.record(application, binary, program.mpi, output, limit << 20)
     recording = call_sites.resolved(read.read(output))
-    recorded = summary.summary(recording, str(output), about.status)
+    recorded = record.summary(recording, str(output), about.status)
     if program.json:
         common.print_json(recorded)
     else:
@@ -55,7 +55,7 @@ def command(program: Program, application: tuple[str, ...], output: Path, limit:
     return about.status
 
 
-def _lines(recorded: Summary) -> list[str]:
+def _lines(recorded: RecordingSummary) -> list[str]:
     lines = [
         f"{recorded.folder}: {recorded.ranks} ranks, "
         f"{recorded.seconds:.3g} s, {recorded.sent} messages of "

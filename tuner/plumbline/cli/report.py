@@ -57,7 +57,7 @@ def command(program: Program, campaigns: tuple[str, ...], output: Path, cells: s
     Example:
       plumbline report --output report
     """
-    from plumbline.pages import frozen, printed
+    from plumbline.pages import frozen
     from plumbline_db import campaigns as stored
     from plumbline_db.connection import Database
 
@@ -70,7 +70,7 @@ def command(program: Program, campaigns: tuple[str, ...], output: Path, cells: s
     written_so_far.tell_pdf()
     pdf, missing = output / "report.pdf", ""
     try:
-        printed.write(written.first, pdf)
+        frozen.print_page(written.first, pdf)
     except PlumblineError as error:
         missing = str(error)
         common.remark(missing)

@@ -165,12 +165,12 @@ def _in_use(db: Database, shown: list[str]) -> list[str]:
 def _wanted(db: Database, file: Path | None, campaign: str | None) -> list[str]:
     """Ids of the campaigns to show: the one that is named, else those of the file that is named,
     else the one started last with those that were asked for together with it."""
-    from plumbline_db import batches, campaigns
+    from plumbline_db import campaigns
 
     if campaign is not None and file is not None:
         raise UsageError("name a campaign file or --campaign, not both")
     if file is not None:
-        together = batches.get(db, str(file.absolute()))
+        together = campaigns.get_batch(db, str(file.absolute()))
         if not together:
             raise UsageError(
                 f"{file} has run no several campaigns in this database; "
@@ -179,5 +179,5 @@ def _wanted(db: Database, file: Path | None, campaign: str | None) -> list[str]:
             )
         return [campaign.id for campaign in together]
     last = campaigns.get(db, campaign).id
-    batch = None if campaign is not None else batches.of(db, last)
-    return [last] if batch is None else [campaign.id for campaign in batches.get(db, batch)]
+    batch = None if campaign is not None else campaigns.of(db, last)
+    return [last] if batch is None else [campaign.id for campaign in campaigns.get_batch(db, batch)]

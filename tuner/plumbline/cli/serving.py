@@ -32,14 +32,14 @@ class ServedSite(NamedTuple):
     def server(self, say: Say) -> web.Server:
         """Return a server that listens already. Raises PlumblineError for the database or the
         address."""
-        from plumbline.pages import rooms
+        from plumbline.pages import routes
         from plumbline_db.connection import Database
         from plumbline_exporters import web
 
         Database.open(self.database).close()  # a missing or foreign file is said first
         address = web.Address(self.host, self.port, self.names)
         metrics = web.Metrics(collectors(), self.most_series, self.simulated)
-        server = web.Server(self.database, address, rooms.every(self.database), metrics)
+        server = web.Server(self.database, address, routes.all_pages(self.database), metrics)
         say(f"{address.url} serves {self.database}")
         if not address.is_socket and not _is_loopback(self.host):
             say("everybody who can reach it can read it: put a web server with passwords before it")
@@ -48,10 +48,10 @@ class ServedSite(NamedTuple):
 
 def collectors() -> Mapping[str, Collect]:
     """Return those of other rooms than the exporters'."""
-    from plumbline.applied.told import applied
+    from plumbline.applied.standing import applied_metrics
     from plumbline.results.told import guideline_names
 
-    return {"applied": applied(), "guideline_names": guideline_names}
+    return {"applied": applied_metrics(), "guideline_names": guideline_names}
 
 
 class Beside:
@@ -65,7 +65,7 @@ class Beside:
     def begin(self, configuration: Configuration) -> None:
         """Raises PlumblineError where it cannot listen."""
 
-        from plumbline.daemon.texts import listened
+        from plumbline.daemon.configuration import listened
 
         self._table = table = configuration.serve
         if not table.listen:

@@ -10,8 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plumbline.core.guidelines import Guidelines
-from plumbline.results.behind import Behind
-from plumbline.results.remaining import Remaining
+from plumbline.results.remaining import Behind, Remaining
 from plumbline.results.report import Report, timed_share
 from plumbline.results.saving import Saving
 from plumbline.search.outcome import label

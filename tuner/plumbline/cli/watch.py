@@ -40,9 +40,9 @@ def command(
     if program.json and not (status or check):
         raise click.UsageError("--json needs --status or --check")
     if example:
-        from plumbline.daemon import configuration_file
+        from plumbline.daemon import configuration
 
-        click.echo(configuration_file.example(), nl=False)
+        click.echo(configuration.example(), nl=False)
         return 0
     if status:
         return _status(program)
@@ -62,8 +62,7 @@ def _say(text: str) -> None:
 
 
 def _run(program: Program, file: Path, *, once: bool) -> int:
-    from plumbline.daemon.service import Service
-    from plumbline.daemon.signals import Signals
+    from plumbline.daemon.service import Service, Signals
 
     from .serving import Beside
 
@@ -93,11 +92,11 @@ def _status(program: Program) -> int:
 
 
 def _check(program: Program, file: Path | None) -> int:
-    from plumbline.daemon import planned
+    from plumbline.daemon import status
     from plumbline.daemon.moments import utc_now
 
     from . import watch_tables
 
-    plan = planned.read(program.database, file, utc_now)
+    plan = status.read_plan(program.database, file, utc_now)
     common.answer(program, plan, watch_tables.of_plan(plan))
     return 0

@@ -13,8 +13,7 @@ from plumbline.system.words import counted
 from plumbline_db.errors import command_name
 
 if TYPE_CHECKING:
-    from plumbline.daemon.planned import Plan
-    from plumbline.daemon.status import CampaignStatus, NoisyCell, Status
+    from plumbline.daemon.status import CampaignStatus, NoisyCell, Status, WatchPlan
     from plumbline_db.watch_records import CellAlarm, Watch
 
 
@@ -121,7 +120,7 @@ def _alarms(alarms: list[CellAlarm]) -> Table:
     return table
 
 
-def of_plan(plan: Plan) -> Iterator[RenderableType]:
+def of_plan(plan: WatchPlan) -> Iterator[RenderableType]:
     yield Text(f"{plan.file or 'all defaults'}: read")
     yield Text(f"watches {'; '.join(plan.asks_for)}")
     yield Text(

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from plumbline.core.cell import Target
-from plumbline.core.variant_spec import variant_name
+from plumbline.core.configuration import variant_name
 from plumbline.core.winner import deciding
 from plumbline.explain import basis as bases
 from plumbline.explain import traffic

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from plumbline.core.forms import blocking
+from plumbline.core.plan import blocking
 
 from .costs import Cost
 
@@ -120,7 +120,7 @@ def find(function: str, name: str) -> Schedule:
 
 def table() -> dict[tuple[str, str], Schedule]:
     """All schedules, by function and name."""
-    from . import exchanges, reductions, rooted  # noqa: F401  they enter theirs
+    from . import reductions  # noqa: F401  they enter theirs
 
     return _TABLE
 

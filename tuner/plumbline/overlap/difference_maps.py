@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plumbline.overlap import colours, heatmap
+from plumbline.overlap import heatmap
 from plumbline.overlap.benches import LOAD
-from plumbline.overlap.colours import APART, GREY, TIMES
 from plumbline.overlap.difference import CellDifference, Difference
-from plumbline.overlap.heatmap import Spot
+from plumbline.overlap.heatmap import APART, GREY, TIMES, Spot
 from plumbline.overlap.sheet import beside, page, view
 
 _SIDE = 190
@@ -63,7 +62,7 @@ def _bars(difference: Difference) -> list[dict[str, Any]]:
 
 
 def _words() -> dict[str, Any]:
-    return colours.key([(GREY, "", "not told apart"), ("transparent", "", "×: not on both sides")])
+    return heatmap.key([(GREY, "", "not told apart"), ("transparent", "", "×: not on both sides")])
 
 
 def _map(bench: str, lines: Sequence[CellDifference], *, times: bool) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from plumbline.overlap import (
-    between,
     classes,
+    difference,
     difference_maps,
     heatmap,
     ranks,
@@ -25,7 +25,7 @@ from plumbline.overlap import (
     words,
 )
 from plumbline.overlap.benches import LOAD
-from plumbline.overlap.between import Between
+from plumbline.overlap.difference import Between
 from plumbline.overlap.metric import Ratio
 from plumbline.overlap.stored import Measured, Stored
 from plumbline.overlap.suite import OverlapResult
@@ -113,12 +113,12 @@ def pages(db_path: Path) -> Pages:
             "classes": library_classes,
             "words": words.of_library(library_classes, None),
         }
-        return frame.json(request, between.about(shown_campaign) | msgspec.to_builtins(document))
+        return frame.json(request, difference.about(shown_campaign) | msgspec.to_builtins(document))
 
     def pair(request: Request) -> tuple[Between, Hashable]:
         with _opened(db_path) as db:
             a, b = (stored.one(db, request.path_params[name]) for name in ("id", "other"))
-            compared = between.between(read(db, a), read(db, b))
+            compared = difference.campaigns_apart(read(db, a), read(db, b))
             return compared, (_state(db, a), _state(db, b))
 
     def differences(request: Request) -> Response:
@@ -142,7 +142,7 @@ def pages(db_path: Path) -> Pages:
         )
 
     def differences_json(request: Request) -> Response:
-        return frame.json(request, between.document(pair(request)[0]))
+        return frame.json(request, difference.document(pair(request)[0]))
 
     return Pages(
         [

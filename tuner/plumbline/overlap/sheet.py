@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plumbline.overlap import colours, heatmap
+from plumbline.overlap import heatmap
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.suite import OverlapResult
 
@@ -103,14 +103,14 @@ def legend(cells: Sequence[OverlapResult], *, dots: bool) -> list[dict[str, Any]
     measured = [cell for cell in cells if cell.ratio is not None]
     load = any(result.bench == LOAD for result in measured)
     beside_work = any(result.bench != LOAD for result in measured)
-    bars = [colours.RATIO.bar()] if beside_work else []
-    bars += [colours.SLOWDOWN.bar()] if load else []
+    bars = [heatmap.RATIO.bar()] if beside_work else []
+    bars += [heatmap.SLOWDOWN.bar()] if load else []
     entries = [("#333333", "line", "the communication alone")] if beside_work else []
     if any(result.ratio.noisy for result in measured if result.ratio is not None):
-        entries.append((colours.GREY, "", "scatters too much to say"))
+        entries.append((heatmap.GREY, "", "scatters too much to say"))
     inferred = sum(result.launches == 0 for result in measured)
     if dots:
         entries.append(("#333333", "dot", "measured"))
     if inferred:
         entries.append(("transparent", "", f"{inferred} of {len(measured)} cells inferred"))
-    return [*bars, *([colours.key(entries)] if entries else [])]
+    return [*bars, *([heatmap.key(entries)] if entries else [])]

@@ -9,7 +9,7 @@ import msgspec
 
 from plumbline.results import putting_in_use
 from plumbline.system.words import counted
-from plumbline_db import alarms, campaigns, winners
+from plumbline_db import campaigns, watching, winners
 from plumbline_db.connection import Database
 from plumbline_db.coverage import Coverage
 from plumbline_db.errors import typed
@@ -36,7 +36,7 @@ def of(db: Database, every_campaign: Sequence[Campaign]) -> list[NextStep]:
 
 
 def _watched(db: Database) -> list[NextStep]:
-    waiting = [alarm for _, alarm in alarms.every(db) if alarm.is_open]
+    waiting = [alarm for _, alarm in watching.every(db) if alarm.is_open]
     if not waiting:
         return []
     text = f"{counted(len(waiting), 'watched cell')} may have changed."

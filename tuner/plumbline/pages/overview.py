@@ -9,16 +9,16 @@ import statistics
 import msgspec
 from starlette.responses import Response
 
-from plumbline.pages import multiples, next_steps
-from plumbline.pages.multiples import Multiple
+from plumbline.pages import next_steps, plot
 from plumbline.pages.next_steps import NextStep
+from plumbline.pages.plot import Multiple
 from plumbline.pages.visit import Nothing, Visit
 from plumbline.results import headline
-from plumbline_db import campaigns, coverage, newest, verdicts, winners
+from plumbline_db import campaigns, coverage, verdicts, winners
 from plumbline_db.coverage import Coverage, StageCoverage
 from plumbline_db.layout import is_simulated, use
-from plumbline_db.newest import NewestVerdict
 from plumbline_db.records import Verdict
+from plumbline_db.verdicts import NewestVerdict
 
 _PLACES = 10  # those that were measured last
 _WITH_CURVES = 3  # of them
@@ -104,7 +104,7 @@ def _age(text: str, now: datetime.datetime) -> str:
 
 def _place_now(visit: Visit, each: Coverage, now: datetime.datetime, *, curves: bool) -> PlaceNow:
     stage = "after" if "after" in each.stages else "before"
-    verdict = newest.of_place(visit.db, each, stage)
+    verdict = verdicts.newest_of_place(visit.db, each, stage)
     violated = [cell for cell in verdict if cell.verdict.violated_everywhere]
     violated.sort(key=lambda cell: cell.verdict.ratio or 0.0, reverse=True)
     changes = _changes(visit, each, stage)
@@ -130,7 +130,7 @@ def _place_now(visit: Visit, each: Coverage, now: datetime.datetime, *, curves: 
         speedup=statistics.median(winner.speedup for winner in won) if won else None,
         winners=len(won),
         age=_age(each.stages[stage].newest_measured, now),
-        multiples=multiples.of_run(visit, campaign) if curves else [],
+        multiples=plot.of_run(visit, campaign) if curves else [],
         steps=next_steps.of_place(visit.db, each, now),
     )
 
@@ -141,12 +141,12 @@ def _changes(visit: Visit, each: Coverage, stage: str) -> list[Change]:
     if covered_stage.compared is None:
         return []
     then = {
-        newest.about(verdict): verdict.verdict
+        verdicts.about(verdict): verdict.verdict
         for verdict in verdicts.get(visit.db, covered_stage.compared, stage)
     }
     changed = []
     for now in verdicts.get(visit.db, covered_stage.newest, stage):
-        before = then.get(newest.about(now), "")
+        before = then.get(verdicts.about(now), "")
         if {before, now.verdict} == {"holds", "violated"}:
             changed.append(Change(covered_stage.newest, stage, now, before))
     return sorted(changed, key=lambda change: (change.then, -(change.now.ratio or 0.0)))

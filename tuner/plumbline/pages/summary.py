@@ -10,11 +10,11 @@ from urllib.parse import quote
 import msgspec
 from starlette.responses import Response
 
-from plumbline.pages import curve, drawn, summary_chart
+from plumbline.pages import curve, summary_chart
 from plumbline.pages.summary_chart import FunctionSummary
-from plumbline.pages.visit import Nothing, Visit
+from plumbline.pages.visit import Nothing, Visit, ending, picture_response
 from plumbline.results import headline, putting_in_use, spread
-from plumbline_db import cost, exports, machines, sweeps, table_samples, verdicts, winners
+from plumbline_db import campaigns, cost, machines, sweeps, table_samples, verdicts, winners
 from plumbline_db.layout import use
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Verdict, Winner
 
@@ -101,7 +101,7 @@ def page(visit: Visit) -> Response:
         left_out=max(0, len(still_violated) - _MOST),
         cost=spent,
         core_hours=spent.seconds * min(campaign.nprocs, cores) / 3600,
-        exports=exports.get(db, campaign.id),
+        exports=campaigns.exports(db, campaign.id),
         use_of_winners=putting_in_use.use(db, campaign, summary.winners),
         curves=_curves(visit, campaign, summary),
     )
@@ -109,10 +109,10 @@ def page(visit: Visit) -> Response:
 
 def picture(visit: Visit) -> Response:
     visit.asked(Nothing)
-    suffix = drawn.ending(visit, ".json")
+    suffix = ending(visit, ".json")
     summary = _read(visit)
     spec = summary_chart.specification(summary.functions, summary.winners)
-    return drawn.picture(visit, "summary", suffix, spec)
+    return picture_response(visit, "summary", suffix, spec)
 
 
 def _curves(visit: Visit, campaign: Campaign, summary: Summary) -> dict[str, str]:

@@ -8,7 +8,7 @@ from plumbline.measure.conditions import Conditions, Weakness, of_refusals, of_s
 from plumbline.measure.settling import named, start_of
 from plumbline.results import spread
 from plumbline.search.outcome import label
-from plumbline_db import runs, settling, table_samples
+from plumbline_db import runs, table_samples
 from plumbline_db.connection import Database
 from plumbline_db.layout import is_simulated
 from plumbline_db.records import Campaign, Case, Library, Verdict
@@ -41,7 +41,7 @@ def _settled(
 ) -> list[Weakness]:
     """Return what is to be said of how cases settled. Of a simulated machine only the launches of
     `tables` count: cases of other launches do not say which options were in force."""
-    firsts = settling.first_blocks(db, campaign, unsettled=not simulated)
+    firsts = table_samples.first_blocks(db, campaign, unsettled=not simulated)
     starts = [
         start_of(_name(case), samples, transit, launches)
         for case, suite, samples, transit, launches in firsts

@@ -12,7 +12,7 @@ import msgspec
 from plumbline.core import guidelines
 from plumbline.core.guidelines import EVERY
 from plumbline.measure import other_work
-from plumbline.measure.event_kinds import (
+from plumbline.measure.aside import (
     HINTS,
     MEMBERS_DIFFER,
     NO_TIME,
@@ -21,24 +21,10 @@ from plumbline.measure.event_kinds import (
     SLOW_MESSAGES,
 )
 from plumbline.results import headline, saving, spread
-from plumbline.results.behind import Behind, behind, whole_functions
-from plumbline.results.remaining import Remaining, Searched
+from plumbline.results.remaining import Behind, Remaining, Searched, behind, whole_functions
 from plumbline.results.saving import Saving
 from plumbline.verify.document import as_json
-from plumbline_db import (
-    campaigns,
-    command_lines,
-    cost,
-    events,
-    exports,
-    machines,
-    runs,
-    searches,
-    started,
-    suites,
-    verdicts,
-    winners,
-)
+from plumbline_db import campaigns, cost, machines, runs, searches, started, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.cost import Spent
 from plumbline_db.layout import asked, is_simulated, layout, use, verifies_only
@@ -169,19 +155,19 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
     before = verdicts.get(db, campaign.id, "before")
     hours = spread.hours(db, campaign)
     launches = runs.surroundings(db, campaign.id)
-    repeated = [name for name, suite in suites.get(db, campaign.id).items() if suite.was_repeated]
+    repeated = [name for name, suite in runs.suites(db, campaign.id).items() if suite.was_repeated]
     report = Report(
         campaign=campaign,
         state=campaigns.state(db, campaign),
-        to_continue="" if campaign.state == "finished" else command_lines.to_continue(db, campaign),
+        to_continue="" if campaign.state == "finished" else campaigns.how_to_continue(db, campaign),
         machine=machines.machine(db, campaign.machine),
         library=library,
         before=before,
         after=after,
         winners=spread.with_hours(kept, hours),
         searches=searches.all_searches(db, campaign.id),
-        exports=exports.get(db, campaign.id),
-        events=events.get(db, campaign.id),
+        exports=campaigns.exports(db, campaign.id),
+        events=campaigns.events(db, campaign.id),
         cost=cost.cost(db, campaign.id),
         cost_of_load=other_work.cost(launches, repeated, after or before),
         spent=None if is_simulated(campaign) else cost.spent(db, campaign.id),

@@ -19,7 +19,7 @@ from plumbline.settings import site_rules as rules_of_site
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system import mistakes
 from plumbline.system.placement import Placement
-from plumbline_db import campaigns, machines, regular
+from plumbline_db import campaigns, machines, user_files
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError, command_name
 from plumbline_db.order import by_number
@@ -57,7 +57,7 @@ def begin(
     # The default types were bytes in earlier versions: such campaigns do not continue with others.
     more = [] if settings.cases.type else ["usual types"]
     more += [] if site is None else [f"{site.path}\n{site.text}"]
-    more += [hashlib.sha256(regular.read(path)).hexdigest() for path in settings.fixed.preload]
+    more += [hashlib.sha256(user_files.read(path)).hexdigest() for path in settings.fixed.preload]
     identity = Identity(
         text_of(settings),
         placement,

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from plumbline.system import limits, mistakes
-from plumbline_db import regular
+from plumbline_db import user_files
 from plumbline_db.errors import UsageError
 
 _MOST_BYTES = 1 << 20
@@ -95,7 +95,7 @@ class Document(msgspec.Struct, frozen=True):
 def read(path: Path, name: str) -> Document:
     """`name` is what errors call it. Raises UsageError."""
     try:
-        with regular.open_file(path) as file:
+        with user_files.open_file(path) as file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
             raise UsageError(f"{name}: longer than {_MOST_BYTES >> 20} MiB, so not such a file")

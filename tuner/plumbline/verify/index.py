@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from plumbline.core.cell import Side
+from plumbline.core.configuration import variant_name
 from plumbline.core.guidelines import LIBRARY
-from plumbline.core.variant_spec import variant_name
 from plumbline.verify import estimators
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Case, Medians
