@@ -1,5 +1,5 @@
 """The state of `plumbline watch`: the campaigns and cells that it watches, and its canaries. Alarms
-and what was done about them are in alarms.py."""
+and what was done about them are here too."""
 
 from __future__ import annotations
 

@@ -27,9 +27,10 @@ from plumbline.core.cell import Target
 from plumbline.core.guidelines import LIBRARY
 from plumbline.search.space.candidates import DEFAULT
 from plumbline.search.space.cells import index
-from plumbline.settings.stored import settings_of
+from plumbline.settings.identity import settings_of
 from plumbline.system import paths
-from plumbline.verify import design, estimators
+from plumbline.verify import design
+from plumbline.verify import index as estimators
 from plumbline.verify.decision import (
     Claim,
     HypothesisFamily,

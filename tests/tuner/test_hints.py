@@ -10,9 +10,8 @@ import pytest
 
 from plumbline.campaign import going_on
 from plumbline.results import report
-from plumbline.settings import identity
-from plumbline.settings.search import AFRESH
-from plumbline.settings.stored import settings_of
+from plumbline.settings import AFRESH, identity
+from plumbline.settings.identity import settings_of
 from plumbline_db import campaigns, runs, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError

@@ -7,7 +7,7 @@ import re
 import msgspec
 import pytest
 
-from plumbline.settings import GROUP_OF, GROUPS, explained
+from plumbline.settings import GROUP_OF, GROUPS, campaign_file
 from plumbline.settings.ranks import PLACES
 from tests.tuner.cli.command import plumbline
 from tests.tuner.simulated import ROOT
@@ -28,13 +28,13 @@ def table(group: type[msgspec.Struct]) -> str:
     lines = [group.__doc__, "", "| key | takes | default | |", "|---|---|---|---|"]
     lines += [
         f"| `{key}` | {one.takes} | {one.default} | {one.sentence} |"
-        for key, one in explained.of_group(group)
+        for key, one in campaign_file.of_group(group)
     ]
     return re.sub(r"docs/([a-z-]+)\.md", r"[\1](\1.md)", "\n".join(lines)) + "\n"
 
 
 def test_every_key_is_explained_in_one_sentence() -> None:
-    found = explained.keys()
+    found = campaign_file.keys()
     assert found.keys() == GROUP_OF.keys()
     for key, one in found.items():
         assert re.fullmatch(r"[A-Z][^\n]*\.", one.sentence), key
@@ -56,4 +56,4 @@ def test_the_page_has_the_table_of_keys() -> None:
 def test_options_are_explained_as_keys_are(key: str) -> None:
     said = " ".join(plumbline("campaign", "--help").out.split())
     assert f" {NAMES.get(key, '--' + key.replace('_', '-'))} " in said
-    assert explained.keys()[key].sentence.removesuffix(".") in said
+    assert campaign_file.keys()[key].sentence.removesuffix(".") in said

@@ -16,7 +16,7 @@ from plumbline.libraries import Installation
 from plumbline.libraries.simgrid import SimGrid, options_in
 from plumbline.measure.comparison import claim_of
 from plumbline.settings.campaign_file import load
-from plumbline.settings.stored import settings_of, text_of
+from plumbline.settings.identity import settings_of, text_of
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library

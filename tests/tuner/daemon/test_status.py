@@ -7,7 +7,7 @@ import rich.text
 
 from plumbline.cli import watch_tables
 from plumbline.daemon import status
-from plumbline.watch.baseline import Baseline
+from plumbline.watch.chart import Baseline
 from plumbline.watch.sizing import largest_scale
 from plumbline.watch.state import CellState
 from plumbline_db import watching

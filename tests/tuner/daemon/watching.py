@@ -18,7 +18,7 @@ from plumbline.daemon.work import Work
 from plumbline.launch.starter import Starter
 from plumbline.measure.launches import Silent
 from plumbline.settings import Settings
-from plumbline.settings.stored import settings_of
+from plumbline.settings.identity import settings_of
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns
 from plumbline_db.connection import Database

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.overlap import difference, difference_maps, heatmap, sheet
+from plumbline.overlap import difference, heatmap, sheet
 from plumbline.overlap.heatmap import GREY, RATIO, SLOWDOWN, TIMES
 from plumbline.overlap.metric import Ratio
 from plumbline.overlap.suite import OverlapResult
@@ -167,7 +167,7 @@ def test_what_is_told_apart() -> None:
     assert (total.cells, total.a_shorter, total.b_shorter) == (3, 0, 1)
     assert (total.a_overlaps_more, total.b_overlaps_more) == (1, 0)
     assert total.furthest == found.lines[0]
-    above, below = difference_maps.sheet(found, "one", "other")["hconcat"][0]["vconcat"]
+    above, below = sheet.difference_sheet(found, "one", "other")["hconcat"][0]["vconcat"]
     shown = [[row["colour"] for row in boxes(one["hconcat"][0])] for one in (above, below)]
     assert shown == [[heatmap.APART.of(-1), GREY, GREY], [TIMES.of(2), GREY, GREY]]
 
@@ -178,7 +178,7 @@ def test_slowdowns_are_compared_by_their_quotient() -> None:
     assert found.lines[0].overlap == pytest.approx(2) and found.lines[0].overlap_told
     (total,) = found.totals
     assert (total.a_overlaps_more, total.b_overlaps_more, total.work) == (0, 1, None)
-    drawn = difference_maps.sheet(found, "one", "other")["hconcat"][0]["vconcat"]
+    drawn = sheet.difference_sheet(found, "one", "other")["hconcat"][0]["vconcat"]
     assert boxes(drawn[0]["hconcat"][0])[0]["colour"] == TIMES.of(2)
 
 

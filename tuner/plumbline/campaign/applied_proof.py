@@ -17,9 +17,9 @@ from plumbline.campaign.in_force import Files
 from plumbline.core.plan import PlanCase
 from plumbline.libraries import ReadsParameterFiles
 from plumbline.libraries.into_ranks import rank_lists
+from plumbline.settings import Fixed
 from plumbline.settings import toolchain as installed
-from plumbline.settings.fixed import Fixed
-from plumbline.settings.stored import settings_of
+from plumbline.settings.identity import settings_of
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.words import counted
 from plumbline_db.errors import PlumblineError, command_name

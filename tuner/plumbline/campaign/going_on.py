@@ -17,9 +17,8 @@ import msgspec
 from plumbline.core.cell import Target
 from plumbline.core.winner import holds
 from plumbline.search.fixed_point import violations
-from plumbline.settings import Settings
-from plumbline.settings.search import AFRESH
-from plumbline.settings.stored import settings_of, text_of
+from plumbline.settings import AFRESH, Settings
+from plumbline.settings.identity import settings_of, text_of
 from plumbline.system import version
 from plumbline_db import campaigns, cost, runs, searches, verdicts
 from plumbline_db import winners as winner_table

@@ -18,7 +18,7 @@ from plumbline.launch.starter import PRELOAD
 from plumbline.libraries import gate
 from plumbline.libraries.into_ranks import for_ranks
 from plumbline.settings import Settings, default_campaign, ranks_asked
-from plumbline.settings.stored import to_start
+from plumbline.settings.identity import to_start
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db import campaigns, machines, started, user_files, winners
 from plumbline_db.connection import Database

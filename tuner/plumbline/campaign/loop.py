@@ -33,8 +33,7 @@ from plumbline.search.order import Order
 from plumbline.search.rounds import Around, Rounds
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings import Settings, site_rules
-from plumbline.settings.identity import chosen, now, require_sync
-from plumbline.settings.stored import text_of
+from plumbline.settings.identity import chosen, now, require_sync, text_of
 from plumbline.settings.toolchain import Toolchain, variants_tried
 from plumbline.system.words import counted
 from plumbline_db import campaigns, verdicts

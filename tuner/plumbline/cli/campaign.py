@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from plumbline.settings.search import Searching
+from plumbline.settings import Searching
 from plumbline.system.words import counted
 from plumbline_db.errors import UsageError, command_name, typed
 

@@ -15,14 +15,14 @@ import click
 from click.types import OptionHelpExtra
 
 from plumbline.system import extras
-from plumbline.system.limits import LARGEST, MOST
+from plumbline.system.toml import LARGEST, MOST
 from plumbline.system.words import number_of_bytes
 from plumbline_db.errors import PlumblineError, UsageError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from plumbline.settings.explained import ExplainedSetting
+    from plumbline.settings.campaign_file import ExplainedSetting
 
 Wrap = Callable[[Any], Any]  # a decorator of a command's function
 
@@ -266,9 +266,9 @@ _WORDS = {"budget_seconds": "budget", "all": "all/--violated-only"}
 
 @functools.cache
 def _explained() -> dict[str, ExplainedSetting]:
-    from plumbline.settings import explained
+    from plumbline.settings import campaign_file
 
-    return explained.keys()
+    return campaign_file.keys()
 
 
 def key(name: str, **more: Any) -> Wrap:

@@ -75,10 +75,10 @@ def command(
     if picture is not None and sheet:
         _draw_sheet(picture, read_campaigns, chosen, dots=dots)
     elif picture is not None and compared is not None:
-        from plumbline.overlap import difference_maps
+        from plumbline.overlap.sheet import difference_sheet
 
         names = compared.a.stored.label, compared.b.stored.label
-        common.draw(picture, difference_maps.sheet(compared.found, *names))
+        common.draw(picture, difference_sheet(compared.found, *names))
     if program.json:
         every = {"campaigns": [about(measured.stored) for measured in read_campaigns]}
         common.print_json(every if compared is None else document(compared))

@@ -112,7 +112,7 @@ def run(
 def run_again(program: Program, id: str, *, manner: Manner) -> Ran:
     """Continues a campaign that is in the database. Raises UsageError where that is not possible
     here."""
-    from plumbline.settings import stored
+    from plumbline.settings import identity
     from plumbline.settings.campaign_file import Task
     from plumbline_db import campaigns, machines
     from plumbline_db.connection import Database
@@ -126,7 +126,7 @@ def run_again(program: Program, id: str, *, manner: Manner) -> Ran:
     prefix = program.mpi
     if prefix is None and not is_simulated(stored_campaign) and Path(library.prefix).is_dir():
         prefix = Path(library.prefix)
-    task = Task(stored.settings_of(stored_campaign.settings), prefix)
+    task = Task(identity.settings_of(stored_campaign.settings), prefix)
     database = program.database
     _one(task, new=False, database=database, manner=manner, wanted=stored_campaign)
     return Ran([id], prefixes=[prefix])

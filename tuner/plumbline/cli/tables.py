@@ -15,8 +15,7 @@ from plumbline.results.report import Report, timed_share
 from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
 from plumbline.system.words import counted, with_interval
-from plumbline.verify.across import Column, across_table
-from plumbline.verify.summary import summary_table
+from plumbline.verify.across import Column, across_table, summary_table
 from plumbline.verify.table import before_after_table, violation_table
 from plumbline_db.cost import Spent
 from plumbline_db.errors import typed

@@ -55,7 +55,7 @@ def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked
     from plumbline.settings import campaign_file as files
     from plumbline.settings.identity import chosen
     from plumbline.settings.toolchain import find_toolchain
-    from plumbline.suites import of_guidelines
+    from plumbline.suites import description
 
     from . import running_suites
 
@@ -69,7 +69,7 @@ def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked
     )
     settings = task.settings.on(toolchain.launcher.processing_units())
     guidelines = chosen(toolchain, settings)
-    suites = of_guidelines.suites(guidelines, settings)
+    suites = description.suites_of_guidelines(guidelines, settings)
     program_there = program._replace(mpi=task.mpi_prefix)
     ran = running_suites.run(program_there, settings, "sizes of a violation table", suites, new=new)
     added = _added(ran.suites)

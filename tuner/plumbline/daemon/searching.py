@@ -19,7 +19,7 @@ from plumbline.libraries import gate
 from plumbline.libraries.space import Space
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings, identity
-from plumbline.settings.stored import settings_of, text_of
+from plumbline.settings.identity import settings_of, text_of
 from plumbline.settings.toolchain import OUT, Toolchain, set_by_site
 from plumbline_db import campaigns, searches, watching, winners
 from plumbline_db.connection import Database

@@ -11,8 +11,7 @@ from plumbline.daemon.configuration import Configuration
 from plumbline.launch.starter import Starter
 from plumbline.measure import tables
 from plumbline.settings import Settings, campaign_file, default_campaign, starting
-from plumbline.settings.identity import chosen, identifying
-from plumbline.settings.stored import settings_of, to_start
+from plumbline.settings.identity import chosen, identifying, settings_of, to_start
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db import campaigns, machines, watching
 from plumbline_db.connection import Database

@@ -27,8 +27,7 @@ import msgspec
 from plumbline.core.reach import Hosts, Reach
 from plumbline.libraries import Family, Installation
 from plumbline.system import machine, process
-from plumbline.system.placement import Placement
-from plumbline.system.readback import units
+from plumbline.system.placement import Placement, units
 from plumbline_db import lock, scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine

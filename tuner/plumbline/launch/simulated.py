@@ -2,7 +2,7 @@
 platform and the hosts are files in the job's folder.
 
 Many ranks take a simulator long. So their cases are shared out between as many processes as there
-are cores, and what was measured before is not measured again (parts.py, known.py): what a launch
+are cores, and what was measured before is not measured again (parts.py): what a launch
 leaves behind are the records of one. The network of a simulator is solved anew whenever a message
 ends, so that one case with thousands of messages at once can take hours. A case whose simulation
 takes too long is given up, and those that go with it; what is left of its part begins anew."""

@@ -20,7 +20,7 @@ from plumbline.launch import RECORDS, Job, Launcher, panel
 from plumbline.launch.allocation import InAllocation
 from plumbline.launch.local import here
 from plumbline.libraries import ChoosesAtStart, CountsMessages, Family, Installation
-from plumbline.system import machine, process, readback
+from plumbline.system import machine, placement, process
 from plumbline.system.placement import Placement
 from plumbline_db import ndjson, runs, scratch
 from plumbline_db.errors import PlumblineError, UsageError
@@ -344,7 +344,7 @@ class Starter:
         if isinstance(self._launcher, Typed):
             return
         header = next((record for record in records if isinstance(record, Header)), None)
-        wrong = header and readback.mismatch(header, job.placement, machine.domains())
+        wrong = header and placement.mismatch(header, job.placement, machine.domains())
         if wrong:
             raise PlumblineError(
                 f"the launch is not in force as it was asked for: {wrong}; ask for a layout that "

@@ -202,7 +202,7 @@ class LaunchStore:
 
     def filled(self, suite: Suite, plan: Plan) -> Plan:
         """`plan` with more samples, where its launches would measure for less than a few times
-        what they take to start (filling.py). A simulated machine has nothing to be surer of."""
+        what they take to start. A simulated machine has nothing to be surer of."""
         simulated = self.starter.family.simulates
         return plan if simulated else self._filling.filled(_kind(suite), plan)
 

@@ -1,7 +1,7 @@
 """The table of schedules: how the messages of an algorithm follow each other, by function and
 name.
 
-A schedule is a function of a Shape that gives a Cost; rooted.py, exchanges.py, reductions.py have
+A schedule is a function of a Shape that gives a Cost; movements.py, reductions.py have
 them. Its docstring is what it is, its `source` where the formula comes from. Which schedule an
 algorithm of a library follows says its search space, of a variant of ours names.toml."""
 

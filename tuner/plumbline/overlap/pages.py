@@ -14,16 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from plumbline.overlap import (
-    classes,
-    difference,
-    difference_maps,
-    heatmap,
-    ranks,
-    sheet,
-    stored,
-    words,
-)
+from plumbline.overlap import classes, difference, heatmap, ranks, sheet, stored, words
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.difference import Between
 from plumbline.overlap.metric import Ratio
@@ -128,7 +119,7 @@ def pages(db_path: Path) -> Pages:
             state,
             lambda: [
                 (title, [*map(chart.render, views)])
-                for title, views in difference_maps.views(compared.found)
+                for title, views in sheet.difference_views(compared.found)
             ],
         )
         return frame.page(

@@ -15,8 +15,7 @@ from plumbline.core.cell import Side
 from plumbline.core.plan import OverlapCell
 from plumbline.overlap import benches, metric
 from plumbline.overlap.metric import latency
-from plumbline.verify.nonblocking import BLOCKING, NONBLOCKING
-from plumbline.verify.overlap import OVERLAPPED, SERIALISED
+from plumbline.verify.overlap import BLOCKING, NONBLOCKING, OVERLAPPED, SERIALISED
 from plumbline_db import table_samples
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Overlap

@@ -31,7 +31,7 @@ from plumbline.overlap.sides import OverlapGrid, Times
 from plumbline.search.outcome import label
 from plumbline.search.process import Settable, values_of
 from plumbline.search.settings_race import SettingsRace
-from plumbline.settings import Settings, identity, stored
+from plumbline.settings import Settings, identity
 from plumbline.settings.toolchain import Toolchain
 from plumbline.verify.decision import by_interval, slower
 from plumbline.verify.significance.comparison import Comparison
@@ -148,7 +148,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 def text_of(asked: Asked, settings: Settings) -> str:
     """Return what the row in the database keeps, under the names that readers of campaigns know."""
-    document = stored.document(settings) | msgspec.to_builtins(asked)
+    document = identity.document(settings) | msgspec.to_builtins(asked)
     return msgspec.json.encode(document | {"command": campaigns.OVERLAP_TUNE}).decode()
 
 

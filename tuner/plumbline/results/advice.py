@@ -15,8 +15,7 @@ import msgspec
 
 from plumbline.search.outcome import label
 from plumbline.system.words import with_interval
-from plumbline.verify.corrections import benjamini_hochberg
-from plumbline.verify.decision import by_interval
+from plumbline.verify.decision import benjamini_hochberg, by_interval
 from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.statistics import DEFAULT_TEST, TESTS
 from plumbline_db.records import Case, Medians, Winner

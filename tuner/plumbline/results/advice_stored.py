@@ -20,7 +20,7 @@ from plumbline.results.best import BestOfCell, FastestOfSide
 from plumbline.results.putting_in_use import Use
 from plumbline.search.outcome import first_of, label
 from plumbline.search.space.candidates import Candidate, CandidateSpace
-from plumbline.settings import Settings, campaign_file, starting, stored
+from plumbline.settings import Settings, campaign_file, identity, starting
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.system.words import counted
 from plumbline_db import (
@@ -107,7 +107,7 @@ def _here(advised: Advised, prefix: Path | None) -> tuple[Toolchain, Settings, W
     installed = (toolchain.machine.id, toolchain.installation.library.fingerprint)
     for place_advice in advised.known:
         if (place_advice.machine.id, place_advice.library.fingerprint) == installed:
-            settings = stored.to_start(place_advice.campaign)
+            settings = identity.to_start(place_advice.campaign)
             return find_toolchain(prefix, settings=settings), settings, place_advice.winner
     return toolchain, asked_settings, None
 
@@ -313,7 +313,7 @@ def _advice(db: Database, question: Question, campaign: Campaign, sizes: list[in
     cells = _Cells(db, question.function, campaign, table, used)
     answer = _answer(cells, question.bytes, sizes)
     first, last = runs.span(db, campaign.id) or (campaign.started, campaign.finished)
-    data = stored.settings_of(campaign.settings).cases.data.of(question.function)
+    data = identity.settings_of(campaign.settings).cases.data.of(question.function)
     winner = deciding(used[1], Target(question.function, question.bytes))
     use = None
     if winner is not None:
@@ -390,7 +390,7 @@ class _Cells:
             for trial in search.trials
             if search.bytes == size and trial.state in _UNFIT
         }
-        settings = stored.settings_of(self._campaign.settings)
+        settings = identity.settings_of(self._campaign.settings)
         measured_call = MeasuredCall(
             bytes=size,
             own=variants[0],

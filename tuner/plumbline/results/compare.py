@@ -18,7 +18,7 @@ from plumbline.measure import factors
 from plumbline.measure.factors import Difference
 from plumbline.results import sides
 from plumbline.results.sides import Side, SideConditions
-from plumbline.verify.corrections import benjamini_hochberg
+from plumbline.verify.decision import benjamini_hochberg
 from plumbline.verify.launch_averages import averages
 from plumbline.verify.significance.comparison import Alternative, Test
 from plumbline.verify.statistics import TESTS, stars

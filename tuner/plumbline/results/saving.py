@@ -146,7 +146,7 @@ def cold(
     """Cells that were measured with and without the files, in the confirmation that its verdicts in
     the `table` rest on."""
     from plumbline.campaign.pairs import cold_ratios
-    from plumbline.settings.stored import settings_of
+    from plumbline.settings.identity import settings_of
     from plumbline.verify.decision import compare_of
 
     settings = settings_of(campaign.settings)

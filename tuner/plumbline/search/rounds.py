@@ -27,7 +27,7 @@ from plumbline.core.winner import (
     pieces_inside,
 )
 from plumbline.measure.aside import PUT_ASIDE
-from plumbline.settings.way_of_use import BARRIER, OWN_BARRIER
+from plumbline.settings.cases import BARRIER, OWN_BARRIER
 from plumbline.system.words import counted
 from plumbline_db import searches
 from plumbline_db.records import EVERY_FUNCTION, Search, Suite, Trial, Verdict, Winner

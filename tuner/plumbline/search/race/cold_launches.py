@@ -1,7 +1,7 @@
 """Cold launches: of candidates that are put in force when a launch starts, and hold for all of it.
 
 One launch carries one candidate of each function, as far as these do not touch each other
-(company.py), so that a look takes little more settings than the function with the most candidates
+(`Company`), so that a look takes little more settings than the function with the most candidates
 has. Launches of the settings take turns with one of the library as it is. Variants of ours, out of
 messages alone, stand beside every cell (`reference_variants`): they check the library's result,
 which nothing else does here, and what two launches differ by is seen in them. So do defaults of

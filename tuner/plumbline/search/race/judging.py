@@ -15,7 +15,7 @@ from plumbline.core.plan import PlanCase
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.select import faster, slower
 from plumbline.verify.decision import by_interval
-from plumbline.verify.significance.exact import SAME
+from plumbline.verify.significance.comparison import SAME
 from plumbline_db.records import Trial, Verdict
 
 from .effort import Effort

@@ -1,6 +1,6 @@
 """The launches of a race, look by look: candidates of many cells side by side in the same launch,
 cold ones in launches of their own, in turn with it; a sample of these alone, and again alone what
-is found to be touched by its company (company.py). Keeps the evidence, and what was found wrong;
+is found to be touched by its company (`Company`). Keeps the evidence, and what was found wrong;
 decides nothing."""
 
 from __future__ import annotations
