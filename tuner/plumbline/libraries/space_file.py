@@ -2,7 +2,8 @@
 
 A table, or a word in a list as `{ value = "…" }`, that some versions lack says `min_version` or
 `below_version`; `since."5.0"` in a table has its keys that are others from this version on.
-`facts.py` of the exporters has what spares a file to say a thing twice. With `like = "FAMILY-VERSION"` a file adds
+`facts.py` of the exporters has what spares a file to say a thing twice. With
+`like = "FAMILY-VERSION"` a file adds
 to the functions of another one.
 
 Strict: an unknown key, a parameter of an algorithm that does not exist, or a knob named twice is

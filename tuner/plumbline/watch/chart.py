@@ -9,32 +9,21 @@ LARGEST where it can be."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.verify.significance.distributions import student4_below
+from plumbline.verify.significance.distributions import student4_below, student_quantile
 from plumbline.watch.design import Design
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike
 
     _Matrix = NDArray[np.float64]
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-import msgspec
-
-from plumbline.verify.significance.distributions import student_quantile
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
 
 # Quantiles of |value - middle| at which the noise must not exceed what the scale implies.
 LEVELS = (0.5, 0.75, 0.9, 0.95)
