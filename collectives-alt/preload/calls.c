@@ -4,7 +4,7 @@
  * The ranks of a node share a file in the folder that PLUMBLINE_CALLS names, mapped into memory:
  * what is counted is in the file, whatever becomes of the process, and nothing is left to do at the
  * end. It is a `struct file`, then a slot for each rank: a `struct header` and the entries it uses,
- * as tuner/plumbline/results/recorded.py reads it. A slot has room for all entries there may be;
+ * as tuner/plumbline/results/profiling.py reads it. A slot has room for all entries there may be;
  * disk it takes as they come. */
 #include "neighbors.h"
 #include "preload.h"

@@ -5,14 +5,116 @@ key `command`, and only `every` shows it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from plumbline_db import columns, coverage_renewal, lock
 from plumbline_db.coverage_renewal import MEASURED_HERE
-from plumbline_db.errors import PlumblineError, command_name
+from plumbline_db.errors import PlumblineError, command_name, typed
 from plumbline_db.layout import FOREIGN, OVERLAP_TUNE, SUITES
-from plumbline_db.records import FROM, Campaign
+from plumbline_db.records import FROM, Campaign, Event, Export
 from plumbline_db.statements import Statements
+
+# Batches: the campaigns of one campaign file, in the order of the file. A batch is known by the
+# file's absolute path; a file that is edited makes its batch anew.
+
+
+def put_batch(db: Statements, name: str, members: Sequence[str], written: str) -> None:
+    """`members` are ids of campaigns; they replace those that the batch had. `written` is now, as
+    ISO 8601 in UTC. Raises ValueError when a member is not stored."""
+    with db.transaction():
+        for member in members:
+            require(db, member)
+        db.rows("DELETE FROM batch WHERE name = :name", {"name": name})
+        rows = [
+            {"name": name, "position": position, "campaign": member, "written": written}
+            for position, member in enumerate(members)
+        ]
+        columns.put_rows(db, "batch", rows)
+
+
+def get_batch(db: Statements, name: str) -> list[Campaign]:
+    """Empty where there is no such batch."""
+    members = db.rows(
+        "SELECT campaign FROM batch WHERE name = :name ORDER BY position", {"name": name}
+    )
+    return [get(db, member) for (member,) in members]
+
+
+def of(db: Statements, campaign: str) -> str | None:
+    """The batch that `campaign` belongs to; of several, the one written last."""
+    row = db.row(
+        """SELECT name FROM batch WHERE campaign = :campaign
+           ORDER BY written DESC, name DESC LIMIT 1""",
+        {"campaign": campaign},
+    )
+    return None if row is None else str(row[0])
+
+
+def put_export(db: Statements, campaign: str, export: Export) -> None:
+    """Store; a path that was written before gets its new content's checksum."""
+    with db.transaction():
+        require(db, campaign)
+        changed = f"ON CONFLICT (campaign, path) DO UPDATE SET {columns.renewed(Export, 'path')}"
+        columns.put(db, "export", export, changed, campaign=campaign)
+
+
+def forget_export(db: Statements, campaign: str, path: str) -> None:
+    """The file at `path` is no longer what this campaign hands out."""
+    with db.transaction():
+        db.rows(
+            "DELETE FROM export WHERE campaign = :campaign AND path = :path",
+            {"campaign": campaign, "path": path},
+        )
+
+
+def exports(db: Statements, campaign: str) -> list[Export]:
+    """Return them by path."""
+    where = "WHERE campaign = :campaign ORDER BY path"
+    return columns.all_of(db, "export", Export, where, {"campaign": campaign})
+
+
+def put_event(db: Statements, campaign: str, event: Event) -> None:
+    """Kept once, also when a campaign is replayed: an event that differs from one that is there in
+    nothing but its time is that one."""
+    with db.transaction():
+        require(db, campaign)
+        if any(
+            msgspec.structs.replace(stored, time=event.time) == event
+            for stored in events(db, campaign)
+        ):
+            return
+        columns.put(db, "event", event, campaign=campaign)
+
+
+def events(db: Statements, campaign: str) -> list[Event]:
+    where = "WHERE campaign = :campaign ORDER BY number"
+    return columns.all_of(db, "event", Event, where, {"campaign": campaign})
+
+
+def put_command_line(db: Statements, campaign: str, line: str) -> None:
+    """Store the newest command line of a campaign."""
+    with db.transaction():
+        require(db, campaign)
+        db.rows(
+            "INSERT INTO command_line (campaign, line) VALUES (:campaign, :line) "
+            "ON CONFLICT (campaign) DO UPDATE SET line = :line",
+            {"campaign": campaign, "line": line},
+        )
+
+
+def command_line(db: Statements, campaign: str) -> str:
+    """Return the command line; empty where none is known, as of an imported campaign."""
+    line_row = db.row("SELECT line FROM command_line WHERE campaign = :id", {"id": campaign})
+    return "" if line_row is None else str(line_row[0])
+
+
+def how_to_continue(db: Statements, campaign: Campaign) -> str:
+    """Return a sentence about how an unfinished campaign is continued."""
+    line = command_line(db, campaign.id)
+    begun = f" (it was begun by `{line}`)" if line else ""
+    return f"`{typed('campaign', '--continue', campaign.id)}` continues it{begun}"
 
 
 def put(db: Statements, campaign: Campaign) -> None:

@@ -17,14 +17,7 @@ from typing import Self
 
 import apsw
 
-from plumbline_db import (
-    checksums,
-    file_system,
-    lock,
-    schema,
-    scratch,
-    way_back,
-)
+from plumbline_db import lock, schema, scratch, user_files, way_back
 from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.statements import Statements, explained
 from plumbline_db.way_back import DamagedError
@@ -80,7 +73,7 @@ class Database(Statements):
         _require_no_distant_log(path)
         flags = apsw.SQLITE_OPEN_READONLY
         with explained(path), ExitStack() as opened:
-            connection = apsw.Connection(str(path), flags=flags, vfs=checksums.vfs())
+            connection = apsw.Connection(str(path), flags=flags, vfs=schema._checksum_vfs())
             opened.enter_context(closing(connection))
             connection.set_busy_timeout(BUSY_MILLISECONDS)
             schema.require_readable(path, schema.version(connection), write=False)
@@ -107,7 +100,7 @@ class Database(Statements):
             if not known_file:
                 _create(path)
             with explained(path):
-                connection = apsw.Connection(str(path), flags=flags, vfs=checksums.vfs())
+                connection = apsw.Connection(str(path), flags=flags, vfs=schema._checksum_vfs())
                 opened.enter_context(closing(connection))
                 _prepare_to_write(path, connection)
             opened.pop_all()
@@ -179,7 +172,7 @@ def _require_still_damaged(error: DamagedError) -> None:
 
 
 def _require_no_distant_log(path: Path) -> None:
-    kind = file_system.network(path) if schema.has_log(path) else None
+    kind = user_files.network(path) if schema.has_log(path) else None
     if kind is not None:
         raise PlumblineError(
             f"{path} was made on a local disk and lies on a network file system ({kind}), where "
@@ -196,9 +189,9 @@ def _create(path: Path) -> None:
     with (
         scratch.replacing(path) as part,
         explained(path),
-        closing(apsw.Connection(str(part), vfs=checksums.vfs())) as connection,
+        closing(apsw.Connection(str(part), vfs=schema._checksum_vfs())) as connection,
     ):
-        checksums.add(connection)
+        schema.add(connection)
         connection.pragma("auto_vacuum", "INCREMENTAL")
         schema.advance(connection)
 
@@ -220,7 +213,7 @@ def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
             path,
             f"it has not what schema version {version_found} has: {error}; it was left as it is",
         ) from error
-    journal_mode = "WAL" if file_system.network(path) is None else "TRUNCATE"
+    journal_mode = "WAL" if user_files.network(path) is None else "TRUNCATE"
     mode = connection.pragma("journal_mode", journal_mode)
     if mode != journal_mode.lower():
         raise PlumblineError(
@@ -271,7 +264,7 @@ def backup(path: Path, target: Path) -> None:
         explained(target, read=db.path),
         scratch.replacing(target) as part,
     ):
-        with closing(apsw.Connection(str(part), vfs=checksums.vfs())) as copy:
+        with closing(apsw.Connection(str(part), vfs=schema._checksum_vfs())) as copy:
             # No other process uses the file, so shared memory, which not every file system
             # supports, is not needed.
             copy.pragma("locking_mode", "EXCLUSIVE")

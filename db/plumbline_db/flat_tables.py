@@ -14,17 +14,17 @@ from plumbline_db import (
     cell_times,
     columns,
     launch_records,
-    rank_times,
-    suites,
+    runs,
+    table_samples,
     verdicts,
     winners,
 )
 from plumbline_db.errors import UsageError
 from plumbline_db.probe_records import Samples
-from plumbline_db.rank_times import RankTimes
 from plumbline_db.record import Record
 from plumbline_db.records import Verdict, Winner
 from plumbline_db.statements import Statements
+from plumbline_db.table_samples import RankTimes
 
 _CASE = {
     "run": str,
@@ -143,7 +143,7 @@ def _medians(db: Statements, campaign: str) -> Iterator[Part]:
 
 def _ranks(db: Statements, campaign: str) -> Iterator[Part]:
     """The medians of what single ranks took, where launches kept that."""
-    rank_medians = rank_times.medians(db, campaign, list(suites.get(db, campaign)))
+    rank_medians = table_samples.rank_medians(db, campaign, list(runs.suites(db, campaign)))
     if rank_medians:
         yield _of_records(campaign, rank_medians)
 

@@ -8,13 +8,10 @@ from collections.abc import Callable, Iterator
 import apsw
 
 from plumbline_db import (
-    alarms,
     campaigns,
     cell_times,
     cost,
     detections,
-    events,
-    exports,
     hockney,
     launch_records,
     layout,
@@ -145,10 +142,10 @@ _READ: dict[str, Callable[[Statements, Campaign], object]] = {
     "searches": lambda db, campaign: searches.all_searches(db, campaign.id),
     "winners": lambda db, campaign: winners.get(db, campaign.id),
     "fits": lambda db, campaign: hockney.get(db, campaign.id),
-    "files": lambda db, campaign: exports.get(db, campaign.id),
-    "events": lambda db, campaign: events.get(db, campaign.id),
+    "files": lambda db, campaign: campaigns.exports(db, campaign.id),
+    "events": lambda db, campaign: campaigns.events(db, campaign.id),
     "watched cells": lambda db, campaign: watching.cells(db, campaign.id),
     "canaries": lambda db, campaign: watching.canaries(db, campaign.id),
-    "alarms": lambda db, campaign: alarms.every(db, campaign.id),
-    "searches of watching": lambda db, campaign: alarms.retunings(db, campaign.id),
+    "alarms": lambda db, campaign: watching.every(db, campaign.id),
+    "searches of watching": lambda db, campaign: watching.retunings(db, campaign.id),
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline_db import regular
+from plumbline_db import user_files
 from plumbline_db.errors import PlumblineError
 from plumbline_db.planned import Planned, UnplannedError
 from plumbline_db.probe_records import (
@@ -64,7 +64,7 @@ def decode(
     be those that it asks for, of a launch of `seconds`. Raises BadRecordsError, PlumblineError
     where nothing can be read."""
     try:
-        data = regular.read(path)
+        data = user_files.read(path)
     except OSError as error:
         raise PlumblineError(f"cannot read {path}: {error.strerror}") from error
     lines = data.split(b"\n")

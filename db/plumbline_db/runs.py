@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from plumbline_db import campaigns, cell_times, columns, cost, launch_records
-from plumbline_db import suites as suite_rows
 from plumbline_db.blobs import records_blob, text, text_blob
 from plumbline_db.probe_records import Check, Footer, Header, Load, ProbeRecord, Refused, Samples
 from plumbline_db.records import AFTERWARDS, Case, Failure, Medians, Run, Suite, Wrong
@@ -18,6 +17,42 @@ from plumbline_db.statements import Statements
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+from plumbline_db.records import BESIDE
+
+
+def suite_number(db: Statements, campaign: str, suite: Suite) -> int:
+    """Return the number of its row, which is made where there is none, inside the caller's
+    transaction. Raises ValueError where another suite has its name."""
+    key = {"campaign": campaign, "name": suite.name}
+    columns.put(db, "suite", suite, "ON CONFLICT DO NOTHING", **key)
+    where = "WHERE campaign = :campaign AND name = :name"
+    ((number, stored_suite),) = columns.numbered(db, "suite", Suite, where, key)
+    if stored_suite != suite:
+        raise ValueError(f"suite {suite.name} of campaign {campaign} is another one")
+    return number
+
+
+def suites(db: Statements, campaign: str) -> dict[str, Suite]:
+    """Return those of a campaign by name, in the order in which they were begun."""
+    where = "WHERE campaign = :campaign ORDER BY number"
+    stored_suites = columns.all_of(db, "suite", Suite, where, {"campaign": campaign})
+    return {suite.name: suite for suite in stored_suites}
+
+
+def in_turn(db: Statements, campaign: str, name: str) -> list[tuple[str, str]]:
+    """Names of the suites of the same stage and round as `name` that took turns with the library as
+    it is, each with that of the latter."""
+    every = suites(db, campaign)
+    of = every[name]
+    pairs = [
+        (msgspec.structs.replace(suite, arm="").name, suite.name)
+        for suite in every.values()
+        if suite.arm == BESIDE
+        and (suite.stage, suite.round, suite.parted) == (of.stage, of.round, of.parted)
+    ]
+    return [(own_name, beside) for own_name, beside in pairs if own_name in every]
+
 
 # The columns of a planned case for `columns.read`, and the tables that contain them.
 _CASE = """p.function, p.variant, c.knobs, p.config, p.bytes, p.type, p.op, p.root, p.delay_ns,
@@ -61,7 +96,7 @@ def part(db: Statements, campaign: str, *, kept: Collection[str]) -> list[str]:
     they can be asked for again. What was measured for people afterwards stays as it is. Returns the
     ids that they had."""
     with db.transaction():
-        suite_by_name = suite_rows.get(db, campaign)
+        suite_by_name = suites(db, campaign)
         time = 1 + max((suite.parted for suite in suite_by_name.values()), default=0)
         unmoved_suites = {
             suite.name
@@ -78,7 +113,7 @@ def part(db: Statements, campaign: str, *, kept: Collection[str]) -> list[str]:
                 "UPDATE run SET id = :new, suite = :suite WHERE id = :id",
                 {
                     "new": run_id(campaign, suite.name, run.sequence),
-                    "suite": suite_rows.number(db, campaign, suite),
+                    "suite": suite_number(db, campaign, suite),
                     "id": run.id,
                 },
             )
@@ -95,7 +130,7 @@ def _insert(db: Statements, run: Run, records: Sequence[ProbeRecord], suite: Sui
         raise ValueError(f"launch {run.id} is of suite {run.suite}, not of {suite.name}")
     failure = run.failure
     values = columns.values(run, "campaign") | {
-        "suite": suite_rows.number(db, run.campaign, suite),
+        "suite": suite_number(db, run.campaign, suite),
         "failure": None if failure is None else failure.kind,
         "reason": "" if failure is None else failure.how,
         "failed_case": None if failure is None else failure.case,

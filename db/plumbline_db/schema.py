@@ -6,16 +6,324 @@ that is not ours is refused before SQLite touches it. `user_version` is the vers
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Iterator
 from contextlib import closing
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import apsw
+import msgspec
+from apsw import sqlite_extra
 
-from plumbline_db import checksums, lock, regular, version_1, way_back
+from plumbline_db import lock, user_files, way_back
+from plumbline_db.blobs import records_blob
 from plumbline_db.errors import PlumblineError
+from plumbline_db.probe_records import (
+    Begin,
+    CaseRecord,
+    Check,
+    ClockError,
+    ClockModel,
+    ClockSync,
+    ConfigRecord,
+    KnobReading,
+    Nrep,
+    Order,
+    Overlap,
+    OverlapLatency,
+    OverlapTrace,
+    PingPong,
+    ProbeRecord,
+    RankSamples,
+    Refused,
+    Samples,
+    Transit,
+)
 from plumbline_db.way_back import DamagedError
+
+_VIEWS = ("measured_case", "launch_median", "sample")
+# The tables to drop, those that refer to others first.
+_OLD_TABLES = (
+    *("series", "shape", "rank_series", "summary", "nrep", "refusal", "transit", "measurement"),
+    *("run_configuration", "block_order", "clock_sync", "clock_model", "clock_error", "pingpong"),
+    *("host_load", "overlap", "overlap_latency", "overlap_trace"),
+)
+_NEW = ("run", "notice", "cell_time", "measured_case", "launch_median")
+_SUMMARY = """summary.n, summary.least_ns, quartile_1_ns, median_ns, quartile_3_ns,
+              percentile_95_ns, greatest_ns"""
+_RUN = """number, id, suite, sequence, failure, reason, failed_case, under_way, argv, environment,
+          plan, stderr, started, seconds, timed_seconds, member, visit, header"""
+_LOAD = """(SELECT json_object('record', 'load', 'hosts', json_group_array(json_object(
+                'host', host, 'load_start', load_start, 'load_end', load_end,
+                'busy_seconds', busy_seconds, 'own_seconds', own_seconds,
+                'stolen_seconds', stolen_seconds)))
+            FROM host_load WHERE host_load.run = old.number HAVING count(*) > 0)"""
+_CELL_TIMES = f"""INSERT INTO cell_time
+    SELECT m.run, m.case_id, m.planned_case, m.outcome, m.detail, refusal.reason,
+           coalesce(transit.blocks, 0),
+           NOT EXISTS (SELECT 1 FROM json_each(shape.layout, '$.own') AS own
+                       WHERE json_extract(own.value, '$[0]') = 'settled'),
+           {_SUMMARY}
+    FROM measurement m LEFT JOIN refusal ON refusal.measurement = m.number
+    LEFT JOIN transit ON transit.measurement = m.number
+    LEFT JOIN summary ON summary.measurement = m.number
+    LEFT JOIN series ON series.measurement = m.number
+    LEFT JOIN shape ON shape.number = series.shape"""  # noqa: S608
+# The fields of Samples that were stored as values, or as flags for unusual values.
+_USUAL = {"late": 0, "overrun": 0, "window_ns": 0, "budget_spent": False, "settled": True}
+
+
+def convert(connection: apsw.Connection, statements: dict[str, str]) -> None:
+    """Bring a file of schema 1 to schema 2, inside the caller's transaction, without checks of
+    foreign keys. `statements` make the tables and views of schema 2, by name."""
+    for view in _VIEWS:
+        connection.execute(f"DROP VIEW {view}")
+    connection.pragma("legacy_alter_table", True)  # others refer to `run`, not to what it was
+    connection.execute("ALTER TABLE run RENAME TO old")
+    connection.execute("ALTER TABLE notice RENAME TO old_notice")
+    connection.pragma("legacy_alter_table", False)
+    for name in _NEW:
+        connection.execute(statements[name])
+    connection.execute(
+        f"""INSERT INTO run SELECT {_RUN}, {_LOAD}, footer, x'' FROM old ORDER BY number"""  # noqa: S608
+    )
+    for (number,) in list(connection.execute("SELECT number FROM run ORDER BY number")):
+        records = records_blob(_Launch(connection, number).records())
+        connection.execute("UPDATE run SET records = ? WHERE number = ?", (records, number))
+    connection.execute(_CELL_TIMES)
+    connection.execute(
+        """INSERT INTO notice SELECT number, time, iif(way = 'mail', 'command', way), subject,
+                  state, detail FROM old_notice"""
+    )
+    for table in (*_OLD_TABLES, "old", "old_notice"):
+        connection.execute(f"DROP TABLE {table}")
+
+
+class _Launch:
+    """The rows of the launch numbered `run`."""
+
+    def __init__(self, connection: apsw.Connection, run: int) -> None:
+        self._connection = connection
+        self._run = run
+
+    def _rows(self, sql: str, *more: object) -> list[tuple[Any, ...]]:
+        return list(self._connection.execute(sql, (self._run, *more)))
+
+    def _all_of(self, table: str, kind: type[msgspec.Struct]) -> Iterator[Any]:
+        fields = kind.__struct_fields__
+        where = "WHERE run = ? ORDER BY position"
+        for row in self._rows(f"SELECT {', '.join(fields)} FROM {table} {where}"):  # noqa: S608
+            yield kind(*row)
+
+    def records(self) -> list[ProbeRecord]:
+        """Return them as schema 1 gave them back."""
+        return [
+            *self._configurations(),
+            *self._cases(),
+            *self._all_of("clock_sync", ClockSync),
+            *self._all_of("clock_model", ClockModel),
+            *self._clock_errors("start"),
+            *self._orders(),
+            *self._samples(),
+            *self._outcomes(),
+            *self._round_trips(),
+            *self._overlaps(),
+            *self._clock_errors("end"),
+        ]
+
+    def _configurations(self) -> Iterator[ProbeRecord]:
+        for id, in_force, reason, readings in self._rows(
+            """SELECT id, in_force, reason, readings FROM run_configuration
+               WHERE run = ? ORDER BY id"""
+        ):
+            knob_readings = msgspec.json.decode(readings, type=dict[str, KnobReading])
+            yield ConfigRecord(id, bool(in_force), reason, knob_readings)
+
+    def _cases(self) -> Iterator[ProbeRecord]:
+        fields = ", ".join(CaseRecord.__struct_fields__[1:])
+        rows = self._rows(
+            f"""SELECT case_id, {fields}, begun, outcome, detail
+                FROM measurement m JOIN planned_case p ON p.number = m.planned_case
+                WHERE run = ? ORDER BY m.number"""  # noqa: S608
+        )
+        for row in rows:
+            yield CaseRecord(*row[:-3])
+        for case, *_, begun, outcome, detail in rows:
+            if begun:
+                yield Begin(case)
+            if outcome is not None:
+                yield Check(case, outcome, detail)
+
+    def _clock_errors(self, moment: str) -> Iterator[ProbeRecord]:
+        for when, since, *lists in self._rows(
+            """SELECT moment, since_ns, errors_ns, bounds_ns FROM clock_error
+               WHERE run = ? AND moment = ?""",
+            moment,
+        ):
+            errors, bounds = (msgspec.json.decode(text, type=list[int]) for text in lists)
+            yield ClockError(when, since, errors, bounds)
+
+    def _orders(self) -> Iterator[ProbeRecord]:
+        times: dict[tuple[int, int], list[list[int]]] = {}
+        for block, case, n, least, packed in self._rows(
+            """SELECT r.block, m.case_id, r.n, r.least_ns, r.samples
+               FROM measurement m JOIN rank_series r ON r.measurement = m.number
+               WHERE m.run = ? ORDER BY r.block, m.case_id, r.rank"""
+        ):
+            times.setdefault((block, case), []).append(_unpacked(least, packed, n))
+        for block, cases in self._rows(
+            "SELECT block, cases FROM block_order WHERE run = ? ORDER BY block"
+        ):
+            order = _listed(cases)
+            yield Order(block, order)
+            for case in order:
+                if (block, case) in times:
+                    yield RankSamples(case, block, times.pop((block, case)))
+        for (block, case), ns in times.items():
+            yield RankSamples(case, block, ns)
+
+    def _samples(self) -> Iterator[ProbeRecord]:
+        for case, layout, warmup_least, warmup, least, samples, notes in self._rows(
+            """SELECT m.case_id, shape.layout, warmup_least_ns, warmup, least_ns, samples, notes
+               FROM measurement m JOIN series s ON s.measurement = m.number
+               JOIN shape ON shape.number = s.shape WHERE m.run = ? ORDER BY m.number"""
+        ):
+            shape = msgspec.json.decode(layout)
+            blocks = shape["blocks"]
+            own, counts = _notes(shape, notes)
+            yield Samples(
+                case,
+                [block[0] for block in blocks],
+                [block[2] for block in blocks],
+                [block[4] for block in blocks],
+                _unpacked(warmup_least, warmup, shape["warmups"]),
+                _unpacked(least, samples, shape["samples"]),
+                counts=counts,
+                **own,
+            )
+
+    def _outcomes(self) -> Iterator[ProbeRecord]:
+        of_case = """t JOIN measurement m ON m.number = t.measurement
+                     WHERE m.run = ? ORDER BY m.number"""
+        for case, nrep, ended_by, criteria in self._rows(
+            f"SELECT m.case_id, nrep, ended_by, criteria FROM nrep {of_case}"  # noqa: S608
+        ):
+            yield msgspec.convert(
+                {
+                    "record": "nrep",
+                    "case": case,
+                    "nrep": nrep,
+                    "ended_by": ended_by,
+                    "criteria": msgspec.json.decode(criteria),
+                },
+                Nrep,
+            )
+        for row in self._rows(f"SELECT m.case_id, blocks FROM transit {of_case}"):  # noqa: S608
+            yield Transit(*row)
+        for row in self._rows(f"SELECT m.case_id, reason FROM refusal {of_case}"):  # noqa: S608
+            yield Refused(*row)
+
+    def _round_trips(self) -> Iterator[ProbeRecord]:
+        for first, second, pair, size, trips in self._rows(
+            """SELECT first, second, pair, bytes, round_trips FROM pingpong
+               WHERE run = ? ORDER BY position"""
+        ):
+            yield PingPong(first, second, pair, size, _listed(trips))
+
+    def _overlaps(self) -> Iterator[ProbeRecord]:
+        latencies = [
+            OverlapLatency(when, _listed(ns))
+            for when, ns in self._rows(
+                'SELECT "when", ns FROM overlap_latency WHERE run = ? ORDER BY position'
+            )
+        ]
+        placed: dict[int, ProbeRecord] = {}
+        for position, cell, rank, triple, part, names, *lists in self._rows(
+            """SELECT position, cell, rank, triple, part, names, peers, numbers, "begin", "end"
+               FROM overlap_trace WHERE run = ?"""
+        ):
+            events = msgspec.json.decode(names, type=list[str])
+            peers, numbers, begin, end = map(_listed, lists)
+            placed[position] = OverlapTrace(
+                cell, rank, triple, part, events, peers, numbers, begin, end
+            )
+        for position, *row in self._rows(
+            """SELECT position, cell, bench, bytes, sent, kernel, work_ns, test_ns, units,
+                      latencies, halves, rank, function, requests, threads, helper, spare,
+                      delivered, communication, computation, both
+               FROM overlap WHERE run = ?"""
+        ):
+            placed[position] = Overlap(*row[:14], *map(bool, row[14:17]), *map(_listed, row[17:]))
+        yield from (latency for latency in latencies if latency.when == "start")
+        yield from (placed[position] for position in sorted(placed))
+        yield from (latency for latency in latencies if latency.when == "end")
+
+
+def _listed(stored: bytes) -> list[int]:
+    """Return a list that stood alone: its width, the least value, the differences to it."""
+    if not stored:
+        return []
+    least = int.from_bytes(stored[1:9], "little", signed=True)
+    return _unpacked(least, stored[9:], (len(stored) - 9) // stored[0])
+
+
+def _unpacked(least: int, stored: bytes, count: int) -> list[int]:
+    """Return so many values: the least one, and how much more each is."""
+    if not stored:
+        return [least] * count
+    width = len(stored) // count
+    return [
+        least + int.from_bytes(stored[at : at + width], "little")
+        for at in range(0, width * count, width)
+    ]
+
+
+def _notes(
+    shape: dict[str, Any], notes: bytes
+) -> tuple[dict[str, list[Any]], dict[str, list[int]]]:
+    """Return what stood beside the blocks of a case: fields of Samples, and what was counted."""
+    blocks, at = len(shape["blocks"]), 0
+    own: dict[str, list[Any]] = {}
+    counts: dict[str, list[int]] = {}
+    for target, columns in ((own, shape["own"]), (counts, shape["counts"])):
+        for name, width in columns:
+            values = _unpacked(0, notes[at : at + width * blocks], blocks)
+            at += width * blocks
+            usual = _USUAL[name] if target is own else 0
+            is_truth = isinstance(usual, bool)
+            target[name] = [(value == 0) == usual for value in values] if is_truth else values
+    return own, counts
+
+
+# A checksum on each page of the file, checked whenever the page is read: SQLite's own `cksumvfs`
+# (sqlite.org/cksumvfs.html), which apsw's wheels bring along. Other programs may read such a file;
+# what they write into it counts as damage.
+
+# The bytes that checksums take in each page; byte 20 of a file has this number.
+_RESERVED_BYTES = 8
+
+
+@cache
+def _checksum_vfs() -> str:
+    """The name of the VFS that computes and checks them."""
+    with closing(apsw.Connection(":memory:")) as connection:
+        try:
+            sqlite_extra.load(connection, "cksumvfs")
+        except (LookupError, sqlite_extra.NotAvailable, apsw.Error) as error:
+            raise PlumblineError(
+                f"this apsw has no page checksums ({error}): install its wheel, "
+                "`pip install --force-reinstall --only-binary apsw apsw`"
+            ) from error
+    return "cksmvfs"
+
+
+def add(connection: apsw.Connection) -> None:
+    """The pages of a new file have them; one that has them already stays as it is."""
+    reserved = ctypes.c_int(_RESERVED_BYTES)
+    connection.file_control("main", apsw.SQLITE_FCNTL_RESERVE_BYTES, ctypes.addressof(reserved))
 
 
 class OtherSchemaError(PlumblineError):
@@ -48,7 +356,7 @@ def recognise(path: Path) -> bool:
         raise PlumblineError(
             f"{path} is {what}, not Plumbline's: it was left as it is; name another file with --db"
         )
-    if head[20] != checksums.RESERVED_BYTES:
+    if head[20] != _RESERVED_BYTES:
         raise DamagedError(path, "by its first bytes its pages have no checksums")
     return True
 
@@ -65,7 +373,7 @@ def has_log(path: Path) -> bool:
 
 def _head(path: Path) -> bytes:
     try:
-        with regular.open_file(path) as file:
+        with user_files.open_file(path) as file:
             return file.read(100)
     except OSError as error:
         raise PlumblineError(f"cannot read {path}: {error.strerror}") from error
@@ -132,7 +440,7 @@ def advance(connection: apsw.Connection) -> None:
     try:
         version_found = version(connection)
         if version_found == 1:
-            version_1.convert(connection, statements())
+            convert(connection, statements())
         elif version_found == 0:
             connection.execute(text())
         if version_found < VERSION:

@@ -7,14 +7,148 @@ winners of a cell changed says nothing of it now."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TypeVar
+from statistics import median
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from plumbline_db import runs
+from plumbline_db import columns, launch_records, runs
+from plumbline_db.probe_records import (
+    Overlap,
+    OverlapLatency,
+    OverlapTrace,
+    ProbeRecord,
+    RankSamples,
+    Samples,
+)
+from plumbline_db.record import Record
 from plumbline_db.records import Case, Medians, Verdict
 from plumbline_db.runs import LaunchSamples
 from plumbline_db.statements import Statements
+
+
+def overlap_records(
+    db: Statements, campaign: str, suites: Sequence[str]
+) -> list[tuple[int, list[ProbeRecord]]]:
+    """Return those of the finished launches of some suites, by the number of each launch, in their
+    order."""
+    records_by_launch: list[tuple[int, list[ProbeRecord]]] = []
+    for suite in dict.fromkeys(suites):
+        rows = db.rows(
+            """SELECT run.number FROM run JOIN suite ON run.suite = suite.number
+               WHERE suite.campaign = :campaign AND suite.name = :suite
+                 AND run.failure IS NULL ORDER BY run.sequence""",
+            {"campaign": campaign, "suite": suite},
+        )
+        records_by_launch += [(int(number), _of_run(db, number)) for (number,) in rows]
+    return records_by_launch
+
+
+def of_launch(db: Statements, id: str) -> list[ProbeRecord]:
+    """Return those of a launch: latency at the start, cells with their events in the order in which
+    they were measured, latency at the end."""
+    ((number,),) = db.rows("SELECT number FROM run WHERE id = :id", {"id": id})
+    return _of_run(db, number)
+
+
+def _of_run(db: Statements, run: int) -> list[ProbeRecord]:
+    return [
+        record
+        for record in launch_records.stored(db, run)
+        if isinstance(record, Overlap | OverlapLatency | OverlapTrace)
+    ]
+
+
+class RankTimes(Record, frozen=True):
+    """The median of a rank's times of a case in one launch, all blocks together."""
+
+    launch: int
+    function: str
+    variant: str
+    bytes: int
+    ranks: int
+    rank: int
+    seconds: float
+
+
+def rank_medians(db: Statements, campaign: str, suites: Sequence[str]) -> list[RankTimes]:
+    """Return those of results in the finished launches of some suites, by launch, case and rank."""
+    cases: dict[tuple[int, int], list[Any]] = {
+        (launch, case_id): about
+        for launch, case_id, *about in db.rows(
+            """SELECT m.launch_number, m.case_id, m.function, m.variant, m.bytes, m.ranks
+               FROM measured_case m
+               JOIN cell_time ON cell_time.run = m.launch_number AND cell_time.case_id = m.case_id
+               JOIN planned_case ON planned_case.number = cell_time.planned_case
+               WHERE m.run = :campaign AND m.is_result AND planned_case.by_rank
+                 AND m.suite IN (SELECT value FROM json_each(:suites))
+               ORDER BY m.launch_number, m.case_id""",
+            {"campaign": campaign, "suites": msgspec.json.encode(list(suites)).decode()},
+        )
+    }
+    times: dict[tuple[int, int], list[list[int]]] = {}
+    launches = list(dict.fromkeys(launch for launch, _ in cases))
+    for launch, records in launch_records.of_kind(db, launches, RankSamples).items():
+        for record in sorted(records, key=lambda rank_record: rank_record.block):
+            ranks = times.setdefault((launch, record.case), [[] for _ in record.ns])
+            for rank_times, ns in zip(ranks, record.ns, strict=True):
+                rank_times += ns
+    return [
+        RankTimes(launch, function, variant, size, ranks, rank, median(ns) / 1e9)
+        for (launch, case), (function, variant, size, ranks) in cases.items()
+        for rank, ns in enumerate(times.get((launch, case), []))
+        if ns
+    ]
+
+
+class _First(NamedTuple):
+    """A case that a finished launch of `suite` timed from its first block on; `transit`: of how
+    many blocks the samples are no results; `launches`: how many times it was measured in all, in
+    any use."""
+
+    case: Case
+    suite: str
+    samples: Samples
+    transit: int
+    launches: int
+
+
+def first_blocks(db: Statements, campaign: str, *, unsettled: bool) -> list[_First]:
+    """Return those of cases whose result is right, in the order in which they were stored;
+    `unsettled`: of those alone that had not settled, then or later."""
+    rows = db.rows(
+        """WITH m AS (
+               SELECT cell_time.run, case_id, transit, settled, n, suite.name AS suite_name, p.*,
+                      count(*) OVER (
+                          PARTITION BY function, variant, configuration, bytes, ranks
+                      ) AS launches
+               FROM run JOIN suite ON suite.number = run.suite
+               JOIN cell_time ON cell_time.run = run.number
+               JOIN planned_case p ON p.number = cell_time.planned_case
+               WHERE suite.campaign = :campaign AND run.failure IS NULL
+                 AND cell_time.outcome = 'ok'
+           )
+           SELECT m.run, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
+                  m.root, m.delay_ns, m.ranks, m.use, m.counts, m.suite_name, m.case_id,
+                  m.transit, m.launches
+           FROM m JOIN configuration c ON c.number = m.configuration
+           WHERE (NOT :unsettled OR m.transit > 0 OR NOT m.settled) AND m.calls = 0
+           ORDER BY m.run, m.case_id""",
+        {"campaign": campaign, "unsettled": unsettled},
+    )
+    cases: dict[int, set[int]] = {}
+    for run, *_, case, _, _ in rows:
+        cases.setdefault(run, set()).add(case)
+    samples = launch_records.samples_there(db, cases)
+    firsts = []
+    for run, *asked, suite, case, transit, launches in rows:
+        first = samples.get((run, case))
+        if first is None or first.blocks[:1] != [0]:
+            continue
+        if not unsettled or transit or not all(first.settled[:1]):
+            firsts.append(_First(columns.read(Case, asked), suite, first, transit, launches))
+    return firsts
+
 
 _Found = TypeVar("_Found", LaunchSamples, Medians)
 

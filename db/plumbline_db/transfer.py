@@ -3,7 +3,12 @@ database. The file is a database of its own, in which each campaign has the hash
 
 from __future__ import annotations
 
+import contextlib
+import datetime
+import shutil
 import socket
+import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,18 +19,109 @@ import msgspec
 from plumbline_db import (
     campaigns,
     columns,
-    contents,
+    connection,
     integrity,
+    lock,
     machines,
     outside,
     schema,
     scratch,
+    way_back,
 )
 from plumbline_db.connection import Database, as_one_file
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.record import Record
 from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
+
+
+class _Restored(msgspec.Struct, frozen=True):
+    """`kept`: where the damaged file is now, None: there was none; `lost`: launches by campaign
+    that can be read there and are not in the backup; `unreadable`: there may be more."""
+
+    backup: Path
+    kept: Path | None
+    lost: dict[str, int]
+    unreadable: bool
+    passed_over: list[str]
+
+
+def restore(path: Path, now: datetime.datetime) -> _Restored:
+    """Raises PlumblineError where the file is whole, or no whole backup is known; TryLaterError
+    where somebody writes or watches it. Killed at any moment it leaves the damaged file, under its
+    name or beside it, or the backup in its place, and never a log of one beside the other."""
+    path = Path(path).absolute()
+    with contextlib.ExitStack() as alone:
+        alone.callback(lock.to_write(path).release)
+        alone.callback(lock.to_watch(path).release)
+        if not _damage(path):
+            raise PlumblineError(f"{path} is whole: nothing is restored")
+        backup, passed_over = _newest_whole(path)
+        kept = None
+        with scratch.replacing(path) as part:
+            shutil.copyfile(backup, part)
+            if problems := connection.check(part):
+                raise PlumblineError(f"{backup} could not be copied: {problems[0]}")
+            if path.exists():
+                kept = path.with_name(f"{path.name}.damaged-{now:%Y%m%dT%H%M%S}")
+                _move(path, kept)
+        lost, unreadable = _lost(kept, path) if kept else ({}, True)
+        return _Restored(backup, kept, lost, unreadable, passed_over)
+
+
+def _damage(path: Path) -> list[str]:
+    try:
+        return connection.check(path)
+    except PlumblineError as error:
+        return [str(error)]
+
+
+def _newest_whole(path: Path) -> tuple[Path, list[str]]:
+    """And why newer ones were passed over."""
+    passed_over: list[str] = []
+    for backup in way_back.backups(path):
+        problems = _damage(backup)
+        if not problems:
+            return backup, passed_over
+        passed_over.append(f"{backup}: {problems[0]}")
+    raise PlumblineError(
+        "\n".join([f"no whole backup of {path} is known: {way_back.remedy(path)}", *passed_over])
+    )
+
+
+def _move(path: Path, kept: Path) -> None:
+    """The log first: it must never lie beside another file than its own."""
+    log, memory = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
+    if log.exists():
+        log.rename(kept.with_name(kept.name + "-wal"))
+    memory.unlink(missing_ok=True)
+    path.rename(kept)
+
+
+def _lost(damaged: Path, restored: Path) -> tuple[dict[str, int], bool]:
+    launches_before, whole = _launches(damaged)
+    launches_after, _ = _launches(restored)
+    return dict(
+        sorted(
+            Counter(
+                launches_before[id] for id in launches_before.keys() - launches_after.keys()
+            ).items()
+        )
+    ), not whole
+
+
+def _launches(path: Path) -> tuple[dict[str, str], bool]:
+    """Their campaigns, by id, as far as they can be read without checksums; whether all could."""
+    campaign_by_launch: dict[str, str] = {}
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+            rows = db.execute(
+                "SELECT run.id, campaign FROM run JOIN suite ON suite.number = run.suite"
+            )
+            campaign_by_launch.update(rows)
+    except (sqlite3.Error, ValueError, TypeError):
+        return campaign_by_launch, False
+    return campaign_by_launch, True
 
 
 class Transfer(Record, frozen=True):
@@ -65,8 +161,8 @@ def export(path: Path, target: Path, names: Sequence[str], time: str) -> list[Mo
         with Database.open(part, write=True) as copy:
             for campaign in every:
                 key = campaigns.key_from(socket.gethostname(), campaign.key)
-                contents.put(copy, db, campaign, campaign.id, key)
-                sha256 = contents.sha256(copy, campaign)
+                outside.put(copy, db, campaign, campaign.id, key)
+                sha256 = outside.sha256(copy, campaign)
                 with copy.transaction():
                     sent = Transfer(campaign.id, sha256, socket.gethostname(), time)
                     columns.put(copy, "transfer", sent)
@@ -122,7 +218,7 @@ def _require(source_db: Statements, campaign: Campaign, sent: Transfer) -> None:
     """All of a campaign can be believed, and is what was exported. Raises PlumblineError."""
     try:
         outside.require_record(sent)
-        checksum = contents.sha256(source_db, campaign, outside.require)
+        checksum = outside.sha256(source_db, campaign, outside.require)
     except _UNREADABLE as error:
         raise outside.problem(source_db.path, error) from error
     if checksum != sent.sha256:
@@ -154,7 +250,7 @@ def _take(db: Statements, source_db: Statements, campaign: Campaign, sent: Trans
     try:
         with db.transaction():
             elsewhere = outside.of_elsewhere(library, sent.host)
-            contents.put(db, source_db, campaign, name, key, elsewhere)
+            outside.put(db, source_db, campaign, name, key, elsewhere)
             columns.put(db, "transfer", renamed)
     except _UNREADABLE as error:
         raise outside.problem(source_db.path, error) from error
@@ -163,4 +259,4 @@ def _take(db: Statements, source_db: Statements, campaign: Campaign, sent: Trans
 
 def _same(db: Statements, stored: Campaign, sent: Transfer) -> bool:
     came = {transfer.campaign: transfer.sha256 for transfer in listing(db)}
-    return came.get(stored.id) == sent.sha256 or contents.sha256(db, stored) == sent.sha256
+    return came.get(stored.id) == sent.sha256 or outside.sha256(db, stored) == sent.sha256

@@ -7,7 +7,7 @@ import contextlib
 import datetime
 from pathlib import Path
 
-from plumbline_db import regular, scratch
+from plumbline_db import scratch, user_files
 from plumbline_db.errors import PlumblineError, typed
 
 
@@ -38,7 +38,7 @@ def remedy(path: Path) -> str:
 def newest_backup(path: Path) -> Path | None:
     """None: there was none, or it is not there any more."""
     try:
-        backup = Path(regular.text(_note(path), "surrogateescape"))
+        backup = Path(user_files.text(_note(path), "surrogateescape"))
         return backup if backup.is_file() else None
     except (OSError, ValueError):
         return None

@@ -3,7 +3,7 @@ library. Variants are in force for what `plumbline-run` starts."""
 
 from __future__ import annotations
 
-from plumbline_exporters import environment, installed, quoting
+from plumbline_exporters import environment, families, quoting
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.registry import exporter
 
@@ -33,7 +33,7 @@ def files(bundle: Bundle) -> dict[str, str]:
     sets = [
         f"setenv {name} {quoting.csh(text)}" for name, text in environment.variables(bundle).items()
     ]
-    asked = installed.question(bundle.library)
+    asked = families.question(bundle.library)
     if asked is None or not sets:
         return {FILE_NAME: "\n".join([*lines, *sets]) + "\n"}
     library = quoting.sh(quoting.said(bundle.library.id))

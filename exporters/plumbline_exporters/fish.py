@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from plumbline_exporters import environment, installed, quoting
+from plumbline_exporters import environment, families, quoting
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.registry import exporter
 
@@ -36,7 +36,7 @@ def files(bundle: Bundle) -> dict[str, str]:
         f"set -gx {name} {quoting.fish(value)}"
         for name, value in environment.variables(bundle).items()
     ]
-    asked = installed.question(bundle.library)
+    asked = families.question(bundle.library)
     if asked is None or not sets:
         return {FILE_NAME: "\n".join([*lines, *sets]) + "\n"}
     check = _CHECK.format(

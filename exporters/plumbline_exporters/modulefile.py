@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from plumbline_exporters import environment, installed, quoting
+from plumbline_exporters import environment, families, quoting
 from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.quoting import lua, tcl
 from plumbline_exporters.registry import exporter
@@ -65,7 +65,7 @@ def files(bundle: Bundle) -> dict[str, str]:
     lines.append(f"proc ModulesHelp {{}} {{ puts stderr {tcl(_help(bundle))} }}")
     lines.append("set refused 0")
     text = "\n".join(lines) + "\n"
-    asked = installed.question(bundle.library)
+    asked = families.question(bundle.library)
     if asked is not None:
         text += _TCL_CHECK.format(
             command=" ".join(tcl(word) for word in asked.words),
@@ -93,7 +93,7 @@ def lua_files(bundle: Bundle) -> dict[str, str]:
     lines = ["--" + line.removeprefix("#") for line in about]
     lines += [f"whatis({lua(_whatis(bundle))})", f"help({lua(_help(bundle))})"]
     text = "\n".join(lines) + "\n"
-    asked = installed.question(bundle.library)
+    asked = families.question(bundle.library)
     if asked is not None:
         text += _LUA_CHECK.format(
             command=lua(f"{asked.command} 2>/dev/null </dev/null"),

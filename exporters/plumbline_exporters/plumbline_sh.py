@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters import installed, quoting
+from plumbline_exporters import families, quoting
 from plumbline_exporters.bundle import Bundle, heading
 
 FILE_NAME = "plumbline.sh"
@@ -24,7 +24,7 @@ def text(bundle: Bundle, library: str, remarks: Sequence[str], variables: Mappin
     lines = heading(bundle, f"Environment for {library}, written by Plumbline.")
     lines.append(quoting.comment(f"Use: . {quoting.sh(str(bundle.directory / FILE_NAME))}"))
     lines += remarks
-    text = "\n".join(lines) + "\n" + installed.check_sh(bundle) + quoting.exports(variables)
+    text = "\n".join(lines) + "\n" + families.check_sh(bundle) + quoting.exports(variables)
     return text + _SAY if bundle.variants else text
 
 

@@ -3,17 +3,26 @@ leaves the environment that called it alone. Modulefiles and csh name it: they p
 
 from __future__ import annotations
 
-from plumbline_exporters import (
-    environment,
-    families,
-    installed,
-    launchers,
-    plumbline_sh,
-    profile,
-    quoting,
-)
+import fnmatch
+
+from plumbline_exporters import environment, families, plumbline_sh, profile, quoting
 from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.registry import exporter
+
+# Launchers that pass the lists of exported shell files to ranks; they must not be preloaded.
+_HAND_ON = ("mpirun*", "mpiexec*", "orterun", "prterun", "smpirun", "srun", "sbatch", "salloc")
+# Launchers whose ranks get the environment unchanged, so it must contain the preload library.
+_WHOLE = ("aprun", "jsrun", "lrun", "ibrun", "ccc_mprun", "flux")
+
+
+def takes_all(name: str) -> bool:
+    """Return whether the ranks of this program get its environment as it is."""
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in _WHOLE)
+
+
+def hands_on(name: str) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in _HAND_ON)
+
 
 FILE_NAME = environment.WRAPPER
 
@@ -79,7 +88,7 @@ def files(bundle: Bundle) -> dict[str, str]:
     path = quoting.sh(str(bundle.directory / FILE_NAME))
     lines.append(quoting.comment(f"Use: {path} mpirun -n 4 ./app"))
     text = "\n".join(lines) + "\n" + _SCRIPT.format(name=FILE_NAME)
-    asked = installed.question(bundle.library)
+    asked = families.question(bundle.library)
     if asked is not None:
         text += _CHECK.format(
             name=FILE_NAME,
@@ -92,8 +101,8 @@ def files(bundle: Bundle) -> dict[str, str]:
     text += f"PLUMBLINE_CHECKED=1\n. {path}\nunset PLUMBLINE_CHECKED\n"
     if bundle.preload_library and bundle.variants:
         text += _PRELOAD.format(
-            own=" | ".join(launchers.HAND_ON),
-            whole=" | ".join(launchers.WHOLE),
+            own=" | ".join(_HAND_ON),
+            whole=" | ".join(_WHOLE),
             library=quoting.sh(str(bundle.preload_library)),
             profile=quoting.sh(str(bundle.directory / profile.FILE_NAME)),
         )

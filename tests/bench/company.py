@@ -20,7 +20,7 @@ import msgspec
 from plumbline.core.plan import PlanCase, measurable
 from plumbline.libraries.simgrid import SELECTORS
 from plumbline.measure import tables
-from plumbline.search.race.company import AGREE, Company
+from plumbline.search.race.cold_launches import AGREE, Company
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings import Settings, starting
 from plumbline.settings.campaign_file import load

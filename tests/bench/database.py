@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from starlette.testclient import TestClient
 
-from plumbline.pages import rooms
+from plumbline.pages import routes
 from plumbline.results import report
 from plumbline_db import campaigns, old_samples, runs
 from plumbline_db.connection import Database, release
@@ -119,7 +119,7 @@ def many(path: Path, count: int, size: Size) -> Iterator[Figure]:
     what = f"{count} campaigns, {count * size.samples / 1e6:.1f} million samples"
     chance = random.Random(1)
     drawn = [chance.choice(names) for _ in range(LOOKS)]
-    client = TestClient(web.app(path, rooms.every(path)))
+    client = TestClient(web.app(path, routes.all_pages(path)))
 
     def results(name: str) -> None:
         with Database.open(path) as db:

@@ -17,7 +17,7 @@ import msgspec
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.panel import Experiment
 from plumbline.launch.starter import Starter
-from plumbline.measure.members import correlation
+from plumbline.measure.conditions import correlation
 from plumbline.settings import Settings, starting
 from plumbline.settings.toolchain import find_toolchain
 from plumbline_db.probe_records import Footer, ProbeRecord, Samples

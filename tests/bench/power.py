@@ -27,15 +27,16 @@ from plumbline.core.cell import Target
 from plumbline.core.guidelines import LIBRARY
 from plumbline.search.space.candidates import DEFAULT
 from plumbline.search.space.cells import index
-from plumbline.settings.stored import settings_of
+from plumbline.settings.identity import settings_of
 from plumbline.system import paths
-from plumbline.verify import design, estimators
+from plumbline.verify import design
+from plumbline.verify import index as estimators
 from plumbline.verify.decision import (
     Claim,
     HypothesisFamily,
     slower,
 )
-from plumbline_db import campaigns, runs, suites, verdicts, winners
+from plumbline_db import campaigns, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite
 
@@ -127,7 +128,7 @@ def _cold(db: Database, campaign: str) -> list[Cell]:
     """Of the first look of each confirmation, which has all cells."""
     parts: dict[Target, list[list[float]]] = {}
     seconds: dict[Target, float] = {}
-    every = suites.get(db, campaign)
+    every = runs.suites(db, campaign)
     kept = winners.get(db, campaign)
     turn = 1
     while (suite := Suite("confirm", turn)).name in every and suite.beside().name in every:

@@ -18,8 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.detect import matching
-from plumbline.detect.read import read
+from plumbline.detect.read import match, read
 from plumbline.detect.record_file import read as read_file
 from tests.bench.figure import Figure
 from tests.collectives_alt.programs import mpirun
@@ -104,7 +103,7 @@ def reading(record: Path) -> Iterator[Figure]:
     count = len(recording.events)
     yield Figure("reading and matching", count / seconds / 1e6, "million events/s", f"{count}")
     started = time.perf_counter()
-    matching.match(recording.events)
+    match(recording.events)
     seconds = time.perf_counter() - started
     yield Figure("matching alone", count / seconds / 1e6, "million events/s", f"{count} events")
     used = sum(read_file(path).events for path in record.glob("*.record"))

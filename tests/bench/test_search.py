@@ -16,7 +16,7 @@ from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
 from plumbline_db.probe_records import Samples
-from plumbline_exporters.family.mpich import env as mpich_env
+from plumbline_exporters.family import mpich as mpich_env
 from plumbline_exporters.family.mpich import selection
 from tests.bench.search import record
 from tests.bench.search.around import Around, choices_of, in_force
@@ -182,7 +182,7 @@ def test_tables_of_mpich_are_the_knobs_that_they_say(tmp_path: Path) -> None:
     given = bundles.bundle(found, library=library, directory=tmp_path)
     for name, text in selection.files(given).items():
         (tmp_path / name).write_text(text)
-    environment = mpich_env.variables(given)
+    environment = mpich_env.control_variables(given)
 
     def decided(size: int, **more: str) -> dict[str, str] | None:
         space = [DEFAULT, Candidate(configuration=Configuration.of(knobs))]

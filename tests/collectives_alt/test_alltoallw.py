@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.results import recorded
+from plumbline.results import profiling
 from tests.collectives_alt.programs import ADDRESSES, HERE, ROOM, Build, make, mpiexec, mpirun
 from tests.collectives_alt.started import accepted, rule
 from tests.collectives_alt.test_planted_errors import FLAGS, FOLDERS
@@ -101,7 +101,7 @@ def test_what_is_received_is_recorded(build: Build, tmp_path: Path) -> None:
     env = {"LD_PRELOAD": str(build.preload), "PLUMBLINE_CALLS": str(tmp_path)}
     done = mpirun(3, build.program("alltoallw"), "call", env=env)
     assert done.returncode == 0, done.stdout + done.stderr
-    for one in recorded.ranks(tmp_path):
+    for one in profiling.ranks(tmp_path):
         named = {key: calls for key, (calls, *_) in one.calls.items() if key[0] == "MPI_Alltoallw"}
         assert sum(named.values()) == LEGAL + WRONGS
         assert len(named) > 20  # volumes

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from plumbline.core.application import Application, Calls
-from plumbline.results import recorded
+from plumbline.results import profiling
 from tests.collectives_alt.applications import Hpcc
 from tests.collectives_alt.programs import HERE, Build, mpirun, of_parts
 from tests.collectives_alt.started import Started
@@ -27,9 +27,9 @@ def recording(build: Build, folder: Path, *arguments: str, **more: Any) -> tuple
 
 
 def merged(folder: Path) -> Application:
-    assert [one.name for one in folder.iterdir() if one.suffix != recorded.SUFFIX] == []
-    found = recorded.ranks(folder)
-    return recorded.application(found, version="", command=[], started="", status=0)
+    assert [one.name for one in folder.iterdir() if one.suffix != profiling.SUFFIX] == []
+    found = profiling.ranks(folder)
+    return profiling.application(found, version="", command=[], started="", status=0)
 
 
 def counts(found: Application) -> dict[tuple[str, int, int | None, int | None], float]:
@@ -104,7 +104,7 @@ def test_threads_and_handles_that_are_used_again(build: Build, tmp_path: Path) -
     canary = "rule function=MPI_Allreduce nprocs=2-2 bytes=0-inf variant=canary"
     run, calls = recording(build, tmp_path, program="communicators", rules=canary)
     assert run.done.stdout.startswith("ok level=3 bad=0 ")
-    for one in recorded.ranks(calls):
+    for one in profiling.ranks(calls):
         # 2 threads x 60 rounds x 3 calls, on 2 ranks and on all in turn; 15 and the sum besides
         assert {key[1:]: count for key, (count, *_) in one.calls.items()} == {
             (2, 1, 2, 4): 2 * 30 * 3,
@@ -120,12 +120,12 @@ def test_a_killed_rank_leaves_what_it_called(build: Build, tmp_path: Path) -> No
     env = {"LD_PRELOAD": str(build.preload), "PLUMBLINE_CALLS": str(calls)}
     done = mpirun(3, build.program("killed"), "500", env=env)
     assert done.returncode != 0
-    found = recorded.ranks(calls)
+    found = profiling.ranks(calls)
     assert [one.finished for one in found] == [False] * 3
     for one in found:
         allreduces = {key[4]: value[0] for key, value in one.calls.items() if "Allred" in key[0]}
         assert allreduces == dict.fromkeys(range(1, 501), 1)
-    whole = recorded.application(found, version="", command=[], started="", status=137)
+    whole = profiling.application(found, version="", command=[], started="", status=137)
     assert (whole.ranks, whole.finished) == (3, 0)
     assert sum(one.calls for one in of(whole, "MPI_Allreduce")) == pytest.approx(500)
     assert len(of(whole, "MPI_Allreduce")) <= 64  # volumes close to each other are one
@@ -176,7 +176,7 @@ def test_hpcc_as_its_counters_say(build: Build, tmp_path: Path) -> None:
     shutil.copy(HERE / "hpccinf.txt", tmp_path)
     run, calls = recording(build, tmp_path, program=Hpcc.program)
     assert (run.done.returncode, run.done.stderr) == (0, "")
-    (first,) = (one for one in recorded.ranks(calls) if one.rank == 0)
+    (first,) = (one for one in profiling.ranks(calls) if one.rank == 0)
     seen: dict[str, int] = {}
     for (function, *_), (number, *_) in first.calls.items():
         seen[function] = seen.get(function, 0) + number

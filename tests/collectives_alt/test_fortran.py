@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.results import recorded
+from plumbline.results import profiling
 from tests.collectives_alt.programs import HERE, Build, mpirun
 from tests.collectives_alt.started import Started, forced, rule, turns
 
@@ -78,7 +78,7 @@ def test_calls_are_recorded(build: Build, tmp_path: Path, program: str) -> None:
     env = {"PLUMBLINE_CALLS": str(tmp_path)}
     run = Started(build, tmp_path, None, program=program, nprocs=NPROCS, env=env)
     assert (run.done.returncode, run.done.stdout, run.done.stderr) == GOOD
-    ranks = recorded.ranks(tmp_path)
+    ranks = profiling.ranks(tmp_path)
     assert len(ranks) == NPROCS and all(one.finished for one in ranks)
     for one in ranks:
         calls: dict[str, int] = {}

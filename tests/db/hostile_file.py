@@ -10,7 +10,7 @@ from typing import Any
 
 import apsw
 
-from plumbline_db import campaigns, checksums, contents, transfer
+from plumbline_db import campaigns, outside, schema, transfer
 from plumbline_db.connection import Database, as_one_file
 from tests.db import build
 
@@ -34,7 +34,7 @@ def exported(folder: Path) -> Path:
 def changed(sent: Path, target: Path, *changes: Change, hashed: bool = True) -> Path:
     """A copy of `sent` after these statements, whatever the schema says about them."""
     shutil.copyfile(sent, target)
-    connection = apsw.Connection(str(target), vfs=checksums.vfs())
+    connection = apsw.Connection(str(target), vfs=schema._checksum_vfs())
     connection.pragma("foreign_keys", False)
     connection.pragma("ignore_check_constraints", True)
     for statement, values in changes:
@@ -50,7 +50,7 @@ def hash_again(target: Path) -> None:
     with Database.open(target, write=True) as db:
         for campaign in campaigns.every(db):
             try:
-                found = contents.sha256(db, campaign)
+                found = outside.sha256(db, campaign)
             except (ValueError, TypeError, LookupError, MemoryError, apsw.Error):
                 continue
             with db.transaction():

@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from plumbline_db import campaigns, runs, schema, suites
+from plumbline_db import campaigns, runs, schema
 from plumbline_db.connection import Database, backup, check
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.records import Suite
@@ -53,7 +53,7 @@ def test_reader_sees_what_is_committed_and_nothing_else(db: Database, path: Path
         assert not reader.writable
         launch = build.run()
         with db.transaction():
-            suites.number(db, "c-20250301-a", Suite("open"))
+            runs.suite_number(db, "c-20250301-a", Suite("open"))
             assert reader.rows("SELECT name FROM suite") == []
         assert reader.rows("SELECT name FROM suite") == [("open",)]
         runs.put(db, launch, build.records(launch, [build.Timed()]))
@@ -74,7 +74,7 @@ def test_snapshot_is_of_one_moment(db: Database, path: Path) -> None:
 def test_failed_transaction_leaves_nothing(db: Database) -> None:
     build.started(db)
     with pytest.raises(ZeroDivisionError), db.transaction():
-        suites.number(db, "c-20250301-a", Suite("x"))
+        runs.suite_number(db, "c-20250301-a", Suite("x"))
         raise ZeroDivisionError
     assert db.rows("SELECT * FROM suite") == []
     with db.transaction():  # and the connection is usable

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import file_system, schema
+from plumbline_db import schema, user_files
 from plumbline_db.connection import Database, backup
 from plumbline_db.errors import PlumblineError
 from tests.db import build
@@ -34,7 +34,7 @@ MOUNTS = """\
 def mounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "mountinfo"
     path.write_text(MOUNTS)
-    monkeypatch.setattr(file_system, "MOUNTS", path)
+    monkeypatch.setattr(user_files, "MOUNTS", path)
     return path
 
 
@@ -56,18 +56,18 @@ def mounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_by_the_mount_that_is_in_force(mounts: Path, path: str, kind: str | None) -> None:
-    assert mounts.exists() and file_system.network(Path(path)) == kind
+    assert mounts.exists() and user_files.network(Path(path)) == kind
 
 
 def test_a_kernel_that_does_not_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_system, "MOUNTS", tmp_path / "none")
-    assert file_system.network(tmp_path) is None
+    monkeypatch.setattr(user_files, "MOUNTS", tmp_path / "none")
+    assert user_files.network(tmp_path) is None
 
 
 def pretend_network(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mounts = folder / "mountinfo"
     mounts.write_text(f"{MOUNTS}50 22 0:60 / {folder} rw - nfs server:/x rw\n")
-    monkeypatch.setattr(file_system, "MOUNTS", mounts)
+    monkeypatch.setattr(user_files, "MOUNTS", mounts)
 
 
 def test_a_database_there_has_no_log(

@@ -9,16 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline_db import (
-    campaigns,
-    command_lines,
-    events,
-    exports,
-    machines,
-    searches,
-    verdicts,
-    winners,
-)
+from plumbline_db import campaigns, machines, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Event, Export, Search, Trial, Verdict, Winner
@@ -42,14 +33,14 @@ def test_winners_come_back(started: Database, chosen: list[Winner]) -> None:
 
 
 def test_the_newest_command_line_comes_back(started: Database) -> None:
-    assert command_lines.get(started, CAMPAIGN) == ""
-    assert command_lines.to_continue(started, build.CAMPAIGN) == (
+    assert campaigns.command_line(started, CAMPAIGN) == ""
+    assert campaigns.how_to_continue(started, build.CAMPAIGN) == (
         f"`plumbline campaign --continue {CAMPAIGN}` continues it"
     )
     for line in ("plumbline campaign -n 2", "plumbline campaign -n 2 'a file.toml'"):
-        command_lines.put(started, CAMPAIGN, line)
-        assert command_lines.get(started, CAMPAIGN) == line
-    assert line in command_lines.to_continue(started, build.CAMPAIGN)
+        campaigns.put_command_line(started, CAMPAIGN, line)
+        assert campaigns.command_line(started, CAMPAIGN) == line
+    assert line in campaigns.how_to_continue(started, build.CAMPAIGN)
 
 
 def test_only_a_campaign_that_a_process_measures_is_running(started: Database) -> None:
@@ -126,19 +117,19 @@ def test_winners_are_replaced_as_a_whole(started: Database) -> None:
 
 def test_exports_by_path(started: Database) -> None:
     first = Export("env", "/out/plumbline.sh", "00", "2025-03-01T11:00:00Z")
-    exports.put(started, CAMPAIGN, first)
+    campaigns.put_export(started, CAMPAIGN, first)
     renewed = msgspec.structs.replace(first, sha256="11")
-    exports.put(started, CAMPAIGN, renewed)
-    assert exports.get(started, CAMPAIGN) == [renewed]
+    campaigns.put_export(started, CAMPAIGN, renewed)
+    assert campaigns.exports(started, CAMPAIGN) == [renewed]
 
 
 def test_events_in_order(started: Database) -> None:
     told = [Event("2025-03-01T10:00:00Z", "launch failed", f"number {i}") for i in range(3)]
     for event in told:
-        events.put(started, CAMPAIGN, event)
-    assert events.get(started, CAMPAIGN) == told
+        campaigns.put_event(started, CAMPAIGN, event)
+    assert campaigns.events(started, CAMPAIGN) == told
     with pytest.raises(ValueError, match="not stored"):
-        events.put(started, "another", told[0])
+        campaigns.put_event(started, "another", told[0])
 
 
 def test_campaign_changes_only_its_state(started: Database) -> None:

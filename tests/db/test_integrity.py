@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import launch_records, restoring, runs, scratch, way_back
+from plumbline_db import launch_records, runs, scratch, transfer, way_back
 from plumbline_db.connection import Database, backup, check
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.schema import OtherSchemaError
@@ -138,11 +138,11 @@ def test_the_way_back_names_the_newest_backup(path: Path, whole: bytes, tmp_path
     text = str(caught.value)
     assert f"newest backup is {tmp_path / 'second.db'}" in text
     assert f"`plumbline db restore --db {path}`" in text
-    restored = restoring.restore(path, NOW)
+    restored = transfer.restore(path, NOW)
     assert (restored.backup, restored.passed_over) == (tmp_path / "second.db", [])
     assert check(path) == []
     with pytest.raises(PlumblineError, match="is whole: nothing is restored"):
-        restoring.restore(path, NOW)
+        transfer.restore(path, NOW)
     (tmp_path / "second.db").unlink()
     path.write_bytes(b"")  # not a new one
     assert "no database at" in _said(path)
@@ -166,7 +166,7 @@ def test_the_newest_whole_backup_takes_its_place(
     spoilt.write_bytes(damage.corrupt(spoilt.read_bytes(), kind, 2))
     damaged = damage.corrupt(path.read_bytes(), kind, 1)
     path.write_bytes(damaged)
-    restored = restoring.restore(path, NOW)
+    restored = transfer.restore(path, NOW)
     assert (restored.backup, len(restored.passed_over)) == (good, 1)
     assert check(path) == []
     assert restored.kept == tmp_path / "plumbline.db.damaged-20261124T120000"
@@ -178,14 +178,14 @@ def test_the_newest_whole_backup_takes_its_place(
 def test_nothing_is_restored_while_somebody_writes(path: Path, whole: bytes) -> None:
     assert whole
     with Database.open(path, write=True), pytest.raises(TryLaterError, match="is being written"):
-        restoring.restore(path, NOW)
+        transfer.restore(path, NOW)
 
 
 def test_without_a_whole_backup_the_damaged_file_stays(path: Path, whole: bytes) -> None:
     path.write_bytes(damage.corrupt(whole, "zeros", 1))
     before = path.read_bytes()
     with pytest.raises(PlumblineError, match="no whole backup"):
-        restoring.restore(path, NOW)
+        transfer.restore(path, NOW)
     assert path.read_bytes() == before
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import campaigns, coverage, newest, runs, sweeps, verdicts
+from plumbline_db import campaigns, coverage, runs, sweeps, verdicts
 from plumbline_db.connection import Database
 from tests.db import build
 
@@ -20,7 +20,7 @@ def test_they_are_those_that_coverage_counts(tmp_path: Path, stage: str) -> None
         verdicts.put(db, later.id, "before", small)
         campaigns.put(db, later)
         (place,) = coverage.of_campaigns(db)
-        found = newest.of_place(db, place, stage)
+        found = verdicts.newest_of_place(db, place, stage)
         kept = place.stages[stage]
         assert len(found) == kept.cells
         words = [each.verdict.verdict for each in found]
@@ -35,7 +35,7 @@ def test_a_stage_without_tables_has_none(tmp_path: Path) -> None:
         campaign = build.started(db)
         verdicts.put(db, campaign.id, "before", [build.verdict("before")])
         (place,) = coverage.of_campaigns(db)
-        assert newest.of_place(db, place, "after") == []
+        assert verdicts.newest_of_place(db, place, "after") == []
 
 
 def test_sweeps_are_listed_by_suite(tmp_path: Path) -> None:

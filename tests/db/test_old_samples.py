@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import campaigns, launch_records, old_samples, runs, settling, verdicts
+from plumbline_db import campaigns, launch_records, old_samples, runs, table_samples, verdicts
 from plumbline_db.connection import Database, check, compact, release
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.old_samples import Policy, Pruned
@@ -61,10 +61,10 @@ def test_what_says_how_cases_settled_stays(db: Database) -> None:
         lambda one: one._replace(settled=one.block > 0) if one.case == 1 else one,
     )
     runs.put(db, launch, [*restless, Transit(2, 1), footer])
-    before = settling.first_blocks(db, CAMPAIGN, unsettled=True)
+    before = table_samples.first_blocks(db, CAMPAIGN, unsettled=True)
     assert [first.case.bytes for first in before] == [4, 8]
     assert old_samples.prune(db, CAMPAIGN, "old", TIME).series == 7
-    assert settling.first_blocks(db, CAMPAIGN, unsettled=True) == before
+    assert table_samples.first_blocks(db, CAMPAIGN, unsettled=True) == before
     assert [one.blocks for one in runs.samples(db, launch.id, 1)] == [[0, 1, 2, 3, 4]]
 
 

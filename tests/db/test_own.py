@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import own
+from plumbline_db import lock
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, TryLaterError
 
@@ -54,10 +54,10 @@ def test_what_a_lock_file_says_stays_until_it_is_held(path: Path) -> None:
 def test_a_folder_of_our_own(tmp_path: Path) -> None:
     top = tmp_path / "top"
     inside = top / "inside"
-    own.require(inside / "file", top)  # what is not there nobody has written
+    lock.require(inside / "file", top)  # what is not there nobody has written
     inside.mkdir(parents=True)
     (inside / "file").touch()
-    own.require(inside / "file", top)
+    lock.require(inside / "file", top)
 
 
 @pytest.mark.parametrize("where", ["top", "top/inside", "top/inside/file"])
@@ -77,7 +77,7 @@ def test_what_is_not_our_own_is_not_believed(
     file.touch()
     change(tmp_path / where)
     with pytest.raises(PlumblineError, match=rf"{where} {found}"):
-        own.require(file, tmp_path / "top")
+        lock.require(file, tmp_path / "top")
 
 
 def test_a_link_is_not_believed(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_link_is_not_believed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "top" / "inside").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(PlumblineError, match="inside is a symbolic link"):
-        own.require(tmp_path / "top" / "inside" / "file", tmp_path / "top")
+        lock.require(tmp_path / "top" / "inside" / "file", tmp_path / "top")
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o2775])
@@ -94,10 +94,10 @@ def test_above_it_nothing_is_open_to_others(tmp_path: Path, mode: int) -> None:
     shared = tmp_path / "shared"
     (shared / "top").mkdir(parents=True)
     shared.chmod(0o1777)
-    own.require(shared / "top" / "file", shared / "top")
+    lock.require(shared / "top" / "file", shared / "top")
     shared.chmod(mode)
     with pytest.raises(PlumblineError, match="shared can be written to by others"):
-        own.require(shared / "top" / "file", shared / "top")
+        lock.require(shared / "top" / "file", shared / "top")
 
 
 @ROOT
@@ -109,24 +109,24 @@ def test_above_it_nothing_belongs_to_others(tmp_path: Path, mode: int) -> None:
     above.chmod(mode)
     os.chown(above, 4321, 4321)
     with pytest.raises(PlumblineError, match="above belongs to user 4321"):
-        own.require_closed(above / "shared")
+        lock.require_closed(above / "shared")
 
 
 def test_a_way_that_others_may_turn_is_not_believed(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "way").symlink_to(tmp_path / "mine")
-    own.require_closed(tmp_path / "theirs" / "way")
+    lock.require_closed(tmp_path / "theirs" / "way")
     (tmp_path / "theirs").chmod(0o775)
     with pytest.raises(PlumblineError, match="theirs can be written to by others"):
-        own.require_closed(tmp_path / "theirs" / "way")
+        lock.require_closed(tmp_path / "theirs" / "way")
 
 
 def test_what_is_made_is_closed(tmp_path: Path) -> None:
     """Whatever the user's own mask is."""
     before = os.umask(0o002)
     try:
-        own.make(tmp_path / "one" / "two")
+        lock.make(tmp_path / "one" / "two")
     finally:
         os.umask(before)
-    own.require_closed(tmp_path / "one" / "two")
+    lock.require_closed(tmp_path / "one" / "two")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline_db import flat_tables, points, rank_times, runs, sweeps
+from plumbline_db import flat_tables, points, runs, sweeps, table_samples
 from plumbline_db.connection import Database
 from plumbline_db.points import SuitePoint
 from plumbline_db.probe_records import CaseRecord, ProbeRecord, RankSamples, Samples
@@ -65,10 +65,10 @@ def test_times_of_ranks_come_back_with_their_launch(db: Database) -> None:
         run, records = launch(0, suite.at(look), sizes)
         runs.put(db, run, records, suite.at(look))
     names = [suite.name, suite.at(2).name]
-    medians = rank_times.medians(db, CAMPAIGN, names)
+    medians = table_samples.rank_medians(db, CAMPAIGN, names)
     assert {found.bytes for found in medians} == {64, 128, 256}
     assert [found.seconds for found in medians[:3]] == [1e-9, 1.001e-6, 2.001e-6]
-    assert {found.bytes for found in rank_times.medians(db, CAMPAIGN, names[1:])} == {128}
+    assert {found.bytes for found in table_samples.rank_medians(db, CAMPAIGN, names[1:])} == {128}
     (table,) = flat_tables.of(db, "ranks")
     assert list(table) == list(flat_tables.COLUMNS["ranks"])
     assert table["rank"] == [0, 1, 2] * 3 and table["seconds"][:3] == [1e-9, 1.001e-6, 2.001e-6]

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import regular
+from plumbline_db import user_files
 
 
 def test_a_regular_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"a\r\nb\xff" + b"x" * 3_000_000)
-    assert regular.read(path) == path.read_bytes()
-    assert regular.text(path, "replace").startswith("a\nb\ufffd")
+    assert user_files.read(path) == path.read_bytes()
+    assert user_files.text(path, "replace").startswith("a\nb\ufffd")
     (tmp_path / "link").symlink_to(path)
-    with regular.open_file(tmp_path / "link") as file:
+    with user_files.open_file(tmp_path / "link") as file:
         assert file.read(1) == b"a"
     with pytest.raises(OSError, match="longer than 2000000 bytes"):
-        regular.read(path, 2_000_000)
+        user_files.read(path, 2_000_000)
 
 
 def test_anything_else_is_refused_at_once(tmp_path: Path) -> None:
@@ -34,5 +34,5 @@ def test_anything_else_is_refused_at_once(tmp_path: Path) -> None:
         (tmp_path / "none", "No such file"),
     ]:
         with pytest.raises(OSError, match=what):
-            regular.open_file(path)
+            user_files.open_file(path)
     assert len(os.listdir("/proc/self/fd")) == before

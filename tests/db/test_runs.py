@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from plumbline_db import launch_records, runs, settling
+from plumbline_db import launch_records, runs, table_samples
 from plumbline_db.connection import Database
 from plumbline_db.cost import Cost, cost
 from plumbline_db.probe_records import (
@@ -223,10 +223,10 @@ def test_medians_leave_out_blocks_of_a_transit(started: Database) -> None:
     large, small = runs.launch_samples(started, CAMPAIGN, ["before"])
     assert (len(large.ns[0]), len(small.ns[0])) == (50, 20)
     assert small.ns[0].max() < 10**9
-    (first,) = settling.first_blocks(started, CAMPAIGN, unsettled=True)
+    (first,) = table_samples.first_blocks(started, CAMPAIGN, unsettled=True)
     assert (first.case.bytes, first.transit, first.samples.settled[0]) == (4, 3, False)
     assert first.samples.ns[:10] == [10**9] * 10 and first.samples.warmups[0] == 16
-    assert len(settling.first_blocks(started, CAMPAIGN, unsettled=False)) == 2
+    assert len(table_samples.first_blocks(started, CAMPAIGN, unsettled=False)) == 2
 
 
 def test_delay_tells_cases_apart(started: Database) -> None:

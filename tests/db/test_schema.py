@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import schema, suites
+from plumbline_db import runs, schema
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite
 from tests.db import build
@@ -36,7 +36,7 @@ def test_queries_of_the_page(db: Database) -> None:
     build.finished(db)
     for suite in (Suite("confirm", 1), Suite("confirm", 1).beside(), Suite("confirm", 2)):
         with db.transaction():
-            suites.number(db, build.CAMPAIGN.id, suite)
+            runs.suite_number(db, build.CAMPAIGN.id, suite)
     winners, pairs, _ = (
         db.rows(query) for query in re.findall(r'plumbline\.db "(SELECT [^"]*)"', PAGE)
     )
@@ -51,10 +51,10 @@ def test_suites_come_back_by_their_names(db: Database) -> None:
     every = [Suite("before"), first, again, again.beside(), again.of("cold-03").of("blame")]
     with db.transaction():
         for suite in every:
-            assert suites.number(db, build.CAMPAIGN.id, suite) == suites.number(
+            assert runs.suite_number(db, build.CAMPAIGN.id, suite) == runs.suite_number(
                 db, build.CAMPAIGN.id, suite
             )
-    assert suites.get(db, build.CAMPAIGN.id) == {one.name: one for one in every}
+    assert runs.suites(db, build.CAMPAIGN.id) == {one.name: one for one in every}
     assert [one.name for one in every] == [
         "before",
         "confirm-1",
@@ -62,7 +62,7 @@ def test_suites_come_back_by_their_names(db: Database) -> None:
         "confirm-1-again-look-02-default",
         "confirm-1-again-look-02-cold-03-blame",
     ]
-    assert suites.in_turn(db, build.CAMPAIGN.id, "confirm-1") == [
+    assert runs.in_turn(db, build.CAMPAIGN.id, "confirm-1") == [
         ("confirm-1-again-look-02", "confirm-1-again-look-02-default")
     ]
 
@@ -70,6 +70,6 @@ def test_suites_come_back_by_their_names(db: Database) -> None:
 def test_two_suites_have_no_name_in_common(db: Database) -> None:
     build.started(db)
     with db.transaction():
-        suites.number(db, build.CAMPAIGN.id, Suite("confirm", 1))
+        runs.suite_number(db, build.CAMPAIGN.id, Suite("confirm", 1))
         with pytest.raises(ValueError, match="is another one"):
-            suites.number(db, build.CAMPAIGN.id, Suite("confirm-1"))
+            runs.suite_number(db, build.CAMPAIGN.id, Suite("confirm-1"))

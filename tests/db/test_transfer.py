@@ -11,12 +11,11 @@ from hypothesis import given, settings
 
 from plumbline_db import (
     campaigns,
-    contents,
     coverage,
-    events,
     launch_records,
     machines,
     old_samples,
+    outside,
     runs,
     transfer,
     verdicts,
@@ -42,7 +41,9 @@ def sent(path: Path, tmp_path: Path) -> Path:
         build.later(db, "under-way", 3, state="running", finished="")
         launch = build.run("confirm-1-default")
         runs.put(db, launch, build.records(launch, [build.Timed()]), Suite("confirm", 1).beside())
-        events.put(db, CAMPAIGN, Event("2025-03-01T10:00:00Z", "launch failed", "x", launch.id))
+        campaigns.put_event(
+            db, CAMPAIGN, Event("2025-03-01T10:00:00Z", "launch failed", "x", launch.id)
+        )
     target = tmp_path / "sent.plumbline"
     (moved,) = transfer.export(path, target, [], TIME)
     assert moved.run == CAMPAIGN and len(moved.sha256) == 64
@@ -67,7 +68,7 @@ def test_all_of_a_campaign_comes(path: Path, sent: Path, tmp_path: Path) -> None
             lambda db, id: [launch_records.of_run(db, run.id) for run in runs.listing(db, id)],
             lambda db, id: [verdicts.get(db, id, stage) for stage in ("before", "after")],
             lambda db, id: winners.get(db, id),
-            lambda db, id: events.get(db, id),
+            lambda db, id: campaigns.events(db, id),
         ):
             assert as_they_came(CAME, read(other, CAME)) == as_they_came(CAME, read(db, CAMPAIGN))
         assert [one.campaign for one in transfer.listing(other)] == [CAME]
@@ -82,9 +83,9 @@ def test_any_launch_comes_as_it_is(records: list[ProbeRecord]) -> None:
     with Database.in_memory() as db, Database.in_memory() as other:
         campaign = build.started(db)
         runs.put(db, launch, records)
-        contents.put(other, db, campaign, campaign.id, campaign.key)
+        outside.put(other, db, campaign, campaign.id, campaign.key)
         assert launch_records.of_run(other, launch.id) == records
-        assert contents.sha256(other, campaign) == contents.sha256(db, campaign)
+        assert outside.sha256(other, campaign) == outside.sha256(db, campaign)
 
 
 def test_what_comes_twice_stays_as_it_is(path: Path, sent: Path, tmp_path: Path) -> None:
@@ -131,7 +132,7 @@ def test_another_campaign_of_that_name(
         assert len(runs.listing(db, moved.run)) == 4
         assert runs.listing(db, CAMPAIGN) == []
         assert machines.machine(db, build.MACHINE.id).host == "mine"
-        assert [event.run for event in events.get(db, moved.run)] == [
+        assert [event.run for event in campaigns.events(db, moved.run)] == [
             f"{HOST}:{CAMPAIGN}-confirm-1-default-000"
         ]
     assert check(there) == []

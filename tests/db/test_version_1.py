@@ -10,7 +10,7 @@ import apsw
 import msgspec
 import pytest
 
-from plumbline_db import campaigns, launch_records, runs, schema, verdicts, version_1
+from plumbline_db import campaigns, launch_records, runs, schema, verdicts
 from plumbline_db.connection import Database, check
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import ProbeRecord
@@ -46,13 +46,13 @@ def test_it_is_brought_up_by_whoever_writes(old: Path) -> None:
 
 def test_what_fails_leaves_it_as_it_was(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of it or nothing."""
-    convert = version_1.convert
+    convert = schema.convert
 
     def fail(connection: apsw.Connection, statements: dict[str, str]) -> None:
         convert(connection, statements)
         connection.execute("SELECT * FROM nowhere")
 
-    monkeypatch.setattr(version_1, "convert", fail)
+    monkeypatch.setattr(schema, "convert", fail)
     for _ in range(2):
         with pytest.raises(DamagedError, match=r"schema version 1.*no such table: nowhere"):
             Database.open(old, write=True)

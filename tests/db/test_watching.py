@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline_db import alarms, cost, integrity, pruning, runs, watching
+from plumbline_db import cost, integrity, old_samples, runs, watching
 from plumbline_db.connection import Database
 from plumbline_db.records import AFTERWARDS, CANARY, Suite
 from plumbline_db.watch_records import (
@@ -96,20 +96,20 @@ def test_canaries_come_back(started: Database) -> None:
 def test_an_open_alarm_is_seen_again(started: Database) -> None:
     with started.transaction():
         watching.begin(started, CANARY_ROW)
-        first = alarms.raised(started, CELL_ALARM)
+        first = watching.raised(started, CELL_ALARM)
         again = msgspec.structs.replace(CELL_ALARM, ratio=1.5, largest=1.5, seen="y")
-        assert alarms.raised(started, again) == first
+        assert watching.raised(started, again) == first
         less = msgspec.structs.replace(CELL_ALARM, ratio=1.1, largest=1.1, seen="z")
-        assert alarms.raised(started, less) == first
+        assert watching.raised(started, less) == first
         faster = msgspec.structs.replace(CELL_ALARM, direction="faster", ratio=0.5, largest=0.5)
-        assert alarms.raised(started, faster) != first
-    number, alarm = alarms.still_open(started, CAMPAIGN)[0]
+        assert watching.raised(started, faster) != first
+    number, alarm = watching.still_open(started, CAMPAIGN)[0]
     assert (number, alarm.ratio, alarm.largest, alarm.seen) == (first, 1.1, 1.5, "z")
     ended = msgspec.structs.replace(alarm, state="refuted", ended="w")
     with started.transaction():
-        alarms.renew(started, number, ended)
-        assert alarms.raised(started, CELL_ALARM) > first
-    assert [one.state for _, one in alarms.every(started)] == ["refuted", "raised", "raised"]
+        watching.renew_alarms(started, number, ended)
+        assert watching.raised(started, CELL_ALARM) > first
+    assert [one.state for _, one in watching.every(started)] == ["refuted", "raised", "raised"]
     assert not ended.is_open
 
 
@@ -117,15 +117,15 @@ def test_searches_of_alarms_come_back(started: Database) -> None:
     retuning = Retuning(CAMPAIGN, "2025-03-02T10:00:00Z", "MPI_Bcast is slower", "{}")
     with started.transaction():
         watching.begin(started, CANARY_ROW)
-        number = alarms.opened(started, retuning)
+        number = watching.opened(started, retuning)
         alarm = msgspec.structs.replace(CELL_ALARM, retuning=number, state="searching")
-        alarms.raised(started, alarm)
+        watching.raised(started, alarm)
         applied = msgspec.structs.replace(
             retuning, search=CAMPAIGN, state="applied", previous=1, generation=2, ended="x"
         )
-        alarms.renew_retuning(started, number, applied)
-    assert alarms.retunings(started, CAMPAIGN) == [(number, applied)]
-    assert [one for _, one in alarms.of_retuning(started, number)] == [alarm]
+        watching.renew_retuning(started, number, applied)
+    assert watching.retunings(started, CAMPAIGN) == [(number, applied)]
+    assert [one for _, one in watching.of_retuning(started, number)] == [alarm]
 
 
 def test_notices_come_back(started: Database) -> None:
@@ -160,17 +160,17 @@ def test_old_canaries_go_and_nothing_else(db: Database) -> None:
     for round, day in enumerate(("02", "03", "04"), 1):
         _canary(db, round, day)
     assert len(runs.listing(db, CAMPAIGN)) == len(before) + 6
-    gone = pruning.launches(db, "2025-03-04T00:00:00Z", 10)
+    gone = old_samples.launches(db, "2025-03-04T00:00:00Z", 10)
     assert (gone.canaries, gone.launches) == (2, 4)
     assert (gone.first, gone.last) == ("2025-03-02T10:00:00Z", "2025-03-03T10:00:00Z")
-    assert pruning.launches(db, "2025-03-04T00:00:00Z", 10) == pruning.Pruned()
+    assert old_samples.launches(db, "2025-03-04T00:00:00Z", 10) == old_samples.PrunedCampaigns()
     left = [run for run in runs.listing(db, CAMPAIGN) if run not in before]
     assert [run.suite for run in left] == ["canary-3", "canary-3"]
     assert [one.pruned for _, one in watching.canaries(db)] == [True, True, False]
     assert integrity.problems(db) == []
     with db.transaction():
-        alarms.raised(db, CELL_ALARM)  # names the first canary
-    assert pruning.rows(db, "2025-03-04T00:00:00Z") == 1
+        watching.raised(db, CELL_ALARM)  # names the first canary
+    assert old_samples.rows(db, "2025-03-04T00:00:00Z") == 1
     assert [one.round for _, one in watching.canaries(db)] == [1, 3]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline_db import alarms, campaigns, runs, verdicts, watching, winners
+from plumbline_db import campaigns, runs, verdicts, watching, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict
 from plumbline_db.watch_records import (
@@ -112,6 +112,6 @@ def watch(db: Database, campaign: Campaign, now: datetime.datetime) -> None:
             campaign.id, "MPI_Allreduce", "default", 8, "slower", text(now), number, 4, 1.2, 1.3,
             text(now), "confirmed",
         )  # fmt: skip
-        alarms.raised(db, alarm)
-        alarms.opened(db, Retuning(campaign.id, text(now), "a change", "{}"))
+        watching.raised(db, alarm)
+        watching.opened(db, Retuning(campaign.id, text(now), "a change", "{}"))
     watching.tell(db, Notice(text(now), "command", "MPI_Allreduce is slower", "sent"))

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import Metric
 from prometheus_client.openmetrics.exposition import generate_latest
 
-from plumbline_db import alarms, campaigns, watching
+from plumbline_db import campaigns, watching
 from plumbline_db.connection import Database, backup
 from plumbline_db.records import Verdict
 from plumbline_db.watch_records import CellAlarm, WatchDay
@@ -154,11 +154,11 @@ def _watching(db: Database, day: float, now: datetime.datetime) -> None:
     ]
     with db.transaction():
         watching.put_cells(db, cells)
-        for number, alarm in alarms.every(db, watched.campaign):
+        for number, alarm in watching.every(db, watched.campaign):
             if alarm.is_open and day >= 2:
                 _go_on(db, number, alarm, now)
         if day in (14, 29.75):
-            alarms.raised(db, _alarm(watched.campaign, now))
+            watching.raised(db, _alarm(watched.campaign, now))
 
 
 def _alarm(campaign: str, now: datetime.datetime) -> CellAlarm:
@@ -172,4 +172,4 @@ def _go_on(db: Database, number: int, alarm: CellAlarm, now: datetime.datetime) 
     states = {"raised": "confirmed", "confirmed": "searching", "searching": "removed"}
     state = states[alarm.state]
     ended = text(now) if state == "removed" else ""
-    alarms.renew(db, number, msgspec.structs.replace(alarm, state=state, ended=ended))
+    watching.renew_alarms(db, number, msgspec.structs.replace(alarm, state=state, ended=ended))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from plumbline.libraries import Installation
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters.family.intelmpi.ranges import LAST, knob, value
+from plumbline_exporters.family.intelmpi.env import LAST, knob, value_of_ranges
 from tests.impi import FAMILY, run, tuned
 
 # Presets that do not apply on two ranks of one node: with FAILURE_ON_COLL_FALLBACK the launch ends
@@ -42,34 +42,36 @@ def preset_at(text: str, size: int) -> str:
 
 
 def test_what_is_not_ours_is_the_library_s_own() -> None:
-    text = value([tuned("MPI_Bcast", 3, 64, 4096), tuned("MPI_Bcast", 5, 8192, 8192)])
+    text = value_of_ranges([tuned("MPI_Bcast", 3, 64, 4096), tuned("MPI_Bcast", 5, 8192, 8192)])
     assert text == f"0:0-63;3:64-4096;0:4097-8191;5:8192-8192;0:8193-{LAST}"
-    assert value([tuned("MPI_Bcast", 3, 0, 63)]) == f"3:0-63;0:64-{LAST}"
-    assert value([tuned("MPI_Bcast", 3, 64)]) == f"0:0-63;3:64-{LAST}"
+    assert value_of_ranges([tuned("MPI_Bcast", 3, 0, 63)]) == f"3:0-63;0:64-{LAST}"
+    assert value_of_ranges([tuned("MPI_Bcast", 3, 64)]) == f"0:0-63;3:64-{LAST}"
 
 
 def test_one_preset_for_all_sizes_is_for_these_ranks_alone() -> None:
     text = f"0:0-{LAST}@0-3;3:0-{LAST}@4-4;0:0-{LAST}@5-{LAST}"
-    assert value([tuned("MPI_Scan", 3, nprocs=4)]) == text
+    assert value_of_ranges([tuned("MPI_Scan", 3, nprocs=4)]) == text
 
 
 def test_sizes_that_the_library_cannot_tell_apart_are_refused() -> None:
     """On four ranks blocks of one byte are one, two or four bytes in all."""
     small = [tuned("MPI_Alltoall", 3, 1, 1, nprocs=4), tuned("MPI_Alltoall", 2, 2, 2, nprocs=4)]
-    assert value(small[:1]).startswith("3:0-1;0:2-")
+    assert value_of_ranges(small[:1]).startswith("3:0-1;0:2-")
     with pytest.raises(PlumblineError, match="2 bytes: the library cannot tell calls"):
-        value(small)
+        value_of_ranges(small)
 
 
 def test_blocks_are_those_of_one_process() -> None:
-    text = value([tuned("MPI_Allgather", 3, 4096, 8192), tuned("MPI_Allgather", 4, 8193, 9001)])
+    text = value_of_ranges(
+        [tuned("MPI_Allgather", 3, 4096, 8192), tuned("MPI_Allgather", 4, 8193, 9001)]
+    )
     assert text == f"0:0-2047;3:2048-4096;4:4097-4501;0:4502-{LAST}"
 
 
 @pytest.mark.parametrize("function", ["MPI_Barrier", "MPI_Scan", *NO_SIZE])
 def test_where_the_library_knows_no_size_there_is_one_preset(function: str) -> None:
     with pytest.raises(PlumblineError, match="knows no size"):
-        value([tuned(function, 1, 8, 64)])
+        value_of_ranges([tuned(function, 1, 8, 64)])
 
 
 @given(
@@ -86,7 +88,7 @@ def test_every_measured_size_has_its_winner_and_every_other_none(
         tuned(function, number + 1, low, high)
         for number, (low, high) in enumerate(zip(bounds[::2], bounds[1::2], strict=True))
     ]
-    text = value(winners)
+    text = value_of_ranges(winners)
     inside = [one for one in winners if one.bytes_from <= p * size <= one.bytes_to]
     expected = inside[0].configuration[knob(function)] if inside else "0"
     assert preset_at(text, size) == expected
@@ -94,7 +96,7 @@ def test_every_measured_size_has_its_winner_and_every_other_none(
 
 def reached(found: Installation, folder: Path, winner: Winner, *sizes: int) -> bool:
     """Whether a launch with these volumes ends at the winner's preset."""
-    knobs = {knob(winner.function): value([winner])}
+    knobs = {knob(winner.function): value_of_ranges([winner])}
     cells = [(winner.function, size) for size in sizes]
     done, samples = run(found, folder, FAMILY.in_environment(knobs), *cells)
     output = done.stdout + done.stderr
@@ -119,7 +121,7 @@ def test_the_library_takes_a_range_for_what_we_mean(
 @pytest.mark.mpi
 def test_ranges_end_where_we_mean(intel_mpi: Installation, tmp_path: Path) -> None:
     """All in one launch, which would end at the first that is reached."""
-    knobs = {knob(one.function): value([one]) for one in UNFIT}
+    knobs = {knob(one.function): value_of_ranges([one]) for one in UNFIT}
     cells = [(one.function, size) for one in UNFIT for size in (64, 2048, 4094, 4098, 8192)]
     done, samples = run(intel_mpi, tmp_path, FAMILY.in_environment(knobs), *cells)
     assert done.status == 0 and len(samples) == len(cells), done.stdout + done.stderr

@@ -11,8 +11,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from plumbline_db import verdicts
 from plumbline_db.connection import Database
 from plumbline_exporters.metrics import DatabaseCollector
-from plumbline_exporters.metrics.labels import PLACE
-from plumbline_exporters.metrics.limit import limited
+from plumbline_exporters.metrics.scrape import PLACE, limited
 from tests.db import build
 
 

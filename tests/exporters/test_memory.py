@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from plumbline.pages import rooms
+from plumbline.pages import routes
 from plumbline_db.connection import Database
 from plumbline_exporters import web
 from plumbline_exporters.web import app
@@ -30,7 +30,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_no_object_stays_of_a_scrape(path: Path) -> None:
     """One that stayed would show SCRAPES times."""
-    with TestClient(app(path, rooms.every(path))) as client:
+    with TestClient(app(path, routes.all_pages(path))) as client:
 
         def objects(scrapes: int) -> int:
             for _ in range(scrapes):

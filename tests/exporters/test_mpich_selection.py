@@ -13,7 +13,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import registry
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.family.mpich import env as mpich_env
+from plumbline_exporters.family import mpich as mpich_env
 from plumbline_exporters.family.mpich import selection as mpich_selection
 from tests.db import build
 from tests.exporters.bundles import bundle, library
@@ -128,14 +128,16 @@ def test_each_choice_is_corrupted_alone(tmp_path: Path) -> None:
 def test_what_no_table_holds_is_of_the_process(tmp_path: Path) -> None:
     threshold = {"MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD": "4096"}
     plain = build.winner(function="MPI_Bcast", configuration=threshold)
-    values = mpich_env.variables(given(tmp_path, plain, winner("MPI_Allreduce", "ring", 8, 64)))
+    values = mpich_env.control_variables(
+        given(tmp_path, plain, winner("MPI_Allreduce", "ring", 8, 64))
+    )
     assert values["MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD"] == "4096"
     assert not any("ALLREDUCE" in name or "FALLBACK" in name for name in values)
     other = build.winner(
         function="MPI_Reduce", configuration={"MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD": "1"}
     )
     with pytest.raises(PlumblineError, match="a process has one value"):
-        mpich_env.variables(given(tmp_path, plain, other))
+        mpich_env.control_variables(given(tmp_path, plain, other))
 
 
 def test_a_library_without_tables_is_named(tmp_path: Path) -> None:
@@ -171,4 +173,4 @@ def test_files_without_compositions_are_written_twice(tmp_path: Path) -> None:
     for _ in range(2):
         written = registry.write(found, ["mpich-env"])
         assert all(registry.is_ours(Path(one.path)) for one in written)
-    assert mpich_selection.COMPOSITIONS_VARIABLE not in mpich_env.variables(found)
+    assert mpich_selection.COMPOSITIONS_VARIABLE not in mpich_env.control_variables(found)

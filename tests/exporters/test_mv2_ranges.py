@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plumbline_exporters import by_size
 from plumbline_exporters.by_size import Range
-from plumbline_exporters.family.mvapich2 import ranges as mv2_ranges
+from plumbline_exporters.family.mvapich2 import env as mv2_ranges
 
 
 @st.composite

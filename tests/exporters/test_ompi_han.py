@@ -12,7 +12,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters.family.openmpi import han as ompi_han
 from plumbline_exporters.family.openmpi import mca_params
-from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi import mca_params as ompi_rules
 from plumbline_exporters.family.openmpi.knobs import PAST_HAN
 from tests.exporters import mpi
 from tests.exporters.bundles import BY_SIZE, SAFE, bundle, tuned
@@ -113,8 +113,8 @@ def asked(
 def files(folder: Path, *winners: Winner) -> dict[str, str]:
     """What the exported parameters set, with the canary in the rules of coll/tuned."""
     given = bundle(*winners, version="5.0.11", directory=str(folder))
-    for name, text in (ompi_rules.files(given) | ompi_han.files(given)).items():
-        rules = name == ompi_rules.FILE_NAME
+    for name, text in (ompi_rules.rules_files(given) | ompi_han.files(given)).items():
+        rules = name == ompi_rules.RULES_FILE_NAME
         (folder / name).write_text(mpi.canary(text) if rules else text)
     return {f"OMPI_MCA_{name}": value for name, value in mca_params.parameters(given).items()}
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
 from plumbline_exporters.family.openmpi import env, mca_params
-from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi import mca_params as ompi_rules
 from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
 from tests.exporters import json_rules_reader, rules_reader
 from tests.exporters.bundles import bundle, library, tuned
@@ -19,7 +19,7 @@ from tests.exporters.test_ompi_rules import tables
 
 
 def exported(*winners: Winner) -> str:
-    files = ompi_rules.files(bundle(*winners, version="6.0.0"))
+    files = ompi_rules.rules_files(bundle(*winners, version="6.0.0"))
     assert list(files) == ["ompi-rules.json"]
     return files["ompi-rules.json"]
 
@@ -61,10 +61,10 @@ def test_every_call_is_decided_as_by_the_classic_file(
 ) -> None:
     function, winners = table
     if not winners:
-        assert ompi_rules.files(bundle(version="6.0.0")) == {}
+        assert ompi_rules.rules_files(bundle(version="6.0.0")) == {}
         return
     new = json_rules_reader.read(exported(*winners))
-    (text,) = ompi_rules.files(bundle(*winners, version="5.0.11")).values()
+    (text,) = ompi_rules.rules_files(bundle(*winners, version="5.0.11")).values()
     old = rules_reader.read(text)
     edges = [n for w in winners for n in (w.bytes_from, w.bytes_to)]
     for _ in range(20):

@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters.family.openmpi import rules as ompi_rules
-from plumbline_exporters.family.openmpi.rules import obstacle
+from plumbline_exporters.family.openmpi import mca_params as ompi_rules
+from plumbline_exporters.family.openmpi.mca_params import obstacle
 from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
 from tests.exporters.bundles import BY_SIZE, bundle, knob, library, tuned
 from tests.exporters.rules_reader import RulesFile, read
 
 
 def exported(*winners: Winner, version: str = "4.1.4") -> RulesFile:
-    (text,) = ompi_rules.files(bundle(*winners, version=version)).values()
+    (text,) = ompi_rules.rules_files(bundle(*winners, version=version)).values()
     return read(text)
 
 
 def body(*winners: Winner, version: str = "4.1.4") -> str:
-    (text,) = ompi_rules.files(bundle(*winners, version=version)).values()
+    (text,) = ompi_rules.rules_files(bundle(*winners, version=version)).values()
     kept = [line.split(" #")[0] for line in text.splitlines() if not line.startswith("#")]
     return "\n".join(kept)
 
@@ -104,7 +104,7 @@ def test_ranks_in_place_may_look_up_different_sizes() -> None:
     winner = tuned("MPI_Allgather", "2", 0, 1024)
     with pytest.raises(PlumblineError, match="may look up different sizes, and hang"):
         exported(winner)
-    assert len(ompi_rules.files(bundle(winner, unsafe=True))) == 1
+    assert len(ompi_rules.rules_files(bundle(winner, unsafe=True))) == 1
     assert exported(tuned("MPI_Allgather", "2")).decision(0, 4, 0)[0] == 2
 
 
@@ -155,7 +155,7 @@ def test_wrong_for_operations_that_do_not_commute(function: str, algorithm: str)
     with pytest.raises(PlumblineError, match="do not commute"):
         exported(winner)
     asked = bundle(winner, unsafe=True)
-    assert len(ompi_rules.files(asked)) == 1
+    assert len(ompi_rules.rules_files(asked)) == 1
 
 
 def test_the_search_space_may_forbid_more() -> None:
@@ -213,12 +213,12 @@ def test_winners_that_claim_the_same_call() -> None:
 
 
 def test_nothing_to_say() -> None:
-    assert ompi_rules.files(bundle()) == {}
-    assert ompi_rules.files(bundle(knob("btl_vader_eager_limit", "8192"))) == {}
+    assert ompi_rules.rules_files(bundle()) == {}
+    assert ompi_rules.rules_files(bundle(knob("btl_vader_eager_limit", "8192"))) == {}
 
 
 def test_the_head_says_where_it_comes_from_and_what_it_brings() -> None:
-    (text,) = ompi_rules.files(bundle(tuned("MPI_Allreduce", "1", 8192, 65536))).values()
+    (text,) = ompi_rules.rules_files(bundle(tuned("MPI_Allreduce", "1", 8192, 65536))).values()
     head = "\n".join(line for line in text.splitlines() if line.startswith("#"))
     for fact in ("node1", "openmpi-4.1.4", "fingerprint 9d1c5f6a", "c-20250301-a",
                  "2025-03-01T12:00:00Z", "oversubscribed", "8192-65536 bytes",
@@ -228,7 +228,7 @@ def test_the_head_says_where_it_comes_from_and_what_it_brings() -> None:
 
 def test_a_name_with_a_line_break_stays_in_its_comment() -> None:
     sneaky = msgspec.structs.replace(bundle().machine, host="a\n9 9 9 9")
-    (text,) = ompi_rules.files(bundle(tuned("MPI_Bcast", "1"), machine=sneaky)).values()
+    (text,) = ompi_rules.rules_files(bundle(tuned("MPI_Bcast", "1"), machine=sneaky)).values()
     assert list(read(text).collectives) == [7]
 
 
@@ -286,7 +286,7 @@ def wanted(function: str, winners: list[Winner], nprocs: int, n: int) -> list[in
 @given(table=tables(), data=st.data())
 def test_every_call_gets_its_winner(table: tuple[str, list[Winner]], data: st.DataObject) -> None:
     function, winners = table
-    texts = ompi_rules.files(bundle(*winners))
+    texts = ompi_rules.rules_files(bundle(*winners))
     assert bool(texts) == bool(winners)
     if not winners:
         return
@@ -327,7 +327,7 @@ def test_the_library_decides_outside_the_tuned_communicators(
     table: tuple[str, list[Winner]],
 ) -> None:
     function, winners = table
-    for text in ompi_rules.files(bundle(*winners)).values():
+    for text in ompi_rules.rules_files(bundle(*winners)).values():
         tuned_sizes = {winner.nprocs for winner in winners}
         for nprocs in set(range(1, 40)) - tuned_sizes:
             for size in (0, 1, 1000, 1 << 40):

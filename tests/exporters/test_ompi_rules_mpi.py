@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi import mca_params as ompi_rules
 from plumbline_exporters.family.openmpi.tuned import (
     COLLECTIVES,
     Collective,
@@ -30,7 +30,7 @@ WHOLE = [function for function in COLLECTIVES if function not in BY_SIZE]
 
 def in_force(tmp_path: Path, version: str, *winners: Winner) -> dict[str, str]:
     """The environment in which the canary copy of the exported file is in force."""
-    (text,) = ompi_rules.files(bundle(*winners, version=version)).values()
+    (text,) = ompi_rules.rules_files(bundle(*winners, version=version)).values()
     path = tmp_path / "canary-rules.conf"
     path.write_text(mpi.canary(text))
     return mpi.environment(

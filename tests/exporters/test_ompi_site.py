@@ -13,7 +13,7 @@ from plumbline.libraries.openmpi import NO_SUCH_ALGORITHM, rules_canary
 from plumbline_db.connection import Database
 from plumbline_db.records import Winner
 from plumbline_exporters.bundle import load_bundle
-from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi import mca_params as ompi_rules
 from tests.db import build
 from tests.exporters.bundles import bundle, tuned
 from tests.exporters.rules_reader import read
@@ -52,7 +52,7 @@ SITE = """4 # collectives
 
 def text(*winners: Winner, site: str = SITE) -> str:
     given = bundle(*winners, site_rules=site)
-    (found,) = ompi_rules.files(given).values()
+    (found,) = ompi_rules.rules_files(given).values()
     return found
 
 
@@ -81,7 +81,7 @@ def test_what_is_not_safe_is_left_to_the_library() -> None:
     assert found.decision(ALLREDUCE, 4, 64) == [0, 0, 0, 0]
     assert found.decision(ALLREDUCE, 4, 5000) == [6, 0, 0, 0]
     allowed = bundle(tuned("MPI_Bcast", "chain", 1, 9), site_rules=SITE, unsafe=True)
-    (unsafe,) = ompi_rules.files(allowed).values()
+    (unsafe,) = ompi_rules.rules_files(allowed).values()
     assert read(unsafe).decision(ALLREDUCE, 4, 64) == [4, 0, 0, 0]
 
 
@@ -109,7 +109,7 @@ def test_a_file_that_the_library_drops_has_no_rules() -> None:
 
 
 def test_without_a_winner_nothing_takes_its_place(tmp_path: Path) -> None:
-    assert ompi_rules.files(bundle(site_rules=SITE)) == {}
+    assert ompi_rules.rules_files(bundle(site_rules=SITE)) == {}
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         build.finished(db)
         db.rows("UPDATE campaign SET site_rules = :text", {"text": SITE})

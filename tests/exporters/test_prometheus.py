@@ -18,7 +18,7 @@ import msgspec
 import pytest
 import yaml
 
-from plumbline.applied import blocks
+from plumbline.applied import files
 from plumbline.applied.generations import FORMAT, AppliedFile, Generation, Store
 from plumbline_db.connection import backup
 from plumbline_exporters import grafana
@@ -48,7 +48,7 @@ ALERTS = alerts_of(RULES / "alerts.yml")
 def applied(home: Path) -> None:
     """A generation in force, in one file."""
     target = home / "mca-params.conf"
-    text = blocks.block("openmpi", 1, ["x = y"])
+    text = files.block_of("openmpi", 1, ["x = y"])
     target.write_text(text)
     store = Store(home / "plumbline" / "applied", "openmpi", shared=False)
     store.folder.mkdir(parents=True)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from plumbline.applied.blocks import block
+from plumbline.applied.files import block_of
 from plumbline_db.errors import PlumblineError
 from plumbline_exporters import modulefile, quoting
 from plumbline_exporters.bundle import heading
@@ -131,7 +131,7 @@ def test_an_applied_modulefile_keeps_its_lines() -> None:
     """What Unicode takes for the end of a line ends none of ours."""
     text = modulefile.files(made(Path("/out"), WORST, {"t_0": "1"}))[modulefile.FILE_NAME]
     assert text.splitlines() == text.rstrip("\n").split("\n")
-    assert block("name", 1, text.split("\n")).count("\n") == text.count("\n") + 3
+    assert block_of("name", 1, text.split("\n")).count("\n") == text.count("\n") + 3
 
 
 def test_words() -> None:

@@ -17,8 +17,8 @@ from plumbline_db.records import Library, Winner
 from plumbline_exporters import (
     csh,
     environment,
+    families,
     fish,
-    installed,
     modulefile,
     plumbline_sh,
     run_script,
@@ -176,7 +176,7 @@ def test_sh_asks_the_library(
     ],
 )
 def test_who_is_asked(given: Library, tool: str, answer: str) -> None:
-    asked = installed.question(given)
+    asked = families.question(given)
     assert asked is not None
     assert (asked.tool, asked.answer) == (tool, answer)
 
@@ -222,7 +222,7 @@ def test_installed_libraries_answer(tmp_path: Path, name: str) -> None:
 
 
 def test_a_simulated_library_is_not_asked() -> None:
-    assert installed.question(library("3.32", "simgrid")) is None
+    assert families.question(library("3.32", "simgrid")) is None
 
 
 # --- modulefiles --------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Winner
-from plumbline_exporters.family.simgrid.env import files
+from plumbline_exporters.family.simgrid import files
 from plumbline_exporters.plumbline_sh import FILE_NAME
 from tests.exporters.bundles import bundle, variant, winner
 

@@ -18,7 +18,7 @@ from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system import ending
 from plumbline.system import paths as where
-from plumbline_db import alarms, connection, runs, watching, winners
+from plumbline_db import connection, runs, watching, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
@@ -134,7 +134,7 @@ class Day(Scenario):
         try:
             with Database.open(self._database) as db:
                 canaries = [one for _, one in watching.canaries(db)]
-                searched = [one for _, one in alarms.retunings(db)]
+                searched = [one for _, one in watching.retunings(db)]
         except PlumblineError:  # a fault that came here
             return passed >= MOST
         self._slow = sum(one.outcome == "judged" for one in canaries) >= LEARNT
@@ -154,8 +154,8 @@ class Day(Scenario):
 
     def decided(self) -> list[str]:
         with Database.open(self._database) as db:
-            raised = [one for _, one in alarms.every(db)]
-            retunings = [one for _, one in alarms.retunings(db)]
+            raised = [one for _, one in watching.every(db)]
+            retunings = [one for _, one in watching.retunings(db)]
             found = [winner for row in retunings for winner in winners.get(db, row.search)]
         modules = self.folder / "modules"
         return [

@@ -14,7 +14,7 @@ import apsw
 
 from plumbline.libraries import gate
 from plumbline.results import report
-from plumbline_db import campaigns, checksums, flat_tables, transfer
+from plumbline_db import campaigns, flat_tables, schema, transfer
 from plumbline_db.connection import Database, check
 from plumbline_db.errors import PlumblineError
 from plumbline_exporters import registry
@@ -110,7 +110,7 @@ class Imports:
             rest,
             None,
         )
-        connection = apsw.Connection(str(file), vfs=checksums.vfs())
+        connection = apsw.Connection(str(file), vfs=schema._checksum_vfs())
         with contextlib.closing(connection), contextlib.suppress(apsw.Error):
             connection.pragma("foreign_keys", False)
             connection.pragma("ignore_check_constraints", True)

@@ -13,16 +13,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from plumbline.core import application, guidelines, mpip, profile_file, scorep
+from plumbline.core import application, guidelines, profile_file
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.daemon import configuration_file
-from plumbline.detect import read, summary
-from plumbline.foreign import reading
+from plumbline.daemon import configuration
+from plumbline.detect import read, record
+from plumbline.foreign import storing
 from plumbline.launch import parts
-from plumbline.libraries import known_parameters, openmpi, space_file
-from plumbline.libraries.openmpi import info
-from plumbline.results import recorded
+from plumbline.libraries import openmpi, space_file
+from plumbline.results import profiling
 from plumbline.settings import campaign_file
 from plumbline.suites import description as suites_file
 from plumbline_db import ndjson, runs, scratch
@@ -90,7 +89,7 @@ def _spaces() -> Path:
 
 @cache
 def _known() -> tuple[object, ...]:
-    return known_parameters.known(ROOT / "search-spaces")
+    return space_file.known_parameters(ROOT / "search-spaces")
 
 
 def _site_rules() -> list[bytes]:
@@ -116,8 +115,8 @@ def _site_rules() -> list[bytes]:
 
 def _ompi_info(data: bytes) -> None:
     text = data.decode(errors="replace")
-    info.reported(text)
-    info.described(text, Path("/opt/openmpi"), [])
+    openmpi.reported(text)
+    openmpi.described(text, Path("/opt/openmpi"), [])
 
 
 def _calls(data: bytes) -> None:
@@ -129,10 +128,10 @@ def _calls(data: bytes) -> None:
             old.unlink()
         for number, part in enumerate(inputs):
             (path / f"{number}.calls").write_bytes(part)
-        found = recorded.ranks(path)
+        found = profiling.ranks(path)
         if not found:  # said by `plumbline profile`
             continue
-        one = recorded.application(found, version="", command=[], started="", status=0)
+        one = profiling.application(found, version="", command=[], started="", status=0)
         application.read(_file(msgspec.json.encode(one), "application"))
 
 
@@ -141,21 +140,21 @@ def calls_file(
 ) -> bytes:
     """Of the layout of collectives-alt/preload/calls.c."""
     names = b"".join(name.ljust(32, b"\0") for name in (b"MPI_Bcast", b"MPI_Reduce"))
-    header = recorded._HEADER.pack(
-        head.get("header_bytes", recorded._HEADER.size + len(names)), 48,
+    header = profiling._HEADER.pack(
+        head.get("header_bytes", profiling._HEADER.size + len(names)), 48,
         head.get("used", len(entries)), 1, rank, nprocs, functions, 1, 7,
         head.get("elapsed_ns", 10**9), head.get("lost", 0), b"Open MPI v4.1.4",
     )  # fmt: skip
-    file = recorded._FILE.pack(b"PLCALLS2", 1, head.get("slot_bytes", 4096), 1)
-    packed = b"".join(recorded._ENTRY.pack(*entry) for entry in entries)
-    return file.ljust(recorded._FIRST_SLOT, b"\0") + header + names + packed
+    file = profiling._FILE.pack(b"PLCALLS2", 1, head.get("slot_bytes", 4096), 1)
+    packed = b"".join(profiling._ENTRY.pack(*entry) for entry in entries)
+    return file.ljust(profiling._FIRST_SLOT, b"\0") + header + names + packed
 
 
 def _recording(data: bytes) -> None:
     path = _FOLDER / "recording"
     path.mkdir(exist_ok=True)
     (path / "rank-0.record").write_bytes(data)
-    summary.summary(read.read(path), "", 0)
+    record.summary(read.read(path), "", 0)
 
 
 def _plan(data: bytes) -> None:
@@ -258,7 +257,7 @@ READERS: dict[str, Reader] = {
         _all("tuner/plumbline/suites/standard/*.toml"),
     ),
     "watch": Reader(
-        lambda data: configuration_file.read(_file(data, "watch.toml")),
+        lambda data: configuration.read(_file(data, "watch.toml")),
         _all("tuner/plumbline/daemon/*.toml"),
     ),
     "search-space": Reader(
@@ -291,20 +290,23 @@ READERS: dict[str, Reader] = {
         ],
     ),
     "foreign": Reader(
-        lambda data: reading.of(data, 4, "input"),
+        lambda data: storing.of(data, 4, "input"),
         lambda: [
             *(text.encode() for text in (printed.OSU, printed.IMB, printed.SKAMPI)),
             *(text.encode() for text in (printed.REPROMPI, printed.REPROMPI_RAW, printed.MADMPI)),
         ],
     ),
     "mpip": Reader(
-        lambda data: mpip.read(data.decode(errors="replace")), lambda: [printed.MPIP.encode()]
+        lambda data: profile_file.read_mpip(data.decode(errors="replace")),
+        lambda: [printed.MPIP.encode()],
     ),
     "mpisee": Reader(
         lambda data: profile_file.read(_file(b"SQLite format 3\0" + data[16:], "mpisee.db")),
         lambda: [mpisee_profile.made(_FOLDER / "made.db").read_bytes()],
     ),
-    "scorep": Reader(scorep.read, lambda: [cube_profile.made(), cube_profile.made(packed=True)]),
+    "scorep": Reader(
+        profile_file.read_scorep, lambda: [cube_profile.made(), cube_profile.made(packed=True)]
+    ),
     "exports": Reader(
         _exports, lambda: [b'h|out|a\'b|$x `y` "z" !w \\', "é\r\n|a b|[x]{y}|\u2028".encode()]
     ),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.cli import watch
-from plumbline.results import doctor_daemon
+from plumbline.results import doctor
 from plumbline.results.doctor import Finding
 from plumbline_db.connection import Database
 
@@ -37,10 +37,10 @@ def units(tmp_path: Path) -> Path:
 
 
 def test_all_are_there() -> None:
-    assert sorted(unit.name for unit in UNITS.iterdir()) == sorted(doctor_daemon.UNITS)
+    assert sorted(unit.name for unit in UNITS.iterdir()) == sorted(doctor.UNITS)
 
 
-@pytest.mark.parametrize("name", doctor_daemon.UNITS)
+@pytest.mark.parametrize("name", doctor.UNITS)
 def test_systemd_finds_nothing_wrong(units: Path, name: str) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed")
@@ -71,13 +71,13 @@ def test_commands_of_the_units_are_those_of_the_program() -> None:
 def _findings(folder: Path) -> list[Finding]:
     database = folder / "plumbline.db"
     Database.open(database, write=True).close()
-    return list(doctor_daemon.examine(database, lambda: NOW, [str(folder)]))
+    return list(doctor.examine_daemon(database, lambda: NOW, [str(folder)]))
 
 
 def test_the_doctor_finds_them_fine(units: Path) -> None:
     found = _findings(units)
     assert {finding.state for finding in found} == {"fine", "notes"}
-    assert {finding.subject for finding in found} >= {*doctor_daemon.UNITS, "configuration"}
+    assert {finding.subject for finding in found} >= {*doctor.UNITS, "configuration"}
     assert "nobody has ever watched" in found[-1].text
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.core.forms import blocking, is_form
+from plumbline.core.plan import blocking, is_form
 from tests.probes.conftest import _preloaded
 from tests.probes.launch import Launch, Probe
 

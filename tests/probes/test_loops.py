@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.results import recorded
+from plumbline.results import profiling
 from tests.probes.launch import ENVIRONMENT
 
 pytestmark = pytest.mark.mpi
@@ -81,7 +81,7 @@ def test_volumes_are_those_of_the_plan(build: Path, tmp_path: Path) -> None:
         build, *words, ranks=3, preload=build / "libplumbline.so", PLUMBLINE_CALLS=str(tmp_path)
     )
     moved = {one["case"]: one["moved"] for one in lines(done)}
-    ranks = recorded.ranks(tmp_path)
+    ranks = profiling.ranks(tmp_path)
     assert sorted(one.rank for one in ranks) == [0, 1, 2]
     for function, volumes in VOLUMES.items():
         assert moved[f"{function}:1001"] == volumes[0]
@@ -129,7 +129,7 @@ def test_counts_are_those_of_the_plan(build: Path, tmp_path: Path) -> None:
         build, *words, ranks=3, preload=build / "libplumbline.so", PLUMBLINE_CALLS=str(tmp_path)
     )
     assert {one["moved"] for one in lines(done)} == {1001}
-    for rank in recorded.ranks(tmp_path):
+    for rank in profiling.ranks(tmp_path):
         expected: Counter[int] = Counter()
         for parts in PARTS.values():
             expected[3 * parts[rank.rank]] += 9

@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.core import guidelines
 from plumbline.core.winner import PADDING_BYTES
-from plumbline.results import recorded
+from plumbline.results import profiling
 from tests.probes.launch import Probe
 
 pytestmark = pytest.mark.mpi
@@ -42,7 +42,7 @@ def test_calls_inside_a_mockup_are_near_its_volume(
     called = {name for mockup in MOCKUPS for name in guidelines.calls(*mockup) or ()}
     volumes = {
         (key[0], key[4])
-        for rank in recorded.ranks(folder)
+        for rank in profiling.ranks(folder)
         for key in rank.calls
         if key[0] in called - {"MPI_Barrier"}
     }

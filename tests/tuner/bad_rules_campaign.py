@@ -27,7 +27,7 @@ from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite
-from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi import mca_params as ompi_rules
 from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, prefix
 from tests.exporters import rules_reader
 from tests.tuner.started import plumbline
@@ -184,7 +184,7 @@ def test_the_exported_rules_take_the_place_of_the_sites(done: Done) -> None:
     (path,) = [
         Path(one["path"])
         for one in done.results["exports"]
-        if Path(one["path"]).name == ompi_rules.FILE_NAME
+        if Path(one["path"]).name == ompi_rules.RULES_FILE_NAME
     ]
     ours, theirs = (rules_reader.read(one) for one in (path.read_text(), done.site))
     tuned = {

@@ -19,7 +19,7 @@ import pytest
 from plumbline.libraries import Knob, fits
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.system import paths
-from plumbline_db import campaigns, contents, transfer
+from plumbline_db import campaigns, outside, transfer
 from plumbline_db.connection import Database, check
 from plumbline_db.errors import PlumblineError
 from tests.db import build
@@ -122,7 +122,7 @@ def test_imports(tmp_path: Path) -> None:
     undisturbed = tmp_path / "undisturbed.db"
     transfer.take(undisturbed, sent)
     with Database.open(undisturbed) as db:
-        expected = {one.id: contents.sha256(db, one) for one in campaigns.every(db)}
+        expected = {one.id: outside.sha256(db, one) for one in campaigns.every(db)}
         rows = transfer.listing(db)
     assert len(expected) == 8
     commands = Commands(tmp_path)
@@ -132,7 +132,7 @@ def test_imports(tmp_path: Path) -> None:
             Database.open(ours).close()
             assert check(ours) == []
             with Database.open(ours) as db:
-                found = {one.id: contents.sha256(db, one) for one in campaigns.every(db)}
+                found = {one.id: outside.sha256(db, one) for one in campaigns.every(db)}
                 assert found.items() <= expected.items()
                 assert [one.campaign for one in transfer.listing(db)] == sorted(found)
                 ended = found == expected
@@ -145,7 +145,7 @@ def test_imports(tmp_path: Path) -> None:
     print(f"{kills} kills of imports")  # pytest -s
     commands.to_its_end("db", "import", sent, "--db", ours)
     with Database.open(ours) as db:
-        assert {one.id: contents.sha256(db, one) for one in campaigns.every(db)} == expected
+        assert {one.id: outside.sha256(db, one) for one in campaigns.every(db)} == expected
 
 
 def transfer_rows(database: Path) -> list[transfer.Transfer]:

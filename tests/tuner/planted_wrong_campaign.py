@@ -16,7 +16,7 @@ import pytest
 
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
-from plumbline_db import events, runs, winners
+from plumbline_db import campaigns, runs, winners
 from plumbline_db.connection import Database
 from tests.tuner import shim, whole
 
@@ -180,7 +180,7 @@ def test_what_is_wrong_somewhere_is_not_exported(
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         started = whole.campaign(db, ranks, settings, tmp_path / "out", toolchain)
         kept = [winner for winner in winners.get(db, started.id) if winner.variant == one.variant]
-        said = [event.text for event in events.get(db, started.id)]
+        said = [event.text for event in campaigns.events(db, started.id)]
         wrong = runs.wrong(db, started.id)
     exported = "".join(file.read_text() for file in (tmp_path / "out").rglob("*") if file.is_file())
     if one.body == RIGHT:

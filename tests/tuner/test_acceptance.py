@@ -10,10 +10,10 @@ import pytest
 from plumbline.campaign.acceptance import LOOKS, Acceptance, Accepted
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.setup import Setup
+from plumbline.search.races import Setup
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings.campaign_file import load
-from plumbline_db import suites
+from plumbline_db import runs
 from plumbline_db.records import Suite, Winner
 from tests.exporters.bundles import tuned, variant
 from tests.tuner import simulated
@@ -336,7 +336,7 @@ def test_variants_whose_calls_knobs_are_about_wait_for_these(
         assert (done.suite, asked) == (Suite("accept", 2), [["MPI_Allreduce"]])
         expected["accept-2"] = {"HOT": "1", "IN": "force"}
     assert acceptance.judge(done.winners).suite is None
-    known = suites.get(lab.db, lab.campaign.id)
+    known = runs.suites(lab.db, lab.campaign.id)
     environments = {f"accept-{known[run.suite].round}": run.environment for run in lab.runs()}
     assert environments == expected
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.core import forms
+from plumbline.core import plan
 from plumbline.libraries import fits
-from plumbline.results import advice, advice_raced, advice_stored, cell_variants
+from plumbline.results import advice, advice_stored
 from plumbline.results.advice import Answer, CallChoice, MeasuredCall
 from plumbline.results.advice_stored import Question
 from plumbline.results.best import BestOfCell, FastestOfSide
@@ -42,7 +42,7 @@ def scaled(factor: float) -> list[float]:
 
 
 def decided(*others: Medians, winner: Winner | None = None, unfit: str = "") -> Answer:
-    own, *variants = cell_variants.compared([medians("default", DEFAULT), *others])
+    own, *variants = advice.compared([medians("default", DEFAULT), *others])
     known = MeasuredCall(256, own, variants, winner, (5.0, 5.2), frozenset([unfit]))
     return advice.decide(known, WON if winner else "")
 
@@ -105,10 +105,10 @@ def test_what_a_search_has_found_unfit_is_left_out() -> None:
 def test_many_that_are_made_by_hand_pay_for_being_many() -> None:
     """p is adjusted over all of them: one of forty that is at its edge is not enough."""
     edge = [0.9 * each if place != 3 else 1.3 * each for place, each in enumerate(DEFAULT)]
-    alone = cell_variants.compared([medians("default", DEFAULT), medians(LINEAR, edge)])[1]
+    alone = advice.compared([medians("default", DEFAULT), medians(LINEAR, edge)])[1]
     assert alone.p_adjusted is not None
     others = [medians(f"gather_{number}", scaled(1.0 + number)) for number in range(40)]
-    crowd = cell_variants.compared([medians("default", DEFAULT), medians(LINEAR, edge), *others])
+    crowd = advice.compared([medians("default", DEFAULT), medians(LINEAR, edge), *others])
     one = next(each for each in crowd if each.name == LINEAR)
     assert one.p_adjusted is not None and one.p_adjusted >= alone.p_adjusted
 
@@ -149,7 +149,7 @@ def test_one_launch_of_a_simulated_machine_decides() -> None:
      ("reduce_scatter_block", "MPI_Reduce_scatter_block")],
 )  # fmt: skip
 def test_names_are_written_as_people_do(text: str, name: str) -> None:
-    assert forms.name_of(text) == name
+    assert plan.name_of(text) == name
 
 
 def test_a_race_is_judged_by_the_last_launches_alone() -> None:
@@ -160,13 +160,13 @@ def test_a_race_is_judged_by_the_last_launches_alone() -> None:
 
     between = Comparison(0.8, 0.78, 0.82, 0.002, 10, "")
     cell = BestOfCell("MPI_Gather", 4, 256, 2e-6, side(WON, 0.5), side(LINEAR, 0.4), between, 12)
-    assert advice_raced.answer_of(cell, 10, exact=False).way == "hand-made"
+    assert advice_stored.answer_of(cell, 10, exact=False).way == "hand-made"
     near = msgspec.structs.replace(
         cell, ours_over_library=Comparison(0.99, 0.97, 1.01, 0.2, 10, "")
     )
-    assert advice_raced.answer_of(near, 10, exact=False).way == "tuned"
+    assert advice_stored.answer_of(near, 10, exact=False).way == "tuned"
     alone = msgspec.structs.replace(cell, library=None, ours=None, ours_over_library=None)
-    assert advice_raced.answer_of(alone, 10, exact=False).way == "library"
+    assert advice_stored.answer_of(alone, 10, exact=False).way == "library"
 
 
 SIZES = (64, 256, 1024)

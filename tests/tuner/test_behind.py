@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from plumbline.core.cell import Target
-from plumbline.results.behind import behind, whole_functions
+from plumbline.results.remaining import behind, whole_functions
 from plumbline.search.outcome import decided
 from plumbline_db.records import Search, Trial, Winner
 from tests.db import build

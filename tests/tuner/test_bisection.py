@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.campaign.bisection import guilty
+from plumbline.campaign.confirm import guilty
 from plumbline_db.connection import Database
 from plumbline_db.records import Winner
 from tests.db import build

@@ -23,13 +23,13 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.results import report
 from plumbline.settings import Settings, identity
 from plumbline.settings.toolchain import Variant, variants_tried
-from plumbline_db import campaigns, events, exports, runs, searches, suites, verdicts, winners
+from plumbline_db import campaigns, runs, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import CaseRecord, ProbeRecord
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Event, Run, Search, Verdict, Winner
 from plumbline_exporters import profile
-from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi import mca_params as ompi_rules
 from tests.exporters.bundles import tuned
 from tests.tuner import planted, whole
 from tests.tuner.simulated import PARTS, Costs, Interrupted, SimulatedStarter, failed, toolchain
@@ -62,7 +62,7 @@ class Done:
         return searches.all_searches(self.db, self.campaign.id)
 
     def events(self, kind: str) -> list[Event]:
-        return [one for one in events.get(self.db, self.campaign.id) if one.kind == kind]
+        return [one for one in campaigns.events(self.db, self.campaign.id) if one.kind == kind]
 
     def report(self) -> report.Report:
         return report.read(self.db, self.campaign.id)
@@ -231,7 +231,7 @@ def test_the_right_side_is_cured_first(done: Done) -> None:
     """At 16 KiB Allreduce ⪯ Reduce + Bcast and Bcast are violated: both race at once, and Allreduce
     again with the better Bcast in force, so that one round is enough."""
     launched = {one.suite: one for one in done.launches()}
-    every = suites.get(done.db, done.campaign.id).values()
+    every = runs.suites(done.db, done.campaign.id).values()
     searched = [one for one in every if one.round == 1]
     first, then = (
         next(launched[one.name] for one in searched if (one.stage, one.step) == ("search", step))
@@ -263,8 +263,8 @@ def test_unsafe_is_tried_when_it_is_asked_for(play: Play) -> None:
 def test_every_winner_was_proven_to_be_in_force(done: Done) -> None:
     said = [one.said for one in done.events("in force")]
     for function, file in (
-        ("MPI_Allreduce", ompi_rules.FILE_NAME),
-        ("MPI_Scatter", ompi_rules.FILE_NAME),
+        ("MPI_Allreduce", ompi_rules.RULES_FILE_NAME),
+        ("MPI_Scatter", ompi_rules.RULES_FILE_NAME),
         ("MPI_Scan", profile.FILE_NAME),
     ):
         assert any(function in one and f"{file} decides" in one for one in said), function
@@ -347,7 +347,7 @@ def test_results_are_checked_before_anything_is_exported(done: Done) -> None:
 
 
 def test_exported_files_are_those_of_the_last_confirmation(done: Done) -> None:
-    listed = exports.get(done.db, done.campaign.id)
+    listed = campaigns.exports(done.db, done.campaign.id)
     assert {Path(one.path) for one in listed} == set(done.folder.iterdir())
     sourced = [one.environment for one in done.launches() if one.suite == "confirm-1"][-1]
     rules = Path(sourced["OMPI_MCA_coll_tuned_dynamic_rules_filename"])
@@ -398,7 +398,9 @@ def test_interrupted_anywhere_it_goes_on(
         assert searches.all_searches(db, found.campaign.id) == searches.all_searches(
             done.db, done.campaign.id
         )
-        assert len(events.get(db, found.campaign.id)) == len(events.get(done.db, done.campaign.id))
+        assert len(campaigns.events(db, found.campaign.id)) == len(
+            campaigns.events(done.db, done.campaign.id)
+        )
 
 
 def test_a_library_without_faults_needs_no_search(play: Play) -> None:
@@ -444,7 +446,7 @@ def test_a_crashing_candidate_is_a_trial_and_no_end(play: Play, db: Database) ->
     failed = [one for one in finished.launches() if not one.finished]
     assert len(failed) == 2  # one may be chance
     assert all("rabenseifner at 16384 B under way" in one.reason for one in failed)
-    told = {one.run for one in events.get(db, finished.campaign.id)}
+    told = {one.run for one in campaigns.events(db, finished.campaign.id)}
     assert told >= {launch.id for launch in failed}
 
 

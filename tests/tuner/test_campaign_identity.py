@@ -13,7 +13,7 @@ from plumbline.core.guidelines import load as load_guidelines
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
-from plumbline_db import campaigns, exports
+from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from tests.tuner import planted
@@ -50,7 +50,7 @@ def test_another_output_folder_forgets_the_first(tmp_path: Path, db: Database) -
     store = LaunchStore(db, whole.campaign.id, SimulatedStarter(planted.costs(), stop_after=0))
     started = msgspec.structs.replace(whole.campaign, state="running", finished="")
     loop.Loop(store, toolchain(), started, FEW, tmp_path / "two").run()
-    assert {Path(one.path).parent for one in exports.get(db, whole.campaign.id)} == {
+    assert {Path(one.path).parent for one in campaigns.exports(db, whole.campaign.id)} == {
         tmp_path / "two"
     }
     assert list((tmp_path / "one").iterdir())

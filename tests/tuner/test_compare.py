@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from scipy import stats
 
-from plumbline.results import compare, side_conditions, sides
+from plumbline.results import compare, sides
 from plumbline.results.compare import How, SideComparison
 from plumbline_db import campaigns, machines, runs, verdicts
 from plumbline_db.connection import Database
@@ -386,15 +386,15 @@ def test_time_and_load_of_both_sides(both: Database) -> None:
     assert (found.a.launches_with_load, found.b.launches_with_load) == (5, 5)
     assert (found.a.other_processors, found.b.other_processors) == pytest.approx((0.0, 1.5))
     assert found.b.stolen_processors == pytest.approx(0.01)
-    (text,) = side_conditions.load_differences(found.a, found.b)
+    (text,) = sides.load_differences(found.a, found.b)
     assert text == "other work: A 0.00, B 1.50 processors"
-    assert side_conditions.load_differences(found.a, found.a) == []
+    assert sides.load_differences(found.a, found.a) == []
 
 
 def test_load_that_is_not_known(planted: Database) -> None:
     found = compared(planted, A, B)
     assert (found.a.launches_with_load, found.a.other_processors) == (0, None)
-    assert side_conditions.load_differences(found.a, found.b) == []
+    assert sides.load_differences(found.a, found.b) == []
 
 
 # --- what is matched, and what differs ----------------------------------------------------------

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.campaign.export_folder import NOTE, beside, claim, release
-from plumbline_db import exports
+from plumbline.campaign.exported import NOTE, claim_folder, folder_beside, release_folder
+from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Export
@@ -20,8 +20,8 @@ LATER = msgspec.structs.replace(build.CAMPAIGN, started="2025-04-01T10:00:00Z")
 def claimed(database: Path, campaign: Campaign = build.CAMPAIGN) -> Path:
     with Database.open(database, write=True) as db:
         build.started(db, campaign)
-        folder = claim(db, database, campaign)
-        assert claim(db, database, campaign) == folder  # whoever goes on finds it again
+        folder = claim_folder(db, database, campaign)
+        assert claim_folder(db, database, campaign) == folder  # whoever goes on finds it again
         return folder
 
 
@@ -35,7 +35,7 @@ def test_beside_the_database(tmp_path: Path) -> None:
 
 def test_a_database_of_another_name_has_a_folder_of_its_own(tmp_path: Path) -> None:
     assert claimed(tmp_path / "other.db") == tmp_path / "other-exports" / build.CAMPAIGN.id
-    assert beside(tmp_path / "plumbline.db") == tmp_path / "exports"
+    assert folder_beside(tmp_path / "plumbline.db") == tmp_path / "exports"
 
 
 def test_names_that_differ_in_their_ending_alone(tmp_path: Path) -> None:
@@ -60,10 +60,10 @@ def test_files_of_an_older_version_have_no_note(tmp_path: Path) -> None:
     (folder / "plumbline.sh").write_text("true\n")
     with Database.open(database, write=True) as db:
         build.started(db)
-        assert claim(db, database, build.CAMPAIGN) == folder.with_name(f"{folder.name}.2")
+        assert claim_folder(db, database, build.CAMPAIGN) == folder.with_name(f"{folder.name}.2")
         ours = Export("env", str(folder / "plumbline.sh"), "00", "2025-03-01")
-        exports.put(db, build.CAMPAIGN.id, ours)
-        assert claim(db, database, build.CAMPAIGN) == folder
+        campaigns.put_export(db, build.CAMPAIGN.id, ours)
+        assert claim_folder(db, database, build.CAMPAIGN) == folder
 
 
 def test_a_note_that_was_cut_by_a_kill_is_written_again(tmp_path: Path) -> None:
@@ -78,10 +78,10 @@ def test_a_note_that_was_cut_by_a_kill_is_written_again(tmp_path: Path) -> None:
 def test_a_folder_that_got_nothing_goes(tmp_path: Path) -> None:
     folder = claimed(tmp_path / "plumbline.db")
     (folder / "plumbline.sh").write_text("true\n")
-    release(folder)
+    release_folder(folder)
     assert folder.exists()
     (folder / "plumbline.sh").unlink()
-    release(folder)
+    release_folder(folder)
     assert not folder.exists()
 
 

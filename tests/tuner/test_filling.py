@@ -7,7 +7,7 @@ import pytest
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure.filling import MOST_BLOCKS, MOST_REPS, STARTS, Filling
+from plumbline.measure.launches import MOST_BLOCKS, MOST_REPS, STARTS, Filling
 from plumbline_db.cost import LaunchCost
 
 BIG = Plan("", 1, tuple(PlanCase("MPI_Bcast", size) for size in range(1, 101)), blocks=6, reps=4)

@@ -13,7 +13,7 @@ from plumbline.launch.starter import Starter
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import identity, starting
 from plumbline.settings.toolchain import Toolchain
-from plumbline_db import campaigns, events
+from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_exporters.bundle import heading
@@ -95,7 +95,7 @@ def test_what_is_left_out_is_said(
     store = LaunchStore(db, started.id, SimulatedStarter(planted.costs()))
     for _ in range(2):  # once, also when it is replayed
         loop.Loop(store, toolchain(), started, settings, tmp_path / "out").run()
-    said = [one.text for one in events.get(db, started.id) if one.kind == "left out"]
+    said = [one.text for one in campaigns.events(db, started.id) if one.kind == "left out"]
     assert said == ["OMPI_MCA_coll_tuned_bcast_algorithm is set here, and in force in no launch"]
 
 

@@ -24,7 +24,7 @@ from plumbline.search.race.race import Race
 from plumbline.search.rounds import Rounds
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline_db import events, runs, verdicts, winners
+from plumbline_db import campaigns, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import CaseRecord
 from plumbline_db.records import Winner
@@ -104,7 +104,9 @@ class Done:
         }
 
     def events(self, kind: str) -> list[str]:
-        return [one.text for one in events.get(self._db, self.campaign.id) if one.kind == kind]
+        return [
+            one.text for one in campaigns.events(self._db, self.campaign.id) if one.kind == kind
+        ]
 
     def turns(self) -> int:
         suites = {suite for suite, _ in self.starter.launches}
@@ -228,7 +230,7 @@ def test_an_interrupted_campaign_takes_the_same_turns(tmp_path: Path, seed: int)
         with Database.open(folder / "plumbline.db") as db:
             id = done.campaign.id
             tables_ = [verdicts.get(db, id, stage) for stage in verdicts.stages(db, id)]
-            said = [(one.kind, one.text) for one in events.get(db, id)]
+            said = [(one.kind, one.text) for one in campaigns.events(db, id)]
             return winners.get(db, id), tables_, said
 
     for name in ("whole", "parts"):

@@ -11,7 +11,7 @@ import pytest
 
 from plumbline.core.guidelines import load as load_guidelines
 from plumbline.settings.toolchain import Form, Toolchain
-from plumbline_db import events, exports, verdicts, winners
+from plumbline_db import campaigns, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import UNBOUNDED_BYTES, Failure, Run, Winner
@@ -86,21 +86,21 @@ def test_its_knob_is_searched_exported_and_proven(db: Database, tmp_path: Path) 
     assert winner.configuration[KNOB] == "knomial"
     assert (winner.bytes_from, winner.bytes_to) == (0, UNBOUNDED_BYTES)
     assert set(winner.removes) == {"PL31@1024", "PL31@16384"}
-    script = next(Path(one.path) for one in exports.get(db, id) if one.format == "env")
+    script = next(Path(one.path) for one in campaigns.exports(db, id) if one.format == "env")
     assert f"export {VARIABLE}=knomial\n" in script.read_text()
-    told = [event.text for event in events.get(db, id) if event.kind == "in force"]
+    told = [event.text for event in campaigns.events(db, id) if event.kind == "in force"]
     assert any(text.startswith(f"{VARIABLE} decides") for text in told)
 
 
 def test_where_it_is_not_in_force_it_is_dropped(db: Database, tmp_path: Path) -> None:
     id, found = campaign(db, tmp_path / "exports", Library(deaf=True))
     assert found == []
-    said = [event.text for event in events.get(db, id) if event.kind == "not in force"]
+    said = [event.text for event in campaigns.events(db, id) if event.kind == "not in force"]
     assert any(FORM.name in text and VARIABLE in text for text in said)
 
 
 def test_the_blocking_function_never_stands_in_for_it(db: Database, tmp_path: Path) -> None:
     """It would be faster at once, and block where a program relies on its not blocking."""
     id, _ = campaign(db, tmp_path / "exports", Library())
-    written = [Path(one.path) for one in exports.get(db, id)]
+    written = [Path(one.path) for one in campaigns.exports(db, id)]
     assert all(path.name != "plumbline.profile" for path in written)

@@ -11,12 +11,12 @@ import pytest
 
 from plumbline.campaign import loop
 from plumbline.campaign.going_on import GoingOn, go_on
-from plumbline.measure.event_kinds import LIMIT, NO_TIME
+from plumbline.measure.aside import LIMIT, NO_TIME
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.budget import Budget
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
-from plumbline_db import campaigns, events, runs, searches, suites, verdicts
+from plumbline_db import campaigns, runs, searches, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import Campaign, Failure, Run
@@ -47,7 +47,7 @@ def begun(db: Database, starter: SimulatedStarter, wanted: Settings) -> GoingOn:
 
 
 def own(db: Database, campaign: Campaign) -> list[Run]:
-    found, known = runs.listing(db, campaign.id), suites.get(db, campaign.id)
+    found, known = runs.listing(db, campaign.id), runs.suites(db, campaign.id)
     return [one for one in found if not known[one.suite].parted]
 
 
@@ -93,7 +93,7 @@ def test_what_the_budget_leaves_over_is_said_with_what_it_would_take(
     """With the budget that is named the cells are searched."""
 
     def said(campaign: Campaign) -> list[str]:
-        return [event.text for event in events.get(db, campaign.id) if event.kind == NO_TIME]
+        return [event.text for event in campaigns.events(db, campaign.id) if event.kind == NO_TIME]
 
     short = asked(db, tmp_path, machine(), planted.settings(budget_seconds=40.0, settings=False))
     (text,) = said(short)
@@ -182,7 +182,7 @@ def test_the_usual_limit_follows_what_launches_cost(lab: Lab, db: Database) -> N
     named = Budget(store, load(None, {"nprocs": 4, "budget_seconds": 600.0}))
     named.measured()
     assert not named.left() and not named.is_open()
-    (event,) = events.get(db, lab.campaign.id)
+    (event,) = campaigns.events(db, lab.campaign.id)
     assert (event.kind, event.text.split(",")[0]) == (LIMIT, "4320 s")
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from plumbline.pages import rooms
+from plumbline.pages import routes
 from plumbline.results import headline
 from plumbline_db import verdicts
 from plumbline_db.connection import Database
@@ -117,7 +117,7 @@ def test_it_is_the_same_wherever_a_campaign_is_shown(stored: Path) -> None:
 
 
 def test_pages_and_metrics_count_alike(stored: Path) -> None:
-    client = TestClient(web.app(stored, rooms.every(stored)))
+    client = TestClient(web.app(stored, routes.all_pages(stored)))
     campaign = plumbline("results", "--json", "--db", stored).json["campaign"]
     assert SAID in client.get(f"/report/{campaign}").text
     overview = " ".join(client.get("/").text.split())

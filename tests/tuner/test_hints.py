@@ -8,12 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.campaign import going_on, hints
+from plumbline.campaign import going_on
 from plumbline.results import report
-from plumbline.settings import identity
-from plumbline.settings.search import AFRESH
-from plumbline.settings.stored import settings_of
-from plumbline_db import campaigns, events, runs, searches, verdicts, winners
+from plumbline.settings import AFRESH, identity
+from plumbline.settings.identity import settings_of
+from plumbline_db import campaigns, runs, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Campaign, Winner
@@ -67,7 +66,7 @@ def test_on_an_unchanged_machine_winners_are_confirmed_and_nothing_is_searched(
     assert searches.all_searches(db, after.id) == []
     removed = {name for winner in winners.get(db, before.id) for name in winner.removes}
     assert {name for winner in winners.get(db, after.id) for name in winner.removes} == removed
-    (told,) = [one for one in events.get(db, after.id) if one.kind == "earlier campaign"]
+    (told,) = [one for one in campaigns.events(db, after.id) if one.kind == "earlier campaign"]
     assert before.id in told.text
 
 
@@ -110,7 +109,7 @@ def test_the_third_knows_what_the_first_has_searched(
 ) -> None:
     db, before = first
     second = again(db, before.id, tmp_path / "second", SimulatedStarter(planted.costs()))
-    found = hints.of(db, second.id, trusting)
+    found = going_on.hints_of(db, second.id, trusting)
     searched = {(one.function, one.bytes) for one in searches.all_searches(db, before.id)}
     assert found is not None
     assert {(cell.function, cell.bytes) for cell in found.searched} == searched
@@ -137,8 +136,8 @@ def test_another_campaign_begins_with_the_last_one_unless_it_is_told_otherwise(
 def test_the_first_of_its_kind_has_none(tmp_path: Path) -> None:
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         campaign = identity.begin(db, toolchain(), SETTINGS, new=True)
-        assert hints.newest(db, campaign) == AFRESH
-        assert hints.of(db, AFRESH, trusting) is None
+        assert going_on.newest_hints(db, campaign) == AFRESH
+        assert going_on.hints_of(db, AFRESH, trusting) is None
 
 
 def test_a_campaign_that_is_not_there_or_not_finished_gives_none(
@@ -146,11 +145,11 @@ def test_a_campaign_that_is_not_there_or_not_finished_gives_none(
 ) -> None:
     db, _ = first
     with pytest.raises(PlumblineError, match="contains no campaign nosuch"):
-        hints.of(db, "nosuch", trusting)
+        going_on.hints_of(db, "nosuch", trusting)
     running = identity.begin(db, toolchain(), SETTINGS, new=True)
     assert running.state == "running"
     with pytest.raises(UsageError, match="not finished"):
-        hints.of(db, running.id, trusting)
+        going_on.hints_of(db, running.id, trusting)
 
 
 def test_records_of_another_release_are_no_hint(
@@ -158,9 +157,9 @@ def test_records_of_another_release_are_no_hint(
 ) -> None:
     db, _ = first
     campaign = identity.begin(db, toolchain(), SETTINGS, new=True)
-    assert hints.newest(db, campaign) != AFRESH
+    assert going_on.newest_hints(db, campaign) != AFRESH
     monkeypatch.setattr("plumbline.system.version.PLUMBLINE", "9.9")
-    assert hints.newest(db, campaign) == AFRESH
+    assert going_on.newest_hints(db, campaign) == AFRESH
 
 
 def test_what_the_search_space_does_not_allow_is_no_hint(

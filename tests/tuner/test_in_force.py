@@ -14,10 +14,10 @@ import pytest
 from plumbline.campaign import as_started, in_force
 from plumbline.settings import starting
 from plumbline.settings.toolchain import Toolchain
-from plumbline_db import campaigns, exports
+from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi import mca_params as ompi_rules
 from tests.tuner import planted
 from tests.tuner.simulated import SimulatedStarter, toolchain
 from tests.tuner.test_campaign import Deaf, run
@@ -50,7 +50,7 @@ def test_the_user_s_environment_with_the_files_in_it(
     environment = in_force.environment(found)
     assert environment["MY_OWN"] == "kept"
     assert environment["PATH"] == os.environ["PATH"]
-    rules = str(place.folder / ompi_rules.FILE_NAME)
+    rules = str(place.folder / ompi_rules.RULES_FILE_NAME)
     assert environment["OMPI_MCA_coll_tuned_dynamic_rules_filename"] == rules
     assert "libplumbline.so" in environment["OMPI_MCA_mca_base_env_list_internal"]
     assert "LD_PRELOAD" not in environment  # for the ranks alone
@@ -85,7 +85,7 @@ def test_a_launch_that_fails_proves_nothing(place: Place, monkeypatch: pytest.Mo
 
 
 def test_a_file_that_was_changed_or_lost_is_named(place: Place) -> None:
-    rules = place.folder / ompi_rules.FILE_NAME
+    rules = place.folder / ompi_rules.RULES_FILE_NAME
     original = rules.read_text()
     rules.write_text(original + "# a note\n")
     with pytest.raises(
@@ -124,8 +124,8 @@ def test_a_campaign_that_is_not_finished(place: Place) -> None:
 def test_a_campaign_without_files(place: Place) -> None:
     with Database.open(place.database, write=True) as db:
         found = campaigns.get(db, None)
-        for one in exports.get(db, found.id):
-            exports.forget(db, found.id, one.path)
+        for one in campaigns.exports(db, found.id):
+            campaigns.forget_export(db, found.id, one.path)
     with pytest.raises(PlumblineError, match="has exported nothing to source"):
         in_force.files(place.database, None, None)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import suites
+from plumbline_db import runs
 from plumbline_db.connection import Database
 from tests.tuner.killed import BEFORE_RENAME, POLITE, Place
 
@@ -90,7 +90,7 @@ def test_ranks_that_stay_alive_change_no_decision(tmp_path: Path, mpirun: None) 
     assert kept[: len(before)] == before
     assert any(run.visit > 1 for run in kept)
     with Database.open(place.database) as db:
-        known = suites.get(db, kept[0].campaign)
+        known = runs.suites(db, kept[0].campaign)
     members: dict[tuple[str, str], set[str]] = {}
     for run in kept:
         if run.visit:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.libraries import known_parameters
+from plumbline.libraries import space_file
 from plumbline.libraries.space import Space
 from plumbline.libraries.space_file import load
 from plumbline_exporters.assignments import Assignment
@@ -16,7 +16,7 @@ from plumbline_exporters.finding import Context, LintTarget
 from plumbline_exporters.lint import names
 
 FOLDER = Path(__file__).parents[2] / "search-spaces"
-KNOWN = known_parameters.known(FOLDER)
+KNOWN = space_file.known_parameters(FOLDER)
 SPACES = [
     space
     for path in sorted(FOLDER.glob("*.toml"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plumbline.measure.members import FEWEST, LAUNCHES, correlation
-from plumbline.measure.members import number as number_of
+from plumbline.measure.conditions import FEWEST, LAUNCHES, correlation
+from plumbline.measure.conditions import number as number_of
 
 RANKS, VISITS, CASES = 9, 3, 200
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.core import guidelines
-from plumbline.daemon import configuration_file
+from plumbline.daemon import configuration
 from plumbline.libraries import space_file
 from plumbline.settings import campaign_file
 from plumbline.suites import description
@@ -76,12 +76,12 @@ CASES: list[Case] = [
     (description.read, SUITES, '"b"\noperations = ["MPI_Bcast"]', '"b"\noperations = []', [
         "line 10: suite 'b': operations"
     ]),
-    (configuration_file.read, WATCH, "every", "evry", ["line 2: unknown key `evry`; nearest: e"]),
-    (configuration_file.read, WATCH, "apply", "aplpy", ["line 4: unknown key `aplpy`; "]),
-    (configuration_file.read, WATCH, '"user"', '"usr"', [
+    (configuration.read, WATCH, "every", "evry", ["line 2: unknown key `evry`; nearest: e"]),
+    (configuration.read, WATCH, "apply", "aplpy", ["line 4: unknown key `aplpy`; "]),
+    (configuration.read, WATCH, '"user"', '"usr"', [
         "line 5: apply.scope: Invalid enum value 'usr'; it may be "
     ]),
-    (configuration_file.read, WATCH, '"1h"', '"0s"', ["line 2: canary.every: "]),
+    (configuration.read, WATCH, '"1h"', '"0s"', ["line 2: canary.every: "]),
     (space_file.load, SPACE, "[[setting]]\n", "[[setting]]\ncolour = 3\n", [
         f"{SETTING}unknown key `colour`", "keys here: "
     ]),

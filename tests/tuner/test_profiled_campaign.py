@@ -14,7 +14,7 @@ from plumbline.results import report
 from plumbline.results.report import Report
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline.settings.stored import settings_of, text_of
+from plumbline.settings.identity import settings_of, text_of
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError

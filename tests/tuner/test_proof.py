@@ -18,7 +18,7 @@ from plumbline.libraries.openmpi import OpenMpi, rules_canary
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Failure, Winner
 from plumbline_exporters import plumbline_sh, profile
-from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi import mca_params as ompi_rules
 from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
 from plumbline_exporters.registry import write
 from tests.exporters import rules_reader
@@ -57,7 +57,7 @@ def test_a_rules_canary_differs_in_the_algorithms_alone(
             winners.append(tuned(function, str(algorithm), *sizes))
     if not winners:
         return
-    (text,) = ompi_rules.files(bundle(*winners)).values()
+    (text,) = ompi_rules.rules_files(bundle(*winners)).values()
     before, after = rules_reader.read(text), rules_reader.read(rules_canary(text))
     assert before.version == after.version
     flat, corrupted = (
@@ -78,7 +78,7 @@ def test_a_rules_canary_differs_in_the_algorithms_alone(
 
 def test_a_version_2_rules_file_keeps_its_header() -> None:
     reduce = tuned("MPI_Reduce", "in-order_binary", 1024, 4096, max_requests=4)
-    (text,) = ompi_rules.files(bundle(reduce, version="5.0.11")).values()
+    (text,) = ompi_rules.rules_files(bundle(reduce, version="5.0.11")).values()
     corrupted = rules_canary(text)
     assert corrupted.startswith("rule-file-version-2\n")
     found = rules_reader.read(corrupted).decision(COLLECTIVES["MPI_Reduce"].rule_id, 4, 2048)
@@ -128,7 +128,7 @@ def test_the_exported_file_leads_to_both_files(tmp_path: Path, version: str) -> 
     folder = tmp_path / "out"
     write(bundle(BCAST, SCAN, version=version, directory=str(folder)), ["env"])
     found = proof.environment_of(folder / plumbline_sh.FILE_NAME, {"PATH": os.environ["PATH"]})
-    assert proof._value(found, RULES_FILE) == str(folder / ompi_rules.FILE_NAME)
+    assert proof._value(found, RULES_FILE) == str(folder / ompi_rules.RULES_FILE_NAME)
     assert proof._value(found, proof.PROFILE) == str(folder / profile.FILE_NAME)
     again = proof.environment_of(
         folder / plumbline_sh.FILE_NAME, {"PATH": os.environ["PATH"], **found}

@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from plumbline.system import machine
-from plumbline.system.placement import Placement
-from plumbline.system.readback import mismatch, units
+from plumbline.system.placement import Placement, mismatch, units
 from plumbline_db.probe_records import Header
 from tests.db import build
 

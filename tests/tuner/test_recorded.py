@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.results.recorded import RecordedRank, application, ranks
+from plumbline.results.profiling import RecordedRank, application, ranks
 from plumbline_db.errors import PlumblineError
 
 BCAST = ("MPI_Bcast", 4, 1, 4, 1024)

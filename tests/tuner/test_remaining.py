@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from plumbline.core.cell import Target
-from plumbline.results.behind import Behind
-from plumbline.results.remaining import Remaining, Searched
+from plumbline.results.remaining import Behind, Remaining, Searched
 from plumbline.search.outcome import decided
 from plumbline_db import searches, verdicts, winners
 from plumbline_db.connection import Database

@@ -9,7 +9,7 @@ from plumbline.campaign.pairs import Pairs
 from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
 from plumbline.results import saving
-from plumbline.settings import stored
+from plumbline.settings import identity
 from plumbline_db.records import Suite
 from tests.db import build
 from tests.tuner import planted
@@ -21,7 +21,7 @@ def test_launches_differ_by_a_factor_that_anchors_show(lab: Lab) -> None:
     """An application that calls the tuned function alone, on a machine that drifts by a quarter:
     what is in force changes nothing, and nothing is saved."""
     settings = planted.settings()
-    campaign = msgspec.structs.replace(lab.campaign, settings=stored.text_of(settings))
+    campaign = msgspec.structs.replace(lab.campaign, settings=identity.text_of(settings))
     reference_cases = [
         PlanCase(name, size, ours) for ours, name in OURS.items() for size in planted.SIZES
     ]

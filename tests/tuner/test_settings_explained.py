@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from plumbline.cli.options import KeyValue
-from plumbline.settings import GROUP_OF, GROUPS, explained
+from plumbline.settings import GROUP_OF, GROUPS, campaign_file
 from plumbline.settings.ranks import PLACES
 from tests.tuner.cli.command import plumbline
 from tests.tuner.simulated import ROOT
@@ -30,13 +30,13 @@ def table(group: type[msgspec.Struct]) -> str:
     lines = [group.__doc__, "", "| key | takes | default | |", "|---|---|---|---|"]
     lines += [
         f"| `{key}` | {one.takes} | {one.default} | {one.sentence} |"
-        for key, one in explained.of_group(group)
+        for key, one in campaign_file.of_group(group)
     ]
     return re.sub(r"docs/([a-z-]+)\.md", r"[\1](\1.md)", "\n".join(lines)) + "\n"
 
 
 def test_every_key_is_explained_in_one_sentence() -> None:
-    found = explained.keys()
+    found = campaign_file.keys()
     assert found.keys() == GROUP_OF.keys()
     for key, one in found.items():
         assert re.fullmatch(r"[A-Z][^\n]*\.", one.sentence), key
@@ -58,7 +58,7 @@ def test_the_page_has_the_table_of_keys() -> None:
 def test_every_key_can_be_set_on_the_command_line(key: str) -> None:
     """Tables as TOML has them in a line; a key that has an option names it."""
     setting = KeyValue({}, of_campaign=True)
-    value = '{name = "value"}' if explained.keys()[key].takes == "table" else "1"
+    value = '{name = "value"}' if campaign_file.keys()[key].takes == "table" else "1"
     assert setting.convert(f"{key}={value}", None, None)[0] == key
     if key not in NO_OPTION:
         option = NAMES.get(key, "--" + key.replace("_", "-"))
@@ -70,4 +70,4 @@ def test_every_key_can_be_set_on_the_command_line(key: str) -> None:
 def test_options_are_explained_as_keys_are(key: str) -> None:
     said = " ".join(plumbline("campaign", "--help").out.split())
     assert f" {NAMES.get(key, '--' + key.replace('_', '-'))} " in said
-    assert explained.keys()[key].sentence.removesuffix(".") in said
+    assert campaign_file.keys()[key].sentence.removesuffix(".") in said

@@ -16,11 +16,11 @@ from plumbline.libraries import Installation
 from plumbline.libraries.simgrid import SimGrid, options_in
 from plumbline.measure.comparison import claim_of
 from plumbline.settings.campaign_file import load
-from plumbline.settings.stored import settings_of, text_of
+from plumbline.settings.identity import settings_of, text_of
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library
-from plumbline_exporters.family.simgrid.env import OPTIONS
+from plumbline_exporters.family.simgrid import OPTIONS
 from tests.tuner.simulated import ROOT
 
 SLOW = Simulation(library="ompi", latency_seconds=5e-5, bandwidth_bytes_per_second=1.25e8)

@@ -8,15 +8,15 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
-from plumbline.campaign import slow_messages
-from plumbline.campaign.slow_messages import ENOUGH, LEAST, LaunchRatios
+from plumbline.campaign import pairs
+from plumbline.campaign.pairs import ENOUGH, LEAST, LaunchRatios
 from plumbline.core.cell import Target
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure.launches import Series
 from plumbline.search.space.candidates import Candidate
 from plumbline.settings.campaign_file import load
 from plumbline.verify.decision import Claim
-from plumbline_db import events, winners
+from plumbline_db import campaigns, winners
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import HostLoad, Load, ProbeRecord
 from plumbline_db.records import Run, Suite, Winner
@@ -77,7 +77,7 @@ def test_the_rest_of_a_winner_stays() -> None:
     ratios = measured({70: 1.5})
     slower = ratios.slower([winner()], range(6), Claim(tolerance=0.05))
     other = winner(function="MPI_Reduce", variant="reduce_ring")
-    left, ((lost, why),) = slow_messages.without(
+    left, ((lost, why),) = pairs.without(
         [winner(bytes_to=93), other], slower, {"MPI_Gather": range(64, 94)}
     )
     assert [(each.bytes_from, each.bytes_to) for each in left] == [(64, 69), (71, 93), (64, 65536)]
@@ -130,7 +130,7 @@ def test_a_campaign_exports_no_winner_that_is_slower_in_one_state(tmp_path: Path
     with Database.in_memory() as db:
         campaign = whole.campaign(db, starter, load(None, asked), tmp_path, there)
         (dropped, *_) = [
-            each for each in events.get(db, campaign.id) if each.kind == "winner dropped"
+            each for each in campaigns.events(db, campaign.id) if each.kind == "winner dropped"
         ]
         found = winners.get(db, campaign.id)
     assert dropped.text.startswith(

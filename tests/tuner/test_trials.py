@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from plumbline.campaign.trials import CALLS, Trials, trials
+from plumbline.campaign.vetting import CALLS, Trials, trials
 from plumbline.core.plan import Data
 from plumbline.settings.campaign_file import load
 from plumbline_db.probe_records import CaseRecord

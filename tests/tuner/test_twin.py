@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from plumbline.launch.simulation import Simulation
-from plumbline.results import simulated_pingpong, twin
+from plumbline.results import twin
 from plumbline.settings.campaign_file import load
 from plumbline_db.errors import UsageError
 from tests import simgrid
@@ -81,7 +81,7 @@ def test_simgrid_answers_as_it_was_asked(near: bool) -> None:
     )
 
     def ask(machine: Simulation) -> twin.Times:
-        return simulated_pingpong.half_trips(machine, SIZES, near=near)
+        return twin.half_trips(machine, SIZES, near=near)
 
     with simgrid.there():
         measured = ask(truth)

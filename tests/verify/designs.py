@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.verify import design
-from plumbline.verify.corrections import benjamini_hochberg
-from plumbline.verify.decision import Claim, HypothesisFamily
+from plumbline.verify.decision import Claim, HypothesisFamily, benjamini_hochberg
 from plumbline.verify.design import Design
 from tests.verify.simulated import first, signed_rank_p
 

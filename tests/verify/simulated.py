@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from plumbline.core.cell import Side
 from plumbline.core.guidelines import Guidelines, load
 from plumbline.verify.index import Obstacle
-from plumbline.verify.significance.null_distributions import signed_rank_counts
+from plumbline.verify.significance.distributions import signed_rank_counts
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline_db.records import Case, Medians, Verdict
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from plumbline.verify import design
-from plumbline.verify.between import Estimate, between_campaigns, estimate, widened
 from plumbline.verify.decision import Claim, HypothesisFamily
+from plumbline.verify.independence import Estimate, between_campaigns, estimate, widened
 from plumbline.verify.significance.signed_rank import paired_ratio
 from tests.verify.simulated import first
 

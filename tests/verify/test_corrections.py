@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from plumbline.verify.corrections import adjusted_within, benjamini_hochberg
+from plumbline.verify.decision import adjusted_within, benjamini_hochberg
 
 probabilities = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from plumbline.verify import design
-from plumbline.verify.corrections import benjamini_hochberg
 from plumbline.verify.decision import (
     GIVEN_UP,
     CellDecision,
@@ -20,6 +19,7 @@ from plumbline.verify.decision import (
     HypothesisFamily,
     above,
     alone,
+    benjamini_hochberg,
     by_interval,
     decide,
     joint,
@@ -28,8 +28,7 @@ from plumbline.verify.decision import (
     shown,
     slower,
 )
-from plumbline.verify.significance.comparison import Comparison
-from plumbline.verify.significance.exact import exact_ratio
+from plumbline.verify.significance.comparison import Comparison, exact_ratio
 from plumbline.verify.significance.signed_rank import paired_ratio
 
 DESIGN = design.over(9, 30)

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from plumbline.verify.corrections import benjamini_hochberg
+from plumbline.verify.decision import benjamini_hochberg
 from plumbline.verify.significance.rank_sum import rank_sum
 from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline_db.records import Medians

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.verify.estimators import ESTIMATORS, medians, pairs
+from plumbline.verify.index import ESTIMATORS, medians, pairs
 
 SAMPLES = st.lists(st.integers(1, 10**9), min_size=1, max_size=40)
 EACH = pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.core.forms import blocking, is_form
 from plumbline.core.guidelines import DEFAULT_PATH, check_against, load
+from plumbline.core.plan import blocking, is_form
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.probes.launch import functions_of_the_probe
 from tests.verify.simulated import PAPER

@@ -16,9 +16,9 @@ import pytest
 from rich.console import Console, RenderableType
 
 from plumbline.verify import grid
-from plumbline.verify.document import JSON_FIELDS, as_json
+from plumbline.verify.across import KindCount, summary_counts, summary_table
 from plumbline.verify.drawing import STYLES
-from plumbline.verify.summary import KindCount, summary_counts, summary_table
+from plumbline.verify.grid import JSON_FIELDS, as_json
 from plumbline.verify.table import (
     ASCII,
     UNICODE,

@@ -1,4 +1,4 @@
-/* Items cut where messages cut them (detect/atoms.py), a column each. */
+/* Items cut where messages cut them (detect/provenance.py), a column each. */
 #ifndef PL_DETECTION_ATOMS_H
 #define PL_DETECTION_ATOMS_H
 

@@ -1,5 +1,5 @@
 /* Roots that answer a rank before they have heard of all: a master and his workers
- * (detect/rooted.py). */
+ * (detect/reductions.py). */
 #include "map.h"
 #include "traffic.h"
 

@@ -1,4 +1,4 @@
-/* Partial results of which all operands were sent (detect/mutual.py). */
+/* Partial results of which all operands were sent (detect/reductions.py). */
 #include "map.h"
 #include "traffic.h"
 

@@ -1,5 +1,5 @@
 /* How long a run takes where some calls take no time, and everything else what it took: what a rank
- * does between its calls, and who waits for whom (detect/hiding.py). */
+ * does between its calls, and who waits for whom (detect/analysis.py). */
 #include "store.h"
 
 #include <stdbool.h>

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline_db import regular
+from plumbline_db import user_files
 from plumbline_db.errors import UsageError
 from plumbline_exporters.finding import Context, Finding, NamedFile, in_order
 from plumbline_exporters.lint.formats import check, choose
@@ -74,7 +74,7 @@ def _unknown(line: int, name: str, error: UsageError) -> Finding:
 
 def _read(path: Path) -> str:
     try:
-        with regular.open_file(path) as file:
+        with user_files.open_file(path) as file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
             raise UsageError(f"{path} has more than {_MOST_BYTES} bytes, too many for such a file")

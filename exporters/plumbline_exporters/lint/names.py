@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from plumbline_exporters import families
 from plumbline_exporters.assignments import Assignment
-from plumbline_exporters.finding import Finding, LintTarget
-from plumbline_exporters.known import Parameter
+from plumbline_exporters.finding import Finding, LintTarget, Parameter
 
 _ALIKE = 0.85
 _MOST_GUESSES = 100  # in a file: each is compared with every name there is

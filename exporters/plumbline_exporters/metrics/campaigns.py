@@ -3,13 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 
+from plumbline_db import way_back
 from plumbline_db.coverage import Place
 from plumbline_db.records import Campaign
-from plumbline_exporters.metrics.labels import PLACE, labels, unix
-from plumbline_exporters.metrics.scrape import Scrape, collector
+from plumbline_exporters.metrics.scrape import PLACE, Scrape, collector, labels, unix
+
+
+@collector("database")
+def database(scrape: Scrape) -> Iterator[Metric]:
+    path = scrape.db.path
+    log = path.with_name(path.name + "-wal")
+    size = GaugeMetricFamily("plumbline_database_size_bytes", "Size of a file.", labels=("part",))
+    size.add_metric(("file",), path.stat().st_size)
+    size.add_metric(("log",), _bytes_of(log))
+    yield size
+    backup = way_back.newest_backup(path)
+    if backup is not None:
+        yield GaugeMetricFamily(
+            "plumbline_database_backup_timestamp_seconds",
+            "When the newest backup was made, in Unix time.",
+            value=backup.stat().st_mtime,
+        )
+
+
+def _bytes_of(file: Path) -> int:
+    """0: it is not there; who closes the database last takes its log away."""
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+@collector("places")
+def places(scrape: Scrape) -> Iterator[Metric]:
+    """Return those of each machine and library that is stored."""
+    machine = InfoMetricFamily(
+        "plumbline_machine", "A machine; always 1.", labels=("machine", "host")
+    )
+    library = InfoMetricFamily(
+        "plumbline_library", "An MPI library; always 1.", labels=("library", "fingerprint")
+    )
+    for machine_stored in scrape.machines.values():
+        machine.add_metric(
+            (machine_stored.id, machine_stored.host), {"cpu_model": machine_stored.cpu_model}
+        )
+    for library_stored in scrape.libraries.values():
+        if library_stored.fingerprint in scrape.left_out:
+            continue
+        words = {"family": library_stored.family, "version": library_stored.version}
+        library.add_metric((library_stored.id, library_stored.fingerprint), words)
+    yield from (machine, library)
 
 
 @collector("campaigns")

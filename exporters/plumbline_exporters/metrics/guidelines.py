@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from plumbline_exporters.metrics.labels import PLACE, labels
-from plumbline_exporters.metrics.scrape import Scrape, collector
+from plumbline_exporters.metrics.scrape import PLACE, Scrape, collector, labels
 
 
 @collector("guidelines")

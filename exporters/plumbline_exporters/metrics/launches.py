@@ -10,8 +10,7 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from plumbline_db.cost import Spending
 from plumbline_db.coverage import Place
 from plumbline_db.records import FailureKind
-from plumbline_exporters.metrics.labels import PLACE, labels
-from plumbline_exporters.metrics.scrape import Scrape, collector
+from plumbline_exporters.metrics.scrape import PLACE, Scrape, collector, labels
 
 
 @collector("launches")

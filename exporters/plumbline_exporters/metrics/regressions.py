@@ -8,11 +8,10 @@ from collections.abc import Iterator
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from plumbline_db import alarms, watching
+from plumbline_db import watching
 from plumbline_db.records import Campaign
 from plumbline_db.watch_records import CellAlarm, WatchedCampaign
-from plumbline_exporters.metrics.labels import PLACE, labels, unix
-from plumbline_exporters.metrics.scrape import Scrape, collector
+from plumbline_exporters.metrics.scrape import PLACE, Scrape, collector, labels, unix
 
 DIRECTIONS = ("slower", "faster")
 OPEN = ("raised", "confirmed", "searching")
@@ -122,7 +121,7 @@ def regressions(scrape: Scrape) -> Iterator[Metric]:
         labels=_NAMES,
     )
     for values, watched_campaign in _watched(scrape):
-        every = [alarm for _, alarm in alarms.every(scrape.db, watched_campaign.campaign)]
+        every = [alarm for _, alarm in watching.every(scrape.db, watched_campaign.campaign)]
         counts: Counter[tuple[str, str]] = Counter(
             (alarm.direction, alarm.state) for alarm in every if alarm.is_open
         )
@@ -135,7 +134,7 @@ def regressions(scrape: Scrape) -> Iterator[Metric]:
         if real:
             newest.add_metric(values, max(real))
         became: Counter[str] = Counter(
-            search.state for _, search in alarms.retunings(scrape.db, watched_campaign.campaign)
+            search.state for _, search in watching.retunings(scrape.db, watched_campaign.campaign)
         )
         for state in RETUNINGS:
             searches.add_metric((*values, state), became[state])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from importlib import metadata
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
 
 from plumbline_db import campaigns, cost, coverage, machines
 from plumbline_db.connection import Database
@@ -25,8 +26,83 @@ from plumbline_db.coverage import Coverage, Place
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import is_simulated
 from plumbline_db.records import Campaign, Library, Machine
-from plumbline_exporters.metrics.labels import place_of
-from plumbline_exporters.metrics.limit import limited
+
+PLACE = ("machine", "host", "library", "fingerprint", "nprocs", "ppn")
+
+
+def labels(place: Place) -> tuple[str, ...]:
+    """The values of PLACE."""
+    ranks = (str(place.nprocs), str(place.ppn))
+    return (place.machine, place.host, place.library, place.fingerprint, *ranks)
+
+
+def _place_of(
+    campaign: Campaign, machines: Mapping[str, Machine], libraries: Mapping[str, Library]
+) -> Place:
+    """`machines` by id, `libraries` by fingerprint."""
+    library = libraries[campaign.library_fingerprint]
+    return Place(
+        machine=campaign.machine,
+        host=machines[campaign.machine].host,
+        library=library.id,
+        fingerprint=library.fingerprint,
+        nprocs=campaign.nprocs,
+        ppn=campaign.ppn,
+    )
+
+
+def unix(text: str) -> float:
+    """Seconds, of a time of day in ISO 8601."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+# The number of series that a scrape may have. What is left out is left out by whole places, so that
+# sums of a place are right or not there; what is of no place is always told.
+
+# The metrics whose newest time shows how recent a place is.
+_TIME = "_timestamp_seconds"
+
+_Labels = tuple[str, ...]
+
+
+def limited(metrics: Sequence[Metric], most: int) -> tuple[list[Metric], int]:
+    """Return at most `most` series, or those that are of no place; and how many are left out."""
+    if sum(len(metric.samples) for metric in metrics) <= most:
+        return list(metrics), 0
+    counts: dict[_Labels | None, int] = {}
+    newest: dict[_Labels, float] = {}
+    for metric in metrics:
+        for sample in metric.samples:
+            place = _place(sample)
+            counts[place] = counts.get(place, 0) + 1
+            if place is not None and sample.name.endswith(_TIME):
+                newest[place] = max(sample.value, newest.get(place, 0.0))
+    room = most - counts.pop(None, 0)
+    kept: set[_Labels | None] = {None}
+    left_out = 0
+    places = [place for place in counts if place is not None]
+    for place in sorted(places, key=lambda each: (-newest.get(each, 0.0), each)):
+        if counts[place] <= room:
+            room -= counts[place]
+            kept.add(place)
+        else:
+            room, left_out = 0, left_out + counts[place]
+    return [_part(metric, kept) for metric in metrics], left_out
+
+
+def _place(sample: Sample) -> _Labels | None:
+    """None: it is of no place."""
+    labels = sample.labels
+    if PLACE[0] not in labels or "nprocs" not in labels:
+        return None
+    return tuple(labels[name] for name in PLACE)
+
+
+def _part(metric: Metric, kept: set[_Labels | None]) -> Metric:
+    part = Metric(metric.name, metric.documentation, metric.type, metric.unit)
+    part.samples = [sample for sample in metric.samples if _place(sample) in kept]
+    return part
+
 
 MOST_SERIES = 5000
 _log = logging.getLogger("plumbline")
@@ -89,7 +165,7 @@ class Scrape:
         return {library.fingerprint: library for library in machines.all_libraries(self.db)}
 
     def place(self, campaign: Campaign) -> Place:
-        return place_of(campaign, self.machines, self.libraries)
+        return _place_of(campaign, self.machines, self.libraries)
 
 
 Collect = Callable[[Scrape], Iterable[Metric]]

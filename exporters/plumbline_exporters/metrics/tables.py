@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from plumbline_exporters.metrics.labels import PLACE, labels, unix
-from plumbline_exporters.metrics.scrape import Scrape, collector
+from plumbline_exporters.metrics.scrape import PLACE, Scrape, collector, labels, unix
 
 
 @collector("tables")

@@ -20,8 +20,7 @@ from prometheus_client.core import (
 
 from plumbline_db import watching
 from plumbline_db.watch_records import Watch, WatchDay
-from plumbline_exporters.metrics.labels import unix
-from plumbline_exporters.metrics.scrape import Scrape, collector
+from plumbline_exporters.metrics.scrape import Scrape, collector, unix
 
 STEPS = ("campaign", "confirm", "canary", "recheck", "search", "wait")
 _SINCE = ", since 00:00 UTC."

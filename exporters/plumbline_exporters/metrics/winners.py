@@ -8,8 +8,7 @@ from statistics import median
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from plumbline_db import winners as stored
-from plumbline_exporters.metrics.labels import PLACE, labels
-from plumbline_exporters.metrics.scrape import Scrape, collector
+from plumbline_exporters.metrics.scrape import PLACE, Scrape, collector, labels
 
 
 @collector("winners")

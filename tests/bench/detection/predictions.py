@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plumbline.detect import hiding, read, replay
+from plumbline.detect import analysis, read, replay
 from plumbline.detect.analysis import analysed
 from plumbline.detect.savings import Saved
 from plumbline.measure import unkept
@@ -107,7 +107,7 @@ def measured(
         answer = replay.replayed(store, looked.found, {}, toolchain.space, launches)
     found = [
         finding
-        for finding in hiding.lowered(looked, answer.findings)
+        for finding in analysis.lowered(looked, answer.findings)
         if finding.category == "collective"
         and (finding.function, finding.instances) == (program.function, program.times + WARMUP)
     ]

@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.watch.baseline import learn
 from plumbline.watch.canary import of_launches
+from plumbline.watch.chart import learn
 from plumbline.watch.design import LEAST_LEARNING, Design
 from plumbline.watch.sizing import sized
 from tests.bench.power import LONG_SECONDS, RECORDED, Recorded

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.watch import chart
-from plumbline.watch.baseline import learn
 from plumbline.watch.canary import disturbance
+from plumbline.watch.chart import learn
 from plumbline.watch.design import LEAST_LEARNING, Design
 
 Logs = NDArray[np.float64]

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.libraries import known_parameters
+from plumbline.libraries import space_file
 from plumbline_db.errors import UsageError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import registry
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.family.mpich import selection as mpich_selection
-from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi import mca_params as ompi_rules
 from plumbline_exporters.finding import Context
 from plumbline_exporters.lint import files, formats
 from tests.exporters.bundles import bundle, everywhere, library, safe, tuned, variant, winner
@@ -24,7 +24,7 @@ from tests.exporters.test_ompi_rules import tables
 from tests.tuner.families.installations import prefix_of
 
 SPACES = Path(__file__).parents[3] / "search-spaces"
-CONTEXT = Context(known=known_parameters.known(SPACES))
+CONTEXT = Context(known=space_file.known_parameters(SPACES))
 SETTING = {
     *("plumbline", "plumbline.sh", "plumbline.csh", "plumbline.fish", "plumbline.lua"),
     *("plumbline-run", "mca-params.conf", "mpich-selection.json", "mpich-compositions.json"),
@@ -137,7 +137,7 @@ def test_nothing_to_say_of_any_rules(table: tuple[str, list[Winner]], nprocs: in
     del nprocs
     _, winners = table
     chains = [one for one in winners if "chain" in one.configuration.values()]
-    for text in ompi_rules.files(bundle(*winners)).values():
+    for text in ompi_rules.rules_files(bundle(*winners)).values():
         found = formats.check(text, formats.choose("rules", text), Context())
         assert {one.trap for one in found} <= ({"no-fan-out"} if chains else set())
 
@@ -145,7 +145,7 @@ def test_nothing_to_say_of_any_rules(table: tuple[str, list[Winner]], nprocs: in
 def test_the_head_says_whom_a_file_is_for(tmp_path: Path) -> None:
     """A header of version 2 is fine for 5.0.11, and not for all."""
     given = bundle(tuned("MPI_Alltoall", "linear_sync", 1024, max_requests=8), version="5.0.11")
-    (text,) = ompi_rules.files(given).values()
+    (text,) = ompi_rules.rules_files(given).values()
     format = formats.choose("rules", text)
     assert formats.check(text, format, Context()) == []
     found = formats.check(text, format, Context("openmpi-4.1.4"))
@@ -182,6 +182,6 @@ def test_named_files_that_are_nothing(tmp_path: Path) -> None:
 
 def test_unsafe_exports_are_not_clean() -> None:
     asked = bundle(tuned("MPI_Reduce", "binomial", 512, 1 << 20), unsafe=True)
-    (text,) = ompi_rules.files(asked).values()
+    (text,) = ompi_rules.rules_files(asked).values()
     found = formats.check(text, formats.choose("rules", text), Context())
     assert [one.trap for one in found] == ["not-commutative"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi import mca_params as ompi_rules
 from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
 from plumbline_exporters.finding import Context, Finding
 from plumbline_exporters.lint import formats
@@ -118,7 +118,7 @@ def test_what_is_exported_for_the_same_functions_is_right(
 ) -> None:
     """A winner for each function, by size where a file can say so."""
     version = open_mpi_of.id.removeprefix("openmpi-")
-    (text,) = ompi_rules.files(bundle(*safe(), version=version)).values()
+    (text,) = ompi_rules.rules_files(bundle(*safe(), version=version)).values()
     path = tmp_path / "rules"
     path.write_text(text)
     assert linted(text, "") == []

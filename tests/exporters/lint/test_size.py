@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline_exporters.finding import Context
-from plumbline_exporters.known import Known, Parameter
+from plumbline_exporters.finding import Context, Known, Parameter
 from plumbline_exporters.lint import formats
 
 MANY = 30_000

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import plumbline_exporters
-from plumbline.libraries import known_parameters
+from plumbline.libraries import space_file
 from plumbline_exporters.family.mpich.lint_tables import _BLOCKING, _OTHERS
 from plumbline_exporters.finding import EFFECTS, Context, Finding
 from plumbline_exporters.lint import formats
 
 ROOT = Path(__file__).parents[3]
-KNOWN = known_parameters.known(ROOT / "search-spaces")
+KNOWN = space_file.known_parameters(ROOT / "search-spaces")
 
 
 def found(text: str, *, name: str = "file", library: str = "", format: str = "") -> list[Finding]:

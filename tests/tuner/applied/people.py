@@ -8,8 +8,8 @@ import msgspec
 
 from plumbline.applied import apply, rollback
 from plumbline.applied.generations import Source, Store
-from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place, Where
+from plumbline.applied.targets import AppliedOutcome
 from plumbline.libraries import Installation, families
 from plumbline_db.records import Library, Winner
 from tests.db import build

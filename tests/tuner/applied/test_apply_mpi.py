@@ -11,8 +11,8 @@ import pytest
 
 from plumbline import libraries
 from plumbline.applied import apply, places, readback, rollback
-from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place
+from plumbline.applied.targets import AppliedOutcome
 from plumbline.libraries import Family, Installation
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from plumbline.applied import told
+from plumbline.applied import standing
 from plumbline_exporters.metrics.scrape import Scrape
 from tests.tuner.applied.people import EIGHT, FOUR, User
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("preload")
 
 
 def _samples(user: User) -> dict[str, float]:
-    found = told._collect(cast(Scrape, None), [("user", user.place.root)])
+    found = standing._collect(cast(Scrape, None), [("user", user.place.root)])
     return {sample.name: sample.value for metric in found for sample in metric.samples}
 
 

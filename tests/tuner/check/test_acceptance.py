@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.campaign import in_force
 from plumbline.campaign.in_force import Files
-from plumbline.check import acceptance, document, installed
+from plumbline.check import acceptance, installed
 from plumbline.check.loops import COLUMNS
 from plumbline.check.osu import Osu
 from plumbline.launch.simulation import Simulation
@@ -128,7 +128,7 @@ def test_one_type_in_one_loop_is_found_slower_and_named(campaign: Files) -> None
     for job in again:
         assert cases(job) == ["MPI_Allreduce:16384:MPI_DOUBLE:MPI_SUM"]
         assert [word for word in job.program if word in COLUMNS] == ["stream"]
-    (said,) = [row for row in document.of(found)["cells"] if row["word"] == "slower"]
+    (said,) = [row for row in acceptance.document(found)["cells"] if row["word"] == "slower"]
     assert said["loop"] == "stream" and said["again"]["speedup"] < 1
 
 

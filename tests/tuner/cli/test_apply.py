@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from plumbline.applied import places, standing
-from plumbline.applied.blocks import block
+from plumbline.applied.files import block_of
 from plumbline.applied.generations import AppliedFile, Store
 from plumbline.libraries import Knob, families, fits
 from plumbline.libraries.openmpi import OpenMpi
@@ -166,7 +166,7 @@ def test_a_store_of_one_s_own_and_several_libraries(finished: Finished, home: Pa
     said = plumbline("apply", "--no-proof", "--user", "--store", store, "--db", finished[0])
     assert said.status == 0 and str(store / "openmpi" / "1") in said.out
     other = home / ".profile"
-    lines = block("mpich", 1, ["true"])
+    lines = block_of("mpich", 1, ["true"])
     target = AppliedFile(path=str(other), kind="lines", text=lines)
     one = Store(store, "openmpi", shared=False).read(1)
     assert one is not None

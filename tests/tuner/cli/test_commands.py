@@ -17,7 +17,7 @@ from plumbline.results import profiling
 from plumbline.settings import identity
 from plumbline.system import paths
 from plumbline.system.machine import processing_units
-from plumbline_db import campaigns, connection, exports, runs, winners
+from plumbline_db import campaigns, connection, runs, winners
 from plumbline_db.connection import Database
 from plumbline_exporters.registry import exporters
 from tests.tuner import planted
@@ -73,7 +73,7 @@ def test_all_results_have_tables_winners_and_paths(finished: Finished) -> None:
         assert part in text, part
     assert "measuring the library as it is" in said.err
     with Database.open(database) as db:
-        for one in exports.get(db, campaigns.get(db, None).id):
+        for one in campaigns.exports(db, campaigns.get(db, None).id):
             assert one.path in shown.out
 
 
@@ -273,7 +273,7 @@ def test_a_lost_file_can_be_written_again(
     monkeypatch.setattr(identity, "now", lambda: "2031-01-01T00:00:00+00:00")
     database, _ = finished
     with Database.open(database) as db:
-        written = exports.get(db, campaigns.get(db, None).id)
+        written = campaigns.exports(db, campaigns.get(db, None).id)
     for one in written:
         if one.format not in ("ompi-rules", "profile"):
             continue

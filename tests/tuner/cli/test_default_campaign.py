@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from plumbline.libraries import gate
-from plumbline_db import campaigns, exports, verdicts, winners
+from plumbline_db import campaigns, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.layout import verifies_only
 from plumbline_exporters.bundle import load_bundle
@@ -42,7 +42,7 @@ def checked(starter: SimulatedStarter, tmp_path: Path) -> tuple[Path, str]:
             preload_library=preload,
         )
         for file in write(bundle, ["env"]):
-            exports.put(db, large.id, file)
+            campaigns.put_export(db, large.id, file)
     assert plumbline("verify", *CHECK, "--db", database).status in (0, 3)
     with Database.open(database) as db:
         assert campaigns.get(db, None).id != large.id
@@ -67,7 +67,7 @@ def test_verify_leaves_nothing_that_others_take_for_winners(checked: tuple[Path,
     with Database.open(database) as db:
         check = campaigns.get(db, None)
         assert check.state == "finished" and verifies_only(check.settings)
-        assert exports.get(db, check.id) == [] != exports.get(db, large)
+        assert campaigns.exports(db, check.id) == [] != campaigns.exports(db, large)
         assert verdicts.get(db, check.id, "before")
     assert not (database.parent / "exports" / check.id).exists()
 

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from plumbline.cli import digest
-from plumbline.core import explained_guidelines, guidelines
-from plumbline_db import exports, verdicts, winners
+from plumbline.core import guidelines
+from plumbline_db import campaigns, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Export
 from plumbline_exporters.bundle import heading
@@ -19,7 +19,7 @@ from tests.tuner.cli.command import Result, plumbline
 
 
 def test_every_guideline_is_explained() -> None:
-    explained = explained_guidelines.of(guidelines.load())
+    explained = guidelines.explained(guidelines.load())
     assert len({each.id for each in explained}) == len(explained) > 20
     by_id = {each.id: each for each in explained}
     assert (
@@ -65,7 +65,9 @@ def test_it_ends_in_what_works_for_its_library(tmp_path: Path, simulated: bool) 
             settings = '{"nprocs": 4, "simulate": {"library": "mvapich2"}}'
             db.rows("UPDATE campaign SET settings = :settings", {"settings": settings})
         for name in ("plumbline.json", "plumbline.sh"):
-            exports.put(db, campaign.id, Export(name, f"/x/{name}", "0" * 64, campaign.finished))
+            campaigns.put_export(
+                db, campaign.id, Export(name, f"/x/{name}", "0" * 64, campaign.finished)
+            )
     said = plumbline("results", "--db", database).out
     assert ("plumbline apply " in said) != simulated
     assert ("plumbline run --" in said) != simulated

@@ -17,7 +17,7 @@ from plumbline.check.acceptance import PAIRS
 from plumbline.cli import COMMANDS, RENAMED, base, campaign
 from plumbline.cli import plumbline as group
 from plumbline.cli.options import AllOrWords, NewFile, NewFolder, Option, PictureFile
-from plumbline.settings import explained
+from plumbline.settings import campaign_file
 from plumbline_db.connection import Database
 from tests.tuner.cli.command import plumbline as run
 from tests.tuner.cli.command import taken
@@ -145,7 +145,7 @@ def test_options_of_the_whole_stand_anywhere(
 
 def test_options_of_several_commands_say_what_keys_of_campaign_files_say() -> None:
     """They are written twice, as `plumbline --help` loads nothing heavy."""
-    keys = explained.keys()
+    keys = campaign_file.keys()
     each = [option for _, option in DEFINED if isinstance(option, Option) and option.shared]
     shared = {str(option.name): option for option in each}
     assert set(shared) - set(keys) == {"campaign"}

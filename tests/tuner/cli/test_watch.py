@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.daemon import configuration_file
+from plumbline.daemon import configuration
 from plumbline.daemon.configuration import Configuration
 from plumbline_db import campaigns, lock, watching
 from plumbline_db.connection import Database
@@ -33,7 +33,7 @@ def test_the_example_is_a_configuration(tmp_path: Path) -> None:
     said = plumbline("watch", "--example")
     assert said.status == 0
     (tmp_path / "watch.toml").write_text(said.out)
-    assert configuration_file.read(tmp_path / "watch.toml") == Configuration()
+    assert configuration.read(tmp_path / "watch.toml") == Configuration()
 
 
 def test_check_says_what_would_be_done(database: Path, tmp_path: Path) -> None:

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.core.forms import blocking, is_form, with_forms
-from plumbline.core.plan import REDUCTIONS, Data, least_bytes, measurable, part_bytes
+from plumbline.core.plan import (
+    REDUCTIONS,
+    Data,
+    blocking,
+    is_form,
+    least_bytes,
+    measurable,
+    part_bytes,
+    with_forms,
+)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.core import mpip, profile_file, scorep
+from plumbline.core import profile_file
 from plumbline.settings import campaign_file
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner.core import cube_profile, mpisee_profile
@@ -20,7 +20,7 @@ PLAIN = made()
 
 
 def test_sites_are_calls() -> None:
-    found = mpip.read(printed.MPIP)
+    found = profile_file.read_mpip(printed.MPIP)
     assert (found.nprocs, found.seconds, found.command) == (4, 11.0, ["./app", "-n", "100"])
     calls = {call.function: call for call in found.calls}
     assert set(calls) == {"MPI_Allreduce", "MPI_Gather"}  # messages are no collectives
@@ -37,7 +37,7 @@ def test_sites_are_calls() -> None:
 )
 def test_places_of_calls_are_calls(how: dict[str, object]) -> None:
     """Rows of inclusive and of exclusive metrics are numbered along the tree in two ways."""
-    found = scorep.read(made(**how))  # type: ignore[arg-type]
+    found = profile_file.read_scorep(made(**how))  # type: ignore[arg-type]
     assert (found.nprocs, found.seconds, found.version) == (4, 5.5, "Score-P 8.4")
     calls = {call.function: call for call in found.calls}
     assert set(calls) == {"MPI_Allreduce", "MPI_Gather", "MPI_Bcast"}
@@ -54,7 +54,7 @@ def test_wrong_checksums_of_members_are_no_reason() -> None:
     changed = bytearray(PLAIN)
     assert changed[257:262] == b"ustar"
     changed[148:156] = b"000001\0 "
-    assert scorep.read(bytes(changed)) == scorep.read(PLAIN)
+    assert profile_file.read_scorep(bytes(changed)) == profile_file.read_scorep(PLAIN)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_all_ranks_send_says_the_volume(function: str, bytes: int) -> None:
         "bytes_sent": {2: (12000, 0, 0, 0)},
         "bytes_received": {2: (0, 0, 0, 0), 3: (1, 1, 1, 1)},
     }
-    found = scorep.read(made(values=sent, xml=xml))
+    found = profile_file.read_scorep(made(values=sent, xml=xml))
     assert bytes in [call.bytes for call in found.calls if call.function == function]
 
 
@@ -166,7 +166,7 @@ def test_whatever_is_changed_in_a_text_it_is_read_or_refused(data: st.DataObject
     at = data.draw(st.integers(0, len(printed.MPIP)))
     changed = printed.MPIP[:at] + data.draw(st.text(max_size=20)) + printed.MPIP[at + 7 :]
     try:
-        found = mpip.read(changed)
+        found = profile_file.read_mpip(changed)
     except PlumblineError:
         return
     assert all(call.calls >= 0 and call.work_seconds <= call.seconds for call in found.calls)
@@ -176,7 +176,7 @@ def test_whatever_is_changed_in_a_text_it_is_read_or_refused(data: st.DataObject
 def test_whatever_is_changed_in_an_archive_it_is_read_or_refused(at: int, put: bytes) -> None:
     changed = PLAIN[:at] + put + PLAIN[at + len(put) :]
     try:
-        found = scorep.read(changed)
+        found = profile_file.read_scorep(changed)
     except PlumblineError:
         return
     assert all(call.calls >= 0 and call.work_seconds <= call.seconds for call in found.calls)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.core.variant_spec import VariantSpec, variant_name
+from plumbline.core.configuration import VariantSpec, variant_name
 
 
 @pytest.mark.parametrize("text", ["bcast_chain", "bcast_chain:fan_out=2", "a:b=1,c=2", "default"])

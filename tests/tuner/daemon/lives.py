@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from plumbline_db import alarms, connection, runs, watching, winners
+from plumbline_db import connection, runs, watching, winners
 from plumbline_db.records import Winner
 from plumbline_db.watch_records import Retuning
 from tests.tuner.daemon.processes import Daemon
@@ -82,7 +82,7 @@ class Life:
 
     def _ended(self) -> Retuning | None:
         with self.daemon.open() as db:
-            found = [row for _, row in alarms.retunings(db)]
+            found = [row for _, row in watching.retunings(db)]
         return found[0] if found and found[0].ended else None
 
     def _look(self) -> Retuning | None:

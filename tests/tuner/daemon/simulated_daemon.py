@@ -10,8 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from plumbline.cli.serve import Beside
-from plumbline.daemon.service import Service
-from plumbline.daemon.signals import Signals
+from plumbline.daemon.service import Service, Signals
 from plumbline.launch.starter import Starter
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain

@@ -20,8 +20,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.daemon import configuration_file
-from plumbline_db import alarms, connection, watching
+from plumbline.daemon import configuration
+from plumbline_db import connection, watching
 from plumbline_db.connection import Database
 from tests.exporters.prometheus import free_port
 from tests.tuner.daemon import configured
@@ -131,7 +131,7 @@ class Week(Daemon):
 def due(first: datetime, last: datetime, file: Path) -> int:
     """Moments at which a canary was due, an hour apart from `first` on where a window is open;
     where one opens, the first in it is at its beginning."""
-    times = configuration_file.read(file).schedule.times
+    times = configuration.read(file).schedule.times
     count, moment = 0, times.next_open(first)
     while moment is not None and moment <= last:
         count += 1
@@ -187,7 +187,7 @@ def test_a_week(finished: Path, open_folder: Path) -> None:
     with Database.open(week.database) as db:
         canaries = [one for _, one in watching.canaries(db) if one.stage == "canary"]
         missed = sum(day.missed for day in watching.days(db))
-        retunings = [one for _, one in alarms.retunings(db)]
+        retunings = [one for _, one in watching.retunings(db)]
         (watched, *_) = watching.watched(db)
     pending = datetime.fromisoformat(watched.due)
     expected = due(START, min(ended, pending - timedelta(minutes=1)), week.file)

@@ -8,7 +8,7 @@ import sys
 import time
 from datetime import datetime, timedelta
 
-from plumbline.daemon.signals import Signals
+from plumbline.daemon.service import Signals
 from tests.tuner import killed, planted
 from tests.tuner.daemon.simulated_daemon import serve
 from tests.tuner.daemon.watching import START

@@ -8,7 +8,7 @@ import pytest
 from plumbline.daemon import canary
 from plumbline.daemon.configuration import CanaryTable
 from plumbline.watch.state import CellState
-from plumbline_db import alarms, campaigns, cost, integrity, runs, suites, watching, winners
+from plumbline_db import campaigns, cost, integrity, runs, watching, winners
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CANARY, Suite
 from tests.tuner.daemon.watching import Site, slower
@@ -34,7 +34,7 @@ def test_the_first_canary_begins_to_learn(site: Site) -> None:
     # It is none of the campaign's own, and changes nothing of it.
     assert cost.cost(site.db, site.campaign.id) == before
     assert campaigns.get(site.db, site.campaign.id) == site.campaign
-    assert suites.get(site.db, site.campaign.id)["canary-1"] == Suite(CANARY, 1)
+    assert runs.suites(site.db, site.campaign.id)["canary-1"] == Suite(CANARY, 1)
     assert integrity.problems(site.db) == []
 
 
@@ -47,11 +47,11 @@ def test_canaries_start_with_what_is_in_force(site: Site) -> None:
 def test_a_cell_that_becomes_slower_is_found(site: Site) -> None:
     learning = site.canaries(22)
     assert {one.outcome for one in learning} == {"judged"} and learning[-1].detail == ""
-    assert alarms.every(site.db) == []
+    assert watching.every(site.db) == []
     slower(site, REGRESSION)
     found = site.canaries(6)
     assert sum(one.alarms for one in found) >= 1
-    ((_, alarm),) = alarms.still_open(site.db, site.campaign.id)
+    ((_, alarm),) = watching.still_open(site.db, site.campaign.id)
     assert (alarm.function, alarm.bytes, alarm.direction) == ("MPI_Allreduce", 65536, "slower")
     assert alarm.largest == pytest.approx(1.3, rel=0.1) and alarm.state == "raised"
     by_name = {(one.function, one.bytes): one for one in watching.cells(site.db, site.campaign.id)}
@@ -65,7 +65,7 @@ def test_a_busy_machine_says_nothing(site: Site) -> None:
     busy = site.canaries(6)
     assert {one.outcome for one in busy} == {"busy"}
     assert "times as much" in busy[0].detail
-    assert alarms.every(site.db) == []
+    assert watching.every(site.db) == []
     site.starter._case_noise = 0.01
     assert site.canary().outcome == "judged"
     (day, *_) = watching.days(site.db)

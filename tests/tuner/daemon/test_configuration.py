@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.daemon import configuration_file
+from plumbline.daemon import configuration
 from plumbline.daemon.configuration import Configuration
 from plumbline_db.errors import UsageError
 
@@ -17,19 +17,15 @@ from plumbline_db.errors import UsageError
 def read(tmp_path: Path, text: str) -> Configuration:
     path = tmp_path / "watch.toml"
     path.write_text(text)
-    return configuration_file.read(path)
+    return configuration.read(path)
 
 
 def test_the_example_is_what_holds_without_it(tmp_path: Path) -> None:
-    assert (
-        read(tmp_path, configuration_file.example())
-        == Configuration()
-        == configuration_file.read(None)
-    )
+    assert read(tmp_path, configuration.example()) == Configuration() == configuration.read(None)
 
 
 def test_the_example_has_every_key() -> None:
-    text = configuration_file.example()
+    text = configuration.example()
     written = tomllib.loads(re.sub(r"^# (campaign\w*) =", r"\1 =", text, flags=re.MULTILINE))
     for name in Configuration.__struct_fields__:
         assert name in written, name

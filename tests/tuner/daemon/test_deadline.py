@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from plumbline.daemon import deadline, notify
+from plumbline.daemon import notify
 from plumbline.daemon.configuration import Notify
 from plumbline.daemon.service import Notifier
 from plumbline_db import watching
@@ -58,7 +58,7 @@ def test_no_server_holds_the_daemon(
     db: Database, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server is let go of: else it would never return here."""
-    monkeypatch.setattr(deadline, "SECONDS", 0.5)
+    monkeypatch.setattr(notify, "SECONDS", 0.5)
     reply, table = SERVERS[name]
 
     class Handler(socketserver.BaseRequestHandler):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.daemon import fingerprint
+from plumbline.daemon import looking
 from plumbline.daemon.in_force import InForce
 from plumbline.daemon.step import Step
 from plumbline.daemon.watcher import Watcher
@@ -29,17 +29,17 @@ def facts(**changes: object) -> dict[str, str]:
         "site": None,
         "in_force": OURS,
     }
-    return fingerprint.facts(**given | changes)
+    return looking.fingerprint_facts(**given | changes)
 
 
 def test_each_change_is_said_by_name() -> None:
     kernel = msgspec.structs.replace(build.MACHINE, kernel="6.1.0-19-amd64")
-    (change,) = fingerprint.changes(facts(), facts(machine=kernel))
+    (change,) = looking.changes(facts(), facts(machine=kernel))
     assert change.text == "kernel: 6.1.0-18-amd64, now 6.1.0-19-amd64" and change.makes_stale
     library = msgspec.structs.replace(build.LIBRARY, fingerprint="other")
-    (change,) = fingerprint.changes(facts(), facts(library=library))
+    (change,) = looking.changes(facts(), facts(library=library))
     assert "openmpi-4.1.4 (other)" in change.text and change.makes_stale
-    assert fingerprint.changes(facts(), facts()) == []
+    assert looking.changes(facts(), facts()) == []
 
 
 def test_settings_of_the_site_are_those_of_others() -> None:
@@ -48,19 +48,19 @@ def test_settings_of_the_site_are_those_of_others() -> None:
         "btl": Knob("btl", "tcp", "string", True, {}, "file (/etc/y)"),
         "unset": Knob("unset", "0", "int", True, {}),
     }
-    (change,) = fingerprint.changes(facts(), facts(knobs=knobs))
+    (change,) = looking.changes(facts(), facts(knobs=knobs))
     assert change.text == "settings of the site: nothing, now btl = tcp"
     assert not change.makes_stale
     rules = SiteRules(Path("/etc/rules"), "1\n", "the settings")
-    (change,) = fingerprint.changes(facts(), facts(site=rules))
+    (change,) = looking.changes(facts(), facts(site=rules))
     assert "rules file /etc/rules" in change.text
     ours = SiteRules(Path("/g/3/rules"), "1\n", "the settings")
-    assert fingerprint.changes(facts(), facts(site=ours)) == []
+    assert looking.changes(facts(), facts(site=ours)) == []
 
 
 def test_files_that_somebody_has_changed() -> None:
     spoilt = msgspec.structs.replace(OURS, files={"/g/3/rules": "11"}, changed=["rules"])
-    (change,) = fingerprint.changes(facts(), facts(in_force=spoilt))
+    (change,) = looking.changes(facts(), facts(in_force=spoilt))
     assert "of which rules changed since" in change.text
 
 

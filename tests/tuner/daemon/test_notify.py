@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.daemon import deadline, notify
+from plumbline.daemon import notify
 from plumbline.daemon.configuration import Notify
-from plumbline.daemon.told import Told
+from plumbline.daemon.notify import Told
 from plumbline_db import watching
 from plumbline_db.connection import Database
 from tests.tuner.daemon.watching import Clock
@@ -93,7 +93,7 @@ def test_a_command_reads_the_text(db: Database, tmp_path: Path) -> None:
 def test_a_command_that_fails(
     db: Database, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], why: str
 ) -> None:
-    monkeypatch.setattr(deadline, "SECONDS", 0.5)
+    monkeypatch.setattr(notify, "SECONDS", 0.5)
     (said,) = notify.tell(db, Notify(command=command), [NEWS], Clock())
     (kept,) = watching.told(db, "")
     assert why in said or "TimeoutError" in said

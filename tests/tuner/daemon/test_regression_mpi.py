@@ -25,7 +25,7 @@ from plumbline.daemon.step import Step
 from plumbline.daemon.watcher import Watcher
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
-from plumbline_db import alarms, campaigns, watching, winners
+from plumbline_db import campaigns, watching, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign
 from plumbline_db.watch_records import Retuning
@@ -75,13 +75,13 @@ def watched(
         if done.step is Step.WAIT and done.due is not None:
             clock.now = max(clock.now, done.due)
         taken += done.step is Step.CANARY
-        retunings = [one for _, one in alarms.retunings(db)]
+        retunings = [one for _, one in watching.retunings(db)]
         if (done.step, taken) == (Step.CANARY, 21):
             assert retunings == []
             spoil()
         if retunings and retunings[-1].ended:
             return retunings, told
-    raise AssertionError((told, alarms.every(db)))
+    raise AssertionError((told, watching.every(db)))
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ CONFIGURATION = Configuration(
 
 def found(db: Database) -> None:
     """The alarms are of what was spoilt, and true."""
-    those = [one for _, one in alarms.every(db) if one.state != "refuted"]
+    those = [one for _, one in watching.every(db) if one.state != "refuted"]
     assert {one.function for one in those} == {"MPI_Allreduce"}
     assert max(one.largest for one in those) > 1.5
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from plumbline.daemon import schedule, windows
+from plumbline.daemon import windows
 
 HOUR = timedelta(hours=1)
 ALWAYS = windows.times("UTC", [], [])
@@ -19,45 +19,45 @@ NOON = at("2026-11-24T12:00")
 
 
 def test_the_first_one_is_due_at_once() -> None:
-    assert schedule.due(None, HOUR, ALWAYS, NOON) == schedule.Due(NOON)
-    assert schedule.due(None, HOUR, NIGHTS, NOON) == schedule.Due(at("2026-11-24T22:00"))
+    assert windows.due(None, HOUR, ALWAYS, NOON) == windows.Due(NOON)
+    assert windows.due(None, HOUR, NIGHTS, NOON) == windows.Due(at("2026-11-24T22:00"))
 
 
 def test_one_that_is_late_stands_for_the_last_moment() -> None:
-    found = schedule.due(at("2026-11-24T09:10"), HOUR, ALWAYS, NOON)
-    assert found == schedule.Due(at("2026-11-24T11:10"), missed=2)
+    found = windows.due(at("2026-11-24T09:10"), HOUR, ALWAYS, NOON)
+    assert found == windows.Due(at("2026-11-24T11:10"), missed=2)
     assert found.now(NOON)
-    assert schedule.after(found.at, HOUR, ALWAYS, NOON) == schedule.Due(at("2026-11-24T12:10"))
+    assert windows.after(found.at, HOUR, ALWAYS, NOON) == windows.Due(at("2026-11-24T12:10"))
 
 
 def test_moments_outside_of_windows_are_not_missed() -> None:
-    found = schedule.due(at("2026-11-24T03:00"), HOUR, NIGHTS, NOON)
-    assert found == schedule.Due(at("2026-11-24T05:00"), missed=2)
-    late = schedule.after(found.at, HOUR, NIGHTS, NOON)
-    assert late == schedule.Due(at("2026-11-24T22:00"))
+    found = windows.due(at("2026-11-24T03:00"), HOUR, NIGHTS, NOON)
+    assert found == windows.Due(at("2026-11-24T05:00"), missed=2)
+    late = windows.after(found.at, HOUR, NIGHTS, NOON)
+    assert late == windows.Due(at("2026-11-24T22:00"))
 
 
 def test_moments_that_pass_while_one_is_taken_are_missed() -> None:
     ended = at("2026-11-24T07:30")
-    late = schedule.after(at("2026-11-24T03:00"), HOUR, NIGHTS, ended)
-    assert late == schedule.Due(at("2026-11-24T22:00"), missed=2)
+    late = windows.after(at("2026-11-24T03:00"), HOUR, NIGHTS, ended)
+    assert late == windows.Due(at("2026-11-24T22:00"), missed=2)
 
 
 def test_it_waits_for_what_is_ahead() -> None:
     ahead = at("2026-11-24T12:30")
-    assert schedule.due(ahead, HOUR, ALWAYS, NOON) == schedule.Due(ahead)
-    assert not schedule.due(ahead, HOUR, ALWAYS, NOON).now(NOON)
-    assert schedule.due(ahead, HOUR, NIGHTS, NOON).at == at("2026-11-24T22:00")
+    assert windows.due(ahead, HOUR, ALWAYS, NOON) == windows.Due(ahead)
+    assert not windows.due(ahead, HOUR, ALWAYS, NOON).now(NOON)
+    assert windows.due(ahead, HOUR, NIGHTS, NOON).at == at("2026-11-24T22:00")
 
 
 def test_a_clock_that_was_put_back_stops_nothing() -> None:
-    assert schedule.due(at("2027-11-24T12:00"), HOUR, ALWAYS, NOON) == schedule.Due(NOON)
+    assert windows.due(at("2027-11-24T12:00"), HOUR, ALWAYS, NOON) == windows.Due(NOON)
 
 
 def test_a_clock_that_was_put_forward_counts_and_goes_on() -> None:
-    found = schedule.due(NOON, HOUR, ALWAYS, at("2076-11-24T12:00"))
+    found = windows.due(NOON, HOUR, ALWAYS, at("2076-11-24T12:00"))
     assert found.missed == 100_000 - 1
-    following = schedule.after(found.at, HOUR, ALWAYS, at("2076-11-24T12:00"))
+    following = windows.after(found.at, HOUR, ALWAYS, at("2076-11-24T12:00"))
     assert following.at == at("2076-11-24T13:00")
 
 
@@ -65,11 +65,11 @@ def test_a_year_of_hours_in_windows() -> None:
     """Every moment is met, or counted as missed where the daemon was away."""
     now, due, taken, missed = NOON, None, 0, 0
     for _ in range(365 * 8):
-        found = schedule.due(due, HOUR, NIGHTS, now)
+        found = windows.due(due, HOUR, NIGHTS, now)
         if not found.now(now):
             now = found.at
             continue
-        later = schedule.after(found.at, HOUR, NIGHTS, now)
+        later = windows.after(found.at, HOUR, NIGHTS, now)
         taken, missed = taken + 1, missed + found.missed + later.missed
         due = later.at
         if taken % 100 == 0:

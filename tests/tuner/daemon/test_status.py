@@ -6,7 +6,7 @@ import msgspec
 
 from plumbline.cli import watch
 from plumbline.daemon import status
-from plumbline.watch.baseline import Baseline
+from plumbline.watch.chart import Baseline
 from plumbline.watch.sizing import largest_scale
 from plumbline.watch.state import CellState
 from plumbline_db import watching

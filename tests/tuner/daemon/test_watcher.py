@@ -16,7 +16,7 @@ from plumbline.daemon import in_force, taking
 from plumbline.daemon.step import Step
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watcher import Watcher
-from plumbline_db import alarms, campaigns, integrity, runs, watching, winners
+from plumbline_db import campaigns, integrity, runs, watching, winners
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import RECHECK
 from tests.tuner.daemon.watching import Site, slower
@@ -44,7 +44,7 @@ def until(site: Site, watcher: Watcher, step: Step, most: int = 12) -> Advance:
 
 
 def until_alarmed(site: Site, watcher: Watcher) -> None:
-    while not alarms.still_open(site.db, site.campaign.id):
+    while not watching.still_open(site.db, site.campaign.id):
         advance(site, watcher, 1)
 
 
@@ -71,7 +71,7 @@ def regressed(site: Site, *, auto: bool = True) -> Watcher:
 
 def test_a_day_without_changes(site: Site) -> None:
     learnt(site)
-    assert alarms.every(site.db) == []
+    assert watching.every(site.db) == []
     row = watching.campaign(site.db, site.campaign.id)
     assert row.canaries == 22 and not row.stale and row.due > site.work().now()
     assert sum(day.canaries for day in watching.days(site.db)) == 22
@@ -92,11 +92,11 @@ def test_a_change_is_confirmed_searched_applied_and_kept(site: Site) -> None:
     confirmed = until(site, watcher, Step.RECHECK)
     (news,) = confirmed.told
     assert "slower than was learnt" in news.what and "MPI_Allreduce at 65536 B" in news.table
-    states = {(one.function, one.bytes): one for _, one in alarms.every(site.db)}
+    states = {(one.function, one.bytes): one for _, one in watching.every(site.db)}
     assert states[CELL].state == "confirmed" and states[CELL].ratio > 2
     assert "GL12" in states[CELL].detail
     searched = until(site, watcher, Step.SEARCH)
-    ((_, row),) = alarms.retunings(site.db)
+    ((_, row),) = watching.retunings(site.db)
     assert row.state == "applied", row.detail
     assert (row.generation, row.previous) == (1, 0)
     assert "generation 1 was applied" in searched.told[0].what
@@ -105,10 +105,10 @@ def test_a_change_is_confirmed_searched_applied_and_kept(site: Site) -> None:
     there = in_force.find(site.db, site.campaign, site.work().here, site.configuration.apply)
     assert there.generation == 1 and not there.changed
     done = until(site, watcher, Step.CONFIRM)
-    ((_, row),) = alarms.retunings(site.db)
+    ((_, row),) = watching.retunings(site.db)
     assert row.state == "kept", row.detail
     assert "applied and confirmed" in done.told[0].what
-    assert {one.state for _, one in alarms.every(site.db)} == {"removed"}
+    assert {one.state for _, one in watching.every(site.db)} == {"removed"}
     # Other winners are in force as they were.
     source = there.source(site.campaign)
     functions = {winner.function for winner in winners.get(site.db, site.campaign.id)}
@@ -124,10 +124,10 @@ def test_what_does_not_hold_is_rolled_back(site: Site) -> None:
     until(site, watcher, Step.SEARCH)
     slower(site, {("MPI_Bcast", 1024): 2.0})
     done = until(site, watcher, Step.CONFIRM)
-    ((_, row),) = alarms.retunings(site.db)
+    ((_, row),) = watching.retunings(site.db)
     assert row.state == "rolled back" and "MPI_Bcast at 1024 B" in row.detail
     assert "rolled back" in done.told[0].what
-    assert {one.state for _, one in alarms.every(site.db)} == {"stays"}
+    assert {one.state for _, one in watching.every(site.db)} == {"stays"}
     assert site.work().in_force.generation == 0
     assert until(site, watcher, Step.CANARY).told == []
 
@@ -135,7 +135,7 @@ def test_what_does_not_hold_is_rolled_back(site: Site) -> None:
 def test_without_auto_apply_it_is_offered(site: Site) -> None:
     watcher = regressed(site, auto=False)
     done = until(site, watcher, Step.SEARCH, 20)
-    ((_, row),) = alarms.retunings(site.db)
+    ((_, row),) = watching.retunings(site.db)
     assert row.state == "offered", row.detail
     assert done.told[0].command.startswith("plumbline apply --modules ")
     assert done.told[0].command.endswith(f" --campaign {row.search}")
@@ -154,7 +154,7 @@ def test_what_cannot_be_applied_is_offered(site: Site) -> None:
     theirs.parent.mkdir()
     theirs.write_text("#%Module\n")
     until(site, watcher, Step.SEARCH)
-    ((_, row),) = alarms.retunings(site.db)
+    ((_, row),) = watching.retunings(site.db)
     assert row.state == "offered" and "was not written by Plumbline" in row.detail
     assert theirs.read_text() == "#%Module\n"
 
@@ -177,7 +177,7 @@ def test_a_disk_that_refuses_what_is_applied_is_asked_again(
     monkeypatch.setattr(taking, "put_in_force", refused)
     while not (taken := advance(site, watcher, 1)[0]).told:
         assert "cannot write here" in taken.error
-    ((_, row),) = alarms.retunings(site.db)
+    ((_, row),) = watching.retunings(site.db)
     assert (row.state, refusals) == (("applied", 2) if mended else ("offered", 8)), row.detail
 
 
@@ -226,11 +226,11 @@ def test_files_that_were_spoilt_are_written_again(site: Site) -> None:
     (told_of,) = advance(site, watcher, 1)
     assert "ompi-rules.conf changed since" in told_of.told[0].table
     done = until(site, watcher, Step.CONFIRM, 20)
-    ((_, row),) = alarms.retunings(site.db)
+    ((_, row),) = watching.retunings(site.db)
     assert (row.state, row.search, row.previous, row.generation) == ("kept", None, 1, 2), row
     assert "changed since they were written: ompi-rules.conf" in row.because
     assert "applied and confirmed" in done.told[0].what
-    assert {one.state for _, one in alarms.every(site.db)} == {"removed"}
+    assert {one.state for _, one in watching.every(site.db)} == {"removed"}
     assert site.work().in_force.changed == []
 
 
@@ -239,10 +239,10 @@ def test_where_files_are_not_the_reason_it_is_searched(site: Site) -> None:
     watcher = spoilt(site)
     regression(site)
     until(site, watcher, Step.CONFIRM, 20)
-    first = alarms.retunings(site.db)[0][1]
+    first = watching.retunings(site.db)[0][1]
     assert first.state == "failed" and "still" in first.detail
     until(site, watcher, Step.CONFIRM, 20)
-    second = alarms.retunings(site.db)[1][1]
+    second = watching.retunings(site.db)[1][1]
     assert second.state == "kept" and second.search is not None
     assert (second.previous, second.generation) == (2, 3)
 
@@ -250,7 +250,7 @@ def test_where_files_are_not_the_reason_it_is_searched(site: Site) -> None:
 def test_spoilt_files_are_offered_without_auto_apply(site: Site) -> None:
     watcher = spoilt(site)
     done = until(site, watcher, Step.SEARCH, 20)
-    ((_, row),) = alarms.retunings(site.db)
+    ((_, row),) = watching.retunings(site.db)
     assert row.state == "offered"
     assert done.told[0].command.endswith(f" --campaign {site.campaign.id}")
 
@@ -259,9 +259,9 @@ def test_where_nothing_is_better_it_ends(site: Site) -> None:
     watcher = learnt(site)
     slower(site, {CELL: 1.5})  # whatever computes it
     until(site, watcher, Step.SEARCH)
-    ((_, row),) = alarms.retunings(site.db)
+    ((_, row),) = watching.retunings(site.db)
     assert row.state == "nothing better", row.detail
-    assert {one.state for _, one in alarms.every(site.db)} == {"stays"}
+    assert {one.state for _, one in watching.every(site.db)} == {"stays"}
     quiet = advance(site, watcher, 24)
     assert {done.step for done in quiet} == {Step.CANARY} and not any(d.told for d in quiet)
 
@@ -273,7 +273,7 @@ def test_a_change_that_was_none_is_refuted(site: Site) -> None:
     slower(site, {CELL: 1.0})
     done = until(site, watcher, Step.RECHECK)
     assert done.told == []
-    ((_, alarm),) = alarms.every(site.db)
+    ((_, alarm),) = watching.every(site.db)
     assert alarm.state == "refuted" and "of what was learnt" in alarm.detail
     assert {one.step for one in advance(site, watcher, 6)} == {Step.CANARY}
 
@@ -292,15 +292,15 @@ def test_other_sizes_of_a_function_that_became_slower_are_searched_with_it(site:
     slower(site, {other: 1.3, ("MPI_Gather", 4096): 1.3})
     done = until(site, watcher, Step.RECHECK)
     assert f"at {other[1]} B" in done.told[0].table
-    found = {(one.function, one.bytes): one for _, one in alarms.every(site.db)}
+    found = {(one.function, one.bytes): one for _, one in watching.every(site.db)}
     assert set(found) == {CELL, other}
     assert found[other].state == "confirmed" and found[other].canaries == 0
     assert found[other].ratio == pytest.approx(1.3, rel=0.1)
     until(site, watcher, Step.SEARCH)
-    ((_, row),) = alarms.retunings(site.db)
+    ((_, row),) = watching.retunings(site.db)
     assert f"at {CELL[1]} B" in row.because and f"at {other[1]} B" in row.because
     assert {one.retuning for one in found.values()} == {None}
-    assert len({one.retuning for _, one in alarms.every(site.db)}) == 1
+    assert len({one.retuning for _, one in watching.every(site.db)}) == 1
 
 
 def test_a_search_that_is_only_told(site: Site) -> None:
@@ -309,7 +309,7 @@ def test_a_search_that_is_only_told(site: Site) -> None:
     until(site, watcher, Step.RECHECK)
     after = advance(site, watcher, 3)
     assert {done.step for done in after} == {Step.CANARY}
-    assert alarms.retunings(site.db) == []
+    assert watching.retunings(site.db) == []
 
 
 def test_interrupted_anywhere_it_goes_on(site: Site) -> None:
@@ -328,7 +328,7 @@ def test_interrupted_anywhere_it_goes_on(site: Site) -> None:
             now = {run.id for run in runs.listing(site.db, site.campaign.id)}
             assert kept <= now
             kept = now
-        retunings = alarms.retunings(site.db)
+        retunings = watching.retunings(site.db)
         if retunings and retunings[0][1].ended:
             break
     ((_, row),) = retunings
@@ -389,7 +389,7 @@ def test_an_error_in_a_search_is_tried_again(site: Site, mended: bool) -> None:
         if done.step is Step.SEARCH:
             break
         errors.append(done.error)
-    ((_, row),) = alarms.retunings(site.db)
+    ((_, row),) = watching.retunings(site.db)
     assert all("no process can be started" in error for error in errors)
     assert (row.state, len(errors)) == (("offered", 3) if mended else ("failed", 7)), row.detail
 

@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.daemon.configuration import CanaryTable, Keeping, Schedule
 from plumbline.daemon.step import Step
-from plumbline_db import alarms, campaigns, integrity, runs, watching
+from plumbline_db import campaigns, integrity, runs, watching
 from plumbline_db.connection import Database
 from tests.tuner import planted
 from tests.tuner.daemon.watching import Clock, Site, configuration
@@ -63,5 +63,5 @@ def test_a_year(finished: Path, tmp_path: Path) -> None:
         removed = [line for line in said if line.startswith("removed by age")]
         assert len(removed) > 300 and "launches of" in removed[0]
         assert sum(day.missed for day in watching.days(db)) == 0
-        assert len(alarms.every(db)) <= 3
+        assert len(watching.every(db)) <= 3
         assert integrity.problems(db) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.daemon import canary, fingerprint, in_force
+from plumbline.daemon import canary, in_force, looking
 from plumbline.daemon.configuration import Applying, CanaryTable, Configuration, Neighbour
 from plumbline.daemon.watched import Here
 from plumbline.daemon.watcher import Watcher
@@ -18,7 +18,7 @@ from plumbline.daemon.work import Work
 from plumbline.launch.starter import Starter
 from plumbline.measure.launches import Silent
 from plumbline.settings import Settings
-from plumbline.settings.stored import settings_of
+from plumbline.settings.identity import settings_of
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
@@ -94,7 +94,7 @@ class Site:
 
     def facts(self, work: Work) -> dict[str, str]:
         tools = work.here.toolchain
-        return fingerprint.facts(
+        return looking.fingerprint_facts(
             tools.machine, tools.installation.library, tools.knobs, None, work.in_force
         )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import alarms, watching, winners
+from plumbline_db import watching, winners
 from plumbline_db.connection import Database
 from plumbline_db.watch_records import Retuning
 from tests.exporters.prometheus import Prometheus, free_port, scraping
@@ -79,8 +79,8 @@ def until(prometheus: Prometheus, expression: str, seconds: float, daemon: Daemo
 def told(database: Path) -> tuple[list[Retuning], set[str]]:
     """What was searched, and functions of alarms that were true."""
     with Database.open(database) as db:
-        true = [one for _, one in alarms.every(db) if one.state != "refuted"]
-        return [one for _, one in alarms.retunings(db)], {one.function for one in true}
+        true = [one for _, one in watching.every(db) if one.state != "refuted"]
+        return [one for _, one in watching.retunings(db)], {one.function for one in true}
 
 
 def test_a_busy_machine_raises_no_alert(folder: Path) -> None:

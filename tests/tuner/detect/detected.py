@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.detect import kept
+from plumbline.detect import findings
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import HandMade, Site
-from plumbline.detect.predicted import saving
+from plumbline.detect.known_costs import saving
 from plumbline.detect.recording import Recording
 from plumbline.detect.savings import Call, SizeSaving
 from plumbline_db import detections
@@ -42,7 +42,7 @@ def found(recording: Recording) -> list[HandMade]:
 
 def detection() -> Detection:
     recording = msgspec.structs.replace(spmd.run(6, program), command=("./app", MARKUP))
-    kept_as = kept.kept(recording, Path("/tmp") / MARKUP, found(recording), replayed=True)
+    kept_as = findings.kept(recording, Path("/tmp") / MARKUP, found(recording), replayed=True)
     return msgspec.structs.replace(kept_as, id="first", library=MARKUP)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plumbline.detect import hashes, matching
+from plumbline.detect import hashes, read
 from plumbline.detect.kinds import Element, Flag, Kind, Mode, Operation, element_of
 from plumbline.detect.recording import (
     EVENT,
@@ -143,7 +143,7 @@ class RankProgram:
         events = self._array()
         return Recording(
             events=events,
-            messages=matching.match(events),
+            messages=read.match(events),
             communicators=tuple(self._communicators),
             functions=tuple(self._functions),
             call_sites=tuple(self._sites),

@@ -12,7 +12,7 @@ import pytest
 from plumbline.core.application import read as read_application
 from plumbline.detect.application import ranks
 from plumbline.detect.read import read
-from plumbline.results import recorded
+from plumbline.results import profiling
 from tests.collectives_alt.programs import mpirun
 from tests.probes.launch import build_folder
 from tests.probes.recorder.programs import recorder
@@ -59,12 +59,12 @@ def test_both_recorders_count_the_same(tmp_path: Path) -> None:
     assert mpirun(4, program, env=env, cwd=tmp_path).returncode == 0
 
     def counted(
-        found: list[recorded.RecordedRank],
+        found: list[profiling.RecordedRank],
     ) -> list[dict[tuple[str, int, int, int, int], int]]:
         ordered = sorted(found, key=lambda each: each.rank)
         return [{key: calls for key, (calls, _, _) in each.calls.items()} for each in ordered]
 
-    assert counted(ranks(read(record))) == counted(recorded.ranks(tmp_path / "calls"))
+    assert counted(ranks(read(record))) == counted(profiling.ranks(tmp_path / "calls"))
 
     profile = tmp_path / "my.json"
     command = [sys.executable, "-m", "plumbline", "profile", "--output", str(profile), str(record)]

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from plumbline.cli import plumbline
-from plumbline.detect import call_sites, kept, read, words
+from plumbline.detect import call_sites, findings, read, words
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import HandMade
 from plumbline.detect.patch import sketch
@@ -151,4 +151,4 @@ def test_what_was_found_is_kept_once_a_recording(recorded: Path) -> None:
     with Database.open(recorded / "found.db") as db:
         (detection,) = detections.every(db)
     assert (detection.nprocs, detection.replayed) == (6, False)
-    assert {each.function for each in kept.findings(detection)} == {"MPI_Bcast", "MPI_Gather"}
+    assert {each.function for each in findings.findings(detection)} == {"MPI_Bcast", "MPI_Gather"}

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from plumbline.detect import hiding
+from plumbline.detect import analysis
 from plumbline.detect.analysis import Analysed, analysed
 from plumbline.detect.savings import Call, Saved, Saving, SizeSaving
 from tests.tuner.detect.program import LATENCY_NS, RankProgram
@@ -31,7 +31,7 @@ def of(looked: Analysed) -> float:
     (at,) = (at for at, each in enumerate(looked.found) if each.function == "MPI_Bcast")
     finding, instances = looked.found[at], looked.instances[at]
     assert (finding.instances, finding.group_size) == (ROUNDS, 3)
-    return hiding.shown(looked.detected.traffic, instances, finding.work_seconds)
+    return analysis.shown(looked.detected.traffic, instances, finding.work_seconds)
 
 
 def test_what_nobody_waits_for_does_not_show() -> None:
@@ -70,7 +70,7 @@ def test_an_interval_begins_with_what_shows() -> None:
     for given in (saving, slower):
         found = list(looked.found)
         found[at] = msgspec.structs.replace(found[at], saving=given)
-        told = hiding.lowered(looked, found)
+        told = analysis.lowered(looked, found)
         assert [each for k, each in enumerate(told) if k != at] == [
             each for k, each in enumerate(found) if k != at
         ]

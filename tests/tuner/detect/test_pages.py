@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from plumbline.detect.findings import HandMade
-from plumbline.pages import rooms
+from plumbline.pages import routes
 from plumbline_db import detections, integrity
 from plumbline_db.connection import Database
 from plumbline_exporters import web
@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(path: Path) -> Iterator[TestClient]:
-    with TestClient(web.app(path, rooms.every(path))) as client:
+    with TestClient(web.app(path, routes.all_pages(path))) as client:
         yield client
 
 

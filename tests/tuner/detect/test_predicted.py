@@ -11,14 +11,8 @@ import pytest
 from plumbline.detect import words
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import HandMade, ordered
-from plumbline.detect.predicted import saving, volume
-from plumbline.detect.savings import (
-    Call,
-    Saved,
-    SavedInRun,
-    Saving,
-    SizeSaving,
-)
+from plumbline.detect.known_costs import saving, volume
+from plumbline.detect.savings import Call, Saved, SavedInRun, Saving, SizeSaving
 from tests.bench.detection import broadcasts, rooted, spmd
 
 

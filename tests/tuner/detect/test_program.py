@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plumbline.detect import hashes, matching
+from plumbline.detect import hashes, read
 from plumbline.detect.kinds import Element, Flag, Kind
 from plumbline.detect.recording import Recording
 from tests.tuner.detect.program import RankProgram
@@ -50,7 +50,7 @@ def test_threads_that_cross_are_told_apart_by_content() -> None:
         program.receive(1, 0)
     events = program.recording().events.copy()
     events["content"][[3, 5]] = events["content"][[5, 3]]
-    messages = matching.match(events)
+    messages = read.match(events)
     assert messages["verified"].all()
     assert messages["receive"].tolist() == [5, 4, 3]
 
@@ -74,7 +74,7 @@ def test_what_was_cancelled_was_not_sent() -> None:
     program.receive(1, 0)
     program.receive(1, 0)
     events = program.recording().events
-    messages = matching.match(events[:3])
+    messages = read.match(events[:3])
     assert messages["send"].tolist() == [1]
 
 

@@ -12,8 +12,8 @@ from plumbline.detect import read as read_module
 from plumbline.detect import record_file
 from plumbline.detect.kinds import Flag, Kind
 from plumbline.detect.read import read
+from plumbline.detect.record import summary
 from plumbline.detect.recording import Recording
-from plumbline.detect.summary import summary
 from plumbline_db.errors import PlumblineError
 from tests.bench.detection import speed
 from tests.tuner.detect.rank_files import alone, event, members, pieces, rank_file

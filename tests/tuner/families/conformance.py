@@ -15,20 +15,13 @@ import pytest
 
 from plumbline import libraries
 from plumbline.campaign.proof import environment_of
-from plumbline.libraries import (
-    EntersRanks,
-    Family,
-    Installation,
-    into_ranks,
-    known_parameters,
-    space_file,
-)
+from plumbline.libraries import EntersRanks, Family, Installation, into_ranks, space_file
 from plumbline.libraries import space as spaces
 from plumbline.libraries.space import Space
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.records import Winner
-from plumbline_exporters import families, installed, plumbline_sh
+from plumbline_exporters import families, plumbline_sh
 from plumbline_exporters.finding import Context
 from plumbline_exporters.lint import formats
 from plumbline_exporters.registry import exporters
@@ -164,7 +157,7 @@ class Conformance:
         knob = self.space(found).function[0].knob
         given = self.family.in_environment({knob: "no_such_algorithm"})
         text = "".join(f"export {name}={value}\n" for name, value in given.items())
-        context = Context(found.library.id, known_parameters.known(ROOT / "search-spaces"))
+        context = Context(found.library.id, space_file.known_parameters(ROOT / "search-spaces"))
         findings = formats.check(text, formats.choose("some.sh", text), context)
         assert any(knob in finding.reason for finding in findings), findings
 
@@ -184,7 +177,7 @@ class Conformance:
     def test_exported_scripts_guard_against_another_version(
         self, found: Installation, prefix: Path, tmp_path: Path
     ) -> None:
-        asked = installed.question(found.library)
+        asked = families.question(found.library)
         assert (asked is None) == self.family.simulates, "who says its version to a shell?"
         if asked is None:
             return

@@ -22,7 +22,7 @@ from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db.probe_records import Check
 from plumbline_db.records import Failure, Winner
-from plumbline_exporters.family.intelmpi.ranges import knob
+from plumbline_exporters.family.intelmpi.env import knob
 from plumbline_exporters.registry import write as write_files
 from tests import busy
 from tests.exporters.bundles import bundle

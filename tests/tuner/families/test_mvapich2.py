@@ -9,12 +9,11 @@ import pytest
 from plumbline import libraries
 from plumbline.core.plan import Plan
 from plumbline.libraries import Installation, space_file
-from plumbline.libraries.mvapich2 import CVARS, TWO_LEVEL_CALLS, Mvapich2, shown
-from plumbline.libraries.mvapich2.functions import FUNCTIONS, REFUSES
+from plumbline.libraries.mvapich2 import CVARS, FUNCTIONS, REFUSES, TWO_LEVEL_CALLS, Mvapich2, shown
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES
-from plumbline_exporters.family.mvapich2.ranges import IN_RANGES, SWITCHES
+from plumbline_exporters.family.mvapich2.env import IN_RANGES, SWITCHES
 from tests.exporters.bundles import everywhere
 from tests.tuner.families.conformance import Conformance
 from tests.tuner.families.installations import ON_PATH, ROOT, write

@@ -14,7 +14,7 @@ from plumbline.libraries import space_file
 from plumbline.libraries.simgrid import SimGrid
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters.family.simgrid.env import OPTIONS
+from plumbline_exporters.family.simgrid import OPTIONS
 from tests.exporters.bundles import winner
 from tests.tuner.families.conformance import Conformance
 from tests.tuner.families.installations import ON_PATH, ROOT, write

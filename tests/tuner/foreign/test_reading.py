@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.foreign import reading, table
+from plumbline.foreign import storing, table
 from plumbline.foreign.table import GivenOutput, GivenTable, GivenTime
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner.foreign import printed
@@ -24,7 +24,7 @@ EVERY = {
 
 
 def read(text: str, nprocs: int | None = 4) -> tuple[str, GivenOutput]:
-    format, output = reading.of(text.encode(), nprocs, "file")
+    format, output = storing.of(text.encode(), nprocs, "file")
     return format.name, output
 
 
@@ -199,10 +199,10 @@ def test_whatever_is_changed_it_is_read_or_refused(name: str, data: st.DataObjec
 
 
 def test_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MOST_BYTES", 100)
+    monkeypatch.setattr(storing, "MOST_BYTES", 100)
     (tmp_path / "imb.txt").write_text(printed.IMB)
     with pytest.raises(PlumblineError, match="is larger than"):
-        reading.read(tmp_path / "imb.txt", None)
+        storing.read(tmp_path / "imb.txt", None)
     monkeypatch.setattr(table, "MOST_ROWS", 3)
     with pytest.raises(PlumblineError, match="more than 3 numbers"):
         read(printed.IMB)

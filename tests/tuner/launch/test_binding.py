@@ -14,8 +14,7 @@ from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.system import machine, paths
-from plumbline.system.placement import Placement, here
-from plumbline.system.readback import units
+from plumbline.system.placement import Placement, here, units
 from plumbline_db import runs, started
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

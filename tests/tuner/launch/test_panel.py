@@ -23,7 +23,7 @@ from plumbline.launch.starter import PRELOAD, Starter
 from plumbline.libraries import CountsMessages
 from plumbline.settings import Settings, starting
 from plumbline.settings.toolchain import Toolchain, find_toolchain
-from plumbline.system import memory, sessions
+from plumbline.system import machine, sessions
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import Check, ConfigRecord, ProbeRecord
 from plumbline_db.records import Run
@@ -329,11 +329,11 @@ def test_too_much_memory_ends_those_that_were_used_least_recently(
     assert kept.good("b").member == first.member
     taken = sum(member.bytes for member in kept.panel.members)
     # Half of what is available and taken is a little less than three members.
-    monkeypatch.setattr(memory, "available", lambda: int(1.8 * taken))
+    monkeypatch.setattr(machine, "available_memory", lambda: int(1.8 * taken))
     third = kept.good("a")
     assert [member.name for member in kept.panel.members] == [first.member, third.member]
     assert second.member not in (first.member, third.member)
-    monkeypatch.setattr(memory, "available", lambda: 0)
+    monkeypatch.setattr(machine, "available_memory", lambda: 0)
     assert [kept.good("c").visit for _ in range(3)] == [3, 2, 1]
     assert len(kept.panel.members) == 1
 
@@ -344,7 +344,7 @@ def test_other_bounds(kept: Kept, monkeypatch: pytest.MonkeyPatch, bound: str) -
     if bound == "processes":
         monkeypatch.setattr(panels, "MOST_PROCESSES", 3)
     else:
-        monkeypatch.setattr(memory, "shared_is_half_empty", lambda: False)
+        monkeypatch.setattr(machine, "shared_is_half_empty", lambda: False)
     kept.good("a")
     assert len(kept.panel.members) == 1
 

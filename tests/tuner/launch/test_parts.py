@@ -12,7 +12,7 @@ import pytest
 
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.launch import Job, parts, simulated
-from plumbline.launch.known import Known, keys, rules_of
+from plumbline.launch.simulated import Known, known_keys, rules_of
 from plumbline.launch.simulation import Simulation
 from plumbline.launch.starter import under_way
 from plumbline.libraries import Installation
@@ -240,14 +240,14 @@ def test_rules_that_a_case_meets(function: str, variant: str, meets: list[str]) 
 def test_what_is_known_is_found_again_under_another_number() -> None:
     known, words = Known(), ["--cfg=smpi/coll-selector:ompi"]
     two = Plan("a", 1, CASES[:2], Data(), blocks=1, reps=1, warmup=0)
-    known.learn(keys(two.text(), words, ""), part(0, 1))
+    known.learn(known_keys(two.text(), words, ""), part(0, 1))
     other = Plan("b", 9, CASES[1:3], Data(), blocks=1, reps=1, warmup=0).text()
-    found = known.look_up(keys(other, words, ""))
+    found = known.look_up(known_keys(other, words, ""))
     assert list(found) == [0] and {one["case"] for one in found[0]} == {0}
     assert next(one for one in found[0] if one["record"] == "samples")["ns"] == [1]
-    assert known.look_up(keys(other, ["--cfg=smpi/coll-selector:mpich"], "")) == {}
-    assert known.look_up(keys(other, words, RULES)) == {}  # gather_as_reduce meets a rule
-    assert known.look_up(keys(other.replace("reps=1", "reps=2"), words, "")) == {}
+    assert known.look_up(known_keys(other, ["--cfg=smpi/coll-selector:mpich"], "")) == {}
+    assert known.look_up(known_keys(other, words, RULES)) == {}  # gather_as_reduce meets a rule
+    assert known.look_up(known_keys(other.replace("reps=1", "reps=2"), words, "")) == {}
 
 
 @pytest.mark.mpi

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from plumbline.core.configuration import variant_name
 from plumbline.core.plan import Plan, PlanCase, RoundTrips
-from plumbline.core.variant_spec import variant_name
 from plumbline.launch.simulation import Simulation
 from plumbline.model.costs import Network, Piece, deviation, hockney, loggp
 from plumbline.model.names import followed

@@ -12,8 +12,7 @@ from plumbline import libraries
 from plumbline.libraries import space_file
 from plumbline.libraries.space import Progress, Space
 from plumbline.overlap import aids, suite
-from plumbline.overlap.benches import Aid
-from plumbline.overlap.settings import OverlapSettings
+from plumbline.overlap.benches import Aid, OverlapSettings
 from plumbline.system.machine import processing_units
 from plumbline_db.errors import UsageError
 from tests.probes.launch import ROOT

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from plumbline.overlap import benches, suite
-from plumbline.overlap.settings import OverlapSettings
+from plumbline.overlap.benches import OverlapSettings
 from plumbline_db.errors import UsageError
 from tests.probes.launch import functions_of_the_probe
 

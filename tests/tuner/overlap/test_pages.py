@@ -13,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from plumbline.overlap.suite import suite_of
-from plumbline.pages import rooms
+from plumbline.pages import routes
 from plumbline.system import chart
 from plumbline.system.lru import Kept
 from plumbline_db import campaigns, runs
@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(path: Path) -> Iterator[TestClient]:
-    with TestClient(web.app(path, rooms.every(path))) as client:
+    with TestClient(web.app(path, routes.all_pages(path))) as client:
         yield client
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from plumbline.overlap import colours, difference, difference_maps, heatmap, sheet
-from plumbline.overlap.colours import GREY, RATIO, SLOWDOWN, TIMES
+from plumbline.overlap import difference, heatmap, sheet
+from plumbline.overlap.heatmap import GREY, RATIO, SLOWDOWN, TIMES
 from plumbline.overlap.metric import Ratio
 from plumbline.overlap.suite import OverlapResult
 from plumbline.system import chart
@@ -143,7 +143,7 @@ def test_the_ending_says_which_kind_of_picture(ending: str, begins: bytes) -> No
 
 
 def test_legends_show_the_ends_of_their_scales() -> None:
-    for scale in (RATIO, SLOWDOWN, colours.APART, TIMES):
+    for scale in (RATIO, SLOWDOWN, heatmap.APART, TIMES):
         bar, words = (layer["data"]["values"] for layer in scale.bar()["layer"])
         ends = [scale.of(scale.words[at][0]) for at in (0, -1)]
         for shown, end in zip((bar[0]["colour"], bar[-1]["colour"]), ends, strict=True):
@@ -167,9 +167,9 @@ def test_what_is_told_apart() -> None:
     assert (total.cells, total.a_shorter, total.b_shorter) == (3, 0, 1)
     assert (total.a_overlaps_more, total.b_overlaps_more) == (1, 0)
     assert total.furthest == found.lines[0]
-    above, below = difference_maps.sheet(found, "one", "other")["hconcat"][0]["vconcat"]
+    above, below = sheet.difference_sheet(found, "one", "other")["hconcat"][0]["vconcat"]
     shown = [[row["colour"] for row in boxes(one["hconcat"][0])] for one in (above, below)]
-    assert shown == [[colours.APART.of(-1), GREY, GREY], [TIMES.of(2), GREY, GREY]]
+    assert shown == [[heatmap.APART.of(-1), GREY, GREY], [TIMES.of(2), GREY, GREY]]
 
 
 def test_slowdowns_are_compared_by_their_quotient() -> None:
@@ -178,7 +178,7 @@ def test_slowdowns_are_compared_by_their_quotient() -> None:
     assert found.lines[0].overlap == pytest.approx(2) and found.lines[0].overlap_told
     (total,) = found.totals
     assert (total.a_overlaps_more, total.b_overlaps_more, total.work) == (0, 1, None)
-    drawn = difference_maps.sheet(found, "one", "other")["hconcat"][0]["vconcat"]
+    drawn = sheet.difference_sheet(found, "one", "other")["hconcat"][0]["vconcat"]
     assert boxes(drawn[0]["hconcat"][0])[0]["colour"] == TIMES.of(2)
 
 

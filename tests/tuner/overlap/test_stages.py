@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import duration, suite
-from plumbline.overlap.settings import OverlapSettings, axes
+from plumbline.overlap.benches import OverlapSettings, axes
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Run

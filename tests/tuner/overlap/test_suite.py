@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
-from plumbline.overlap.settings import axes
+from plumbline.overlap.benches import axes
 from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline.overlap import delivered, thresholds
+from plumbline.overlap import metric, thresholds
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import Overlap
 from tests.tuner.overlap.test_metric import CELL
@@ -47,4 +47,4 @@ def test_once_is_enough_to_be_eager() -> None:
     assert thresholds.returns_early(send([10] * 3, [500, 501, 90_000])) is False
     assert thresholds.returns_early(send([400, 300, 9_000], [900] * 3)) is None
     with pytest.raises(PlumblineError, match="the library is wrong"):
-        delivered.require([send([], [], delivered=False)])
+        metric.require_data([send([], [], delivered=False)])

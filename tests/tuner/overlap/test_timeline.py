@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline.overlap import perfetto, timeline_chart
+from plumbline.overlap import timeline, timeline_chart
 from plumbline.overlap.timeline import beside, clock_of, split, timelines
 from plumbline.system import chart
 from plumbline_db.errors import PlumblineError
@@ -156,7 +156,7 @@ def test_the_picture_has_lanes_blocks_arrows_and_says_how_clocks_agree() -> None
 
 def test_a_trace_file_keeps_nanoseconds_and_ties_messages_to_their_ends() -> None:
     traces = [one for one in records() if isinstance(one, OverlapTrace)]
-    found = perfetto.document("a cell", traces)
+    found = timeline.trace_document("a cell", traces)
     events = found["traceEvents"]
     assert json.loads(json.dumps(found)) == found
     names = {row["args"]["name"] for row in events if row["ph"] == "M"}

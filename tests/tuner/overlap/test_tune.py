@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from plumbline.overlap import tuned
+from plumbline.overlap import tune
 from plumbline.results import report
 from plumbline.settings import identity
-from plumbline_db import campaigns, coverage, exports, searches, verdicts, winners
+from plumbline_db import campaigns, coverage, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import EVERY_FUNCTION, Verdict
@@ -75,9 +75,9 @@ def test_found_searched_confirmed_and_exported(db: Database, tmp_path: Path) -> 
     assert f"export OMPI_MCA_{EAGER}={CURE}\n" in env
     assert "export OMPI_MCA_pml=ob1\n" in env
     assert str(tmp_path / "files" / "plumbline.sh") in {
-        one.path for one in exports.get(db, campaign.id)
+        one.path for one in campaigns.exports(db, campaign.id)
     }
-    lines = tuned.lines(db, campaign, find_toolchain().guidelines)
+    lines = tune.tuned_lines(db, campaign, find_toolchain().guidelines)
     line = next(one for one in lines if (one.guideline, one.bytes) == ("OV1", 65536))
     assert line.after is not None and line.before.measured is not None
     assert line.before.measured / (line.after.measured or 0) == pytest.approx(1.3, rel=0.1)

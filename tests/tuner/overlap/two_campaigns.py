@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.overlap.settings import OverlapSettings
+from plumbline.overlap.benches import OverlapSettings
 from plumbline.overlap.suite import suite_of
 from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database

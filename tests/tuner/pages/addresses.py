@@ -8,9 +8,9 @@ from collections import Counter
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from plumbline.detect import kept
+from plumbline.detect import findings
 from plumbline.overlap import stored
-from plumbline.pages import offered
+from plumbline.pages import curve
 from plumbline_db import campaigns, detections, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.detections import Detection
@@ -105,7 +105,7 @@ def _of_suites(db: Database) -> dict[str, str]:
     found = {}
     for campaign in campaigns.of_suites(db):
         found["run-of-suites"] = f"/run/{quote(campaign.id)}"
-        for source in offered.offered(db, campaign.id, every=False):
+        for source in curve.offered(db, campaign.id, every=False):
             names = [name for known in source.functions.values() for name, _ in known]
             query = urlencode({"run": campaign.id, "curve": names}, doseq=True)
             kind = "suite-over-ranks" if source.axis == "ranks" else "suite"
@@ -119,7 +119,7 @@ def _of_suites(db: Database) -> dict[str, str]:
 def _is_readable(detection: Detection) -> bool:
     """Those of another version are listed, and not shown."""
     try:
-        return bool(kept.findings(detection))
+        return bool(findings.findings(detection))
     except ValueError:
         return False
 

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from plumbline.libraries import Knob, fits
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.pages import script
+from plumbline.pages import routes
 from tests.tuner import simulated
 from tests.tuner.pages import site
 
@@ -41,5 +41,5 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def client(stored: Path, installed: None) -> Iterator[TestClient]:
     """Without the script that takes seconds to be made: in_browser.py has it."""
     with pytest.MonkeyPatch.context() as patch, site.client(stored) as client:
-        patch.setattr(script, "_bundle", lambda: b"// made by vl-convert")
+        patch.setattr(routes, "_bundle", lambda: b"// made by vl-convert")
         yield client

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
-from plumbline.pages import frozen, printed
+from plumbline.pages import frozen
 from tests.exporters.test_web import serving
 from tests.tuner.pages import addresses, site
 from tests.tuner.pages.site import DESCRIBED, FIRST, SECOND, SUITES
@@ -276,7 +276,7 @@ def test_a_report_opens_without_a_server(browser: object, tmp_path: Path) -> Non
     assert opened.page.locator("figure svg .mark-rule").count() > 0
     assert opened.said == [] and all(each.startswith(("file:", "data:")) for each in opened.asked)
     opened.page.context.close()
-    printed.write(written.first, tmp_path / "report.pdf")
+    frozen.print_page(written.first, tmp_path / "report.pdf")
     folder = os.environ.get("PLUMBLINE_SCREENSHOTS")
     if folder:
         shutil.copy(tmp_path / "report.pdf", Path(folder, "report.pdf"))

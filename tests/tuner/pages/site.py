@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 from starlette.testclient import TestClient
 
-from plumbline.pages import rooms
-from plumbline_db import campaigns, events, exports, machines, points, runs, verdicts, winners
+from plumbline.pages import routes
+from plumbline_db import campaigns, machines, points, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.points import SuitePoint
 from plumbline_db.records import Campaign, Event, Export, OtherUse, Suite
@@ -32,14 +32,14 @@ def store(path: Path) -> None:
     with Database.open(path, write=True) as db:
         generate.fill(db, 2, SIZE)
         detected.store(db)
-        exports.put(db, FIRST, Export("env", "/out/plumbline.sh", "00", "2025-03-01"))
+        campaigns.put_export(db, FIRST, Export("env", "/out/plumbline.sh", "00", "2025-03-01"))
         _changed(db)
         _described(db)
         _hostile(db)
 
 
 def client(path: Path) -> TestClient:
-    return TestClient(web.app(path, rooms.every(path)), raise_server_exceptions=False)
+    return TestClient(web.app(path, routes.all_pages(path)), raise_server_exceptions=False)
 
 
 def _changed(db: Database) -> None:
@@ -122,6 +122,6 @@ def _hostile(db: Database) -> Campaign:
         HOSTILE,
         [build.winner(variant=MARKUP, configuration={MARKUP: MARKUP}, restrictions=[MARKUP])],
     )
-    events.put(db, HOSTILE, Event("2025-03-01T10:00:00Z", MARKUP, MARKUP, function=MARKUP))
-    exports.put(db, HOSTILE, Export("env", MARKUP, "00", "2025-03-01"))
+    campaigns.put_event(db, HOSTILE, Event("2025-03-01T10:00:00Z", MARKUP, MARKUP, function=MARKUP))
+    campaigns.put_export(db, HOSTILE, Export("env", MARKUP, "00", "2025-03-01"))
     return campaign

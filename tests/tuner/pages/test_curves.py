@@ -11,7 +11,7 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from plumbline.pages import curve, curves_chart
-from plumbline.pages.offered import offered
+from plumbline.pages.curve import offered
 from plumbline.system import chart
 from plumbline_db import runs
 from plumbline_db.connection import Database

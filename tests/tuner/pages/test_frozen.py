@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.pages import drawn, frozen, frozen_page, printed, script
+from plumbline.pages import frozen, routes, visit
 from plumbline_db import verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
@@ -25,8 +25,8 @@ MARK = "<script>alert"
 
 @pytest.fixture(autouse=True)
 def pictures_that_take_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(script, "_bundle", lambda: b"// made by vl-convert")
-    monkeypatch.setattr(drawn.chart, "drawn", lambda spec, path: b"<svg/>")
+    monkeypatch.setattr(routes, "_bundle", lambda: b"// made by vl-convert")
+    monkeypatch.setattr(visit.chart, "drawn", lambda spec, path: b"<svg/>")
 
 
 def leads(page: Path) -> list[str]:
@@ -106,7 +106,7 @@ def test_hostile_names_stay_text(stored: Path, tmp_path: Path) -> None:
 
 @given(st.text(min_size=1, max_size=80), st.text(max_size=40))
 def test_names_of_files_are_plain_and_stay_below(path: str, query: str) -> None:
-    name = frozen_page.file_of(f"/{path}?{query}", ".html")
+    name = frozen.file_of(f"/{path}?{query}", ".html")
     words = name.split("/")
     assert name.endswith(".html") and not name.startswith("/")
     assert all(word and word not in (".", "..") and len(word) < 100 for word in words)
@@ -116,8 +116,8 @@ def test_names_of_files_are_plain_and_stay_below(path: str, query: str) -> None:
 def test_names_of_files_tell_addresses_apart() -> None:
     addresses = ["/cell/F/1/a", "/cell/F/1/a?stage=before", "/cell/F/1/a?stage=after",
                  "/run/a%2Fb", "/run/a_b", "/run/a%3Fb", "/"]  # fmt: skip
-    assert len({frozen_page.file_of(address, ".html") for address in addresses}) == len(addresses)
-    assert frozen_page.file_of("/static/style.css", ".css") == "static/style.css"
+    assert len({frozen.file_of(address, ".html") for address in addresses}) == len(addresses)
+    assert frozen.file_of("/static/style.css", ".css") == "static/style.css"
 
 
 def test_a_page_is_changed_in_its_links_alone() -> None:
@@ -130,7 +130,7 @@ def test_a_page_is_changed_in_its_links_alone() -> None:
         '<svg viewBox="0 0 1 1"><path d="M0 0"/><path d="M1 1"/></svg></body></html>'
     )
     known = {"/static/s.css": "static/s.css", "/run/b?x=1&y=2": "run/b-1.html"}
-    page = frozen_page.Frozen("/run/a", "run/a.html", known.get, {"/p.json": '{"a":"</b>"}'}.get)
+    page = frozen.Frozen("/run/a", "run/a.html", known.get, {"/p.json": '{"a":"</b>"}'}.get)
     found = page.frozen(text)
     assert (
         'href="../static/s.css"' in found
@@ -169,7 +169,7 @@ def fake_browser(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> 
     program = folder / "chromium"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setattr(printed, "browser", lambda: str(program))
+    monkeypatch.setattr(frozen, "browser", lambda: str(program))
 
 
 PRINTS = 'for word; do case $word in --print-to-pdf=*) echo "%PDF-1.4" > "${word#*=}";; esac; done'
@@ -209,7 +209,7 @@ def test_without_a_pdf_the_pages_are_there_and_it_is_said(
     stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, words: str
 ) -> None:
     if script is None:
-        monkeypatch.setattr(printed, "browser", lambda: None)
+        monkeypatch.setattr(frozen, "browser", lambda: None)
     else:
         fake_browser(tmp_path, monkeypatch, script)
     out = tmp_path / "out"

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from plumbline.pages import next_steps, summary, table
+from plumbline.pages import overview, summary, table
 from plumbline.results import putting_in_use
 from plumbline.system.lru import Kept
 from plumbline_db import campaigns, coverage, verdicts
@@ -245,10 +245,10 @@ def test_all_pages_have_their_landmarks_and_names(client: TestClient) -> None:
 
 def test_what_to_do_next(stored: Path, installed: None) -> None:
     with Database.open(stored) as db:
-        steps = next_steps.of(db, campaigns.all_campaigns(db))
+        steps = overview.steps_of(db, campaigns.all_campaigns(db))
         now = datetime.datetime.now(datetime.UTC)
         for place in coverage.of_campaigns(db):
-            steps += next_steps.of_place(db, place, now)
+            steps += overview.of_place(db, place, now)
     texts = [step.text for step in steps]
     assert any("was interrupted" in text for text in texts)  # no process measures the hostile one
     assert any("older than 90 days" in text for text in texts)

@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from plumbline.overlap import suite
-from plumbline.overlap.settings import OverlapSettings
+from plumbline.overlap.benches import OverlapSettings
 from plumbline_db import campaigns, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import OverlapLatency

@@ -14,10 +14,10 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.search.budget import Budget
 from plumbline.search.order import Order
 from plumbline.search.race.effort import ONE_LAUNCH, Effort
-from plumbline.search.race.past import Past
+from plumbline.search.race.neighbours import Past
 from plumbline.search.race.race import Race
+from plumbline.search.races import Setup
 from plumbline.search.rounds import Rounds
-from plumbline.search.setup import Setup
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.search.space.select import Selection, Trials
 from plumbline.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from plumbline.core.cell import Target
-from plumbline.search.race.bound import Bound, bounds
+from plumbline.search.race.judging import Bound, bounds
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline_db.records import Verdict
 from tests.db import build

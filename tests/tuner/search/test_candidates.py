@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.core.configuration import Configuration
-from plumbline.core.forms import is_form
+from plumbline.core.plan import is_form
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings.toolchain import Variant, VariantParameter
 from plumbline_db.records import Winner
-from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi import mca_params as ompi_rules
 from plumbline_exporters.family.openmpi.knobs import global_knobs
 from tests.db import build
 from tests.exporters.bundles import bundle

@@ -16,8 +16,7 @@ from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.race.cold_launches import settings_of
-from plumbline.search.race.company import Company
+from plumbline.search.race.cold_launches import Company, settings_of
 from plumbline.search.race.effort import ONE_LAUNCH, Effort
 from plumbline.search.race.entering import Lineup
 from plumbline.search.race.evidence import Evidence

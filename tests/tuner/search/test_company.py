@@ -15,12 +15,11 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.space_file import for_library
 from plumbline.measure import tables
-from plumbline.search.race.cold_launches import settings_of
-from plumbline.search.race.company import AGREE, Company
+from plumbline.search.race.cold_launches import AGREE, Company, settings_of
 from plumbline.search.race.effort import Effort
 from plumbline.search.race.entering import Lineup
 from plumbline.search.race.evidence import Evidence
-from plumbline.search.race.past import Past
+from plumbline.search.race.neighbours import Past
 from plumbline.search.rounds import Around
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.settings.campaign_file import load

@@ -10,9 +10,9 @@ from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.libraries import space_file
 from plumbline.search.race.effort import Effort
-from plumbline.search.race.equivalent import equivalent_variants, passed_over
 from plumbline.search.race.evidence import Evidence
-from plumbline.search.race.past import Past
+from plumbline.search.race.launching import equivalent_variants, passed_over
+from plumbline.search.race.neighbours import Past
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings.toolchain import Variant
 from plumbline_db.records import Case

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.libraries.openmpi.info import reported
+from plumbline.libraries.openmpi import reported
 from plumbline.libraries.space import differences
 from plumbline.search import process
 from tests.tuner.simulated import LACKED, SPACE, installed_knobs

@@ -20,7 +20,7 @@ from plumbline.search.process import ProcessWide, Settable
 from plumbline.search.settings_race import STAGES
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline_db import events, searches, winners
+from plumbline_db import campaigns, searches, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.probe_records import CaseRecord, Check, ProbeRecord
@@ -332,7 +332,7 @@ def test_a_campaign_exports_it_beside_its_rules_and_confirms_both(
     assert rule.function == "MPI_Allreduce" and not more
     script = (tmp_path / "exports" / "plumbline.sh").read_text()
     assert f"export {VARIABLE}=" in script and "dynamic_rules_filename" in script
-    said = [one.text for one in events.get(db, done.id) if one.kind == "in force"]
+    said = [one.text for one in campaigns.events(db, done.id) if one.kind == "in force"]
     assert any(EAGER in text and "read back" in text for text in said)
     assert deciding([process_wide, rule], Target("MPI_Allreduce", 16384)) == rule
     assert deciding([process_wide, rule], Target("MPI_Bcast", 64)) == process_wide

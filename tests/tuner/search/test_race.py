@@ -12,9 +12,9 @@ from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.space import Algorithm, FunctionSpace
 from plumbline.measure.experiment import Arm
-from plumbline.search.race.bound import Bound
 from plumbline.search.race.effort import Effort
 from plumbline.search.race.entering import Lineup
+from plumbline.search.race.judging import Bound
 from plumbline.search.race.race import Race
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.space.cells import index

@@ -5,8 +5,8 @@ from __future__ import annotations
 from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
 from plumbline.measure.launches import IN_A_ROW, LaunchStore
+from plumbline.search.races import Setup
 from plumbline.search.rescue import rescue
-from plumbline.search.setup import Setup
 from plumbline_db.probe_records import CaseRecord
 from tests.tuner.cold_machine import ColdStarter, candidate_space
 from tests.tuner.lab import Lab

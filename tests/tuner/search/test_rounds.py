@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from plumbline.core.cell import Target
 from plumbline.core.winner import cut_back, of_measured_sizes, pieces_inside
-from plumbline.search.rounds import Around, Rounds
-from plumbline.search.wanted_cells import idle
+from plumbline.search.rounds import Around, Rounds, idle
 from plumbline.settings.campaign_file import load
 from plumbline_db import campaigns
 from plumbline_db.records import Verdict, Winner

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.core.forms import blocking
+from plumbline.core.plan import blocking
 from plumbline.libraries.space_file import for_library, load
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, prefix

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import stdtrit
 
-from plumbline.watch.baseline import FREEDOM, LEAST_SCALE, LEVELS, baseline_of, learn
+from plumbline.watch.chart import FREEDOM, LEAST_SCALE, LEVELS, baseline_of, learn
 
 
 def test_the_scale_of_its_own_noise() -> None:

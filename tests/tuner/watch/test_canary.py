@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from plumbline.watch.canary import observe
+from plumbline.watch.chart import LEAST_CANARIES
 from plumbline.watch.design import LEAST_LEARNING
-from plumbline.watch.run_length import LEAST_CANARIES
 from plumbline.watch.state import CellState
 from tests.tuner.watch.canaries import CELLS, DESIGN, REFERENCES, Machine
 

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plumbline.watch import chart
-from plumbline.watch.baseline import Baseline
 from plumbline.watch.canary import disturbance, of_launches
+from plumbline.watch.chart import FREEDOM, GAIN, Baseline, run_length
 from plumbline.watch.design import Design
-from plumbline.watch.run_length import FREEDOM, GAIN, run_length
 from plumbline.watch.sizing import found_change, largest_scale
 
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plumbline.watch import run_length
-from plumbline.watch.chart import step
-from plumbline.watch.run_length import FREEDOM, GAIN, LEAST_CANARIES, found_within, threshold
+from plumbline.watch import chart
+from plumbline.watch.chart import FREEDOM, GAIN, LEAST_CANARIES, found_within, step, threshold
 
 MANY = 8_000
 
@@ -29,7 +28,7 @@ def simulated(reference: float, limit: float, shift: float, most: int) -> np.nda
 @pytest.mark.parametrize(("reference", "limit"), [(0.8, 2.5), (1.2, 1.9), (0.3, 4.0)])
 def test_run_length_as_simulated(reference: float, limit: float) -> None:
     found = simulated(reference, limit, 0.0, 900)
-    expected = run_length.run_length(reference, limit)
+    expected = chart.run_length(reference, limit)
     assert expected < 180
     assert found.mean() == pytest.approx(expected, rel=0.05)
 
@@ -47,20 +46,20 @@ def test_delay_as_simulated(reference: float, shift: float) -> None:
 @settings(max_examples=10)
 def test_the_threshold_keeps_what_was_wanted(reference: float, wanted: float) -> None:
     limit = threshold(reference, wanted)
-    assert run_length.run_length(reference, limit) >= wanted
+    assert chart.run_length(reference, limit) >= wanted
     assert limit > (LEAST_CANARIES - 1) * GAIN
     if limit > 1.1 * (LEAST_CANARIES - 1) * GAIN:
-        assert run_length.run_length(reference, 0.95 * limit) < wanted
+        assert chart.run_length(reference, 0.95 * limit) < wanted
 
 
 @pytest.mark.parametrize(("reference", "limit"), [(0.8, 8.0), (1.0, 6.1), (1.4, 4.6)])
 def test_finer_heights_change_little(
     reference: float, limit: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    coarse = run_length.run_length(reference, limit)
-    monkeypatch.setattr(run_length, "HEIGHTS", 96)
-    assert coarse == pytest.approx(run_length.run_length(reference, limit), rel=0.04)
+    coarse = chart.run_length(reference, limit)
+    monkeypatch.setattr(chart, "HEIGHTS", 96)
+    assert coarse == pytest.approx(chart.run_length(reference, limit), rel=0.04)
 
 
 def test_what_is_never_reached() -> None:
-    assert run_length.run_length(3.0, 40.0) == math.inf
+    assert chart.run_length(3.0, 40.0) == math.inf

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from plumbline.verify.significance.exact import SAME, exact_ratio
+from plumbline.verify.significance.comparison import SAME, exact_ratio
 
 
 @pytest.mark.parametrize(("ratio", "p"), [(1.2, 0.0), (1.0, 1.0), (0.8, 1.0)])

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from plumbline.verify.significance import null_distributions as null
+from plumbline.verify.significance import distributions as null
 from plumbline.verify.significance.comparison import Alternative
 from plumbline.verify.significance.rank_sum import rank_sum
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from plumbline.verify.significance import null_distributions as null
+from plumbline.verify.significance import distributions as null
 from plumbline.verify.significance.comparison import Alternative
 from plumbline.verify.significance.signed_rank import paired_ratio, signed_rank
 

@@ -3,13 +3,14 @@ files of others."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from plumbline.applied import conflicts, targets
-from plumbline.applied.blocks import block, find, without
+from plumbline.applied import targets
+from plumbline.applied.files import block_of, find_block, without_block
 from plumbline.applied.generations import (
     FORMAT,
     PRELOAD,
@@ -19,11 +20,11 @@ from plumbline.applied.generations import (
     Store,
     sha256,
 )
-from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place, Where
+from plumbline.applied.targets import AppliedOutcome
 from plumbline.libraries import Family, Installation, gate
 from plumbline.system import paths
-from plumbline_db import regular
+from plumbline_db import user_files
 from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.layout import fixed
 from plumbline_db.records import EVERY_FUNCTION, Library, Machine
@@ -38,6 +39,49 @@ from plumbline_exporters import (
     registry,
 )
 from plumbline_exporters.bundle import Bundle, choice
+from plumbline_exporters.families import ParameterFile
+
+
+def conflicts_in_parameters(
+    text: str, own_parameters: Mapping[str, str], file: ParameterFile, library: Library | None
+) -> list[str]:
+    """`text`: a file of parameters without our lines. `library` is None for any of its family."""
+    conflicts = []
+    for line in file.read(text):
+        if line.name in own_parameters and line.value != own_parameters[line.name]:
+            conflicts.append(
+                f"line {line.line} sets {line.name} = {line.value}, wanted is "
+                f"{own_parameters[line.name]}"
+            )
+        elif silenced := file.silences(line, own_parameters, library):
+            conflicts.append(silenced)
+    return conflicts
+
+
+def conflicts_in_shell(text: str, own_variables: Mapping[str, str]) -> list[str]:
+    """`text`: a file that a shell reads, without our lines."""
+    conflicts = []
+    for number, line in enumerate(text.split("\n"), 1):
+        for name in own_variables:
+            if re.search(
+                rf"(?:\b{name}=|\bsetenv\s+{name}\b|\bset\s+-\S+\s+{name}\b)",
+                line.partition("#")[0],
+            ):
+                conflicts.append(
+                    f"line {number} sets {name}, which is to be set to {own_variables[name]}"
+                )
+    return conflicts
+
+
+def conflicts_in_environment(
+    environment: Mapping[str, str], own_variables: Mapping[str, str]
+) -> list[str]:
+    """Variables of this shell that the library hears before what is written into files."""
+    return [
+        f"{name} is set in this shell to {environment[name]}, which is heard first"
+        for name in sorted(own_variables)
+        if name in environment and environment[name] != own_variables[name]
+    ]
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -270,8 +314,8 @@ def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:
             names = {file.prefix + name: value for name, value in own_parameters.items()}
             for path in place.overridden:
                 if path.is_file():
-                    text = regular.text(path, "replace")
-                    conflicts_found = conflicts.in_parameters(text, own_parameters, file, None)
+                    text = user_files.text(path, "replace")
+                    conflicts_found = conflicts_in_parameters(text, own_parameters, file, None)
                     notes += [
                         f"{path}: {conflict}; ours is heard first" for conflict in conflicts_found
                     ]
@@ -279,7 +323,7 @@ def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:
                 notes.append(f"{file.elsewhere} is set in this shell: other files are read")
         else:
             names = own_parameters
-        notes += conflicts.in_environment(wish.environment, names)
+        notes += conflicts_in_environment(wish.environment, names)
     notes += [
         f"{campaign.id} was imported from {campaign.imported_from}: nothing of it was measured here"
         for campaign in [*bundle.others, bundle.campaign]
@@ -367,12 +411,12 @@ def _text_of(place: Place, where: Where, number: int, made: Bundle) -> str:
             lines = [f"test -r {script}; and source {script}"]
         case "modulefile":
             first, *rest = modulefile.files(made)[modulefile.FILE_NAME].rstrip("\n").split("\n")
-            return f"{first}\n" + block(place.name, number, rest)
+            return f"{first}\n" + block_of(place.name, number, rest)
         case "modulefile-lua":
             text = modulefile.lua_files(made)[modulefile.LUA_FILE_NAME]
             lines = text.rstrip("\n").split("\n")
-            return block(place.name, number, lines, "--")
-    return block(place.name, number, [*about, *lines])
+            return block_of(place.name, number, lines, "--")
+    return block_of(place.name, number, [*about, *lines])
 
 
 def _wanted_parameters(where: Where, made: Bundle) -> dict[str, str]:
@@ -386,7 +430,7 @@ def _require_free(place: Place, where: Where, text: str, made: Bundle) -> None:
     """Raises PlumblineError where the file, or one that is heard before it, contradicts."""
     own_parameters = _wanted_parameters(where, made)
     if where.kind == "whole":
-        if text and find(text, place.name) is None:
+        if text and find_block(text, place.name) is None:
             raise PlumblineError(
                 f"{where.path} exists and was not written by Plumbline: move it away, or use "
                 "another place"
@@ -398,16 +442,16 @@ def _require_free(place: Place, where: Where, text: str, made: Bundle) -> None:
         file = families.parameter_file(made.library)
         conflicts_found = [
             (where.path, conflict)
-            for conflict in conflicts.in_parameters(foreign, own_parameters, file, made.library)
+            for conflict in conflicts_in_parameters(foreign, own_parameters, file, made.library)
         ]
         for path in place.overrides:
             if path.is_file():
-                text = without(regular.text(path, "replace"), place.name)
-                of_file = conflicts.in_parameters(text, own_parameters, file, made.library)
+                text = without_block(user_files.text(path, "replace"), place.name)
+                of_file = conflicts_in_parameters(text, own_parameters, file, made.library)
                 conflicts_found += [(path, conflict) for conflict in of_file]
     else:
         conflicts_found = [
-            (where.path, conflict) for conflict in conflicts.in_shell(foreign, own_parameters)
+            (where.path, conflict) for conflict in conflicts_in_shell(foreign, own_parameters)
         ]
     if conflicts_found:
         listed = "; ".join(f"{path}: {conflict}" for path, conflict in conflicts_found)
@@ -418,7 +462,7 @@ def _require_free(place: Place, where: Where, text: str, made: Bundle) -> None:
 
 
 def _owned(text: str, name: str) -> list[tuple[str, bool]]:
-    own_block = find(text, name)
+    own_block = find_block(text, name)
     return [
         (line, own_block is not None and own_block.first <= number <= own_block.last)
         for number, line in enumerate(text.split("\n"))

@@ -17,8 +17,9 @@ from typing import Literal
 import msgspec
 
 from plumbline.applied import files
-from plumbline_db import own, regular
+from plumbline_db import user_files
 from plumbline_db.errors import PlumblineError, TryLaterError
+from plumbline_db.lock import open_lock, require
 from plumbline_db.records import Campaign, Library, Machine, Winner
 
 RECORD = "generation.json"
@@ -101,9 +102,9 @@ class Store:
         somebody else may have written it, or a file beside it."""
         path = self.path(number) / RECORD
         for inside in [path, *self.path(number).glob("*")]:
-            own.require(inside, self.folder.parent)
+            require(inside, self.folder.parent)
         try:
-            return msgspec.json.decode(regular.read(path), type=Generation)
+            return msgspec.json.decode(user_files.read(path), type=Generation)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:
@@ -114,7 +115,7 @@ class Store:
         folder = self.path(generation.number)
         try:
             return all(
-                sha256(regular.read(folder / name)) == checksum
+                sha256(user_files.read(folder / name)) == checksum
                 for name, checksum in generation.files.items()
             )
         except OSError:
@@ -168,11 +169,11 @@ class Store:
     def locked(self) -> Iterator[None]:
         """Nobody else changes these generations meanwhile, or could have. What an interrupted run
         has left goes."""
-        own.require(self.folder, self.folder.parent)
+        require(self.folder, self.folder.parent)
         self._make()
         path = self.folder / ".lock"
         try:
-            lock = os.fdopen(own.open_lock(path), "rb")
+            lock = os.fdopen(open_lock(path), "rb")
         except OSError as error:
             raise PlumblineError(
                 f"cannot write {path}: {error.strerror}; ask who owns these generations"

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 import msgspec
 
 from plumbline.applied import files
-from plumbline.applied.blocks import find
+from plumbline.applied.files import find_block
 from plumbline.applied.generations import Generation
-from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place
+from plumbline.applied.targets import AppliedOutcome
 from plumbline.libraries import Family, Installation, Knob, ReadsParameterFiles
 from plumbline_exporters import families
 
@@ -28,7 +28,7 @@ def noted(
     library = installation.library
     own_parameters: dict[str, str] = {}
     for where in read:
-        block = find(files.read(where.path).text, place.name)
+        block = find_block(files.read(where.path).text, place.name)
         own_parameters |= _lines(library.family, block.text if block else "")
     reported = family.reported_in(installation, plain_environment(family, installation))
     wrong = differing(own_parameters, reported, family, library.id)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from plumbline.applied import targets
 from plumbline.applied.generations import Generation, Store
-from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Scope
+from plumbline.applied.targets import AppliedOutcome
 from plumbline_db.errors import PlumblineError
 
 

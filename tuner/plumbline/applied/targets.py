@@ -5,13 +5,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
-from plumbline.applied import blocks, files
+from plumbline.applied import files
 from plumbline.applied.generations import AppliedFile, Generation, Store
-from plumbline.applied.outcome import Action, Change
 from plumbline_db.errors import PlumblineError
+
+_Action = Literal["create", "change", "remove"]
+
+
+class _AppliedChange(msgspec.Struct, frozen=True):
+    """A file of others. `real`: what `path` leads to, where it is a link; else empty."""
+
+    path: str
+    action: _Action
+    diff: str
+    real: str = ""
+
+
+class AppliedOutcome(msgspec.Struct, frozen=True):
+    """`generation` is in force then (0: nothing), `previous` was before; they are equal, and
+    `changes` is empty, where nothing was to be done. `files` are those of the generation.
+    `not_in_force`: the reasons why the library does not use what was written. `active`: how it is
+    known that the library uses it. `not_checked`: why that could not be checked. `notes` are what a
+    cautious person wants to know."""
+
+    scope: str
+    name: str
+    generation: int
+    previous: int
+    dry_run: bool
+    library: str = ""
+    campaigns: list[str] = []
+    changes: list[_AppliedChange] = []
+    files: list[str] = []
+    left_out: list[str] = []
+    not_in_force: list[str] = []
+    active: list[str] = []
+    not_checked: list[str] = []
+    notes: list[str] = []
 
 
 class TargetState(msgspec.Struct, frozen=True):
@@ -29,24 +63,24 @@ class Edit(msgspec.Struct, frozen=True):
     made: list[Path] = []
 
     @property
-    def change(self) -> Change | None:
+    def change(self) -> _AppliedChange | None:
         """None where the file stays as it is."""
         before = self.found.data
         if before == self.after:
             return None
-        action: Action = (
+        action: _Action = (
             "create" if before is None else "remove" if self.after is None else "change"
         )
         real = str(self.found.real) if self.found.is_link else ""
         diff = files.diff(self.found.path, before, self.after)
-        return Change(str(self.found.path), action, diff, real)
+        return _AppliedChange(str(self.found.path), action, diff, real)
 
 
 def state(path: Path, name: str) -> TargetState:
     """Raises PlumblineError where our marks are damaged."""
     file = files.read(path)
     try:
-        own_block = blocks.find(file.text, name)
+        own_block = files.find_block(file.text, name)
     except PlumblineError as error:
         raise PlumblineError(f"{path}: {error}") from error
     return TargetState(file, own_block.number if own_block else 0)
@@ -84,7 +118,7 @@ def require_untouched(store: Store, states: Sequence[TargetState], *, force: boo
                 "not exist; remove its lines by hand, or use --force"
             )
         text = state.found.text
-        own_block = blocks.find(text, store.name)
+        own_block = files.find_block(text, store.name)
         own_text = own_block.text if own_block and target.kind == "lines" else text
         if own_text != target.text:
             diff = files.diff(state.found.path, target.text.encode(), files.bytes_of(own_text))
@@ -98,7 +132,7 @@ def with_set(target_state: TargetState, target: AppliedFile, name: str) -> bytes
     """The file with our part for a generation in it."""
     if target.kind == "whole":
         return files.bytes_of(target.text)
-    return files.bytes_of(blocks.put(target_state.found.text, name, target.text))
+    return files.bytes_of(files.put_block(target_state.found.text, name, target.text))
 
 
 def without(store: Store, target_state: TargetState) -> Edit:
@@ -111,7 +145,7 @@ def without(store: Store, target_state: TargetState) -> Edit:
         for generation in _chain(store, target_state.number)
         if (target := target_of(generation, target_state.found.path)) is not None
     ]
-    foreign_text = blocks.without(target_state.found.text, store.name)
+    foreign_text = files.without_block(target_state.found.text, store.name)
     if not holders:
         return Edit(target_state.found, files.bytes_of(foreign_text))
     folder, first = holders[-1]
@@ -123,9 +157,9 @@ def without(store: Store, target_state: TargetState) -> Edit:
         original = files.read(folder / first.before).data
     text = files.text_of(original or b"")
     is_original_known = first.before is None or original is not None
-    if is_original_known and blocks.find(text, store.name) is None:
-        written = blocks.put(text, store.name, first.text)
-        if foreign_text == blocks.without(written, store.name):
+    if is_original_known and files.find_block(text, store.name) is None:
+        written = files.put_block(text, store.name, first.text)
+        if foreign_text == files.without_block(written, store.name):
             return Edit(target_state.found, original, made)
     return Edit(target_state.found, files.bytes_of(foreign_text))
 
@@ -148,7 +182,7 @@ def target_of(generation: Generation | None, path: Path) -> AppliedFile | None:
     return next((target for target in targets if target.path == str(path)), None)
 
 
-def changes(edits: Sequence[Edit]) -> list[Change]:
+def changes(edits: Sequence[Edit]) -> list[_AppliedChange]:
     """Return those of the files that do not stay as they are. Raises PlumblineError where one of
     them cannot be written."""
     changed = []

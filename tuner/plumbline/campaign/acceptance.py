@@ -18,7 +18,7 @@ import msgspec
 
 from plumbline.campaign.acceptance_sizes import Part, Rows, Trial, kept, trials
 from plumbline.campaign.circumstances import Circumstance, planned
-from plumbline.campaign.slow_messages import ENOUGH, LaunchRatios
+from plumbline.campaign.pairs import ENOUGH, LaunchRatios
 from plumbline.core.cell import Target
 from plumbline.core.guidelines import LIBRARY, calls
 from plumbline.core.plan import Plan, PlanCase
@@ -26,7 +26,7 @@ from plumbline.core.winner import is_part, pieces_inside
 from plumbline.measure.comparison import logs_inside
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search.order import levels
-from plumbline.search.setup import Setup
+from plumbline.search.races import Setup
 from plumbline.search.space.candidates import Candidate
 from plumbline.settings import Settings
 from plumbline.system.placement import Placement

@@ -10,16 +10,16 @@ from pathlib import Path
 import msgspec
 
 from plumbline import libraries
-from plumbline.applied import conflicts, places, readback
+from plumbline.applied import apply, places, readback
 from plumbline.applied.generations import Generation, Source, Store
 from plumbline.campaign import as_started, proof
 from plumbline.campaign.in_force import Files
 from plumbline.core.plan import PlanCase
 from plumbline.libraries import ReadsParameterFiles
 from plumbline.libraries.into_ranks import rank_lists
+from plumbline.settings import Fixed
 from plumbline.settings import toolchain as installed
-from plumbline.settings.fixed import Fixed
-from plumbline.settings.stored import settings_of
+from plumbline.settings.identity import settings_of
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.words import counted
 from plumbline_db.errors import PlumblineError, command_name
@@ -110,7 +110,7 @@ def _of_shells(one: Generation, folder: Path, found: Toolchain) -> _Place | Tamp
         return {name: environment[name] for name in names if not name.startswith(passed_on)}
 
     applied = of_library(proof.environment_of(folder / plumbline_sh.FILE_NAME, bare))
-    here = conflicts.in_environment(typed, applied)
+    here = apply.conflicts_in_environment(typed, applied)
     if here:
         return TamperCheck(not_active=[f"{text}: unset it, or log in anew" for text in here])
     login = places.login_environment(bare, of_site=one.scope == "site")

@@ -20,7 +20,7 @@ from plumbline.core.plan import (
     PlanCase,
 )
 from plumbline.settings import Settings
-from plumbline.settings.way_of_use import SYNCHRONISED
+from plumbline.settings.cases import SYNCHRONISED
 from plumbline_db.records import Case
 
 # Fewer elements than ranks are another algorithm in many libraries: types of several lengths are

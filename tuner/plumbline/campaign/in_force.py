@@ -18,9 +18,9 @@ from plumbline.launch.starter import PRELOAD
 from plumbline.libraries import gate
 from plumbline.libraries.into_ranks import for_ranks
 from plumbline.settings import Settings, default_campaign, ranks_asked
-from plumbline.settings.stored import to_start
+from plumbline.settings.identity import to_start
 from plumbline.settings.toolchain import Toolchain, find_toolchain
-from plumbline_db import command_lines, exports, machines, regular, started, winners
+from plumbline_db import campaigns, machines, started, user_files, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, command_name, typed
 from plumbline_db.records import Campaign, Export, Winner
@@ -54,9 +54,9 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
         campaign = choice.campaign
         library = machines.library(db, campaign.library_fingerprint)
         if campaign.state != "finished":
-            continued = command_lines.to_continue(db, campaign)
+            continued = campaigns.how_to_continue(db, campaign)
             raise PlumblineError(f"campaign {campaign.id} is not finished; {continued}")
-        written = exports.get(db, campaign.id)
+        written = campaigns.exports(db, campaign.id)
         chosen = winners.get(db, campaign.id)
         placed = started.lines(db, campaign.id)
     settings = to_start(campaign)
@@ -154,7 +154,7 @@ def _require_confirmed(
                         contents_by_name.setdefault(str(folder / name), set()).add(text.encode())
     for export in written:
         path = Path(export.path)
-        data = regular.read(path) if path.is_file() else b""
+        data = user_files.read(path) if path.is_file() else b""
         if path.name == winners_json.FILE_NAME:
             confirmed = hashlib.sha256(data).hexdigest() == export.sha256
         else:

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import circumstances, hints, states
+from plumbline.campaign import circumstances, going_on, states
 from plumbline.campaign.confirm import named
 from plumbline.campaign.exported import Files
-from plumbline.campaign.hints import Hints
+from plumbline.campaign.going_on import Hints
 from plumbline.campaign.other_uses import OtherUses
 from plumbline.campaign.states import Standing, Step
 from plumbline.campaign.vetting import CampaignSetup, Vetting
@@ -24,7 +24,7 @@ from plumbline.core.cell import Target
 from plumbline.core.winner import deciding, exported_alike, joined_ranges, with_measured_range
 from plumbline.launch.starter import Starter
 from plumbline.measure import tables
-from plumbline.measure.event_kinds import HINTS, NO_TIME, NOT_ASKED
+from plumbline.measure.aside import HINTS, NO_TIME, NOT_ASKED
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search import crossover, process
 from plumbline.search.budget import Budget
@@ -33,8 +33,7 @@ from plumbline.search.order import Order
 from plumbline.search.rounds import Around, Rounds
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings import Settings, site_rules
-from plumbline.settings.identity import chosen, now, require_sync
-from plumbline.settings.stored import text_of
+from plumbline.settings.identity import chosen, now, require_sync, text_of
 from plumbline.settings.toolchain import Toolchain, variants_tried
 from plumbline.system.words import counted
 from plumbline_db import campaigns, verdicts
@@ -102,7 +101,7 @@ class Loop:
         self._hints: Hints | None = None
         if not settings.search.verifies_only:
             refusal = candidate_space.refusal
-            self._hints = hints.of(store.db, settings.search.earlier, refusal)
+            self._hints = going_on.hints_of(store.db, settings.search.earlier, refusal)
         self._order = Order(self._guidelines)
         self._budget = Budget(store, settings, earlier=earlier, parted=self._part)
         setup = CampaignSetup(

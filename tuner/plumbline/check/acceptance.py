@@ -10,12 +10,13 @@ import random
 import statistics as numbers
 import time
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from plumbline.campaign import proof
 from plumbline.campaign.in_force import Files
+from plumbline.check import ITERATIONS, PAIRS
 from plumbline.core.plan import Data
 from plumbline.launch import Job
 from plumbline.launch.starter import ended
@@ -32,10 +33,71 @@ from plumbline_db.records import Failure, Run, Winner
 
 from . import cells as cell_choice
 from . import judge, loops
-from .amounts import ITERATIONS, PAIRS
 from .cells import ProgramCell, whole
 from .judge import CellSeen, Judgement, Times, WinnerInLoop, Word
 from .programs import FOLDER, Program, Reading, Seconds, Unreadable, Wanted
+
+
+def document(found: Acceptance) -> dict[str, Any]:
+    return {
+        "campaign": found.campaign,
+        "pairs": found.pairs,
+        "seed": found.seed,
+        "slower": found.slower(),
+        "loops": [
+            {
+                "loop": loop,
+                "faster": found.count(loop, "faster"),
+                "unclear": found.count(loop, "unclear"),
+                "slower_at_times": found.count(loop, "slower at times"),
+                "slower": found.count(loop, "slower"),
+                "unseen": len(found.unseen[loop]),
+            }
+            for loop in found.loops
+        ],
+        "winners": [
+            {
+                "function": winner.function,
+                "bytes_from": winner.bytes_from,
+                "bytes_to": winner.bytes_to,
+                "variant": winner.variant,
+                "configuration": winner.configuration,
+                "promised": {
+                    "speedup": winner.speedup,
+                    "low": winner.speedup_low,
+                    "high": winner.speedup_high,
+                },
+                "seen": [_in_loop(loop) for loop in found.seen if loop.winner == number],
+            }
+            for number, winner in enumerate(found.winners)
+        ],
+        "cells": [_cell(cell) for cell in found.cells],
+        "notes": found.notes,
+    }
+
+
+def _in_loop(one: WinnerInLoop) -> dict[str, Any]:
+    return {
+        "loop": one.loop,
+        "word": one.word,
+        **msgspec.to_builtins(one.seen),
+        "again": msgspec.to_builtins(one.again),
+        "cells": one.cells,
+        "worst": msgspec.to_builtins(one.worst) | {"speedup": one.worst_speedup},
+        "slower": [msgspec.to_builtins(cell) for cell in one.slower],
+    }
+
+
+def _cell(one: CellSeen) -> dict[str, Any]:
+    return {
+        "winner": one.winner,
+        "loop": one.loop,
+        **msgspec.to_builtins(one.cell),
+        "word": one.word,
+        **msgspec.to_builtins(one.seen),
+        "again": msgspec.to_builtins(one.again),
+    }
+
 
 LEAST_PAIRS = 6  # fewer have no 95 % interval
 WIDE = 2.0

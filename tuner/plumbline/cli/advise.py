@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from plumbline.results.advice import Answer
-    from plumbline.results.advice_raced import Raced
-    from plumbline.results.advice_stored import Advice, Advised
+    from plumbline.results.advice_stored import Advice, Advised, Raced
 
 
 UNKNOWN, NOT_THE_LIBRARY = 1, 3
@@ -56,14 +55,14 @@ def command(
       plumbline advise gather --bytes 256 --np 4 --measure
     """
 
-    from plumbline.core import forms, guidelines
+    from plumbline.core import guidelines, plan
     from plumbline.results import advice_stored
     from plumbline.system import mistakes
     from plumbline_db.connection import Database
 
     if nprocs is None:
         raise click.UsageError("name the number of ranks: --nprocs N")
-    asked = forms.name_of(function)
+    asked = plan.name_of(function)
     if asked not in (measurable := guidelines.load().lhs_functions()):
         raise UsageError(
             f"there is nothing to choose from for {asked}{mistakes.instead([asked], measurable)}"
@@ -96,10 +95,10 @@ def _answer(advised: Advised, raced: Raced | None) -> Answer | None:
 
 
 def _race(program: Program, advised: Advised) -> Raced:
-    from plumbline.results import advice_raced
+    from plumbline.results import advice_stored
 
-    with progress.Bar(in_all=advice_raced.FIRST + advice_raced.LAUNCHES) as bar:
-        return advice_raced.race(advised, program.mpi, bar)
+    with progress.Bar(in_all=advice_stored.FIRST + advice_stored.LAUNCHES) as bar:
+        return advice_stored.race_now(advised, program.mpi, bar)
 
 
 def _shown(

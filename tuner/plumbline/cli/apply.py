@@ -15,8 +15,8 @@ from .base import Program
 
 if TYPE_CHECKING:
     from plumbline.applied.apply import Wish
-    from plumbline.applied.outcome import AppliedOutcome
     from plumbline.applied.places import Place, Scope
+    from plumbline.applied.targets import AppliedOutcome
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _LAST = "last"  # the value of --undo without one

@@ -313,7 +313,7 @@ def run(
     """Runs or continues the campaigns that are asked for, one after the other. Where there are
     several, one that cannot be run does not keep the others from it."""
     from plumbline.settings import campaign_file as files
-    from plumbline_db import batches
+    from plumbline_db import campaigns
 
     database = program.database
     given_settings = {name: value for name, value in asked.items() if value is not None}
@@ -328,7 +328,7 @@ def run(
     def begun(db: Database, id: str) -> None:
         ids.append(id)
         written = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
-        batches.put(db, str(Path(campaign_file or "").absolute()), ids, written)
+        campaigns.put_batch(db, str(Path(campaign_file or "").absolute()), ids, written)
 
     for number, task in enumerate(tasks):
         progress.say(f"{number + 1} of {len(tasks)}: {task.label}")
@@ -345,7 +345,7 @@ def run(
 def _run_again(program: Program, id: str, *, manner: Manner) -> Ran:
     """Continues a campaign that is in the database. Raises UsageError where that is not possible
     here."""
-    from plumbline.settings import stored
+    from plumbline.settings import identity
     from plumbline.settings.campaign_file import Task
     from plumbline_db import campaigns, machines
     from plumbline_db.connection import Database
@@ -359,7 +359,7 @@ def _run_again(program: Program, id: str, *, manner: Manner) -> Ran:
     prefix = program.mpi
     if prefix is None and not is_simulated(stored_campaign) and Path(library.prefix).is_dir():
         prefix = Path(library.prefix)
-    task = Task(stored.settings_of(stored_campaign.settings), prefix)
+    task = Task(identity.settings_of(stored_campaign.settings), prefix)
     database = program.database
     _one(task, new=False, database=database, manner=manner, wanted=stored_campaign)
     return Ran([id], prefixes=[prefix])
@@ -376,14 +376,14 @@ def _one(
 ) -> str:
     """Run or continue one campaign; return its id. Of several, each has its own folder in the
     output."""
-    from plumbline.campaign import export_folder, going_on, loop
+    from plumbline.campaign import exported, going_on, loop
     from plumbline.campaign.forecast import Forecast
     from plumbline.launch import launcher_for
     from plumbline.measure.launches import LaunchStore
     from plumbline.measure.other_work import WAIT_SECONDS, OtherWork
     from plumbline.settings import identity, starting
     from plumbline.settings.toolchain import OUT, find_toolchain, set_by_site
-    from plumbline_db import command_lines, runs
+    from plumbline_db import campaigns, runs
     from plumbline_db.connection import Database
 
     from .db import by_policy
@@ -410,7 +410,7 @@ def _one(
     with Database.open(database, write=True) as db:
         campaign = identity.begin(db, toolchain, settings, new=new, wanted=wanted)
         if wanted is None:
-            command_lines.put(db, campaign.id, base.command_line())
+            campaigns.put_command_line(db, campaign.id, base.command_line())
         going = going_on.go_on(db, campaign, settings)
         if going.settings != settings:
             settings = going.settings
@@ -429,7 +429,7 @@ def _one(
                     f"elsewhere with `{typed('export', *words)}`"
                 )
             return campaign.id
-        folder = output or export_folder.claim(db, database, campaign)
+        folder = output or exported.claim_folder(db, database, campaign)
         if campaign.oversubscribed:
             common.remark(
                 f"{campaign.nprocs} ranks on "
@@ -456,7 +456,7 @@ def _one(
             error.add_note(f"{kept} kept in {database}; `{continued}` continues")
             raise
         if output is None:
-            export_folder.release(folder)
+            exported.release_folder(folder)
         by_policy(db, settings.keeping.policy)
     return campaign.id
 

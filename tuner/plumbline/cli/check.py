@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import click
 
-from plumbline.check import amounts
+from plumbline import check
 from plumbline.search.outcome import label
 from plumbline.system.placement import BINDS
 from plumbline.system.words import counted, with_interval
@@ -44,7 +44,7 @@ class Loops(NamedTuple):
     told={"bind": {"unset": "as the campaign was asked for, else plain"}},
 )
 @options.option("--functions", type=options.Functions(), unset="all", help="Only winners of these.")
-@options.launches("Pairs of launches.", unset=str(amounts.PAIRS))
+@options.launches("Pairs of launches.", unset=str(check.PAIRS))
 @click.option(
     "--osu",
     type=click.Path(path_type=Path),
@@ -77,9 +77,9 @@ def command(
       plumbline check --functions MPI_Allreduce,MPI_Bcast --json
     """
     from plumbline.campaign import as_started, in_force
-    from plumbline.check import acceptance, document, installed
+    from plumbline.check import acceptance, installed
 
-    pairs = amounts.PAIRS if loops.launches is None else loops.launches
+    pairs = check.PAIRS if loops.launches is None else loops.launches
     if pairs < acceptance.LEAST_PAIRS:
         raise UsageError(
             f"--launches {pairs}: at least {acceptance.LEAST_PAIRS} are needed for a result"
@@ -88,7 +88,7 @@ def command(
         raise UsageError(f"--bind {loops.bind}: choose one of {', '.join(BINDS)}")
     files = in_force.files(program.database, campaign, program.mpi)
     common.remark(files.note)
-    programs = installed.programs(files, osu, imb, amounts.ITERATIONS)
+    programs = installed.programs(files, osu, imb, check.ITERATIONS)
     if not no_proof and files.winners:
         common.remark(*as_started.proven(files, in_force.environment(files)))
     with progress.Bar() as bar:
@@ -98,11 +98,11 @@ def command(
             seed=loops.seed,
             functions=loops.functions or [],
             bind=loops.bind or "",
-            iterations=amounts.ITERATIONS,
+            iterations=check.ITERATIONS,
             programs=programs,
             progress=bar,
         )
-    common.answer(program, document.of(result), shown(result))
+    common.answer(program, acceptance.document(result), shown(result))
     return common.VIOLATIONS_FOUND if result.slower() else 0
 
 

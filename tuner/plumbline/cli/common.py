@@ -109,7 +109,7 @@ def launcher(application: Sequence[str]) -> Path:
 
 def functions(catalogue: Catalogue, names: Sequence[str]) -> list[str]:
     """Return the functions as the probe calls them. Raises UsageError for what it does not know."""
-    from plumbline.core.forms import name_of
+    from plumbline.core.plan import name_of
     from plumbline.system import mistakes
 
     measured_names = [*catalogue.names, *(pattern.name for pattern in catalogue.patterns)]

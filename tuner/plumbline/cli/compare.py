@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from plumbline.results.compare import ComparedCell, Difference, How, SideComparison
     from plumbline.results.compared_now import MeasuredComparison
-    from plumbline.results.side_conditions import SideConditions
-    from plumbline.results.sides import Side
+    from plumbline.results.sides import Side, SideConditions
 
 
 _LONGEST = 90  # characters of a factor's value; --json has all of it
@@ -453,7 +452,7 @@ def differing(differences: Sequence[Difference], *, together: bool) -> Iterator[
 def apart(a: SideConditions, b: SideConditions) -> Iterator[str]:
     """Return that of sides that were not measured together: what p does not know, and what is known
     of it."""
-    from plumbline.results.side_conditions import load_differences
+    from plumbline.results.sides import load_differences
 
     yield (
         "not paired: the sides were measured at different times; changes of the machine between "

@@ -81,9 +81,9 @@ def restore(program: Program) -> None:
       plumbline db check || plumbline db restore
     """
 
-    from plumbline_db import restoring
+    from plumbline_db import transfer
 
-    done = restoring.restore(program.database, datetime.datetime.now(datetime.UTC))
+    done = transfer.restore(program.database, datetime.datetime.now(datetime.UTC))
     if program.json:
         common.print_json(
             {

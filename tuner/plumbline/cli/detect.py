@@ -56,7 +56,7 @@ def command(
       plumbline record --output my-recording -- mpirun -np 4 ./application
       plumbline detect my-recording --replay
     """
-    from plumbline.detect import analysis, call_sites, findings, hiding, read, words
+    from plumbline.detect import analysis, call_sites, findings, read, words
 
     recorded = call_sites.resolved(read.read(recording))
     common.remark(_unfinished(recorded, recording))
@@ -65,7 +65,7 @@ def command(
     failures: list[str] = []
     if replay:
         hand_made, failures = _replayed(program, recorded, hand_made)
-    hand_made = hiding.lowered(analysed, hand_made)
+    hand_made = analysis.lowered(analysed, hand_made)
     hand_made = findings.ordered(hand_made)
     if output is not None:
         _write(output, hand_made)
@@ -124,13 +124,13 @@ def _keep(
 ) -> list[str]:
     """Keep the findings for the pages of `plumbline serve`; what was replayed before says more than
     what was not. Returns why it is not kept, where it cannot be: nothing else needs it."""
-    from plumbline.detect import kept
+    from plumbline.detect import findings
     from plumbline_db import detections
     from plumbline_db.connection import Database
 
     try:
         with Database.open(program.database, write=True) as db:
-            detection = kept.kept(recorded, folder, hand_made, replayed=replayed)
+            detection = findings.kept(recorded, folder, hand_made, replayed=replayed)
             stored = detections.get(db, detection.id)
             if replayed or stored is None or not stored.replayed:
                 detections.put(db, detection)

@@ -26,9 +26,9 @@ def command(program: Program, daemon: bool) -> int:
 
     if daemon:
         from plumbline.daemon.moments import utc_now
-        from plumbline.results import doctor_daemon
+        from plumbline.results import doctor
 
-        examined = doctor_daemon.examine(program.database, utc_now)
+        examined = doctor.examine_daemon(program.database, utc_now)
     else:
         examined = doctor.examine(program.mpi, program.database)
     findings: list[doctor.Finding] = []

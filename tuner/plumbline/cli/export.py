@@ -52,7 +52,7 @@ def command(
     from plumbline.libraries import fits, gate
     from plumbline.settings import default_campaign, identity
     from plumbline.system import paths
-    from plumbline_db import command_lines, machines
+    from plumbline_db import campaigns, machines
     from plumbline_db.connection import Database
     from plumbline_exporters.bundle import load_bundle
     from plumbline_exporters.registry import exporters, write
@@ -78,7 +78,7 @@ def command(
         if exported_campaign.state != "finished":
             raise PlumblineError(
                 f"campaign {exported_campaign.id} is not finished, so it has no winners to export; "
-                f"{command_lines.to_continue(db, exported_campaign)}"
+                f"{campaigns.how_to_continue(db, exported_campaign)}"
             )
         library = machines.library(db, exported_campaign.library_fingerprint)
         other_library = fits.other(library)

@@ -38,7 +38,7 @@ def command(
       plumbline lint --library openmpi-5.0.11 decision.file ~/.openmpi/mca-params.conf
     """
     from plumbline import libraries
-    from plumbline.libraries import known_parameters
+    from plumbline.libraries import space_file
     from plumbline.system import paths
     from plumbline_exporters.finding import Context, check_library
     from plumbline_exporters.lint import files as disk
@@ -56,7 +56,7 @@ def command(
         library = libraries.find(program.mpi)[1].library.id
     if library:
         check_library(library)
-    context = Context(library, known_parameters.known(paths.layout().search_spaces))
+    context = Context(library, space_file.known_parameters(paths.layout().search_spaces))
     linted = [linted for path in files for linted in disk.lint(path, context, format_name)]
     if program.json:
         common.print_json(linted)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import msgspec
 
-from plumbline.core.configuration import Configuration
+from plumbline.core.configuration import Configuration, variant_name
 from plumbline.core.plan import Plan, PlanCase, StoppingRule, least_bytes, measurable, rounding
-from plumbline.core.variant_spec import variant_name
 from plumbline.measure.pingpong_settings import SIZES, PingPongSettings
 from plumbline.system.machine import processing_units
 from plumbline.system.words import with_interval
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from plumbline.measure.nrep import RepetitionsCell
     from plumbline.measure.pingpong import PairLatencies
-    from plumbline.measure.refined import Axis
+    from plumbline.measure.refine import Axis
     from plumbline.measure.side_by_side import MeasuredCase
     from plumbline.settings import Settings
     from plumbline.settings.toolchain import Toolchain
@@ -146,9 +145,8 @@ def _of_plan(what: What, asked: dict[str, Any], *, nrep: bool = False) -> dict[s
 
 
 def _side_by_side(program: Program, name: str, what: What, asked: dict[str, Any]) -> int:
-    from plumbline.measure import conditions, refined, settling, side_by_side, unkept
-    from plumbline.measure.refine import Refinement
-    from plumbline.measure.refined import Axis
+    from plumbline.measure import conditions, settling, side_by_side, unkept
+    from plumbline.measure.refine import Axis, Refinement, run_refined
     from plumbline.search.outcome import label
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
@@ -197,7 +195,7 @@ def _side_by_side(program: Program, name: str, what: What, asked: dict[str, Any]
             unit = least_bytes(function, nprocs, data) if axis.name == "bytes" else 1
             places = len({axis.place(case) for case in plan.cases})
             how = Refinement(most=2 * places + _REFINED, unit=unit or 1)
-            more = refined.run(
+            more = run_refined(
                 store, plan, count, environment, cold, how=how, axis=axis, label=label
             )
             lines, added = more.cases, more.added

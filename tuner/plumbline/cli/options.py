@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from click.types import OptionHelpExtra
 
 from plumbline.system import extras
-from plumbline.system.limits import LARGEST, MOST
+from plumbline.system.toml import LARGEST, MOST
 from plumbline.system.words import number_of_bytes
 from plumbline_db.errors import PlumblineError, UsageError
 
@@ -25,7 +25,7 @@ from .base import Program
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from plumbline.settings.explained import ExplainedSetting
+    from plumbline.settings.campaign_file import ExplainedSetting
 
 Wrap = Callable[[Any], Any]  # a decorator of a command's function
 
@@ -86,7 +86,7 @@ class Functions(Words):
 
     def convert(self, value: Any, param: _Param, ctx: _Context) -> list[str]:
         from plumbline.core import guidelines
-        from plumbline.core.forms import name_of
+        from plumbline.core.plan import name_of
 
         functions = guidelines.load().lhs_functions()
         words = super().convert(value, param, ctx)
@@ -279,9 +279,9 @@ _TYPES: dict[str, click.ParamType[Any]] = {
 
 @functools.cache
 def _explained() -> dict[str, ExplainedSetting]:
-    from plumbline.settings import explained
+    from plumbline.settings import campaign_file
 
-    return explained.keys()
+    return campaign_file.keys()
 
 
 class KeyValue(click.ParamType[tuple[str, Any]]):

@@ -12,11 +12,10 @@ import msgspec
 from plumbline.core.configuration import AS_IT_IS
 from plumbline.overlap import benches as names
 from plumbline.overlap import place
-from plumbline.overlap.benches import LOAD, QUICK, Aid
-from plumbline.overlap.settings import LAUNCHES, OverlapSettings, axes
+from plumbline.overlap.benches import LAUNCHES, LOAD, QUICK, Aid, OverlapSettings, axes
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
-from plumbline.system import limits
+from plumbline.system import toml
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign
@@ -107,7 +106,7 @@ class Wanted(NamedTuple):
 @options.option("--benches", unset=", ".join(QUICK), help="Benchmarks, with commas between.")
 @options.option(
     "--work",
-    type=options.Numbers(least=1, most=limits.MOST),
+    type=options.Numbers(least=1, most=toml.MOST),
     unset=lambda: _axis(1, 1000),
     help="Microseconds of work, with commas between.",
 )
@@ -225,7 +224,7 @@ def _of_library(
     """Return the settings with what only the library, and where its ranks are, can say."""
 
     from plumbline.overlap import aids, benches, suite
-    from plumbline.overlap import knobs as settings_of
+    from plumbline.overlap import place as settings_of
 
     functions = [function.name for function in toolchain.catalogue.functions]
     settings = msgspec.structs.replace(
@@ -248,8 +247,8 @@ def _measured(
 ) -> tuple[Campaign, list[OverlapResult], list[Weakness], Thresholds | None]:
     """The cells of the campaign, which goes on unless it is finished, and what is known of it."""
     from plumbline.measure.launches import LaunchStore
-    from plumbline.overlap import conditions, suite, thresholds
-    from plumbline.overlap import knobs as settings_of
+    from plumbline.overlap import place as settings_of
+    from plumbline.overlap import suite, thresholds
 
     placement = where.ranks.placement(toolchain.launcher.processing_units())
     facts = place.facts(where)
@@ -265,7 +264,7 @@ def _measured(
     return (
         row,
         results,
-        conditions.found(db, row),
+        suite.conditions_of(db, row),
         thresholds.stored(db, row, settings.knobs, facts),
     )
 
@@ -336,7 +335,7 @@ def thresholds(
         --knob btl_vader_max_send_size=32768 --json
     """
     from plumbline.measure.launches import LaunchStore
-    from plumbline.overlap import knobs as settings_of
+    from plumbline.overlap import place as settings_of
     from plumbline.overlap import thresholds, words
     from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain

@@ -17,8 +17,7 @@ from .base import Program
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.overlap.between import Between
-    from plumbline.overlap.difference import Total
+    from plumbline.overlap.difference import Between, Total
     from plumbline.overlap.stored import Measured, Stored
 
 
@@ -57,7 +56,7 @@ def command(
       plumbline overlap compare openmpi-4.1.4-2ov788e55 mpich-5.0.2-2ov1b2c3d \\
         --sheet --picture page.pdf
     """
-    from plumbline.overlap.between import about, between, document
+    from plumbline.overlap.difference import about, campaigns_apart, document
 
     if not campaigns:
         _list(program)
@@ -68,15 +67,17 @@ def command(
     chosen = [] if benches == ALL else benches.split(",")
     _require_benches(chosen, read_campaigns)
     compared = (
-        between(read_campaigns[0], read_campaigns[1], chosen) if len(read_campaigns) == 2 else None
+        campaigns_apart(read_campaigns[0], read_campaigns[1], chosen)
+        if len(read_campaigns) == 2
+        else None
     )
     if picture is not None and sheet:
         _draw_sheet(picture, read_campaigns, chosen)
     elif picture is not None and compared is not None:
-        from plumbline.overlap import difference_maps
+        from plumbline.overlap.sheet import difference_sheet
 
         names = compared.a.stored.label, compared.b.stored.label
-        common.draw(picture, difference_maps.sheet(compared.found, *names))
+        common.draw(picture, difference_sheet(compared.found, *names))
     if program.json:
         every = {"campaigns": [about(measured.stored) for measured in read_campaigns]}
         common.print_json(every if compared is None else document(compared))
@@ -129,7 +130,7 @@ def _draw_sheet(file: Path, read_campaigns: Sequence[Measured], chosen: Sequence
 
 def _list(program: Program) -> None:
     from plumbline.overlap import stored
-    from plumbline.overlap.between import about
+    from plumbline.overlap.difference import about
     from plumbline_db.connection import Database
 
     with Database.open(program.database) as db:

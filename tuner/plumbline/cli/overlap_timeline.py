@@ -10,8 +10,7 @@ import click
 import msgspec
 
 from plumbline.overlap import benches as names
-from plumbline.overlap.benches import Aid
-from plumbline.overlap.settings import OverlapSettings
+from plumbline.overlap.benches import Aid, OverlapSettings
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.probe_records import OverlapTrace, ProbeRecord
@@ -89,8 +88,8 @@ def command(
       plumbline overlap timeline --benches receiver --part all --output receiver.json
     """
     from plumbline.measure.launches import LaunchStore
-    from plumbline.overlap import duration, place, suite, timeline, traced
-    from plumbline.overlap import knobs as settings_of
+    from plumbline.overlap import duration, place, suite, timeline
+    from plumbline.overlap import place as settings_of
     from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
 
@@ -119,10 +118,10 @@ def command(
         seed=cell.seed,
         command="overlap timeline",
     )
-    limit = duration.limit(traced.plan(overlap_settings, name) for name in chosen)
+    limit = duration.limit(timeline.plan(overlap_settings, name) for name in chosen)
     starter = starting.starter(toolchain, place.patient(where, limit))
     for name in chosen:
-        starter.require(traced.plan(overlap_settings, name).text())
+        starter.require(timeline.plan(overlap_settings, name).text())
     with Database.open(database, write=True) as db:
         placement = where.ranks.placement(toolchain.launcher.processing_units())
         row = suite.begin(
@@ -131,7 +130,7 @@ def command(
         if row.state != "finished":
             settings_of.require_in_force(starter, overlap_settings.knobs)
         with progress.Bar(in_all=len(chosen)) as bar:
-            records = traced.run(LaunchStore(db, row.id, starter, bar), row, overlap_settings)
+            records = timeline.run(LaunchStore(db, row.id, starter, bar), row, overlap_settings)
     parts: tuple[Part, ...] = ("communication", "both")
     chosen_parts = [part for part in parts if shown.part in (part, "all")]
     timelines = [
@@ -172,11 +171,11 @@ def _of_one_cell(name: str, numbers: Sequence[int], largest: int) -> int:
 
 
 def _trace_file(drawn_timeline: Timeline, records: Sequence[ProbeRecord]) -> bytes:
-    from plumbline.overlap import perfetto, timeline_chart
+    from plumbline.overlap import timeline, timeline_chart
 
     traces = [record for record in records if isinstance(record, OverlapTrace)]
     return msgspec.json.encode(
-        perfetto.document(timeline_chart.cell_words(drawn_timeline.cell), traces)
+        timeline.trace_document(timeline_chart.cell_words(drawn_timeline.cell), traces)
     )
 
 

@@ -15,7 +15,7 @@ from plumbline.search.outcome import label
 from plumbline.settings import Settings, starting
 from plumbline.settings.sampling import Sampling
 from plumbline.system.words import with_interval
-from plumbline_db import events, exports, searches, winners
+from plumbline_db import campaigns, searches, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign
@@ -27,7 +27,7 @@ from .overlap import MEASURING, RANKS
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from plumbline.overlap.tuned import TimedVerdict, TunedGuideline
+    from plumbline.overlap.tune import TimedVerdict, TunedGuideline
 
 _BENCHES = "sender,receiver,both,vector,structure"
 _SIZES = "4096,16384,65536,262144,1048576"
@@ -129,9 +129,9 @@ def _run(
     asked: Asked, settings: Settings, program: Program, output: Path | None, *, new: bool
 ) -> tuple[Campaign, list[TunedGuideline]]:
     """To the end; from the database where it is there already."""
-    from plumbline.campaign import export_folder
+    from plumbline.campaign import exported
     from plumbline.campaign.forecast import Forecast
-    from plumbline.overlap import tune, tuned
+    from plumbline.overlap import tune
     from plumbline.settings.toolchain import find_toolchain
 
     database = program.database
@@ -144,11 +144,11 @@ def _run(
     with Database.open(database, write=True) as db:
         campaign = tune.begin(db, toolchain, asked, settings, new=new)
         if campaign.state != "finished":
-            folder = output or export_folder.claim(db, database, campaign)
+            folder = output or exported.claim_folder(db, database, campaign)
             with progress.Bar(forecast=Forecast(settings.sampling.launches)) as bar:
                 store = LaunchStore(db, campaign.id, starter, bar)
                 campaign = tune.Loop(store, toolchain, asked, settings, folder).run()
-        return campaign, tuned.lines(db, campaign, toolchain.guidelines)
+        return campaign, tune.tuned_lines(db, campaign, toolchain.guidelines)
 
 
 def _document(
@@ -161,8 +161,8 @@ def _document(
             "cells": tuned_guidelines,
             "winners": winners.get(db, campaign.id),
             "searches": searches.all_searches(db, campaign.id),
-            "exports": exports.get(db, campaign.id),
-            "events": events.get(db, campaign.id),
+            "exports": campaigns.exports(db, campaign.id),
+            "events": campaigns.events(db, campaign.id),
         }
 
 
@@ -178,8 +178,8 @@ def _shown(
     with Database.open(database) as db:
         kept = winners.get(db, campaign.id)
         tried = searches.all_searches(db, campaign.id)
-        notes = [f"{event.kind}: {event.said}" for event in events.get(db, campaign.id)]
-        files = exports.get(db, campaign.id)
+        notes = [f"{event.kind}: {event.said}" for event in campaigns.events(db, campaign.id)]
+        files = campaigns.exports(db, campaign.id)
     for guideline in tuned_guidelines:
         about = (guideline.guideline, guideline.bench, str(guideline.bytes), guideline.lhs)
         table.add_row(*about, *_cells(guideline.before))

@@ -81,11 +81,11 @@ def _out(output: Path | None, text: str) -> None:
 
 
 def _fit(program: Program, campaign: str, selector: Selector, output: Path | None) -> int:
-    from plumbline.results import simulated_pingpong, twin
+    from plumbline.results import twin
     from plumbline_db.connection import Database
 
     with Database.open(program.database) as db:
-        fitted = simulated_pingpong.twin_of(db, campaign, selector, program.mpi)
+        fitted = twin.twin_of(db, campaign, selector, program.mpi)
     if output is not None:
         common.write(output, twin.table(fitted.simulation))
     if program.json:

@@ -13,7 +13,7 @@ from . import base, common, options
 from .base import Program
 
 if TYPE_CHECKING:
-    from plumbline.detect.summary import Summary
+    from plumbline.detect.record import RecordingSummary
 
 _SITES = 5
 
@@ -71,12 +71,12 @@ def command(
     if form is not None:
         return _convert(program, form, application, output)
     output = output or Path("recording")
-    from plumbline.detect import call_sites, read, record, summary
+    from plumbline.detect import call_sites, read, record
 
     binary = common.launcher(application)
     about = record.record(application, binary, program.mpi, output, limit << 20)
     recording = call_sites.resolved(read.read(output))
-    recorded = summary.summary(recording, str(output), about.status)
+    recorded = record.summary(recording, str(output), about.status)
     if program.json:
         common.print_json(recorded)
     else:
@@ -110,7 +110,7 @@ def _convert(program: Program, form: str, words: tuple[str, ...], output: Path |
     return 0
 
 
-def _lines(recorded: Summary) -> list[str]:
+def _lines(recorded: RecordingSummary) -> list[str]:
     lines = [
         f"{recorded.folder}: {recorded.ranks} ranks, "
         f"{recorded.seconds:.3g} s, {recorded.sent} messages of "

@@ -108,7 +108,7 @@ def command(program: Program, quick: bool, new: bool, picture: Path | None, **as
         warnings = conditions_of(ranks)
     done = report(toolchain, ranks, settings, outcome, warnings)
     if picture is not None:
-        from plumbline.reproducibility.picture import specification
+        from plumbline.reproducibility.report import specification
 
         common.draw(picture, specification(done.spread))
     if program.json:

@@ -191,12 +191,12 @@ def _in_use(db: Database, shown: list[str]) -> list[str]:
 def _wanted(db: Database, file: Path | None, campaign: str | None) -> list[str]:
     """Ids of the campaigns to show: the one that is named, else those of the file that is named,
     else the one started last with those that were asked for together with it."""
-    from plumbline_db import batches, campaigns
+    from plumbline_db import campaigns
 
     if campaign is not None and file is not None:
         raise UsageError("name a campaign file or --campaign, not both")
     if file is not None:
-        together = batches.get(db, str(file.absolute()))
+        together = campaigns.get_batch(db, str(file.absolute()))
         if not together:
             raise UsageError(
                 f"{file} has run no several campaigns in this database; "
@@ -205,8 +205,8 @@ def _wanted(db: Database, file: Path | None, campaign: str | None) -> list[str]:
             )
         return [campaign.id for campaign in together]
     last = campaigns.get(db, campaign).id
-    batch = None if campaign is not None else batches.of(db, last)
-    return [last] if batch is None else [campaign.id for campaign in batches.get(db, batch)]
+    batch = None if campaign is not None else campaigns.of(db, last)
+    return [last] if batch is None else [campaign.id for campaign in campaigns.get_batch(db, batch)]
 
 
 # --- pages without a server -----------------------------------------------------------------------
@@ -235,7 +235,7 @@ class _WrittenFiles:
 def _report(
     program: Program, folder: Path, asked: tuple[Path | None, str | None], *, all_cells: bool
 ) -> None:
-    from plumbline.pages import frozen, printed
+    from plumbline.pages import frozen
     from plumbline_db.connection import Database
 
     with Database.open(program.database) as db:
@@ -247,7 +247,7 @@ def _report(
     written_so_far.tell_pdf()
     pdf, missing = folder / "report.pdf", ""
     try:
-        printed.write(written.first, pdf)
+        frozen.print_page(written.first, pdf)
     except PlumblineError as error:
         missing = str(error)
         common.remark(missing)

@@ -77,7 +77,7 @@ def command(
     if textfile is not None:
         _write(program.database, textfile, max_series, simulated=simulated)
         return
-    from plumbline.daemon.texts import listened
+    from plumbline.daemon.configuration import listened
 
     host, port = listened(address.listen)
     site = ServedSite(program.database, host, port, address.names, max_series, simulated)
@@ -89,7 +89,7 @@ def command(
 def _write(database: Path, textfile: Path, most_series: int, *, simulated: bool) -> None:
     """Write it; what cannot be read is told to Prometheus, and said."""
     from plumbline_db.connection import Database
-    from plumbline_exporters import textfile as node_exporter
+    from plumbline_exporters import web as node_exporter
 
     logging.getLogger("plumbline").disabled = True  # what cannot be read is said once, below
     node_exporter.write(database, textfile, collectors(), most_series, simulated=simulated)
@@ -114,14 +114,14 @@ class ServedSite(NamedTuple):
     def server(self, say: Say) -> web.Server:
         """Return a server that listens already. Raises PlumblineError for the database or the
         address."""
-        from plumbline.pages import rooms
+        from plumbline.pages import routes
         from plumbline_db.connection import Database
         from plumbline_exporters import web
 
         Database.open(self.database).close()  # a missing or foreign file is said first
         address = web.Address(self.host, self.port, self.names)
         metrics = web.Metrics(collectors(), self.most_series, self.simulated)
-        server = web.Server(self.database, address, rooms.every(self.database), metrics)
+        server = web.Server(self.database, address, routes.all_pages(self.database), metrics)
         say(f"{address.url} serves {self.database}")
         if not address.is_socket and not _is_loopback(self.host):
             say("everybody who can reach it can read it: put a web server with passwords before it")
@@ -130,10 +130,9 @@ class ServedSite(NamedTuple):
 
 def collectors() -> Mapping[str, Collect]:
     """Return those of other rooms than the exporters'."""
-    from plumbline.applied.told import applied
     from plumbline.results.told import guideline_names
 
-    return {"applied": applied(), "guideline_names": guideline_names}
+    return {"applied": applied_metrics(), "guideline_names": guideline_names}
 
 
 class Beside:
@@ -147,7 +146,7 @@ class Beside:
     def begin(self, configuration: Configuration) -> None:
         """Raises PlumblineError where it cannot listen."""
 
-        from plumbline.daemon.texts import listened
+        from plumbline.daemon.configuration import listened
 
         self._table = table = configuration.serve
         if not table.listen:

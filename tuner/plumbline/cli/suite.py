@@ -96,13 +96,13 @@ def _show(program: Program, ran: SuitesRan) -> None:
 def _draw(ran: SuitesRan, picture: Path) -> None:
     """A picture a suite, one below the other; of one with the times of ranks, one a size, rank by
     rank."""
-    from plumbline.pages import curve, curves_chart, offered
+    from plumbline.pages import curve, curves_chart
     from plumbline_db.connection import Database
 
     panels = []
     with Database.open(ran.database) as db:
         for suite in ran.suites:
-            names = offered.of_suite(db, ran.campaign.id, suite.name)
+            names = curve.of_suite(db, ran.campaign.id, suite.name)
             sizes = {
                 operation_ranks.bytes
                 for operation in suite.operations

@@ -10,14 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from plumbline.core.guidelines import Guidelines
-from plumbline.results.behind import Behind
-from plumbline.results.remaining import Remaining
+from plumbline.results.remaining import Behind, Remaining
 from plumbline.results.report import Report, timed_share
 from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
 from plumbline.system.words import counted, with_interval
-from plumbline.verify.across import Column, across_table
-from plumbline.verify.summary import summary_table
+from plumbline.verify.across import Column, across_table, summary_table
 from plumbline.verify.table import before_after_table, violation_table
 from plumbline_db.cost import Spent
 from plumbline_db.errors import typed

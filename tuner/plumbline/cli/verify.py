@@ -50,7 +50,7 @@ def command(
     """
     if listing:
         return _list(program, asked["guidelines"] or [])
-    from plumbline.settings.search import Searching
+    from plumbline.settings import Searching
 
     if searching := sorted(set(asked) & set(Searching.__struct_fields__)):
         raise UsageError(f"verify searches nothing: leave out {', '.join(searching)}")
@@ -67,13 +67,11 @@ def command(
 
 def _list(program: Program, ids: Sequence[str]) -> int:
     """Print what each guideline says, what it compares, and where it is from."""
-    from plumbline.core import explained_guidelines, guidelines
+    from plumbline.core import guidelines
     from plumbline.system import mistakes
 
     ids_asked = [id.upper() for id in ids]
-    explained = {
-        guideline.id: guideline for guideline in explained_guidelines.of(guidelines.load())
-    }
+    explained = {guideline.id: guideline for guideline in guidelines.explained(guidelines.load())}
     unknown = [id for id in ids_asked if id not in explained]
     if unknown:
         raise UsageError(
@@ -100,7 +98,7 @@ def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked
     from plumbline.settings.cases import SIZES
     from plumbline.settings.identity import chosen
     from plumbline.settings.toolchain import find_toolchain
-    from plumbline.suites import of_guidelines
+    from plumbline.suites import description
 
     from . import suite
 
@@ -114,7 +112,7 @@ def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked
     )
     settings = task.settings.on(toolchain.launcher.processing_units())
     guidelines = chosen(toolchain, settings)
-    suites = of_guidelines.suites(guidelines, settings)
+    suites = description.suites_of_guidelines(guidelines, settings)
     program_there = program._replace(mpi=task.mpi_prefix)
     ran = suite.run(program_there, settings, "sizes of a violation table", suites, new=new)
     added = _added(ran.suites)

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from plumbline.daemon.planned import Plan
-    from plumbline.daemon.status import CampaignStatus, NoisyCell, Status
+    from plumbline.daemon.status import CampaignStatus, NoisyCell, Status, WatchPlan
     from plumbline_db.watch_records import CellAlarm, Watch
 
 
@@ -51,9 +50,9 @@ def command(
     if program.json and not (status or check):
         raise click.UsageError("--json needs --status or --check")
     if example:
-        from plumbline.daemon import configuration_file
+        from plumbline.daemon import configuration
 
-        click.echo(configuration_file.example(), nl=False)
+        click.echo(configuration.example(), nl=False)
         return 0
     if status:
         return _status(program)
@@ -73,8 +72,7 @@ def _say(text: str) -> None:
 
 
 def _run(program: Program, file: Path, *, once: bool) -> int:
-    from plumbline.daemon.service import Service
-    from plumbline.daemon.signals import Signals
+    from plumbline.daemon.service import Service, Signals
 
     from .serve import Beside
 
@@ -102,10 +100,10 @@ def _status(program: Program) -> int:
 
 
 def _check(program: Program, file: Path | None) -> int:
-    from plumbline.daemon import planned
+    from plumbline.daemon import status
     from plumbline.daemon.moments import utc_now
 
-    plan = planned.read(program.database, file, utc_now)
+    plan = status.read_plan(program.database, file, utc_now)
     common.answer(program, plan, _of_plan(plan))
     return 0
 
@@ -215,7 +213,7 @@ def _alarms(alarms: list[CellAlarm]) -> Table:
     return table
 
 
-def _of_plan(plan: Plan) -> Iterator[RenderableType]:
+def _of_plan(plan: WatchPlan) -> Iterator[RenderableType]:
     yield f"{plan.file or 'all defaults'}: read"
     yield f"watches {'; '.join(plan.asks_for)}"
     yield (

@@ -14,7 +14,7 @@ from typing import Literal, Protocol, Self, TypeVar
 import msgspec
 
 from plumbline.system.words import counted
-from plumbline_db import regular, scratch
+from plumbline_db import scratch, user_files
 from plumbline_db.errors import PlumblineError, UsageError, command_name
 
 # The share of an application's work that its heaviest cells make up together; the rest is ignored.
@@ -131,7 +131,7 @@ class Application(
 def read(path: Path) -> Application:
     """Raises UsageError where the file is no record of an application."""
     try:
-        application = msgspec.json.decode(regular.read(path), type=Application)
+        application = msgspec.json.decode(user_files.read(path), type=Application)
     except OSError as error:
         raise UsageError(f"cannot read the profile {path}: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

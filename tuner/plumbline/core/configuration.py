@@ -7,6 +7,29 @@ from collections.abc import Mapping
 import msgspec
 
 
+class VariantSpec(msgspec.Struct, frozen=True):
+    """`parameters` that are left out have their standard values."""
+
+    name: str
+    parameters: dict[str, str] = {}
+
+    @classmethod
+    def parse(cls, text: str) -> VariantSpec:
+        """A word without `=` is a parameter without a value, which no variant takes."""
+        name, _, words = text.partition(":")
+        pairs = (word.partition("=") for word in words.split(",") if word)
+        return cls(name, {parameter: value for parameter, _, value in pairs})
+
+    def __str__(self) -> str:
+        words = ",".join(f"{name}={value}" for name, value in self.parameters.items())
+        return f"{self.name}:{words}" if words else self.name
+
+
+def variant_name(text: str) -> str:
+    """Return the name without parameters."""
+    return text.partition(":")[0]
+
+
 class Configuration(msgspec.Struct, frozen=True, order=True, cache_hash=True):
     """Values by knob. Two are equal when they set the same knobs to the same values; the empty one
     is the library as it is. Made by `of`, which sorts."""

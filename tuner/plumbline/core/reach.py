@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.core.unmeasured import Unmeasured
-from plumbline_db import regular
+from plumbline_db import user_files
 from plumbline_db.errors import UsageError
 
 # Names and addresses; options and characters that split lists of hosts or shell words are excluded.
@@ -66,7 +66,7 @@ def named(hosts: Hosts) -> Hosts:
         return hosts
     path = Path(hosts.file)
     try:
-        lines = regular.text(path).splitlines()
+        lines = user_files.text(path).splitlines()
     except (OSError, ValueError) as error:
         raise UsageError(f"hosts: cannot read {path}: {error}") from error
     words = (line.partition("#")[0].split() for line in lines)

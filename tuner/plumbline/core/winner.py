@@ -13,10 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from plumbline.core.cell import Side, Target
-from plumbline.core.configuration import Configuration
+from plumbline.core.configuration import Configuration, VariantSpec
 from plumbline.core.guidelines import LIBRARY, Guidelines, calls
 from plumbline.core.plan import EQUAL_COUNTS, REDUCTIONS, Data
-from plumbline.core.variant_spec import VariantSpec
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Tried, Winner
 from plumbline_exporters.bundle import conditions, is_profile
 

@@ -26,7 +26,7 @@ from plumbline.watch.canary import Watched, observe
 from plumbline.watch.design import Design
 from plumbline.watch.sizing import launches_of
 from plumbline.watch.state import CellState
-from plumbline_db import alarms, verdicts, watching, winners
+from plumbline_db import verdicts, watching, winners
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CANARY, Suite
 from plumbline_db.watch_records import Canary, CellAlarm, WatchDay, WatchedCampaign, WatchedCell
@@ -204,7 +204,7 @@ def _judged(work: Work, number: int, canary: Canary, choice: Chosen, measured: M
             _keep(work, choice, observed, watched_cells, over, offs)
             for cell, alarm in observed.alarms.items():
                 # Cells are compared with references: a change of one is reported, not searched.
-                alarms.raised(
+                watching.raised(
                     db,
                     CellAlarm(
                         campaign=id,

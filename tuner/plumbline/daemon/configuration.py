@@ -2,15 +2,134 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from importlib import resources
+from pathlib import Path
+from shutil import which
+from string import Template
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
-from plumbline.daemon.texts import duration
-from plumbline.daemon.windows import OpenTimes, times
+from plumbline.daemon.windows import OpenTimes, Window, times
+from plumbline.system import toml
 from plumbline.watch.design import LEAST_LEARNING, Design
+from plumbline_db.errors import UsageError
+
+
+def read(path: Path | None) -> Configuration:
+    """None: all defaults. Raises UsageError that names the file and the key."""
+    if path is None:
+        return Configuration()
+    document = toml.read(path, f"configuration {path}")
+    configuration = document.convert(Configuration)
+    try:
+        for problem in _problems(configuration):
+            raise UsageError(problem)
+    except UsageError as error:
+        raise document.refused(str(error)) from error
+    return _beside(path.absolute().parent, configuration)
+
+
+def _beside(folder: Path, configuration: Configuration) -> Configuration:
+    """Files that it names, relative to the folder of its own."""
+
+    def whole(name: str) -> str:
+        return str(folder / name) if name else ""
+
+    backup = msgspec.structs.replace(
+        configuration.backup, folder=whole(configuration.backup.folder)
+    )
+    file = whole(configuration.campaign_file)
+    return msgspec.structs.replace(configuration, campaign_file=file, backup=backup)
+
+
+def example() -> str:
+    """A commented configuration with all keys."""
+    return resources.files("plumbline.daemon").joinpath("example.toml").read_text("utf-8")
+
+
+def _problems(configuration: Configuration) -> Iterator[str]:
+    """Return what cannot be, though each value may stand there. Parsers of texts raise
+    UsageError."""
+    if configuration.campaign_file and configuration.campaign:
+        yield "campaign_file and campaign: name one of them"
+    if configuration.canary.interval < timedelta(seconds=1):
+        yield "canary.every must be at least one second"
+    launches, rows = configuration.keep.ages
+    if launches > rows:
+        yield "keep.launches is longer than keep.rows: launches must be removed before their rows"
+    if _is_never_open(configuration.schedule.times):
+        yield "schedule: blackouts cover all windows, so that nothing would ever be measured"
+    if (configuration.apply.scope == "modules") != bool(configuration.apply.modules):
+        yield "apply: scope modules needs modules = DIR, and only that scope has it"
+    if configuration.apply.auto and not configuration.apply.scope:
+        yield "apply.auto needs a scope: user, site or modules"
+    yield from _of_serve(configuration.serve)
+    yield from _of_notify(configuration.notify)
+
+
+def _of_serve(serve: Serve) -> Iterator[str]:
+    if serve.listen:
+        listened(serve.listen)
+    elif serve.allow_hosts:
+        yield "serve: allow_hosts needs listen"
+
+
+def _of_notify(notify: Notify) -> Iterator[str]:
+    if notify.command and not which(notify.command[0]):
+        yield f"notify.command: the program {notify.command[0]!r} does not exist"
+    texts = [("template", notify.template), *(("command", word) for word in notify.command)]
+    for key, text in texts:
+        template = Template(text)
+        unknown = sorted(set(template.get_identifiers()) - set(TEMPLATE_NAMES))
+        if unknown or not template.is_valid():
+            yield (
+                f"notify.{key}: {f'${unknown[0]} is none' if unknown else 'a $ names none'} of "
+                f"{', '.join(f'${name}' for name in TEMPLATE_NAMES)}; a $ itself is $$"
+            )
+    if notify.webhook:
+        parts = urlsplit(notify.webhook)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            yield "notify.webhook must be an http or https address"
+
+
+def _is_never_open(times: OpenTimes) -> bool:
+    """Return whether it is never open in a week without blackouts by date."""
+    weekly = tuple(blackout for blackout in times.blackouts if isinstance(blackout, Window))
+    plain = msgspec.structs.replace(times, blackouts=weekly)
+    monday = datetime(2026, 1, 5, tzinfo=UTC)
+    return all(plain.closed(monday + timedelta(minutes=5 * n)) for n in range(7 * 24 * 12))
+
+
+_DURATION = re.compile(r"(\d{1,7})\s*(s|min|h|d)\Z")
+_PORT = re.compile(r"[0-9]{1,5}\Z")
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
+
+
+def listened(text: str) -> tuple[str, int]:
+    """Return host and port of `serve.listen`; the path of a Unix socket is the host. Raises
+    UsageError."""
+    if text.startswith("/"):
+        return text, 0
+    host, _, port = text.rpartition(":")
+    if not host or not _PORT.match(port) or not 1 <= int(port) <= 65535:
+        raise UsageError(
+            f"serve.listen: {text!r} is neither HOST:PORT, as in 127.0.0.1:9464, nor a path"
+        )
+    return host.strip("[]"), int(port)
+
+
+def _duration(key: str, text: str) -> timedelta:
+    """`90s`, `30min`, `1h`, `60d`. Raises UsageError."""
+    match = _DURATION.match(text.strip())
+    if match is None or int(match[1]) == 0:
+        raise UsageError(f"{key}: {text!r} is not a duration such as 90s, 30min, 1h, 60d")
+    return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+
 
 Some = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
@@ -59,7 +178,7 @@ class CanaryTable(Table, frozen=True):
 
     @property
     def interval(self) -> timedelta:
-        return duration("canary.every", self.every)
+        return _duration("canary.every", self.every)
 
 
 class Schedule(Table, frozen=True):
@@ -136,7 +255,7 @@ class Keeping(Table, frozen=True):
 
     @property
     def ages(self) -> tuple[timedelta, timedelta]:
-        return duration("keep.launches", self.launches), duration("keep.rows", self.rows)
+        return _duration("keep.launches", self.launches), _duration("keep.rows", self.rows)
 
 
 class Backup(Table, frozen=True):

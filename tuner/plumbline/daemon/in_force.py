@@ -17,7 +17,7 @@ from plumbline.daemon.configuration import Applying
 from plumbline.daemon.watched import Here
 from plumbline.launch.starter import Starter
 from plumbline.settings.toolchain import Toolchain
-from plumbline_db import exports, regular
+from plumbline_db import campaigns, user_files
 from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
 from plumbline_exporters import families, plumbline_sh
@@ -119,7 +119,7 @@ def _parameters(generation: Generation) -> Iterator[tuple[str, str]]:
 
 
 def _exported(db: Statements, campaign: Campaign, starter: Starter) -> InForce:
-    checksums = {Path(export.path): export.sha256 for export in exports.get(db, campaign.id)}
+    checksums = {Path(export.path): export.sha256 for export in campaigns.exports(db, campaign.id)}
     script = next((path for path in checksums if path.name == plumbline_sh.FILE_NAME), None)
     if script is None:
         return InForce("the library as it is: nothing is exported or applied")
@@ -142,7 +142,7 @@ def _sums(checksums: dict[Path, str]) -> tuple[dict[str, str], list[str]]:
     changed: list[str] = []
     for path, checksum in checksums.items():
         try:
-            now = sha256(regular.read(path))
+            now = sha256(user_files.read(path))
         except OSError:
             now = "gone"
         checksums_now[str(path)] = now

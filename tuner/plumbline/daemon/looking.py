@@ -2,19 +2,92 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
+
 import msgspec
 
-from plumbline.daemon import canary, fingerprint, in_force
-from plumbline.daemon.fingerprint import FILES, FingerprintChange
+from plumbline.daemon import canary, in_force
+from plumbline.daemon.in_force import InForce
 from plumbline.daemon.work import Work
+from plumbline.libraries import Knob
 from plumbline.settings import site_rules
-from plumbline_db import alarms, machines, watching
+from plumbline.settings.site_rules import InForce as SiteRules
+from plumbline_db import machines, watching
+from plumbline_db.records import Library, Machine
 from plumbline_db.watch_records import WatchedCampaign
+
+# The facts that learnt times and a table rest on, in words; and those that have changed since.
+# Pure.
+
+_GIB = 2**30
+
+# If one of these changes, new launches are not joined with the stored ones: the table describes the
+# state before.
+_OF_THE_TABLE = ("library", "kernel", "host", "topology")
+_FILES, _SITE = "files in force", "settings of the site"
+
+
+class FingerprintChange(msgspec.Struct, frozen=True):
+    name: str
+    before: str
+    now: str
+
+    @property
+    def text(self) -> str:
+        """`kernel: 6.1.0-18-amd64, now 6.1.0-19-amd64`."""
+        return f"{self.name}: {self.before or 'nothing'}, now {self.now or 'nothing'}"
+
+    @property
+    def makes_stale(self) -> bool:
+        return self.name in _OF_THE_TABLE
+
+
+def fingerprint_facts(
+    machine: Machine,
+    library: Library,
+    knobs: Mapping[str, Knob],
+    site: SiteRules | None,
+    in_force: InForce,
+) -> dict[str, str]:
+    """`knobs` as the library reports them, `site`: its rules file."""
+    return {
+        "library": f"{library.id} ({library.fingerprint})",
+        "kernel": machine.kernel,
+        "host": machine.host,
+        "topology": f"{machine.cpu_model}, {machine.processing_units} processing units, "
+        f"{machine.numa_nodes} memory domains, {round(machine.memory_bytes / _GIB)} GiB",
+        _FILES: in_force.text,
+        _SITE: _site(knobs, site, in_force),
+    }
+
+
+def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[FingerprintChange]:
+    """Return them in the order of the facts; what was not known before is none."""
+    return [
+        FingerprintChange(name, before[name], value)
+        for name, value in now.items()
+        if name in before and before[name] != value
+    ]
+
+
+def _site(knobs: Mapping[str, Knob], site: SiteRules | None, in_force: InForce) -> str:
+    """Return what parameter files set beside what we have put there, and the rules file, unless
+    that is ours: files in force are told of apart."""
+    settings = [
+        f"{name} = {knob.value}"
+        for name, knob in sorted(knobs.items())
+        if knob.source and name not in in_force.parameters
+    ]
+    if site is not None and str(site.path) not in in_force.files:
+        sum_ = hashlib.sha256(site.text.encode()).hexdigest()[:12]
+        settings.append(f"rules file {site.path} ({sum_})")
+    return "; ".join(settings)
 
 
 def facts(work: Work) -> dict[str, str]:
     tools = work.here.toolchain
-    return fingerprint.facts(
+    return fingerprint_facts(
         tools.machine,
         tools.installation.library,
         tools.knobs,
@@ -32,9 +105,9 @@ def look(work: Work) -> list[FingerprintChange]:
     now, row = facts(work), watching.campaign(work.db, work.campaign.id)
     if row is None:
         row = canary.begin_watching(work, now | _of_the_table(work))
-    changed = fingerprint.changes(row.fingerprint, now)
+    changed = changes(row.fingerprint, now)
     stale = "; ".join(change.text for change in changed if change.makes_stale)
-    kept = now | {name: row.fingerprint.get(name, now[name]) for name in fingerprint.OF_THE_TABLE}
+    kept = now | {name: row.fingerprint.get(name, now[name]) for name in _OF_THE_TABLE}
     new = msgspec.structs.replace(
         row,
         fingerprint=kept,
@@ -65,7 +138,7 @@ def _is_ours(work: Work) -> bool:
     return source is not None and any(
         source.campaign.id == retuning.search
         or (retuning.state, retuning.generation) == ("applied", generation)
-        for _, retuning in alarms.retunings(work.db, work.campaign.id)
+        for _, retuning in watching.retunings(work.db, work.campaign.id)
         if not retuning.ended
     )
 
@@ -78,7 +151,7 @@ def changed_by_us(work: Work) -> None:
     in_force_now = in_force.find(work.db, work.campaign, work.here, work.configuration.apply)
     work_now = msgspec.structs.replace(work, in_force=in_force_now)
     new = facts(work_now)
-    kept = row.fingerprint | {name: new[name] for name in (FILES, fingerprint.SITE)}
+    kept = row.fingerprint | {name: new[name] for name in (_FILES, _SITE)}
     watching.put_campaign(
         work.db,
         msgspec.structs.replace(row, fingerprint=kept, generation=in_force_now.generation),
@@ -93,5 +166,5 @@ def _of_the_table(work: Work) -> dict[str, str]:
     """Return what the table rests on, as the campaign has it, and not as it is now."""
     machine = machines.machine(work.db, work.campaign.machine)
     library = machines.library(work.db, work.campaign.library_fingerprint)
-    then = fingerprint.facts(machine, library, {}, None, work.in_force)
-    return {name: then[name] for name in fingerprint.OF_THE_TABLE}
+    then = fingerprint_facts(machine, library, {}, None, work.in_force)
+    return {name: then[name] for name in _OF_THE_TABLE}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import http.client
 import socket
 import subprocess
+import threading
 import urllib.request
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -13,15 +16,135 @@ from typing import Literal
 
 import msgspec
 
-from plumbline.daemon import deadline
 from plumbline.daemon.configuration import TEMPLATE_NAMES, Notify
+from plumbline.daemon.looking import FingerprintChange
 from plumbline.daemon.moments import Clock, iso
-from plumbline.daemon.told import Told
+from plumbline.daemon.recheck import of_alarm
 from plumbline.system import version
+from plumbline.system.words import counted
 from plumbline_db import watching
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError
-from plumbline_db.watch_records import Notice
+from plumbline_db.errors import PlumblineError, typed
+from plumbline_db.watch_records import CellAlarm, Notice, Retuning
+
+
+class Told(msgspec.Struct, frozen=True):
+    """`what`: one line; `table`: lines, a cell each; `command` shows more."""
+
+    campaign: str
+    what: str
+    table: str
+    command: str
+
+
+def of_changes(campaign: str, changes: Sequence[FingerprintChange]) -> Told:
+    stale = [change for change in changes if change.makes_stale]
+    what = "its table is out of date" if stale else "what is in force has changed"
+    table = "\n".join(change.text for change in changes)
+    command = typed("campaign") if stale else typed("watch", "--status")
+    return Told(campaign, f"{campaign}: {what}", table, command)
+
+
+def of_alarms(campaign: str, judged: Sequence[CellAlarm]) -> Told | None:
+    """Return those that are true; None: none is."""
+    true = [alarm for alarm in judged if alarm.state in ("confirmed", "stays")]
+    if not true:
+        return None
+    slower = [alarm for alarm in true if alarm.direction == "slower"]
+    word = "slower" if slower else "faster"
+    what = f"{campaign}: {counted(len(slower or true), 'cell')} {word} than was learnt"
+    return Told(campaign, what, _cells(true), typed("results", "--campaign", campaign))
+
+
+def _cells(judged: Sequence[CellAlarm]) -> str:
+    return "\n".join(
+        f"{of_alarm(alarm).named}: {alarm.ratio:.2f} times; {alarm.detail}" for alarm in judged
+    )
+
+
+def of_retuning(row: Retuning, opened_by: Sequence[CellAlarm], command: str) -> Told:
+    state_words = {
+        "nothing better": "searched, and nothing better was found",
+        "offered": "something better was found",
+        "applied": f"generation {row.generation} was applied, and is to be confirmed",
+        "kept": f"generation {row.generation} is applied and confirmed",
+        "rolled back": f"generation {row.generation} was rolled back",
+        "failed": "the search failed",
+    }.get(row.state, row.state)
+    table = f"{row.because}\n{_cells(opened_by)}\n{row.detail}".strip()
+    return Told(row.campaign, f"{row.campaign}: {state_words}", table, command)
+
+
+def of_error(campaign: str, step: str, error: str) -> Told:
+    what = f"{campaign}: {step} failed"
+    return Told(campaign, what, error, typed("watch", "--status"))
+
+
+# One deadline for a whole message: name look-up, connection, TLS and every answer of the server.
+# Time limits of single reads do not end a server that sends a byte a second; they are twice as
+# long, so that this one always comes first.
+
+SECONDS = 30.0
+
+
+class _Message:
+    """The connections that a message has opened."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._over = False
+        self._connections: list[socket.socket] = []
+        self.failure: BaseException | None = None
+
+    def connected(self, connection: socket.socket) -> None:
+        """Keep a second descriptor: TLS replaces the object, but not the connection."""
+        with self._lock:
+            self._connections.append(connection.dup())
+        if self._over:
+            self.end()
+
+    def end(self) -> None:
+        """Shut down all connections, so that whoever waits for one returns."""
+        with self._lock:
+            self._over = True
+            for connection in self._connections:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+                connection.close()
+            self._connections.clear()
+
+
+_MESSAGE: contextvars.ContextVar[_Message] = contextvars.ContextVar("message")
+
+
+def _connected(connection: socket.socket) -> None:
+    """End this connection at the deadline of the message that opened it."""
+    if (message := _MESSAGE.get(None)) is not None:
+        message.connected(connection)
+
+
+def _run(send: Callable[[], None], seconds: float) -> None:
+    """Call `send`. Raises what it raises, and TimeoutError where it has not returned in time."""
+    message = _Message()
+
+    def work() -> None:
+        _MESSAGE.set(message)
+        try:
+            send()
+        except BaseException as error:
+            message.failure = error
+
+    # A name look-up cannot be cancelled: the thread stays until the system ends the look-up.
+    thread = threading.Thread(target=work, name="message", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    in_time = not thread.is_alive()
+    message.end()
+    if not in_time:
+        raise TimeoutError(f"the server had not taken the message after {seconds:g} s; given up")
+    if message.failure is not None:
+        raise message.failure
+
 
 _REMEMBERED = timedelta(days=30)  # for which what was held back is counted
 _USUAL = """$what
@@ -47,7 +170,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 class _Http(http.client.HTTPConnection):
     def connect(self) -> None:
         super().connect()
-        deadline.connected(self.sock)
+        _connected(self.sock)
 
 
 class _Https(http.client.HTTPSConnection, _Http):
@@ -92,11 +215,11 @@ def by_command(notify: Notify, subject: str, text: str, told: Told) -> None:
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            timeout=deadline.SECONDS,
+            timeout=SECONDS,
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:
-        raise PlumblineError(f"{words[0]} ran for {deadline.SECONDS:g} s and was killed") from None
+        raise PlumblineError(f"{words[0]} ran for {SECONDS:g} s and was killed") from None
     if done.returncode != 0:
         raise PlumblineError(
             f"{words[0]} ended with status {done.returncode}: {done.stderr.strip()}"
@@ -116,7 +239,7 @@ def by_webhook(notify: Notify, subject: str, text: str, told: Told) -> None:
         method="POST",
     )
     opener = urllib.request.build_opener(_NoRedirect, _HttpHandler, _HttpsHandler)
-    with opener.open(request, timeout=2 * deadline.SECONDS) as answer:
+    with opener.open(request, timeout=2 * SECONDS) as answer:
         answer.read(1024)
 
 
@@ -164,7 +287,7 @@ def _failure(notify: Notify, told: Told, way: Way, held_back: int = 0) -> str:
     """Empty: it was sent."""
     text = text_of(notify, told, held_back)
     try:
-        deadline.run(lambda: SENDERS[way](notify, told.what[:200], text, told), deadline.SECONDS)
+        _run(lambda: SENDERS[way](notify, told.what[:200], text, told), SECONDS)
     except PlumblineError as error:
         return str(error)[:500]
     except (OSError, http.client.HTTPException, ValueError) as error:

@@ -18,7 +18,7 @@ from plumbline.measure.experiment import of_round
 from plumbline.settings.identity import chosen
 from plumbline.verify.decision import CellDecision, Claim, alone, decide, slower
 from plumbline.verify.significance.comparison import Comparison
-from plumbline_db import alarms, watching
+from plumbline_db import watching
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import RECHECK, Suite
 from plumbline_db.watch_records import AlarmState, Canary, CellAlarm, WatchedCell
@@ -45,7 +45,7 @@ def take(work: Work) -> list[CellAlarm]:
     mostly slows others, which would raise theirs later: they are looked at too, so that all are
     searched at once. Raises PlumblineError where launches fail."""
     db, id = work.db, work.campaign.id
-    raised = [(n, alarm) for n, alarm in alarms.still_open(db, id) if alarm.state == "raised"]
+    raised = [(n, alarm) for n, alarm in watching.still_open(db, id) if alarm.state == "raised"]
     watched_cells = {cell_of(stored): stored for stored in watching.cells(db, id)}
     cells = list(dict.fromkeys(of_alarm(alarm) for _, alarm in raised))
     beside = _of_their_functions(watched_cells, [alarm for _, alarm in raised])
@@ -61,12 +61,12 @@ def take(work: Work) -> list[CellAlarm]:
     rest = [of_alarm(alarm) for _, alarm in judged if alarm.state == "refuted"]
     with db.transaction():
         for number, alarm in judged:
-            alarms.renew(db, number, alarm)
+            watching.renew_alarms(db, number, alarm)
         forget(work, watched_cells, anew)
         rested = [watched_cells[cell] for cell in rest if cell in watched_cells]
         watching.put_cells(db, [with_state(cell, state_of(cell).rested()) for cell in rested])
         for alarm in more:
-            alarms.raised(db, alarm)
+            watching.raised(db, alarm)
     return [*(alarm for _, alarm in judged), *more]
 
 

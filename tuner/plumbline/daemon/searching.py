@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import export_folder, loop
+from plumbline.campaign import exported, loop
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding, of_measured_sizes, without_sizes
 from plumbline.daemon.cells import Cell
@@ -19,9 +19,9 @@ from plumbline.libraries import gate
 from plumbline.libraries.space import Space
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings, identity
-from plumbline.settings.stored import settings_of, text_of
+from plumbline.settings.identity import settings_of, text_of
 from plumbline.settings.toolchain import OUT, Toolchain, set_by_site
-from plumbline_db import alarms, campaigns, exports, searches, winners
+from plumbline_db import campaigns, searches, watching, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Campaign, Winner
@@ -39,7 +39,7 @@ class HopelessError(PlumblineError):
 
 def under_way(work: Work) -> tuple[int, Retuning] | None:
     """The search that was opened and has not ended, or what it has applied and nobody confirmed."""
-    every = alarms.retunings(work.db, work.campaign.id)
+    every = watching.retunings(work.db, work.campaign.id)
     return next(((number, retuning) for number, retuning in every if not retuning.ended), None)
 
 
@@ -47,7 +47,9 @@ def open_search(work: Work) -> tuple[int, Retuning]:
     """Open a search for all alarms that are confirmed, together. Where files of ours are not what
     was written, they are the reason, and nothing is to be searched: `settings` are empty then."""
     db, id = work.db, work.campaign.id
-    confirmed = [(n, alarm) for n, alarm in alarms.still_open(db, id) if alarm.state == "confirmed"]
+    confirmed = [
+        (n, alarm) for n, alarm in watching.still_open(db, id) if alarm.state == "confirmed"
+    ]
     because, settings = said(confirmed), ""
     if work.in_force.changed:
         because += f"; changed since they were written: {', '.join(work.in_force.changed)}"
@@ -63,10 +65,10 @@ def open_search(work: Work) -> tuple[int, Retuning]:
         previous=work.in_force.generation,
     )
     with db.transaction():
-        number = alarms.opened(db, row)
+        number = watching.opened(db, row)
         for at, alarm in confirmed:
             searching = msgspec.structs.replace(alarm, state="searching", retuning=number)
-            alarms.renew(db, at, searching)
+            watching.renew_alarms(db, at, searching)
     return number, row
 
 
@@ -128,10 +130,10 @@ def run_campaign(work: Work, campaign: Campaign, settings: Settings) -> Campaign
     if site := set_by_site(toolchain):
         raise HopelessError(f"{'; '.join(site)}: {OUT}")
     starter = work.here.starter
-    where = export_folder.claim(work.db, work.db.path, campaign)
+    where = exported.claim_folder(work.db, work.db.path, campaign)
     store = LaunchStore(work.db, campaign.id, starter, work.progress)
     done = loop.Loop(store, toolchain, campaign, settings, where).run()
-    export_folder.release(where)
+    exported.release_folder(where)
     return done
 
 
@@ -149,12 +151,12 @@ def finish(work: Work, number: int, row: Retuning) -> tuple[Retuning, Found]:
     if row.search is None:
         begun = identity.begin(db, work.here.toolchain, settings, new=True)
         row = msgspec.structs.replace(row, search=begun.id)
-        alarms.renew_retuning(db, number, row)
+        watching.renew_retuning(db, number, row)
     else:
         begun = campaigns.get(db, row.search)
     if begun.state != "finished":
         begun = run_campaign(work, begun, settings)
-    opened_by = [of_alarm(alarm) for _, alarm in alarms.of_retuning(db, number)]
+    opened_by = [of_alarm(alarm) for _, alarm in watching.of_retuning(db, number)]
     there = {
         (one_search.function, one_search.bytes)
         for one_search in searches.all_searches(db, begun.id)
@@ -193,8 +195,8 @@ def _together(work: Work, search: Campaign, settings: Settings, opened_by: Seque
 
 def _export(db: Database, search: Campaign, toolchain: Toolchain) -> None:
     """Export into the folder of the search's own files; where it has none, in one that is made."""
-    written = exports.get(db, search.id)
-    folder = Path(written[0].path).parent if written else export_folder.claim(db, db.path, search)
+    written = campaigns.exports(db, search.id)
+    folder = Path(written[0].path).parent if written else exported.claim_folder(db, db.path, search)
     bundle = load_bundle(
         db,
         search.id,
@@ -204,7 +206,7 @@ def _export(db: Database, search: Campaign, toolchain: Toolchain) -> None:
         preload_library=toolchain.preload,
     )
     for export in registry.write(bundle, list(registry.exporters(bundle.library.family))):
-        exports.put(db, search.id, export)
+        campaigns.put_export(db, search.id, export)
 
 
 def merged_winners(

@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import select
+import signal
 import socket
 import threading
 import time
@@ -18,14 +20,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import FrameType
 from typing import Protocol
 
 import msgspec
 
-from plumbline.daemon import configuration_file, notify, told
-from plumbline.daemon.configuration import Backup, Configuration
+from plumbline.daemon import notify
+from plumbline.daemon.configuration import Backup, Configuration, read
 from plumbline.daemon.moments import Clock, iso, utc_now
-from plumbline.daemon.signals import Signals
 from plumbline.daemon.step import Step
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watched import Finder
@@ -38,6 +40,48 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, TryLaterError, UsageError, of_machine
 from plumbline_db.watch_records import Watch, WatchDay
 from plumbline_db.way_back import DamagedError
+
+# Signals of the daemon. SIGTERM and SIGINT end it where it stands, as any command (system/ending):
+# ranks are ended, what was measured is kept. SIGHUP ends a pause, and asks for the configuration to
+# be read again between two steps.
+
+
+class Signals:
+    """Made inside `ending.by_signals`, in the main thread."""
+
+    def __init__(self) -> None:
+        self._reload = False
+        self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+
+    def reload_asked(self) -> bool:
+        """Since this was asked last."""
+        asked, self._reload = self._reload, False
+        return asked
+
+    def pause(self, seconds: float) -> None:
+        """Ends early when SIGHUP comes; the others raise."""
+        ready, _, _ = select.select([self._read], [], [], max(0.0, seconds))
+        if ready:
+            os.read(self._read, 4096)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self._reload = True
+        try:
+            os.write(self._write, b"h")
+        except BlockingIOError:  # it is full of what was not read yet
+            return
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        before = signal.signal(signal.SIGHUP, self._receive)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGHUP, before)
+            os.close(self._read)
+            os.close(self._write)
+
 
 # The pauses between two checks of what may have changed: a window that opens, the load.
 LONGEST_PAUSE, SHORTEST_PAUSE = 60.0, 0.2
@@ -85,7 +129,7 @@ class Service:
         self._clock = clock
         self._notifier = Notifier()
         self._beat = time.monotonic()
-        configuration = configuration_file.read(file)
+        configuration = read(file)
         self._watcher = Watcher(configuration, clock, find, self._alive)
         self._backups = Backups(database)
         self._watch = _begun(configuration, file, iso(clock()))
@@ -167,7 +211,7 @@ class Service:
         if copied.error:
             watching.add(db, WatchDay(iso(self._clock())[:10], errors=1))
             lines.insert(0, copied.error)
-            news.append(told.of_error("plumbline watch", "the daily backup", copied.error))
+            news.append(notify.of_error("plumbline watch", "the daily backup", copied.error))
         error = done.error or copied.error
         return msgspec.structs.replace(done, said=lines, told=news, error=error)
 
@@ -214,7 +258,7 @@ class Service:
         """Once, and without the database, which is not to be written any more."""
         if not isinstance(error, DamagedError) or str(error) == self._error_told:
             return
-        news = told.of_error("plumbline watch", "reading the database", str(error))
+        news = notify.of_error("plumbline watch", "reading the database", str(error))
         for line in notify.tell_unkept(self.configuration.notify, news):
             self._say(line)
 
@@ -225,11 +269,11 @@ class Service:
         self._notifier.reloading()
         now = iso(self._clock())
         try:
-            configuration = configuration_file.read(self._file)
+            configuration = read(self._file)
         except UsageError as error:
             self._watch = msgspec.structs.replace(self._watch, refused=str(error), refused_at=now)
             self._say(f"{error}: the previous configuration stays active")
-            self._hear(told.of_error("plumbline watch", "reading the configuration", str(error)))
+            self._hear(notify.of_error("plumbline watch", "reading the configuration", str(error)))
         else:
             self._watcher.configuration = configuration
             self._watch = msgspec.structs.replace(
@@ -240,7 +284,7 @@ class Service:
                 self._beside.renew(configuration)
         self._notifier.ready("watching")
 
-    def _hear(self, news: told.Told) -> None:
+    def _hear(self, news: notify.Told) -> None:
         try:
             with _writing(self._database) as db:
                 limits = self._watcher.configuration.notify

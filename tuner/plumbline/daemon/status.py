@@ -8,15 +8,74 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.daemon import configuration as configuration_file
+from plumbline.daemon import notify, watched
 from plumbline.daemon.cells import state_of
-from plumbline.daemon.moments import iso, moment_of
+from plumbline.daemon.moments import Clock, iso, moment_of
+from plumbline.daemon.watcher import Watcher
 from plumbline.watch.design import Design
 from plumbline.watch.sizing import found_change, largest_scale, launches_of
 from plumbline.watch.state import CellState
-from plumbline_db import alarms, campaigns, cost, lock, watching, way_back
+from plumbline_db import campaigns, cost, lock, watching, way_back
 from plumbline_db.connection import Database
 from plumbline_db.lock import Holder
 from plumbline_db.watch_records import Canary, CellAlarm, Retuning, Watch, WatchDay, WatchedCell
+
+# The steps that a configuration would lead to, and when: for `plumbline watch --check`. Starts
+# nothing, and writes nothing.
+
+
+class _PlannedCampaign(msgspec.Struct, frozen=True):
+    """`step` would be taken now; `because`: why it is none; `canary`: when one is due."""
+
+    campaign: str
+    step: str
+    because: str
+    canary: str
+    missed: int
+
+
+class WatchPlan(msgspec.Struct, frozen=True):
+    """`open_from`: when it may measure next, by windows and blackouts ("": never); `canaries`: so
+    many a day at most; `told_by`: command, webhook."""
+
+    file: str
+    asks_for: list[str]
+    campaigns: list[_PlannedCampaign]
+    open_from: str
+    canaries_a_day: float
+    cells: int
+    learning_days: float
+    auto_apply: bool
+    scope: str
+    told_by: list[str]
+
+
+def read_plan(database: Path, file: Path | None, clock: Clock) -> WatchPlan:
+    """Raises UsageError for the configuration, PlumblineError where nothing can be watched."""
+    configuration = configuration_file.read(file)
+    watcher = Watcher(configuration, clock)
+    with Database.open(database) as db, db.snapshot():
+        planned = watcher.plan(db)
+    every = configuration.canary.interval.total_seconds()
+    return WatchPlan(
+        file="" if file is None else str(file.absolute()),
+        asks_for=list(watched.labels(configuration)),
+        campaigns=[
+            _PlannedCampaign(
+                asked.name, following.step.value, following.because, iso(due.at), due.missed
+            )
+            for asked, following, due in planned
+        ],
+        open_from=iso(configuration.schedule.times.next_open(clock())),
+        canaries_a_day=86400 / every,
+        cells=configuration.canary.cells,
+        learning_days=configuration.canary.learning * every / 86400,
+        auto_apply=configuration.apply.auto,
+        scope=configuration.apply.scope,
+        told_by=[*notify.ways_of(configuration.notify)],
+    )
+
 
 RECENT = timedelta(days=30)
 
@@ -78,8 +137,8 @@ class Status(msgspec.Struct, frozen=True):
 def read(database: Path, now: datetime) -> Status:
     since = iso(now - RECENT)
     with Database.open(database) as db, db.snapshot():
-        all_alarms = [alarm for _, alarm in alarms.every(db)]
-        searches = [retuning for _, retuning in alarms.retunings(db)]
+        all_alarms = [alarm for _, alarm in watching.every(db)]
+        searches = [retuning for _, retuning in watching.retunings(db)]
         return Status(
             watch=watching.get(db),
             holder=lock.watcher(database),

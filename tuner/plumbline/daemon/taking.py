@@ -12,16 +12,16 @@ import msgspec
 
 from plumbline.applied import apply, rollback
 from plumbline.applied.generations import Source
-from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place
+from plumbline.applied.targets import AppliedOutcome
 from plumbline.campaign import applied_proof
-from plumbline.daemon import canary, in_force, looking, recheck, schedule, searching, told
+from plumbline.daemon import canary, in_force, looking, notify, recheck, searching, windows
 from plumbline.daemon.cells import Cell, cell_of
 from plumbline.daemon.configuration import Applying
 from plumbline.daemon.moments import iso
+from plumbline.daemon.notify import Told
 from plumbline.daemon.recheck import of_alarm
 from plumbline.daemon.step import Step
-from plumbline.daemon.told import Told
 from plumbline.daemon.watched import Here
 from plumbline.daemon.work import Work
 from plumbline.libraries import gate
@@ -32,7 +32,7 @@ from plumbline.system import ending
 from plumbline.system.words import counted
 from plumbline.verify.decision import by_interval
 from plumbline.verify.significance.comparison import Comparison
-from plumbline_db import alarms, campaigns, machines, watching
+from plumbline_db import campaigns, machines, watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, TryLaterError, is_of_machine, typed
 from plumbline_db.records import Campaign, Machine
@@ -54,12 +54,12 @@ class Advance(msgspec.Struct, frozen=True):
     told: list[Told] = []
 
 
-def take(work: Work, step: Step, due: schedule.Due) -> Advance:
+def take(work: Work, step: Step, due: windows.Due) -> Advance:
     """Any but the whole campaign and waiting. Raises PlumblineError where launches fail."""
     if step is Step.CANARY:
         return _canary(work, due)
     if step is Step.RECHECK:
-        return _news(work, step, told.of_alarms(work.campaign.id, recheck.take(work)))
+        return _news(work, step, notify.of_alarms(work.campaign.id, recheck.take(work)))
     if step is Step.SEARCH:
         return _search(work)
     if step is Step.CONFIRM:
@@ -73,7 +73,7 @@ def _news(work: Work, step: Step, news: Told | None) -> Advance:
     return Advance(step, work.campaign.id, said=[news.what], told=[news])
 
 
-def _canary(work: Work, due: schedule.Due) -> Advance:
+def _canary(work: Work, due: windows.Due) -> Advance:
     at = due.at or work.clock()
     lines = []
     if due.missed:
@@ -87,7 +87,7 @@ def _canary(work: Work, due: schedule.Due) -> Advance:
     detail = f" ({taken.detail})" if taken.detail else ""
     lines.append(f"{work.campaign.id}: canary {taken.round} {taken.outcome}: {about}{detail}")
     anew = "learnt anew" in taken.detail
-    news = [told.of_error(work.campaign.id, "watching", taken.detail)] if anew else []
+    news = [notify.of_error(work.campaign.id, "watching", taken.detail)] if anew else []
     return Advance(Step.CANARY, work.campaign.id, said=lines, told=news)
 
 
@@ -98,7 +98,7 @@ def _next_is_due(work: Work, at: datetime, missed: int) -> None:
     if row is None or watching.under_way(work.db, work.campaign.id) is not None:
         return
     configuration = work.configuration
-    following = schedule.after(
+    following = windows.after(
         at, configuration.canary.interval, configuration.schedule.times, work.clock()
     )
     with work.db.transaction():
@@ -131,8 +131,8 @@ def _told_of(work: Work, step: Step, number: int, row: Retuning) -> Advance:
     show = typed("results", "--campaign", row.search or work.campaign.id)
     if row.state == "offered":
         show = row.detail.partition(" (")[0]
-    opened_by = [alarm for _, alarm in alarms.of_retuning(work.db, number)]
-    return _news(work, step, told.of_retuning(row, opened_by, show))
+    opened_by = [alarm for _, alarm in watching.of_retuning(work.db, number)]
+    return _news(work, step, notify.of_retuning(row, opened_by, show))
 
 
 def _found(work: Work, number: int, row: Retuning, result: searching.Found) -> Retuning:
@@ -171,7 +171,7 @@ def _written_again(work: Work, number: int, row: Retuning) -> Retuning:
 
 def _applied(work: Work, number: int, row: Retuning, generation: int) -> Retuning:
     applied = msgspec.structs.replace(row, state="applied", generation=generation)
-    alarms.renew_retuning(work.db, number, applied)
+    watching.renew_retuning(work.db, number, applied)
     looking.changed_by_us(work)
     return applied
 
@@ -282,7 +282,7 @@ def confirm(work: Work, number: int, row: Retuning) -> Retuning:
     what was learnt. Raises PlumblineError where launches fail."""
     db, id = work.db, work.campaign.id
     stored = {cell_of(cell): cell for cell in watching.cells(db, id)}
-    before = {of_alarm(alarm): alarm.ratio for _, alarm in alarms.of_retuning(db, number)}
+    before = {of_alarm(alarm): alarm.ratio for _, alarm in watching.of_retuning(db, number)}
     cells = [cell for cell, watched in stored.items() if watched.role != "reference"]
     about = f"generation {row.generation}"
     unused = ignored(work.configuration.apply, work.here.toolchain, work.db.path)
@@ -328,10 +328,10 @@ def _to_be_searched(work: Work, number: int, row: Retuning, harm: str) -> Retuni
         row, state="failed", ended=work.now(), detail=f"files are written again, and still {harm}"
     )
     with work.db.transaction():
-        alarms.renew_retuning(work.db, number, ended)
-        for at, alarm in alarms.of_retuning(work.db, number):
+        watching.renew_retuning(work.db, number, ended)
+        for at, alarm in watching.of_retuning(work.db, number):
             again = msgspec.structs.replace(alarm, state="confirmed", retuning=None)
-            alarms.renew(work.db, at, again)
+            watching.renew_alarms(work.db, at, again)
     return ended
 
 
@@ -360,15 +360,15 @@ def ended(
     row = msgspec.structs.replace(row, state=state, ended=work.now(), detail=detail)
     db, id = work.db, work.campaign.id
     watched_cells = {cell_of(cell): cell for cell in watching.cells(db, id)}
-    opened_by = alarms.of_retuning(db, number)
+    opened_by = watching.of_retuning(db, number)
     with db.transaction():
-        alarms.renew_retuning(db, number, row)
+        watching.renew_retuning(db, number, row)
         for at, alarm in opened_by:
             alarm_detail = f"{alarm.detail}; {said or detail}"
             done = msgspec.structs.replace(
                 alarm, state=alarm_state, ended=row.ended, detail=alarm_detail
             )
-            alarms.renew(db, at, done)
+            watching.renew_alarms(db, at, done)
         searched = [of_alarm(alarm) for _, alarm in opened_by]
         recheck.forget(work, watched_cells, _anew(row, searched, list(watched_cells)))
     return row

@@ -11,10 +11,9 @@ from plumbline.daemon.configuration import Configuration
 from plumbline.launch.starter import Starter
 from plumbline.measure import tables
 from plumbline.settings import Settings, campaign_file, default_campaign, starting
-from plumbline.settings.identity import chosen, identifying
-from plumbline.settings.stored import settings_of, to_start
+from plumbline.settings.identity import chosen, identifying, settings_of, to_start
 from plumbline.settings.toolchain import Toolchain, find_toolchain
-from plumbline_db import alarms, campaigns, command_lines, machines
+from plumbline_db import campaigns, machines, watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign
@@ -63,7 +62,7 @@ def asked(db: Database, configuration: Configuration) -> list[WatchedTask]:
         if watched_campaign.state != "finished":
             raise PlumblineError(
                 f"campaign {watched_campaign.id} is not finished: "
-                f"{command_lines.to_continue(db, watched_campaign)}"
+                f"{campaigns.how_to_continue(db, watched_campaign)}"
             )
         return [
             WatchedTask(
@@ -87,7 +86,7 @@ def asked(db: Database, configuration: Configuration) -> list[WatchedTask]:
 
 def _watched(db: Database, campaign: Campaign) -> Campaign:
     """Return where it is a search that watching has opened, the campaign that was watched then."""
-    opened = {row.search: row.campaign for _, row in alarms.retunings(db)}
+    opened = {row.search: row.campaign for _, row in watching.retunings(db)}
     return campaigns.get(db, opened[campaign.id]) if campaign.id in opened else campaign
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from plumbline.daemon import in_force, looking, schedule, step, taking, told
+from plumbline.daemon import in_force, looking, notify, step, taking, windows
 from plumbline.daemon import watched as watched_campaigns
 from plumbline.daemon.configuration import Configuration, Keeping, Neighbour
 from plumbline.daemon.moments import Clock, iso, moment_of
@@ -24,7 +24,7 @@ from plumbline.daemon.work import Paused, StepProgress, Work
 from plumbline.settings import Settings
 from plumbline.system.machine import processing_units
 from plumbline.system.words import counted
-from plumbline_db import alarms, pruning, watching
+from plumbline_db import old_samples, watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, of_machine
 from plumbline_db.records import Campaign
@@ -84,7 +84,7 @@ class Watcher:
         because = next((waiting.because for waiting in waits if waiting.because), "")
         return Advance(Step.WAIT, because=because, due=due, said=lines)
 
-    def plan(self, db: Database) -> list[tuple[WatchedTask, Next, schedule.Due]]:
+    def plan(self, db: Database) -> list[tuple[WatchedTask, Next, windows.Due]]:
         """Return what would be done now, and when the next canary is due, of each campaign."""
         plans = []
         for each in watched_campaigns.asked(db, self.configuration):
@@ -112,7 +112,7 @@ class Watcher:
         return done
 
     def _taken(
-        self, db: Database, asked: WatchedTask, following: Next, due: schedule.Due
+        self, db: Database, asked: WatchedTask, following: Next, due: windows.Due
     ) -> Advance:
         """After a look at what is installed, which may make another step of it."""
         here = Here(*self._find(asked.settings, asked.mpi_prefix, db.path.parent))
@@ -121,7 +121,7 @@ class Watcher:
         work = self._work(db, asked, asked.campaign, here, following.step)
         self._looked[asked.name] = self._clock()
         if changed := looking.look(work):
-            news = told.of_changes(work.campaign.id, changed)
+            news = notify.of_changes(work.campaign.id, changed)
             stale = looking.stale(watching.campaign(db, work.campaign.id))
             return Advance(Step.WAIT, asked.name, stale, due.at, said=[news.what], told=[news])
         if following.step is Step.WAIT:
@@ -163,12 +163,12 @@ class Watcher:
 
     def _following(
         self, db: Database, asked: WatchedTask, now: datetime
-    ) -> tuple[WatchedCampaign | None, Next, schedule.Due]:
+    ) -> tuple[WatchedCampaign | None, Next, windows.Due]:
         """The row of a campaign, its next step, and when its next canary is due."""
         row = None if asked.campaign is None else watching.campaign(db, asked.campaign.id)
         stored = moment_of(row.due) if row else None
         interval, times = self.configuration.canary.interval, self.configuration.schedule.times
-        due = schedule.due(stored, interval, times, now)
+        due = windows.due(stored, interval, times, now)
         return row, step.following(self._known(db, asked, row, due=due.now(now))), due
 
     def _known(
@@ -184,8 +184,8 @@ class Watcher:
         if asked.campaign is None:
             return situation
         id = asked.campaign.id
-        states = {alarm.state for _, alarm in alarms.still_open(db, id)}
-        retunings = [retuning for _, retuning in alarms.retunings(db, id) if not retuning.ended]
+        states = {alarm.state for _, alarm in watching.still_open(db, id)}
+        retunings = [retuning for _, retuning in watching.retunings(db, id) if not retuning.ended]
         return msgspec.structs.replace(
             situation,
             stale=looking.stale(row),
@@ -245,10 +245,10 @@ class _Removal:
         if self._jumped is not None and self._jumped <= now < self._jumped + _WAIT:
             return []
         launches, rows = keeping.ages
-        gone = pruning.launches(db, iso(now - launches), _AT_ONCE)
+        gone = old_samples.launches(db, iso(now - launches), _AT_ONCE)
         if gone.canaries < _AT_ONCE:
             self._day = today
-        old = pruning.rows(db, iso(now - rows))
+        old = old_samples.rows(db, iso(now - rows))
         lines = []
         if gone.canaries:
             day = WatchDay(today, pruned_canaries=gone.canaries, pruned_launches=gone.launches)

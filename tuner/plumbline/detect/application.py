@@ -13,7 +13,7 @@ from plumbline.detect import read
 from plumbline.detect.calls import Calls, collective_calls
 from plumbline.detect.columns import Indices, classes, numbered
 from plumbline.detect.recording import Communicator, Recording
-from plumbline.results import recorded
+from plumbline.results import profiling
 
 _OF_INPUT = (
     *("MPI_Reduce", "MPI_Allreduce", "MPI_Scan", "MPI_Exscan"),
@@ -29,7 +29,7 @@ COUNTED = ("MPI_Barrier", "MPI_Bcast", *_OF_INPUT, *_OF_OUTPUT, *_TO_ROOT, *_FRO
 def application(folder: Path) -> Application:
     """Return that of a finished recording. Raises PlumblineError where it is not whole."""
     about = read.about(folder)
-    return recorded.application(
+    return profiling.application(
         ranks(read.read(folder)),
         version=about.version,
         command=about.command,
@@ -38,7 +38,7 @@ def application(folder: Path) -> Application:
     )
 
 
-def ranks(recording: Recording) -> list[recorded.RecordedRank]:
+def ranks(recording: Recording) -> list[profiling.RecordedRank]:
     """Blocking collectives by rank, function, shape of the communicator and volume."""
     calls = collective_calls(recording)
     counted = [name in COUNTED for name in recording.functions]
@@ -63,7 +63,7 @@ def ranks(recording: Recording) -> list[recorded.RecordedRank]:
             min(before[2], int(taken[own].min())),
         )
     return [
-        recorded.RecordedRank(
+        profiling.RecordedRank(
             job=0,
             rank=rank.rank,
             nprocs=recording.nprocs,

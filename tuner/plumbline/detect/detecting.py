@@ -14,26 +14,26 @@ from functools import partial
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from plumbline.detect import core, operators
-from plumbline.detect.assumed import ENOUGH, assumed
-from plumbline.detect.atoms import Atoms, atoms
-from plumbline.detect.barriers import SIGNAL, barriers
-from plumbline.detect.bruck import alltoalls
 from plumbline.detect.classes import WAYS, Search, Shared, classes_of, in_classes
-from plumbline.detect.columns import Indices, Mask, Rows
-from plumbline.detect.combined import Combined
-from plumbline.detect.composites import composed
-from plumbline.detect.doubts import believed
-from plumbline.detect.groups import partition
-from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order, messages_of
+from plumbline.detect.columns import Indices, Mask, Rows, numbered, rows
+from plumbline.detect.instances import (
+    SMALLEST_GROUP,
+    Instance,
+    in_order,
+    last_received,
+    messages_of,
+    partition,
+)
 from plumbline.detect.kinds import Element
-from plumbline.detect.knowledge import MessageClass
-from plumbline.detect.mutual import halving, mutual
-from plumbline.detect.personal import EXPLAINED, deliveries, personal
-from plumbline.detect.provenance import Provenance, provenance
-from plumbline.detect.recording import Recording
-from plumbline.detect.rooted import rooted
+from plumbline.detect.knowledge import SIGNAL, MessageClass, barriers
+from plumbline.detect.operators import Combined
+from plumbline.detect.personal import EXPLAINED, LARGE, alltoalls, deliveries, personal
+from plumbline.detect.provenance import Atoms, Provenance, atoms, provenance
+from plumbline.detect.recording import PAYLOAD, Recording
+from plumbline.detect.reductions import ENOUGH, assumed, halving, mutual, rooted
 from plumbline.detect.spread import (
     Spreads,
     allgathers,
@@ -43,6 +43,161 @@ from plumbline.detect.spread import (
     spreads,
 )
 from plumbline.detect.traffic import Traffic, traffic
+
+# At least this share of what a source line sends must belong to collectives if they look like
+# something else; the second value is for few ranks.
+_BELIEVED, _HARDLY_ANY = 2 / 3, 0.05
+
+_OF_CONTACTS = frozenset({"alltoall", "allgather", "barrier"})
+
+
+def believed(traffic: Traffic, instances: Sequence[Instance]) -> list[Instance]:
+    """On few ranks all others are contacts: what each rank tells all others is no collective where
+    it comes from a line that mostly tells some of them. What is handed on of objects, whose values
+    nobody knows, may be the larger one of two: it is no broadcast where it comes from a line that
+    mostly sends, with the same tag, what is not handed on."""
+    believed_instances = list(instances)
+    while believed_instances:
+        doubted = _doubted(traffic, believed_instances)
+        if not doubted:
+            break
+        believed_instances = [
+            instance for at, instance in enumerate(believed_instances) if at not in doubted
+        ]
+    return believed_instances
+
+
+def _doubted(traffic: Traffic, instances: Sequence[Instance]) -> set[int]:
+    messages, lines = rows(instance.messages for instance in instances), traffic.lines
+    claimed = np.zeros(len(traffic), bool)
+    claimed[messages.at] = True
+
+    def explained(number: Indices) -> npt.NDArray[np.float64]:
+        """Return by instance: how much of what its lines send. Where these are not known, all of
+        it."""
+        share = np.bincount(number, claimed) / np.bincount(number)
+        of_message = np.where(lines < 0, 1.0, share[number])[messages.at]
+        return np.asarray(np.add.reduceat(of_message, messages.first[:-1]) / messages.lengths)
+
+    of_line = explained(numbered(lines, np.zeros_like(lines)))
+    of_tag = explained(numbered(lines, traffic.tag))
+    return {
+        at
+        for at in np.flatnonzero(np.minimum(of_line, of_tag) < _BELIEVED).tolist()
+        if of_line[at] < _least_of_line(traffic, instances[at])
+        or (of_tag[at] < _BELIEVED and _is_of_objects(traffic, instances[at]))
+    }
+
+
+def _least_of_line(traffic: Traffic, instance: Instance) -> float:
+    if len(instance.group) >= LARGE:
+        return 0.0
+    linear = instance.collective == "bcast" and not _is_handed_on(traffic, instance)
+    return _BELIEVED if linear or instance.collective in _OF_CONTACTS else _HARDLY_ANY
+
+
+def _is_of_objects(traffic: Traffic, instance: Instance) -> bool:
+    return (
+        instance.collective == "bcast"
+        and instance.bytes <= PAYLOAD
+        and int(traffic.element[instance.messages[0]]) not in operators.NUMERIC
+        and _is_handed_on(traffic, instance)
+    )
+
+
+def _is_handed_on(traffic: Traffic, instance: Instance) -> bool:
+    sources = traffic.source[list(instance.messages)]
+    return bool((sources != sources[0]).any())
+
+
+# Collectives that follow each other and are one: a reduce and the broadcast of its result, a
+# reduce-scatter and the allgather of its blocks, a gather and the broadcast of all of it.
+
+# So many instances of a group may lie between two halves.
+_NEAR = 3
+
+_RESULTS = {
+    ("reduce", "bcast"): "allreduce",
+    ("reduce_scatter", "allgather"): "allreduce",
+    ("reduce", "scatter"): "reduce_scatter",
+}
+_FIRST_HALVES = frozenset(half for half, _ in _RESULTS)
+_SECOND_HALVES = frozenset(right for _, right in _RESULTS)
+
+
+def _composed(traffic: Traffic, instances: Sequence[Instance]) -> list[Instance]:
+    """Instances, with pairs in the place of their two halves. A second half goes with the first
+    half that came last on its group."""
+    by_group: dict[tuple[int, tuple[int, ...]], list[Instance]] = defaultdict(list)
+    for instance in instances:
+        by_group[instance.comm, instance.group].append(instance)
+    composed_instances: list[Instance] = []
+    for listed in by_group.values():
+        if not any(instance.collective in _FIRST_HALVES for instance in listed):
+            composed_instances += listed
+            continue
+        listed.sort(key=_first)
+        used: set[int] = set()
+        for at, second in enumerate(listed):
+            if second.collective not in _SECOND_HALVES:
+                continue
+            first = _first_half(traffic, listed, at, used)
+            if first is not None:
+                used |= {first, at}
+                composed_instances.append(_both(listed[first], second))
+        composed_instances += [instance for at, instance in enumerate(listed) if at not in used]
+    composed_instances = [
+        instance for instance in composed_instances if instance.evidence != "weak"
+    ]
+    composed_instances.sort(key=_first)
+    return composed_instances
+
+
+def _first(instance: Instance) -> int:
+    return instance.messages[0]
+
+
+def _first_half(
+    traffic: Traffic, listed: Sequence[Instance], at: int, used: set[int]
+) -> int | None:
+    """The last one before that goes with it."""
+    later = listed[at]
+    for number in range(at - 1, max(at - _NEAR, 0) - 1, -1):
+        earlier = listed[number]
+        fits = (earlier.collective, later.collective) in _RESULTS
+        if number not in used and fits and _follows(traffic, earlier, later):
+            return number
+    return None
+
+
+def _follows(traffic: Traffic, first: Instance, second: Instance) -> bool:
+    if first.collective == "reduce":
+        root = first.roots[0]
+        if root not in second.roots:
+            return False
+        got = max(traffic.received[m] for m in first.messages if traffic.target[m] == root)
+        gave = min(traffic.sent[m] for m in second.messages if traffic.source[m] == root)
+        sizes = first.bytes == second.bytes if second.collective == "bcast" else True
+        return sizes and got < gave
+    return second.bytes == first.bytes and last_received(traffic, second) > last_received(
+        traffic, first
+    )
+
+
+def _both(first: Instance, second: Instance) -> Instance:
+    name = _RESULTS[first.collective, second.collective]
+    nbytes = first.bytes if first.collective == "reduce" else first.bytes * len(first.group)
+    return Instance(
+        name,
+        first.comm,
+        first.group,
+        in_order({*first.messages, *second.messages}),
+        second.bytes if name == "reduce_scatter" else nbytes,
+        irregular=False,
+        operation=first.operation,
+        evidence="proved" if first.evidence == "proved" else "assumed",
+    )
+
 
 _IS_NUMERIC = np.array([element in operators.NUMERIC for element in Element])
 
@@ -88,7 +243,7 @@ def detect(recording: Recording) -> Detected:
     state.add(_broadcasts(state, origins, _gathered(state, origins, cut, grouped), others))
     state.add(_reductions(state.traffic, state.unclaimed()))
     state.add(alltoalls(state.traffic, state.unclaimed()))
-    state.settle(believed(state.traffic, composed(state.traffic, state.found)))
+    state.settle(believed(state.traffic, _composed(state.traffic, state.found)))
     state.add(_incomplete(state, direct, cut, others))
     state.found.sort(key=lambda instance: instance.messages[0])
     return Detected(state.traffic, state.found, state.unclaimed().tolist())

@@ -5,8 +5,11 @@ be saved."""
 
 from __future__ import annotations
 
+import hashlib
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -24,13 +27,47 @@ from plumbline.detect.columns import (
     starts,
 )
 from plumbline.detect.detecting import Detected
-from plumbline.detect.groups import components, described, split
-from plumbline.detect.instances import Instance
+from plumbline.detect.instances import Instance, components, described, split
 from plumbline.detect.kinds import Flag
 from plumbline.detect.patterns import HandPattern, patterns
 from plumbline.detect.recording import Frame, Recording
 from plumbline.detect.savings import Saving
 from plumbline.detect.traffic import Traffic
+from plumbline.settings.identity import now
+from plumbline_db.detections import Detection
+
+
+def kept(
+    recording: Recording, folder: Path, found: Sequence[HandMade], *, replayed: bool
+) -> Detection:
+    begin = min(rank.begin_ns for rank in recording.ranks)
+    end = max(rank.end_ns for rank in recording.ranks)
+    return Detection(
+        id=_id(recording),
+        recording=str(folder.absolute()),
+        command=shlex.join(recording.command),
+        library=recording.library,
+        nprocs=recording.nprocs,
+        seconds=max(0, end - begin) / 1e9,
+        looked=now(),
+        replayed=replayed,
+        findings=msgspec.json.encode(found).decode(),
+    )
+
+
+def _id(recording: Recording) -> str:
+    """No two runs have the same times."""
+    digest = hashlib.sha256(shlex.join(recording.command).encode())
+    for rank in recording.ranks:
+        digest.update(f"{rank.rank} {rank.host} {rank.begin_ns} {rank.end_ns}\n".encode())
+    digest.update(recording.events["end_ns"].tobytes())
+    return digest.hexdigest()[:12]
+
+
+def findings(detection: Detection) -> list[HandMade]:
+    """Raises ValueError where they are of another version."""
+    return msgspec.json.decode(detection.findings, type=list[HandMade])
+
 
 Category = Literal["collective", "incomplete", "neighbourhood", "use"]
 

@@ -13,7 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from plumbline.detect import kept, patch, words
+from plumbline.detect import findings as detected
+from plumbline.detect import patch, words
 from plumbline.detect.findings import HandMade
 from plumbline_db import detections
 from plumbline_db.connection import Database
@@ -59,7 +60,7 @@ def pages(db_path: Path) -> Pages:
 
     def one(request: Request) -> Response:
         with _opened(db_path, request) as detection:
-            shown = _shown_findings(kept.findings(detection))
+            shown = _shown_findings(detected.findings(detection))
         return frame.page(
             request,
             _shown,
@@ -99,7 +100,7 @@ def _opened(db_path: Path, request: Request) -> Iterator[Detection]:
 
 def _listed(detection: Detection) -> ListedDetection:
     try:
-        findings = kept.findings(detection)
+        findings = detected.findings(detection)
     except msgspec.DecodeError:
         return ListedDetection(detection, 0, None)
     saved = [finding.saving.best.seconds for finding in findings if finding.saving is not None]

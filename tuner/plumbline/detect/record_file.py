@@ -16,7 +16,7 @@ from plumbline.detect.columns import Indices
 from plumbline.detect.hashes import PRIME, SKETCH
 from plumbline.detect.kinds import Element, Kind, Mode, Operation
 from plumbline.detect.recording import PAYLOAD
-from plumbline_db import regular
+from plumbline_db import user_files
 
 SUFFIX = ".record"
 FRAMES = 8
@@ -158,7 +158,7 @@ def _survey(slots: npt.NDArray[np.void]) -> _Survey:
 
 def read(path: Path) -> RankFile:
     """Raises OSError and ValueError."""
-    with regular.open_file(path) as file:
+    with user_files.open_file(path) as file:
         header = _header(file)
         names = _names(file, header)
         available = path.stat().st_size - header.first_slot

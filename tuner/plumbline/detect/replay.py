@@ -13,9 +13,8 @@ import msgspec
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Messages, Plan, PlanCase
 from plumbline.detect.findings import HandMade
-from plumbline.detect.known_costs import Winners, call_of
+from plumbline.detect.known_costs import Winners, call_of, saving, volume
 from plumbline.detect.patterns import HandPattern
-from plumbline.detect.predicted import saving, volume
 from plumbline.detect.savings import Call, SavedInRun, SizeSaving
 from plumbline.libraries.space import Space
 from plumbline.measure import settling, unkept

@@ -10,10 +10,9 @@ import msgspec
 import numpy as np
 
 from plumbline.detect import core
-from plumbline.detect.atoms import Atoms
 from plumbline.detect.columns import Indices, Mask, Rows, classes, ranges, rows, starts
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
-from plumbline.detect.provenance import Provenance
+from plumbline.detect.provenance import Atoms, Provenance
 from plumbline.detect.traffic import Traffic
 
 # If more ranks may have been the root, ranks only exchange equal contents.

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from plumbline.core.cell import Target
-from plumbline.core.variant_spec import variant_name
+from plumbline.core.configuration import variant_name
 from plumbline.core.winner import deciding
 from plumbline.explain import basis as bases
 from plumbline.explain import traffic
@@ -28,7 +28,7 @@ from plumbline.model.schedules import Shape
 from plumbline.results.report import Report
 from plumbline.search.outcome import first_of, is_of, label
 from plumbline.settings import Settings
-from plumbline.settings.stored import settings_of
+from plumbline.settings.identity import settings_of
 from plumbline.settings.toolchain import list_of
 from plumbline.system import paths
 from plumbline_db import table_samples

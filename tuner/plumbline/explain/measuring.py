@@ -17,7 +17,7 @@ from plumbline.measure import pingpong
 from plumbline.measure.launches import LaunchStore, Progress, Series
 from plumbline.measure.settling import until_settled
 from plumbline.search.outcome import first_of
-from plumbline.settings import Settings, starting, stored
+from plumbline.settings import Settings, identity, starting
 from plumbline.settings import toolchain as toolchains
 from plumbline_db import hockney as table
 from plumbline_db import machines, searches, verdicts
@@ -57,7 +57,7 @@ def plan(settings: Settings) -> Plan:
 
 def launches(campaign: Campaign) -> int:
     """Return how many there are in all."""
-    return LAUNCHES if stored.settings_of(campaign.settings).ranks.simulate is None else 1
+    return LAUNCHES if identity.settings_of(campaign.settings).ranks.simulate is None else 1
 
 
 def measure(
@@ -67,7 +67,7 @@ def measure(
     the library that is found here is not the campaign's."""
     if campaign.imported_from:
         raise UsageError(f"campaign {campaign.named} can be explained where it was run")
-    settings = stored.settings_of(campaign.settings)
+    settings = identity.settings_of(campaign.settings)
     prefix = Path(machines.library(db, campaign.library_fingerprint).prefix)
     toolchain = toolchains.find_toolchain(prefix, settings=settings, beside=beside)
     installed, library = toolchain.installation.library, campaign.library_fingerprint

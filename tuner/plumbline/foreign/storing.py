@@ -12,15 +12,72 @@ from typing import NamedTuple
 
 import msgspec
 
-from plumbline_db import campaigns, cell_times, events, machines, runs
+from plumbline_db import campaigns, cell_times, machines, runs, user_files
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.layout import FOREIGN
 from plumbline_db.probe_records import Begin, CaseRecord, Check, ProbeRecord
 from plumbline_db.records import NOT_KNOWN, Campaign, Event, Library, Machine, Run, Suite
 
-from . import reading
-from .table import GivenOutput, GivenTable, GivenTime, OutputFormat
+from .imb import Imb
+from .madmpi import Madmpi
+from .osu import Osu
+from .reprompi import Reprompi
+from .skampi import Skampi
+from .table import MOST_ROWS, GivenOutput, GivenTable, GivenTime, OutputFormat
+
+_FORMATS: tuple[OutputFormat, ...] = (Imb(), Osu(), Skampi(), Reprompi(), Madmpi())
+MOST_BYTES = 64 * 2**20
+_HEAD = 1_000_000  # characters in which a program must have named itself
+_NO_NUMBERS = re.compile(r"\s*(#|end result|\Z)")
+
+
+def read(path: Path, nprocs: int | None) -> tuple[OutputFormat, GivenOutput, bytes]:
+    """The program, what it says, and the bytes of the file. Raises PlumblineError for what is none,
+    and UsageError where the number of ranks is wanted."""
+    try:
+        with user_files.open_file(path) as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise PlumblineError(f"cannot read {path}: {error.strerror}; name another file") from error
+    if len(data) > MOST_BYTES:
+        raise PlumblineError(f"{path} is larger than {MOST_BYTES // 2**20} MiB: take a part of it")
+    format, text = of(data, nprocs, str(path))
+    return format, text, data
+
+
+def of(data: bytes, nprocs: int | None, name: str) -> tuple[OutputFormat, GivenOutput]:
+    text, cut = _without_a_cut_line(data.decode("utf-8", errors="replace"))
+    format = next((candidate for candidate in _FORMATS if candidate.recognises(text[:_HEAD])), None)
+    if format is None:
+        titles = ", ".join(candidate.title for candidate in _FORMATS)
+        raise PlumblineError(
+            f"{name} is neither output of {titles} nor a file of plumbline db export"
+        )
+    try:
+        output = format.read(text, nprocs)
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from error
+    except PlumblineError as error:
+        raise PlumblineError(f"{name}, {format.title}: {error}") from error
+    if not output.tables:
+        unused = f" ({', '.join(output.left_out[:5])} are none)" if output.left_out else ""
+        raise PlumblineError(f"{name}, {format.title}: the output has no times of calls{unused}")
+    count = sum(len(rows) for table in output.tables for rows in table.columns.values())
+    if count > MOST_ROWS:
+        raise PlumblineError(f"{name}: more than {MOST_ROWS} numbers; take a part of it")
+    return format, msgspec.structs.replace(output, missing=[*output.missing, *cut])
+
+
+def _without_a_cut_line(text: str) -> tuple[str, list[str]]:
+    """Return the text without a last line that does not end, as its last number may go on; and that
+    it lacks an end."""
+    before, _, last = text.rpartition("\n")
+    if _NO_NUMBERS.match(last):
+        return text, []
+    number = before.count("\n") + 2 if before else 1
+    return f"{before}\n", [f"the end of line {number}, {last.strip()[:60]!r}, which is left out"]
+
 
 _MACHINE = Machine(
     id=FOREIGN,
@@ -52,7 +109,7 @@ class Imported(NamedTuple):
 def take(database: Path, file: Path, nprocs: int | None) -> Imported:
     """Puts a text into a database, whole or not at all; the same text once. Raises PlumblineError
     where it cannot be read."""
-    format, output, data = reading.read(file, nprocs)
+    format, output, data = read(file, nprocs)
     sha256 = hashlib.sha256(data + f" {nprocs or ''}".encode()).hexdigest()
     key = campaigns.key_from(FOREIGN, sha256)
     with Database.open(database, write=True) as db:
@@ -147,9 +204,11 @@ def _store(db: Database, format: OutputFormat, output: GivenOutput, campaign: Ca
                 _put(db, campaign, suite, launches[suite], table, column)
                 launches[suite] += 1
         note = "summaries of another program, without samples: no comparison is made with them"
-        events.put(db, campaign.id, Event(campaign.started, "imported", note))
+        campaigns.put_event(db, campaign.id, Event(campaign.started, "imported", note))
         for lacking in output.missing:
-            events.put(db, campaign.id, Event(campaign.started, "cut off", f"it lacks {lacking}"))
+            campaigns.put_event(
+                db, campaign.id, Event(campaign.started, "cut off", f"it lacks {lacking}")
+            )
 
 
 def _put(

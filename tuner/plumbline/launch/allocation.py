@@ -19,11 +19,11 @@ import msgspec
 
 from plumbline.core.reach import Hosts
 from plumbline.core.unmeasured import Unmeasured
-from plumbline.libraries import Family, Installation, preloaded
+from plumbline.libraries import Family, Installation, into_ranks
 from plumbline.libraries.into_ranks import for_ranks
 from plumbline.system import machine, process
 from plumbline.system.placement import Placement
-from plumbline_db import regular
+from plumbline_db import user_files
 from plumbline_db.errors import PlumblineError, UsageError, command_name
 from plumbline_db.records import Machine
 
@@ -179,7 +179,7 @@ class InAllocation(OnHosts):
         self._require_mpi_type()
         words = self._srun_words(job.placement)
         # Variables in an exported file's list are passed on; otherwise the whole environment is.
-        listed = {preloaded.SRUN_LIST: job.extra.get(preloaded.SRUN_LIST, "ALL")}
+        listed = {into_ranks.SRUN_LIST: job.extra.get(into_ranks.SRUN_LIST, "ALL")}
         in_front = ["env", *of_ranks] if of_ranks else []
         return [*words, *in_front, *job.program], job.environment | listed
 
@@ -285,7 +285,7 @@ def _pbs(environment: Mapping[str, str]) -> Allocation | None:
     if not path:
         return None
     try:
-        names = regular.text(path).split()
+        names = user_files.text(path).split()
     except (OSError, ValueError) as error:
         raise UsageError(f"PBS_NODEFILE names {path}, which cannot be read: {error}") from error
     counts = Counter(names)

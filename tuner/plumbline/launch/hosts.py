@@ -27,9 +27,8 @@ import msgspec
 from plumbline.core.reach import Hosts, Reach
 from plumbline.libraries import Family, Installation
 from plumbline.system import machine, process
-from plumbline.system.placement import Placement
-from plumbline.system.readback import units
-from plumbline_db import own, scratch
+from plumbline.system.placement import Placement, units
+from plumbline_db import lock, scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
@@ -170,13 +169,13 @@ class OnHosts:
     def _require_shared(self) -> None:
         """Made where it is not there; refused where others may rename what lies in it."""
         try:
-            own.make(self._shared)
+            lock.make(self._shared)
         except OSError as error:
             raise PlumblineError(
                 f"cannot create the folder {self._shared}: {error.strerror}; name another one "
                 "(`folder` in the table hosts)"
             ) from error
-        own.require_closed(self._shared)
+        lock.require_closed(self._shared)
 
 
 @launcher("hosts", table=Hosts)

@@ -21,7 +21,7 @@ import msgspec
 
 from plumbline.launch import RECORDS, Job, Launcher
 from plumbline.libraries import Family, Installation
-from plumbline.system import memory, sessions
+from plumbline.system import machine, sessions
 from plumbline.system.process import Finished
 from plumbline.system.responder import Responder
 from plumbline_db.probe_records import Check, ProbeRecord
@@ -113,7 +113,7 @@ class Member:
         if not self._processes:
             leader = self.responder.pid
             self._processes = [leader, *sessions.descendants(leader)]
-        self.bytes = sum(map(memory.of_process, self._processes))
+        self.bytes = sum(map(machine.memory_of_process, self._processes))
 
 
 class Panel:
@@ -230,8 +230,8 @@ class Panel:
         more = max(member.bytes for member in self._members)
         most = self._most_bytes
         if most is None:
-            most = (memory.available() + taken) // 2
-        shares_memory = memory.shared_is_half_empty()
+            most = (machine.available_memory() + taken) // 2
+        shares_memory = machine.shared_is_half_empty()
         processes = (len(self._members) + 1) * ranks
         return taken + more <= most and shares_memory and processes <= MOST_PROCESSES
 

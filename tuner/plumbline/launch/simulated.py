@@ -2,7 +2,7 @@
 platform and the hosts are files in the job's folder.
 
 Many ranks take a simulator long. So their cases are shared out between as many processes as there
-are cores, and what was measured before is not measured again (parts.py, known.py): what a launch
+are cores, and what was measured before is not measured again (parts.py): what a launch
 leaves behind are the records of one. The network of a simulator is solved anew whenever a message
 ends, so that one case with thousands of messages at once can take hours. A case whose simulation
 takes too long is given up, and those that go with it; what is left of its part begins anew."""
@@ -13,12 +13,13 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 
+from plumbline.core.guidelines import calls
 from plumbline.launch.simulation import Simulation, hostfile, machine, overheads, platform
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.simgrid import SETTLING, options_in
@@ -30,9 +31,73 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
 from . import Job, launcher, parts
-from .known import Key, Known, keys
 from .local import short_lived
-from .parts import Record
+from .parts import Record, case_lines, words_of
+
+# The knowledge of a simulated machine that was measured already: it repeats itself, so nothing is
+# measured twice under the same knobs and rules. Kept as long as the launcher is; launches keep what
+# they were given.
+# A profile matters to a case where it has rules of functions that the case calls: a mock-up calls
+# those that its guideline names (guidelines.toml).
+
+_Key = tuple[str, ...]
+
+
+class Known:
+    def __init__(self) -> None:
+        self._records: dict[_Key, list[Record]] = {}
+
+    def look_up(self, keys: dict[int, _Key]) -> dict[int, list[Record]]:
+        """The records of the cases that are known, with the ids that they have now."""
+        return {
+            number: [record | {"case": number} for record in self._records[key]]
+            for number, key in keys.items()
+            if key in self._records
+        }
+
+    def learn(self, keys: dict[int, _Key], records: Iterable[Record]) -> None:
+        """Learn from a launch that has come to its end."""
+        records_by_case: dict[int, list[Record]] = {}
+        for record in records:
+            if record["record"] in ("case", "begin", "check", "samples", "refused"):
+                records_by_case.setdefault(record["case"], []).append(record)
+        for number, key in keys.items():
+            if number in records_by_case:
+                self._records.setdefault(key, records_by_case[number])
+
+
+def known_keys(plan: str, command: Sequence[str], profile: str) -> dict[int, _Key]:
+    """Return what the times of each case of a plan depend on. `command`: how ranks are started,
+    without names of files; `profile`: the text of the one in force."""
+    head = tuple(
+        " ".join(word for word in line.split() if not word.startswith(("run=", "seed=")))
+        for line in plan.splitlines()
+        if not line.startswith("case ")
+    )
+    key_by_case = {}
+    for number, line in case_lines(plan).items():
+        case = words_of(line)
+        rules = rules_of(profile, case["function"], case.get("variant", "default"))
+        key_by_case[number] = (*command, *head, line, *rules)
+    return key_by_case
+
+
+def rules_of(profile: str, function: str, variant: str) -> list[str]:
+    """The rules that calls of a variant may meet; all of them where nobody says what it calls."""
+    rules = [line for line in profile.splitlines() if line.startswith("rule ")]
+    reached = calls(function, variant)
+    if reached is None:
+        return rules
+    while True:
+        met = [line for line in rules if words_of(line)["function"] in reached]
+        more = [calls(words_of(line)["function"], words_of(line)["variant"]) for line in met]
+        further = {call for calls_ in more for call in calls_ or ()} - set(reached)
+        if any(cases is None for cases in more):
+            return rules
+        if not further:
+            return met
+        reached = {*reached, *further}
+
 
 # smpirun passes words through a shell that splits and expands them.
 _SAFE = re.compile(r"[\w./:=+,@%-]+\Z")
@@ -184,14 +249,14 @@ def _plan_of(program: Sequence[str]) -> str | None:
     return Path(program[2]).read_text()
 
 
-def _keys(plan: str, command: Sequence[str], environment: Mapping[str, str]) -> dict[int, Key]:
+def _keys(plan: str, command: Sequence[str], environment: Mapping[str, str]) -> dict[int, _Key]:
     """`command`: with the last of options that stand twice, in one order."""
     options = dict(word.split(":", 1) for word in command if word.startswith("--cfg="))
     words = [f"{name}:{value}" for name, value in sorted(options.items())]
     places = [word for word in command if word in ("-np",) or word.isdigit()]
     profile = environment.get(_PROFILE, "")
     text = Path(profile).read_text() if profile and Path(profile).is_file() else profile
-    return keys(plan, [*places, *words], text)
+    return known_keys(plan, [*places, *words], text)
 
 
 def _write_part(target: Path, text: str, records: Sequence[Path]) -> None:

@@ -17,7 +17,7 @@ import msgspec
 from plumbline.core.selectors import SELECTORS, Selector
 from plumbline.core.unmeasured import Unmeasured
 from plumbline.system.placement import Placement
-from plumbline_db import regular
+from plumbline_db import user_files
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Machine
 
@@ -154,7 +154,7 @@ def platform(simulation: Simulation, placement: Placement) -> str:
     UsageError where it is somebody's and cannot be read."""
     if simulation.platform:
         try:
-            return regular.text(simulation.platform)
+            return user_files.text(simulation.platform)
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"platform = {simulation.platform}: {error}") from error
     # The near values are for messages inside a node; with one rank, for messages to itself.

@@ -10,6 +10,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -17,14 +18,48 @@ import msgspec
 from plumbline.core.plan import Plan, PlanCase, named_in
 from plumbline.launch import RECORDS, Job, Launcher, panel
 from plumbline.launch.allocation import InAllocation
-from plumbline.launch.typed import Typed
+from plumbline.launch.local import here
 from plumbline.libraries import ChoosesAtStart, CountsMessages, Family, Installation
-from plumbline.system import machine, process, readback
+from plumbline.system import machine, placement, process
 from plumbline.system.placement import Placement
 from plumbline_db import ndjson, runs, scratch
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.probe_records import Begin, Check, Footer, Header, ProbeRecord, UnderWay
-from plumbline_db.records import Failure, Run
+from plumbline_db.records import Failure, Machine, Run
+
+# Ranks as a user's own command starts them: its words up to the program, with another program in
+# its place. Where the ranks are is the user's matter; their header says it.
+
+
+class Typed:
+    """`words`: those before the program; `shared`: a folder that all hosts see, if one is known to
+    be."""
+
+    name = "typed"
+    alone = staticmethod(here)
+
+    def __init__(self, words: Sequence[str], shared: Path) -> None:
+        self._words = list(words)
+        self._shared = shared if os.access(shared, os.W_OK | os.X_OK) else None
+
+    def machine(self, placement: Placement) -> Machine:
+        del placement
+        return machine.this_machine()
+
+    def processing_units(self) -> int | None:
+        return None
+
+    @contextmanager
+    def folder(self, id: str) -> Iterator[Path]:
+        del id
+        with scratch.folder(self._shared) as folder:
+            yield folder
+
+    def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
+        del family, installation
+        words = [*self._words, *job.program]
+        return process.run(words, timeout_seconds=job.timeout_seconds, environment=job.environment)
+
 
 # The level of threads with which the probe starts MPI (probes/measure/world.h).
 THREADS = "PLUMBLINE_THREADS"
@@ -309,7 +344,7 @@ class Starter:
         if isinstance(self._launcher, Typed):
             return
         header = next((record for record in records if isinstance(record, Header)), None)
-        wrong = header and readback.mismatch(header, job.placement, machine.domains())
+        wrong = header and placement.mismatch(header, job.placement, machine.domains())
         if wrong:
             raise PlumblineError(
                 f"the launch is not in force as it was asked for: {wrong}; ask for a layout that "

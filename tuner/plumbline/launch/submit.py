@@ -16,7 +16,7 @@ import msgspec
 
 from plumbline.launch.allocation import JobTable
 from plumbline.system import process
-from plumbline_db import own, scratch
+from plumbline_db import lock, scratch
 from plumbline_db.errors import PlumblineError
 
 INSIDE = "PLUMBLINE_JOB"  # set in the job: the campaign runs, and is not submitted again
@@ -98,7 +98,7 @@ def submit(scheduler: Scheduler, request: Request) -> Submitted:
     if submitted_before is not None:
         return submitted_before
     try:
-        own.make(request.files)
+        lock.make(request.files)
         with scratch.replacing(request.script) as part:
             part.write_text(request.text())
             part.chmod(0o700)
@@ -106,7 +106,7 @@ def submit(scheduler: Scheduler, request: Request) -> Submitted:
         raise PlumblineError(
             f"cannot write {request.script}: {error.strerror}; name a database elsewhere (--db)"
         ) from error
-    own.require_closed(request.files)
+    lock.require_closed(request.files)
     words = [*scheduler.submitting(request), str(request.script)]
     done = process.run(words, timeout_seconds=_ANSWER_SECONDS)
     if done.status != 0 or done.timed_out:

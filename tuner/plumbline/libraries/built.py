@@ -5,9 +5,36 @@ does a copy in another place."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+
+from plumbline.system import process
+from plumbline_db.errors import PlumblineError
+
+_CAP_BYTES = 16 * 1024 * 1024  # `ompi_info --all` prints more than half a megabyte
+
+
+def tool_output(
+    words: Sequence[str | Path],
+    library: str,
+    environment: Mapping[str, str] | None = None,
+    timeout_seconds: float = 60,
+) -> str:
+    """On standard output. Raises PlumblineError where the tool fails."""
+    done = process.run(
+        words,
+        timeout_seconds=timeout_seconds,
+        environment=environment,
+        cap_bytes=_CAP_BYTES,
+    )
+    if done.status != 0:
+        raise PlumblineError(
+            f"{' '.join(map(str, words))} failed with status {done.status}: "
+            f"{done.stderr.strip()[-300:]}; check the {library} installation"
+        )
+    return done.stdout
+
 
 # Library folders below a prefix; Debian installs several MPIs under /usr.
 _FOLDERS = ("lib64", "lib", "lib/*")

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from plumbline_db import regular
+from plumbline_db import user_files
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 
 
@@ -46,5 +46,5 @@ def in_copy(
 ) -> dict[str, str]:
     """`environment` with a corrupted copy, in `folder`, wherever it names the file `original`."""
     copy = folder / f"canary-{Path(original).name}"
-    copy.write_text(corrupt(regular.text(original)))
+    copy.write_text(corrupt(user_files.text(original)))
     return {key: value.replace(original, str(copy)) for key, value in environment.items()}

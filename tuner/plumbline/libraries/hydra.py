@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from plumbline.core.reach import Reach
-from plumbline.libraries import Family, Installation, preloaded
+from plumbline.libraries import Family, Installation, into_ranks
 from plumbline.system.placement import Placement
-from plumbline_db import regular
+from plumbline_db import user_files
 from plumbline_db.errors import PlumblineError
 
 CONFIG_FILE = "HYDRA_CONFIG_FILE"
 # The variables that an exported file sets for ranks and their mpiexec.
-OURS = (CONFIG_FILE, *preloaded.VARIABLES)
+OURS = (CONFIG_FILE, *into_ranks.VARIABLES)
 
 
 def words(
@@ -72,7 +72,7 @@ class Started(Family):
         options = ""
         if before:
             try:
-                lines = regular.text(before).splitlines()
+                lines = user_files.text(before).splitlines()
             except OSError as error:
                 raise PlumblineError(
                     f"{CONFIG_FILE} names {before}: {error.strerror}; unset it"
@@ -82,6 +82,8 @@ class Started(Family):
             preloaded_before = named[-1] if named else preloaded_before
             options = re.sub(r"-genv\s+LD_PRELOAD\s+\S+\s*", "", options)
         path = folder / "ranks.hydra"
-        words = f"-genv LD_PRELOAD {preloaded.before(library, preloaded_before)} {options}"
+        words = (
+            f"-genv LD_PRELOAD {into_ranks.preloaded_before(library, preloaded_before)} {options}"
+        )
         path.write_text(words.strip() + "\n")
         return {CONFIG_FILE: str(path), **variables}

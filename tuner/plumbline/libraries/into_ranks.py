@@ -4,12 +4,28 @@ exported files do the same in sh (exporters/plumbline_exporters/family, by_srun.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from plumbline.libraries import EntersRanks, Installation, families, preloaded
+from plumbline.libraries import EntersRanks, Installation, families
 from plumbline_db.errors import PlumblineError
 from plumbline_exporters.plumbline_sh import whole as whole_path
+
+SRUN_LIST = "SLURM_EXPORT_ENV"  # what srun hands to its ranks
+VARIABLES = (
+    *("LD_PRELOAD", "PLUMBLINE_CALLS", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT"),
+    *(SRUN_LIST, "PLUMBLINE_EXPORT_ENV"),
+)
+
+
+def preloaded_before(library: Path, preloaded_before: str) -> str:
+    """A value of LD_PRELOAD: `library`, then what else is preloaded."""
+    others = [
+        word for word in re.split(r"[:\s]+", preloaded_before) if word and word != str(library)
+    ]
+    return ":".join([str(library), *others])
+
 
 PRELOAD = "LD_PRELOAD"
 # Characters that split a path on its way: in the loader, Open MPI's list, hydra's file, or Intel
@@ -43,7 +59,7 @@ def environment(
 
 def whole(library: Path, variables: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
     """The same for a program whose ranks take its environment as it is."""
-    return {PRELOAD: preloaded.before(library, given.get(PRELOAD, "")), **variables}
+    return {PRELOAD: preloaded_before(library, given.get(PRELOAD, "")), **variables}
 
 
 def _by_srun(
@@ -51,7 +67,7 @@ def _by_srun(
 ) -> dict[str, str]:
     """srun hands its ranks what this list names, `ALL` of the shell by default. Nothing is added
     for who wants none of it."""
-    words = [word for word in given.get(preloaded.SRUN_LIST, "").split(",") if word] or ["ALL"]
+    words = [word for word in given.get(SRUN_LIST, "").split(",") if word] or ["ALL"]
     if _NOTHING.intersection(words):
         return {}
     named = [word for word in words if word.startswith(f"{PRELOAD}=")]
@@ -59,7 +75,7 @@ def _by_srun(
     own_variables = whole(library, variables, {PRELOAD: preloaded_before})
     words = [word for word in words if word.partition("=")[0] not in own_variables]
     words += [f"{name}={value}" for name, value in own_variables.items()]
-    return {preloaded.SRUN_LIST: ",".join(words)}
+    return {SRUN_LIST: ",".join(words)}
 
 
 def rank_lists() -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.libraries.said import by
+from plumbline.libraries.built import tool_output
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 
@@ -38,7 +38,9 @@ def ask(prefix: Path | None, name: str, added: Mapping[str, str] | None = None) 
         if path is None:
             continue
         try:
-            text = by([path, *(["-a"] if tool == "mpiname" else [])], "MVAPICH", environment)
+            text = tool_output(
+                [path, *(["-a"] if tool == "mpiname" else [])], "MVAPICH", environment
+            )
         except PlumblineError:
             if tool == "mpiname":  # which no other library has
                 raise

@@ -2,7 +2,8 @@
 
 A table, or a word in a list as `{ value = "…" }`, that some versions lack says `min_version` or
 `below_version`; `since."5.0"` in a table has its keys that are others from this version on.
-shorthand.py has what spares a file to say a thing twice. With `like = "FAMILY-VERSION"` a file adds
+`facts.py` of the exporters has what spares a file to say a thing twice. With
+`like = "FAMILY-VERSION"` a file adds
 to the functions of another one.
 
 Strict: an unknown key, a parameter of an algorithm that does not exist, or a knob named twice is
@@ -19,12 +20,67 @@ from typing import Any
 
 import msgspec
 
-from plumbline.libraries.space import Space
+from plumbline.libraries.space import FunctionSpace, Setting, Space
 from plumbline.system import mistakes, toml, version
 from plumbline.system.toml import Document
 from plumbline_db.errors import PlumblineError, UsageError, command_name
 from plumbline_db.records import Library
-from plumbline_exporters import shorthand
+from plumbline_exporters import facts, families
+from plumbline_exporters.finding import Known, Parameter
+
+
+def known_parameters(folder: Path) -> tuple[Known, ...]:
+    """One for each space in `folder` whose family the linter can speak of."""
+    return tuple(
+        _of(space)
+        for path in sorted(folder.glob("*.toml"))
+        if path.stem in families.linted()
+        for space in load(path)
+    )
+
+
+def _of(space: Space) -> Known:
+    return Known(
+        family=space.family,
+        minimum=version.key(space.min_version),
+        below=version.key(space.below_version),
+        prefixes=tuple(space.prefixes),
+        parameters=dict(_parameters(space)),
+        readers={
+            parameter.knob: frozenset(parameter.algorithms)
+            for entry in space.function
+            for parameter in entry.parameters
+        },
+    )
+
+
+def _parameters(space: Space) -> Iterator[tuple[str, Parameter]]:
+    """Later ones say more than earlier ones of the same name."""
+    yield from ((knob, Parameter()) for knob in space.knobs())
+    for ignored in space.ignored:
+        dead = ignored.reason if ignored.dead else ""
+        yield from ((knob, Parameter(dead=dead)) for knob in ignored.knobs)
+    for setting in space.setting:
+        yield setting.knob, _setting(setting)
+    for entry in space.function:
+        yield entry.knob, _choice(space.family, entry)
+        for parameter in entry.parameters:
+            yield parameter.knob, Parameter(least=parameter.least, most=parameter.most)
+
+
+def _choice(family: str, entry: FunctionSpace) -> Parameter:
+    own_decision = families.linted()[family].own_decision
+    values = {algorithm.name for algorithm in entry.algorithms} | {*own_decision}
+    values |= {str(algorithm.id) for algorithm in entry.algorithms if algorithm.id}
+    return Parameter(values=frozenset(values))
+
+
+def _setting(setting: Setting) -> Parameter:
+    default = frozenset() if setting.default is None else {setting.default}
+    if setting.unit == "choice" or any(isinstance(value, str) for value in setting.values):
+        return Parameter(values=frozenset(str(value) for value in setting.values) | default)
+    return Parameter(values=frozenset(default), least=setting.least, most=setting.most)
+
 
 _RANGE = ("min_version", "below_version")
 # A knob is an MCA parameter or a variable; SimGrid's options have a slash.
@@ -70,7 +126,7 @@ def _as_written(path: Path) -> list[Space]:
     data = document.values
     spaces = []
     try:
-        data = shorthand.written_out(data)
+        data = facts.written_out(data)
         data = _joined(path, document, data) if "like" in data else data
         for lower, upper in pairwise(_bounds(data)):
             head = {"family": path.stem, "min_version": lower, "below_version": upper}

@@ -10,9 +10,16 @@ from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
-from plumbline.core.configuration import Configuration
+from plumbline.core.configuration import Configuration, variant_name
 from plumbline.core.plan import PlanCase, named
-from plumbline.core.variant_spec import variant_name
+
+PUT_ASIDE = "put aside"
+MEMBERS_DIFFER = "ranks differ"
+LIMIT, NO_TIME = "time limit", "budget used up"
+HINTS = "earlier campaign"
+SLOW_MESSAGES = "slow messages"
+NOT_ASKED = "not searched"  # cells without a violation, which --all searches
+
 
 LIBRARY = ("default", "library")  # variants that are the library's own call
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from plumbline.measure.experiment import Arm, NextLook, looks, take_turns
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
-from plumbline.verify import estimators
+from plumbline.verify import index
 from plumbline.verify.decision import Claim, HypothesisFamily, exactly
 from plumbline.verify.design import ONE_LOOK, over
 from plumbline.verify.significance.moderated import moderated
@@ -159,7 +159,7 @@ def logs_inside(
     import numpy as np
 
     return {
-        launch: estimators.pairs(np.maximum(ns, 1), np.maximum(theirs[launch], 1))
+        launch: index.pairs(np.maximum(ns, 1), np.maximum(theirs[launch], 1))
         for launch, ns in ours.items()
         if launch in theirs
     }

@@ -13,21 +13,109 @@ from typing import Protocol
 
 import msgspec
 
+from plumbline.core.configuration import AS_IT_IS
 from plumbline.core.plan import Plan, PlanCase, named
 from plumbline.launch.panel import Experiment
 from plumbline.launch.starter import Starter
-from plumbline.measure import factors, members
-from plumbline.measure.aside import LIBRARY, Aside
-from plumbline.measure.event_kinds import MEMBERS_DIFFER, PUT_ASIDE
-from plumbline.measure.filling import Filling
+from plumbline.measure import conditions, factors
+from plumbline.measure.aside import LIBRARY, MEMBERS_DIFFER, PUT_ASIDE, Aside
 from plumbline.measure.other_work import OtherWork
 from plumbline.settings.identity import now
 from plumbline.system.placement import Placement
-from plumbline_db import cost, events, runs, started
+from plumbline_db import campaigns, cost, runs, started
 from plumbline_db.connection import Database
+from plumbline_db.cost import LaunchCost
 from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.probe_records import Header, ProbeRecord
 from plumbline_db.records import Event, Failure, Run, Suite
+
+# The amount that a launch measures: several times as long as it takes to start.
+# A launch of a few short cases is over before mpirun and MPI_Init have paid for themselves. More
+# samples make what it says surer, for little more time: with four ranks on two cores two thirds of
+# the variance between launches, in the median cell, come from within them. What a launch takes is
+# known from those before it: what a call of each case took, and how much more time there was beside
+# the calls. A launch whose ranks were alive already measures for as long as one that starts them,
+# so that both are equally sure. Nor is a case measured longer in a launch than launches differ: its
+# standard error may be half of that, as what is left then is a quarter of the variance. Pure.
+
+# A launch measures for so many times of a start: where it judges a table, and elsewhere. Ranks
+# stay alive, so that most launches do not start any.
+_STARTS_OF_TABLES = 4
+STARTS = 2
+# A block of a case costs some 27 us beside its calls, and blocks tell no more than samples do:
+# first so many times the samples of a block that were asked for, then so many times the blocks.
+MOST_REPS = 16
+MOST_BLOCKS = 1.5
+_ANY = ""  # kind of launch
+_USUAL_SPREAD = 0.05  # of medians of a case between launches, until launches have shown theirs
+
+
+class Filling:
+    """The filling of one campaign, launch by launch."""
+
+    def __init__(self) -> None:
+        self._start_seconds: float | None = None  # the least so far
+        self._call_seconds: dict[PlanCase, float] = {}  # in the last launch that has timed it
+        self._times_calls: dict[str, float] = {}  # seconds of measuring in those of calls, by kind
+        self._spread = _USUAL_SPREAD  # of a case's medians, launch by launch
+
+    def differ(self, spread: float) -> None:
+        """The medians of a case in launches have this relative standard deviation."""
+        self._spread = spread
+
+    def learn(self, kind: str, plan: Plan, cost: LaunchCost) -> None:
+        """Learn what a finished launch of `plan` has cost; `kind`: its stage and arm, as ranks
+        start and are looked at alike."""
+        if cost.start is not None:
+            least = self._start_seconds
+            self._start_seconds = cost.start if least is None else min(least, cost.start)
+        seconds = 0.0
+        for number, (samples, call) in cost.timed.items():
+            case = plan.cases[number]
+            self._call_seconds[_named(case)] = call
+            seconds += samples * plan.calls_of_a_sample(case) * call
+        if seconds:
+            self._times_calls[kind] = self._times_calls[_ANY] = cost.measuring / seconds
+
+    def filled(self, kind: str, plan: Plan) -> Plan:
+        """`plan` with as many samples as can be taken in the time of STARTS starts: first more of
+        them in a block, then more blocks; never fewer than it has. Where cases end by `precision`,
+        it is no finer than launches are alike."""
+        usual = self._seconds(kind, plan)
+        if plan.precision:
+            precise = max(plan.precision, self._spread / 2)
+            plan = msgspec.structs.replace(plan, precision=precise)
+        if self._start_seconds is None or not usual:
+            return plan
+        starts = _STARTS_OF_TABLES if plan.precision else STARTS
+        times = max(1.0, starts * self._start_seconds / usual)
+        reps = int(plan.reps * min(times, MOST_REPS))
+        blocks = int(plan.blocks * min(times * plan.reps / reps, MOST_BLOCKS))
+        return msgspec.structs.replace(plan, reps=reps, blocks=blocks)
+
+    def _seconds(self, kind: str, plan: Plan) -> float:
+        """Return what measuring takes if each case takes all blocks; 0: nothing is known. A case
+        that was never timed takes what the library's own call does, or as long as the others."""
+        times = self._times_calls.get(kind, self._times_calls.get(_ANY, 0.0))
+        known = calls = 0
+        seconds = 0.0
+        for case in plan.cases:
+            own = plan.blocks * plan.calls_of_a_block(case)
+            call = self._call_seconds.get(_named(case), self._call_seconds.get(_default(case)))
+            calls += own
+            if call is not None:
+                known += own
+                seconds += own * call
+        return times * seconds * calls / known if known else 0.0
+
+
+def _named(case: PlanCase) -> PlanCase:
+    return msgspec.structs.replace(case, reps=0, plain_duplicate=False)
+
+
+def _default(case: PlanCase) -> PlanCase:
+    return msgspec.structs.replace(_named(case), variant="default", configuration=AS_IT_IS)
+
 
 # So many different calls end launches one after the other before an earlier one is looked for.
 _SUSPICIOUS = 3
@@ -104,7 +192,7 @@ class LaunchStore:
         self.aside = Aside()
         self._asked: set[str] = set()
         self._filling = Filling()
-        self._members = members.FEWEST
+        self._members = conditions.FEWEST
         self._begun = False  # the first launch has been started
 
     @property
@@ -114,7 +202,7 @@ class LaunchStore:
 
     def filled(self, suite: Suite, plan: Plan) -> Plan:
         """`plan` with more samples, where its launches would measure for less than a few times
-        what they take to start (filling.py). A simulated machine has nothing to be surer of."""
+        what they take to start. A simulated machine has nothing to be surer of."""
         simulated = self.starter.family.simulates
         return plan if simulated else self._filling.filled(_kind(suite), plan)
 
@@ -127,8 +215,8 @@ class LaunchStore:
     ) -> None:
         """Let later launches that judge visit more ranks if ranks differ more than visits do.
         `cases`: seconds of each case by launch; `members_of`: the ranks of each launch."""
-        correlation = members.correlation(cases, members_of)
-        number = members.number(correlation)
+        correlation = conditions.correlation(cases, members_of)
+        number = conditions.number(correlation)
         if number > self._members:
             self._members = number
             self.tell(
@@ -158,7 +246,7 @@ class LaunchStore:
     def tell(self, kind: str, text: str, suite: str = "", function: str = "") -> None:
         """Keeps what is worth remembering: `text` about a suite, about a function."""
         event = Event(time=now(), kind=kind, text=text, suite=suite, function=function)
-        events.put(self.db, self.campaign, event)
+        campaigns.put_event(self.db, self.campaign, event)
 
     def tell_aside(self, case: PlanCase, run: Run) -> None:
         """Tell that it was put aside, when `run` had failed."""
@@ -169,7 +257,7 @@ class LaunchStore:
         if case.variant in LIBRARY and not case.configuration:
             text += ", nor is what is compared with it or made of it"
         event = Event(time=run.started, kind=PUT_ASIDE, text=text, function=case.function)
-        events.put(self.db, self.campaign, event)
+        campaigns.put_event(self.db, self.campaign, event)
 
     def launch(
         self,
@@ -235,7 +323,7 @@ class LaunchStore:
         runs.put(self.db, run, records, suite)
         if not run.finished:
             event = Event(time=run.started, kind="launch failed", text=run.reason, run=run.id)
-            events.put(self.db, self.campaign, event)
+            campaigns.put_event(self.db, self.campaign, event)
         self.spent_seconds += run.seconds
         self.progress.launched(run.suite, run)
         return LaunchOutcome(run=run, stored=False)

@@ -19,7 +19,7 @@ from plumbline.measure.experiment import Arm, looks, take_turns
 from plumbline.measure.launches import LaunchStore
 from plumbline.measure.settling import until_settled
 from plumbline.settings import Settings
-from plumbline.settings.way_of_use import SYNCHRONISED, USES
+from plumbline.settings.cases import SYNCHRONISED, USES
 from plumbline.system.words import counted
 from plumbline.verify.index import Obstacle, side_of
 from plumbline.verify.verify import CellKey, Look, Verification, VerifySettings

@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from plumbline.core.forms import blocking
+from plumbline.core.plan import blocking
 
 from .costs import Network
 from .schedules import Shape

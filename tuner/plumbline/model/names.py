@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.core.variant_spec import VariantSpec, variant_name
+from plumbline.core.configuration import VariantSpec, variant_name
 from plumbline.libraries.space import Algorithm, Space
 
 from . import schedules

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from .costs import Cost, Messages, cost
-from .rooted import binomial_bcast, binomial_gather, knomial_bcast, linear_bcast
+from .movements import binomial_bcast, binomial_gather, knomial_bcast, linear_bcast
 from .schedules import (
     JEAUGEY,
     PJESIVAC,

@@ -1,7 +1,7 @@
 """The table of schedules: how the messages of an algorithm follow each other, by function and
 name.
 
-A schedule is a function of a Shape that gives a Cost; rooted.py, exchanges.py, reductions.py have
+A schedule is a function of a Shape that gives a Cost; movements.py, reductions.py have
 them. Its docstring is what it is, its `source` where the formula comes from. Which schedule an
 algorithm of a library follows says its search space, of a variant of ours names.toml."""
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from plumbline.core.forms import blocking
+from plumbline.core.plan import blocking
 
 from .costs import Cost
 
@@ -120,7 +120,7 @@ def find(function: str, name: str) -> Schedule:
 
 def table() -> dict[tuple[str, str], Schedule]:
     """All schedules, by function and name."""
-    from . import exchanges, reductions, rooted  # noqa: F401  they enter theirs
+    from . import reductions  # noqa: F401  they enter theirs
 
     return _TABLE
 

@@ -12,7 +12,7 @@ from plumbline.core.plan import Plan
 from plumbline.launch.starter import THREADS
 from plumbline.libraries.space import Progress
 from plumbline.overlap import benches
-from plumbline.overlap.settings import OverlapSettings
+from plumbline.overlap.benches import OverlapSettings
 from plumbline.settings import Settings as CampaignSettings
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.machine import processing_units

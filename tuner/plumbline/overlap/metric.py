@@ -11,7 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.verify.significance import distributions
+from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import Overlap, OverlapLatency
+
+
+def flaw_of_data(records: Iterable[object]) -> str:
+    """Return that of the first such cell; empty: there is none."""
+    for record in records:
+        if isinstance(record, Overlap) and not record.delivered:
+            cell = f"{record.bench} {record.function}".rstrip()
+            return f"{cell}: of {record.bytes} bytes others came than were sent"
+    return ""
+
+
+def require_data(records: Iterable[object]) -> None:
+    """Raises PlumblineError where there is one."""
+    first_flaw = flaw_of_data(records)
+    if first_flaw:
+        raise PlumblineError(f"{first_flaw}; the library is wrong")
+
 
 _DRAWS = 400
 _MAD = 1.4826  # from a median absolute deviation to a standard deviation, of normal values

@@ -14,18 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from plumbline.overlap import (
-    between,
-    classes,
-    difference_maps,
-    heatmap,
-    ranks,
-    sheet,
-    stored,
-    words,
-)
+from plumbline.overlap import classes, difference, heatmap, ranks, sheet, stored, words
 from plumbline.overlap.benches import LOAD
-from plumbline.overlap.between import Between
+from plumbline.overlap.difference import Between
 from plumbline.overlap.metric import Ratio
 from plumbline.overlap.stored import Measured, Stored
 from plumbline.overlap.suite import OverlapResult
@@ -113,12 +104,12 @@ def pages(db_path: Path) -> Pages:
             "classes": library_classes,
             "words": words.of_library(library_classes, None),
         }
-        return frame.json(request, between.about(shown_campaign) | msgspec.to_builtins(document))
+        return frame.json(request, difference.about(shown_campaign) | msgspec.to_builtins(document))
 
     def pair(request: Request) -> tuple[Between, Hashable]:
         with _opened(db_path) as db:
             a, b = (stored.one(db, request.path_params[name]) for name in ("id", "other"))
-            compared = between.between(read(db, a), read(db, b))
+            compared = difference.campaigns_apart(read(db, a), read(db, b))
             return compared, (_state(db, a), _state(db, b))
 
     def differences(request: Request) -> Response:
@@ -128,7 +119,7 @@ def pages(db_path: Path) -> Pages:
             state,
             lambda: [
                 (title, [*map(chart.render, views)])
-                for title, views in difference_maps.views(compared.found)
+                for title, views in sheet.difference_views(compared.found)
             ],
         )
         return frame.page(
@@ -142,7 +133,7 @@ def pages(db_path: Path) -> Pages:
         )
 
     def differences_json(request: Request) -> Response:
-        return frame.json(request, between.document(pair(request)[0]))
+        return frame.json(request, difference.document(pair(request)[0]))
 
     return Pages(
         [

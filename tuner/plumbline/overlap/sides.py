@@ -13,11 +13,10 @@ import numpy as np
 
 from plumbline.core.cell import Side
 from plumbline.core.plan import OverlapCell
-from plumbline.overlap import benches, delivered
+from plumbline.overlap import benches, metric
 from plumbline.overlap.metric import latency
-from plumbline.verify.nonblocking import BLOCKING, NONBLOCKING
-from plumbline.verify.overlap import OVERLAPPED, SERIALISED
-from plumbline_db import overlaps
+from plumbline.verify.overlap import BLOCKING, NONBLOCKING, OVERLAPPED, SERIALISED
+from plumbline_db import table_samples
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Overlap
 from plumbline_db.records import Case, Medians
@@ -134,14 +133,15 @@ def read(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[int, 
     """Return that of each finished launch its number and its times. Cells whose data did not come
     as they were sent have none (`require_delivered`)."""
     return [
-        (number, _times(records)) for number, records in overlaps.of_suites(db, campaign, suites)
+        (number, _times(records))
+        for number, records in table_samples.overlap_records(db, campaign, suites)
     ]
 
 
 def require_delivered(db: Database, campaign: str, suites: Sequence[str]) -> None:
     """Raises PlumblineError where data did not come as they were sent."""
-    for _, records in overlaps.of_suites(db, campaign, suites):
-        delivered.require(records)
+    for _, records in table_samples.overlap_records(db, campaign, suites):
+        metric.require_data(records)
 
 
 def _times(records: Iterable[object]) -> Measured:

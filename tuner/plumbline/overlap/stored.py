@@ -7,7 +7,7 @@ import msgspec
 
 from plumbline.measure import factors
 from plumbline.overlap import suite
-from plumbline.overlap.settings import OverlapSettings
+from plumbline.overlap.benches import OverlapSettings
 from plumbline.overlap.suite import OverlapResult
 from plumbline.results.sides import Name, Side
 from plumbline_db import campaigns, machines, runs

@@ -13,25 +13,62 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 import msgspec
+import numpy as np
 
 from plumbline.core.plan import OverlapCell, Plan
+from plumbline.measure import conditions
+from plumbline.measure.conditions import Weakness
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.overlap import aids, benches, delivered, duration
+from plumbline.overlap import aids, benches, duration, metric
+from plumbline.overlap.benches import OverlapSettings
 from plumbline.overlap.metric import Ratio, latency, ratio, slowdown
-from plumbline.overlap.settings import OverlapSettings
 from plumbline.settings import identity
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import Placement, here
 from plumbline.system.words import counted
-from plumbline_db import overlaps, runs
+from plumbline_db import runs, table_samples
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Overlap
 from plumbline_db.records import Campaign, Library, Suite
+
+_DRIFT = 0.2  # of the median
+
+
+def conditions_of(db: Database, campaign: Campaign) -> list[Weakness]:
+    launches = runs.surroundings(db, campaign.id)
+    records = (table_samples.of_launch(db, launch.run) for launch in launches)
+    cells = ([cell for cell in record if isinstance(cell, Overlap)] for record in records)
+    return conditions.of_launches(launches) + drift(cells)
+
+
+def drift(launches: Iterable[Sequence[Overlap]]) -> list[Weakness]:
+    """Return that of messages alone: in one launch the same message is measured beside every amount
+    of work, and should take the same time."""
+    count = apart = 0
+    for cells in launches:
+        by_message: dict[tuple[int, int, int], list[float]] = {}
+        for cell in cells:
+            if cell.communication_ns:
+                key = (cell.bytes, cell.rank, cell.threads)
+                by_message.setdefault(key, []).append(float(np.median(cell.communication_ns)))
+        for medians in by_message.values():
+            middle = float(np.median(medians))
+            count += len(medians)
+            apart += sum(abs(time - middle) > _DRIFT * middle for time in medians)
+    if not apart:
+        return []
+    text = (
+        f"in {apart} of {count} cells of launches the message alone took over {_DRIFT:.0%} more or "
+        "less than at other amounts of work in the same launch: other load, or caches that the "
+        "work has emptied; look at their intervals, and measure again when the machine is quiet"
+    )
+    return [Weakness("drift", text)]
+
 
 _LOAD_WORK = 100_000  # of each thread of `load`, at a time
 _COARSE = 4  # steps between the first values
@@ -297,8 +334,8 @@ def _measured(
     by_cell: dict[tuple[int, int, int, int], list[tuple[Overlap, float]]] = {}
     for launched in runs.listing(db, campaign.id, suites):
         if launched.finished:
-            records = overlaps.of_launch(db, launched.id)
-            delivered.require(records)
+            records = table_samples.of_launch(db, launched.id)
+            metric.require_data(records)
             empty_ns = latency(records)
             for record in records:
                 if isinstance(record, Overlap):

@@ -11,12 +11,12 @@ import msgspec
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import OverlapCell, Plan
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.overlap import delivered
-from plumbline.overlap.settings import axes
+from plumbline.overlap import metric
+from plumbline.overlap.benches import axes
 from plumbline.settings import identity
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.placement import Placement
-from plumbline_db import campaigns, overlaps, runs
+from plumbline_db import campaigns, runs, table_samples
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Overlap
 from plumbline_db.records import Campaign, Suite
@@ -146,8 +146,8 @@ def _early(db: Database, campaign: Campaign, number: int) -> dict[int, bool]:
     """Return whether sends return early, by size; nothing where there was no such launch."""
     launched = runs.listing(db, campaign.id, [_suite(number).name])
     done = [run.id for run in launched if run.finished]
-    records = overlaps.of_launch(db, done[-1]) if done else []
-    delivered.require(records)
+    records = table_samples.of_launch(db, done[-1]) if done else []
+    metric.require_data(records)
     cells = sorted(
         (record for record in records if isinstance(record, Overlap)), key=lambda cell: cell.bytes
     )

@@ -7,11 +7,17 @@ When a message arrives nobody is told: it is known to lie between two looks at i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
+from plumbline.core.plan import Plan
+from plumbline.measure.launches import LaunchStore, Series
+from plumbline.overlap import metric, suite
+from plumbline.overlap.benches import OverlapSettings
 from plumbline.overlap.metric import Ratio, latency, ratio
+from plumbline.settings import identity
+from plumbline_db import launch_records, runs
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import (
     ClockError,
@@ -20,6 +26,119 @@ from plumbline_db.probe_records import (
     OverlapTrace,
     ProbeRecord,
 )
+from plumbline_db.records import Campaign
+
+_TRACED = 11  # triples, the last ones
+
+
+def plan(settings: OverlapSettings, bench: str) -> Plan:
+    whole = suite.plan(settings, bench)
+    cells = tuple(msgspec.structs.replace(overlap, traced=_TRACED) for overlap in whole.overlaps)
+    return msgspec.structs.replace(whole, overlaps=cells)
+
+
+def run(
+    store: LaunchStore, campaign: Campaign, settings: OverlapSettings
+) -> dict[str, list[ProbeRecord]]:
+    """The records of a launch by benchmark. Raises PlumblineError where launches fail, or data do
+    not come as they were sent."""
+    environment = store.starter.family.in_environment(settings.knobs.as_dict())
+    records_by_bench = {}
+    for bench in settings.benches:
+        store.progress.step(f"timeline: {bench}")
+        Series(store, suite.suite_of(bench), plan(settings, bench), environment).advance()
+        launched = [
+            run
+            for run in runs.listing(store.db, campaign.id, [suite.suite_of(bench).name])
+            if run.finished
+        ]
+        records_by_bench[bench] = launch_records.of_run(store.db, launched[-1].id)
+        metric.require_data(records_by_bench[bench])
+    identity.finish(store.db, campaign)
+    return records_by_bench
+
+
+# Timelines as a trace file: the JSON of Chrome's tracing, which Perfetto reads too. Pure.
+# Timestamps are microseconds with three decimals, so that nanoseconds are kept. A process is a
+# rank, with a thread for what it does, and one for messages that arrive: an arrival is as long as
+# it is not known. Flow arrows lead from the send of a message to its arrival. All traced triples
+# are in it, one after the other as they were played.
+
+_DOES, _ARRIVES = 1, 2  # threads
+_THREADS = {_DOES: "calls and computation", _ARRIVES: "messages that arrive"}
+
+
+def trace_document(name: str, traces: Sequence[OverlapTrace]) -> dict[str, Any]:
+    """`traces`: of one cell. Raises ValueError where there is none."""
+    zero = min(ns for trace in traces for ns in trace.begin_ns)
+    ranks = sorted({trace.rank for trace in traces})
+    events = [row for rank in ranks for row in _names(rank)]
+    repetitions: dict[tuple[int, str], dict[int, OverlapTrace]] = {}
+    for overlap_trace in traces:
+        repetitions.setdefault((overlap_trace.triple, overlap_trace.part), {})[
+            overlap_trace.rank
+        ] = overlap_trace
+    flows = 0
+    for (triple, part), by_rank in repetitions.items():
+        arguments = {"triple": triple, "part": part}
+        for rank, trace in by_rank.items():
+            events += [
+                _slice(
+                    rank,
+                    _DOES,
+                    event.name,
+                    event.begin_ns,
+                    event.end_ns,
+                    arguments | _peer(event.peer),
+                )
+                for event in events_of(trace, zero)
+            ]
+        for message in messages_of(by_rank, zero):
+            flows += 1
+            events += _flow(flows, message, arguments)
+    return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": {"cell": name}}
+
+
+def _names(rank: int) -> list[dict[str, Any]]:
+    process = {"name": "process_name", "ph": "M", "pid": rank, "args": {"name": f"rank {rank}"}}
+    return [process] + [
+        {"name": "thread_name", "ph": "M", "pid": rank, "tid": thread, "args": {"name": name}}
+        for thread, name in _THREADS.items()
+    ]
+
+
+def _slice(
+    rank: int, thread: int, name: str, begin: int, end: int, arguments: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "ph": "X",
+        "pid": rank,
+        "tid": thread,
+        "ts": begin / 1000,
+        "dur": (end - begin) / 1000,
+        "args": arguments,
+    }
+
+
+def _flow(number: int, message: Message, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    """The ends of an arrow lie inside of the slices that they belong to."""
+    common = {"name": "message", "cat": "message", "id": number}
+    begin = {"ph": "s", "pid": message.sender, "tid": _DOES, "ts": message.begin_ns / 1000}
+    end = {"ph": "f", "bp": "e", "pid": message.receiver, "tid": _ARRIVES}
+    arguments = arguments | _peer(message.sender)
+    return [
+        _slice(
+            message.receiver, _ARRIVES, "arrival", message.earliest_ns, message.latest_ns, arguments
+        ),
+        common | begin,
+        common | end | {"ts": max(message.earliest_ns, message.latest_ns - 1) / 1000},
+    ]
+
+
+def _peer(rank: int) -> dict[str, int]:
+    return {"peer": rank} if rank >= 0 else {}
+
 
 Part = Literal["communication", "both"]
 

@@ -7,6 +7,7 @@ are slow has a good ratio. No other time of the table may become longer."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import msgspec
 
 from plumbline.campaign import states
 from plumbline.campaign.exported import Files
-from plumbline.campaign.proven import Proven
+from plumbline.campaign.proof import Proven
 from plumbline.campaign.states import Standing, Step
 from plumbline.core.cell import Side
 from plumbline.core.configuration import AS_IT_IS, Configuration
@@ -25,20 +26,109 @@ from plumbline.measure import factors, tables
 from plumbline.measure.comparison import ArmComparison, claim_of
 from plumbline.measure.experiment import Arm, NextLook, looks, take_turns
 from plumbline.measure.launches import LaunchStore
-from plumbline.overlap import benches, delivered, sides
-from plumbline.overlap.sides import OverlapGrid
+from plumbline.overlap import benches, metric, sides
+from plumbline.overlap.sides import OverlapGrid, Times
 from plumbline.search.outcome import label
 from plumbline.search.process import Settable, values_of
 from plumbline.search.settings_race import SettingsRace
-from plumbline.settings import Settings, identity, stored
+from plumbline.settings import Settings, identity
 from plumbline.settings.toolchain import Toolchain
 from plumbline.verify.decision import by_interval, slower
 from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.verify import Look, Verification, VerifySettings
-from plumbline_db import campaigns, overlaps, runs, verdicts, winners
+from plumbline_db import campaigns, runs, table_samples, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign, Medians, Suite, Verdict, Winner
+
+
+class TimedVerdict(msgspec.Struct, frozen=True):
+    """A verdict with the times behind it, in seconds, medians of its launches. `overhead_ratio`:
+    what both take beyond the longer of the two, over the shorter (None without work)."""
+
+    verdict: str
+    measured: float | None
+    communication: float | None
+    computation: float | None
+    overhead_ratio: float | None
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    reason: str
+
+
+class TunedGuideline(msgspec.Struct, frozen=True):
+    """A guideline at a benchmark and size; `lhs` and `rhs` are the sides with the largest ratio,
+    before."""
+
+    guideline: str
+    bench: str
+    bytes: int
+    lhs: str
+    rhs: str
+    before: TimedVerdict
+    after: TimedVerdict | None
+
+
+def tuned_lines(db: Database, campaign: Campaign, guidelines: Guidelines) -> list[TunedGuideline]:
+    """Return those of a run that has verdicts, in their order."""
+    asked = msgspec.json.decode(campaign.settings, type=Asked)
+    own = sides.own_ns(sides.read(db, campaign.id, ["pilot"]), LEAST_NS)
+    grid = grid_of(asked, guidelines, own)
+    before = verdicts.get(db, campaign.id, "before")
+    after = {_place(verdict): verdict for verdict in verdicts.get(db, campaign.id, "after")}
+    return [
+        TunedGuideline(
+            verdict.guideline,
+            verdict.function,
+            verdict.bytes,
+            verdict.lhs,
+            verdict.rhs,
+            _state(db, campaign.id, grid, verdict, verdict),
+            _state(db, campaign.id, grid, later, verdict)
+            if (later := after.get(_place(verdict)))
+            else None,
+        )
+        for verdict in before
+    ]
+
+
+def _place(verdict: Verdict) -> tuple[str, str, int]:
+    return verdict.guideline, verdict.function, verdict.bytes
+
+
+def _state(
+    db: Database, campaign: str, grid: sides.OverlapGrid, verdict: Verdict, shown: Verdict
+) -> TimedVerdict:
+    """A verdict, with the times of the side that is `shown`."""
+    side = Side(shown.function, shown.lhs, shown.bytes)
+    (cell,) = grid.cells([side])
+    key = (side.function, side.bytes, cell.work_ns)
+    times = [
+        medians[key] for _, medians in sides.read(db, campaign, verdict.suites) if key in medians
+    ]
+    middle = Times(*map(statistics.median, zip(*times, strict=True))) if times else None
+    return TimedVerdict(
+        verdict.verdict,
+        middle.both if middle else None,
+        middle.communication if middle else None,
+        middle.computation if middle and cell.work_ns else None,
+        _overhead(middle) if middle and cell.work_ns else None,
+        verdict.ratio,
+        verdict.ratio_low,
+        verdict.ratio_high,
+        verdict.reason,
+    )
+
+
+def _overhead(times: Times) -> float | None:
+    shorter = min(times.communication, times.computation)
+    return (
+        (times.both - max(times.communication, times.computation)) / shorter
+        if shorter > 0
+        else None
+    )
+
 
 _PILOT = 2  # launches
 _SEARCH, _CONFIRM = Suite("search"), Suite("confirm")
@@ -58,7 +148,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 def text_of(asked: Asked, settings: Settings) -> str:
     """Return what the row in the database keeps, under the names that readers of campaigns know."""
-    document = stored.document(settings) | msgspec.to_builtins(asked)
+    document = identity.document(settings) | msgspec.to_builtins(asked)
     return msgspec.json.encode(document | {"command": campaigns.OVERLAP_TUNE}).decode()
 
 
@@ -129,8 +219,8 @@ class Objective(SettingsRace[Side]):
     def checked(self, suite: str, sequence: int) -> str:
         store = self._store
         run = runs.get(store.db, store.campaign, suite, sequence)
-        launch_cells = overlaps.of_launch(store.db, run.id) if run else []
-        return delivered.flaw(launch_cells)
+        launch_cells = table_samples.of_launch(store.db, run.id) if run else []
+        return metric.flaw_of_data(launch_cells)
 
     def seconds(self, suite: str, value: Configuration) -> dict[Side, dict[int, float]]:
         del value

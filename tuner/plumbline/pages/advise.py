@@ -11,7 +11,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from plumbline.core import forms, guidelines
+from plumbline.core import guidelines, plan
 from plumbline.pages.visit import Bytes, Visit, Word
 from plumbline.results import advice, advice_stored
 from plumbline_db import campaigns, coverage, verdicts
@@ -40,7 +40,7 @@ def page(visit: Visit) -> Response:
     advised = None
     if asked.function and asked.bytes is not None and asked.nprocs is not None:
         run = visit.campaign(asked.run).id if asked.run else ""
-        function = forms.name_of(asked.function)
+        function = plan.name_of(asked.function)
         question = advice_stored.Question(function, asked.bytes, asked.nprocs)
         advised = advice_stored.read(visit.db, question, run)
     elif asked != AdviseQuery():

@@ -11,8 +11,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from plumbline.pages import drawn
-from plumbline.pages.visit import Visit, Word
+from plumbline.pages.visit import Visit, Word, ending, picture_response
 from plumbline.results import comparison_chart, sides
 from plumbline.results.compare import ComparedCell, How, SideComparison, Verdict, compare
 from plumbline.results.sides import Side
@@ -80,13 +79,13 @@ def _cells(visit: Visit, run: str) -> set[tuple[str, int, int]]:
 
 
 def picture(visit: Visit) -> Response:
-    suffix = drawn.ending(visit, ".json")
+    suffix = ending(visit, ".json")
     asked = visit.asked(ComparisonQuery)
     if not (asked.a and asked.b):
         raise HTTPException(400, "a and b: two sides, RUN[:STAGE | /SUITE][@VARIANT]")
     compared = _compared(visit, asked)
     spec = comparison_chart.specification(compared, asked.a, asked.b)
-    return drawn.picture(visit, "comparison", suffix, spec)
+    return picture_response(visit, "comparison", suffix, spec)
 
 
 def _compared(visit: Visit, asked: ComparisonQuery) -> SideComparison:

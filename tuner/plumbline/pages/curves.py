@@ -11,11 +11,10 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from plumbline.pages import curve, curves_chart, drawn, listing
-from plumbline.pages import offered as choices
-from plumbline.pages.curve import Curve
-from plumbline.pages.offered import Offered
-from plumbline.pages.visit import Bytes, Visit, Word
+from plumbline.pages import curve, curves_chart, listing
+from plumbline.pages import curve as choices
+from plumbline.pages.curve import Curve, Offered
+from plumbline.pages.visit import Bytes, Visit, Word, download, ending, picture_response
 
 MOST_RUNS = 12
 MOST_CURVES = 24
@@ -91,22 +90,20 @@ def _quick(sources: Sequence[Offered]) -> list[tuple[str, str]]:
 
 
 def picture(visit: Visit) -> Response:
-    suffix = drawn.ending(visit, ".csv", ".json", ".spec")
+    suffix = ending(visit, ".csv", ".json", ".spec")
     asked = visit.asked(CurvesQuery)
     shown_curves = _curves(visit, asked)
     if not shown_curves:
         raise HTTPException(400, "curve: at least one")
     if suffix == ".csv":
         text = curve.csv_of(shown_curves).encode()
-        return drawn.download(visit, "curves", ".csv", text, "text/csv; charset=utf-8")
+        return download(visit, "curves", ".csv", text, "text/csv; charset=utf-8")
     if suffix == ".json":
-        return drawn.download(
-            visit, "curves", ".json", msgspec.json.encode({"curves": shown_curves})
-        )
+        return download(visit, "curves", ".json", msgspec.json.encode({"curves": shown_curves}))
     spec = curves_chart.specification(
         shown_curves, x=asked.x, y=asked.y, ratios=asked.show == "ratios", zoom=suffix == ".spec"
     )
-    return drawn.picture(visit, "curves", suffix, spec)
+    return picture_response(visit, "curves", suffix, spec)
 
 
 def _curves(visit: Visit, asked: CurvesQuery) -> list[Curve]:

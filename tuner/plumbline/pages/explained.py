@@ -11,8 +11,7 @@ from plumbline.explain import explain
 from plumbline.explain import picture as explained_picture
 from plumbline.explain.explain import Explained, Explanation
 from plumbline.libraries import space_file
-from plumbline.pages import drawn
-from plumbline.pages.visit import Nothing, Visit, Word
+from plumbline.pages.visit import Nothing, Visit, Word, ending, picture_response
 from plumbline.results import report
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
@@ -58,7 +57,7 @@ def _by_function(explanation: Explanation) -> list[ExplainedFunction]:
 
 def picture(visit: Visit) -> Response:
     function = visit.asked(PictureQuery).function
-    suffix = drawn.ending(visit, ".json")
+    suffix = ending(visit, ".json")
     campaign = visit.campaign()
     explanation = _read(visit, campaign)
     if function:
@@ -70,7 +69,7 @@ def picture(visit: Visit) -> Response:
     if not explanation.curves:
         raise HTTPException(404, "this run has nothing to explain")
     spec = explained_picture.specification(explanation, [campaign.id])
-    return drawn.picture(visit, f"explained{function and '-'}{function}", suffix, spec)
+    return picture_response(visit, f"explained{function and '-'}{function}", suffix, spec)
 
 
 def _read(visit: Visit, campaign: Campaign) -> Explanation:

@@ -4,22 +4,221 @@ for link by link."""
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import html
+import os
+import os.path
+import posixpath
 import re
+import shutil
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urljoin, urlsplit
 
 from starlette.applications import Starlette
 from starlette.types import Message
 
-from plumbline.pages import frozen_page, rooms
+from plumbline.pages import routes
+from plumbline.system import process
 from plumbline_db import scratch, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Verdict
 from plumbline_exporters import web
+
+# A page as PDF, printed by the browser that is installed: Chromium or what is made from it. Text
+# stays text, pictures stay drawings, and the page looks as it does in a browser.
+
+_PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_SECONDS = 120.0
+_SCRIPT = re.compile(r"<script\b[^>]*>.*?</script>", re.DOTALL)
+
+
+def browser() -> str | None:
+    return next((path for path in map(shutil.which, _PROGRAMS) if path), None)
+
+
+def print_page(page: Path, target: Path) -> None:
+    """`page`: a file that opens without a server. Raises PlumblineError where there is no browser,
+    or where it makes no PDF."""
+    program = browser()
+    if program is None:
+        raise PlumblineError(
+            "no PDF: there is no Chromium here (apt install chromium); any browser prints "
+            f"{page} to a PDF"
+        )
+    with (
+        scratch.replacing(target.absolute()) as new,
+        scratch.folder() as profile,
+        _without_scripts(page) as still,
+    ):
+        argv = [
+            program,
+            "--headless",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-extensions",
+            "--disable-background-networking",
+            f"--user-data-dir={profile}",
+            "--no-pdf-header-footer",
+            f"--print-to-pdf={new}",
+            still.absolute().as_uri(),
+        ]
+        if os.geteuid() == 0:
+            argv.insert(1, "--no-sandbox")  # it does not start as root with one
+        ended = process.run(argv, timeout_seconds=_SECONDS)
+        if ended.status != 0 or not new.exists() or not new.read_bytes().startswith(b"%PDF"):
+            why = "its time was up" if ended.timed_out else f"it ended with {ended.status}"
+            raise PlumblineError(
+                f"no PDF: {program} made none ({why}): {ended.stderr.strip()[-300:]}; any browser "
+                f"prints {page} to a PDF"
+            )
+
+
+@contextmanager
+def _without_scripts(page: Path) -> Iterator[Path]:
+    """The same beside it: printed is the image that the page carries, and not what a script is
+    about to draw in its place."""
+    still = page.with_name(f".{page.name}")
+    still.write_text(_SCRIPT.sub("", page.read_text("utf-8")), "utf-8")
+    try:
+        yield still
+    finally:
+        still.unlink(missing_ok=True)
+
+
+# A page as a file: its links lead to other files, what needs a server is left out, and pictures
+# carry what they are drawn by. Pure: a page in, a page out.
+# The pages are ours: every element is well formed, and every value stands in double quotes.
+
+_Find = Callable[[str], str | None]
+
+_LINKS = {"a": "href", "link": "href", "script": "src", "img": "src"}
+_PICTURE = "data-picture"
+_MOST_NAME = 60
+_POLICY = (
+    "default-src 'none'; script-src 'self' file:; style-src 'self' file:; "
+    "img-src 'self' file: data:"
+)
+
+
+def file_of(address: str, kind: str) -> str:
+    """The name of the file for what is at this address (path and query), relative to the folder of
+    the report. Made of plain characters; where others or a query had to go, a hash tells names
+    apart. `kind`: the ending."""
+    parts = urlsplit(address)
+    if parts.path == "/":
+        return f"overview{kind}"
+    words = [_plain(unquote(word)) for word in parts.path.strip("/").split("/")]
+    stem, ending = os.path.splitext(words[-1])
+    keeps = ending == kind
+    name = "/".join([*words[:-1], stem if keeps else words[-1]])
+    if parts.query or not _is_plain(parts.path):
+        name += "-" + hashlib.sha256(address.encode()).hexdigest()[:10]
+    return name + kind
+
+
+def _plain(word: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._=+-]", "_", word).strip(".")[:_MOST_NAME] or "_"
+
+
+def _is_plain(path: str) -> bool:
+    return all(_plain(word) == word for word in path.strip("/").split("/"))
+
+
+class Frozen(HTMLParser):
+    """`find`: the file for an address (None: it is not in the report); `specification`: what a
+    picture at an address is drawn by, as JSON (None: it is left to its image)."""
+
+    def __init__(self, address: str, own: str, find: _Find, specification: _Find) -> None:
+        super().__init__(convert_charrefs=False)
+        self._address, self._own = address, own
+        self._find, self._specification = find, specification
+        self._out: list[str] = []
+        self._forms = 0
+
+    def frozen(self, text: str) -> str:
+        self.feed(text)
+        self.close()
+        return "".join(self._out)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "form":
+            self._forms += 1
+            self._say('<p class="quiet no-form">To choose something else: plumbline serve.</p>', 1)
+            return
+        self._say(self._element(tag, dict(attrs), ">"))
+        if tag == "head":
+            self._say(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">')
+
+    def _element(self, tag: str, attributes: dict[str, str | None], end: str) -> str:
+        after = ""
+        if tag in _LINKS and attributes.get(_LINKS[tag]) is not None:
+            self._lead(tag, attributes)
+        if _PICTURE in attributes:
+            specification = self._specification(self._joined(attributes.pop(_PICTURE) or ""))
+            if specification is not None:
+                attributes[_PICTURE] = "#"
+                # `<` would end the element within a text.
+                safe = specification.replace("<", "\\u003c")
+                after = f'<script type="application/json">{safe}</script>'
+        words = [
+            name if value is None else f'{name}="{html.escape(value)}"'
+            for name, value in attributes.items()
+        ]
+        return f"<{' '.join([tag, *words])}{end}{after}"
+
+    def _lead(self, tag: str, attributes: dict[str, str | None]) -> None:
+        """To a file; what is not in the report is no link."""
+        name = _LINKS[tag]
+        link = attributes.pop(name) or ""
+        if link.startswith("#"):
+            attributes[name] = link
+            return
+        address, _, fragment = self._joined(link).partition("#")
+        file = self._find(address)
+        if file is not None:
+            folder = posixpath.dirname(self._own) or "."
+            attributes[name] = posixpath.relpath(file, folder) + (
+                f"#{fragment}" if fragment else ""
+            )
+        elif tag == "a":
+            attributes.pop("download", None)
+            attributes["class"] = "absent"
+
+    def _joined(self, link: str) -> str:
+        return urljoin(self._address, link)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "form":
+            self._forms -= 1
+            return
+        self._say(f"</{tag}>")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._say(self._element(tag, dict(attrs), "/>"))
+
+    def handle_data(self, data: str) -> None:
+        self._say(data)
+
+    def handle_entityref(self, name: str) -> None:
+        self._say(f"&{name};")
+
+    def handle_charref(self, name: str) -> None:
+        self._say(f"&#{name};")
+
+    def handle_decl(self, decl: str) -> None:
+        self._say(f"<!{decl}>")
+
+    def _say(self, text: str, depth: int = 0) -> None:
+        """Unless it stands deeper in forms than that."""
+        if self._forms <= depth:
+            self._out.append(text)
+
 
 MOST_FILES = 10_000  # of a report
 _SITE = ("/", "/runs", "/history", "/map", "/guidelines", "/overlap")
@@ -88,7 +287,7 @@ class _Frozen:
     def __init__(
         self, database: Path, runs: Sequence[str], folder: Path, *, all_cells: bool
     ) -> None:
-        self._app = web.app(database, rooms.every(database))
+        self._app = web.app(database, routes.all_pages(database))
         self._runs = runs
         self._folder = folder
         self._stages = _stages(database, runs)
@@ -124,7 +323,7 @@ class _Frozen:
         return asyncio.run(asked(self._app, address))
 
     def _frozen(self, address: str, content: bytes) -> bytes:
-        page = frozen_page.Frozen(address, self._files[address], self._find, self._specification)
+        page = Frozen(address, self._files[address], self._find, self._specification)
         return page.frozen(content.decode()).encode()
 
     def _specification(self, address: str) -> str | None:
@@ -146,7 +345,7 @@ class _Frozen:
             if len(self._files) >= MOST_FILES:
                 self._left_out.add(address)
                 return None
-            file = self._files[address] = frozen_page.file_of(address, kind)
+            file = self._files[address] = file_of(address, kind)
             self._left.append(address)
         return file
 

@@ -7,13 +7,13 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from plumbline.core import explained_guidelines, guidelines
-from plumbline.core.explained_guidelines import ExplainedGuideline
+from plumbline.core import guidelines
+from plumbline.core.guidelines import ExplainedGuideline
 from plumbline.pages.visit import Nothing, Visit
-from plumbline_db import coverage, newest
+from plumbline_db import coverage, verdicts
 from plumbline_db.coverage import Count, Coverage
-from plumbline_db.newest import NewestVerdict
 from plumbline_db.order import by_number
+from plumbline_db.verdicts import NewestVerdict
 
 
 class KnownGuideline(msgspec.Struct, frozen=True):
@@ -76,7 +76,7 @@ def _stage(place: Coverage) -> str:
 
 
 def _explained() -> dict[str, ExplainedGuideline]:
-    return {guideline.id: guideline for guideline in explained_guidelines.of(guidelines.load())}
+    return {guideline.id: guideline for guideline in guidelines.explained(guidelines.load())}
 
 
 def _plain(name: str) -> str:
@@ -105,7 +105,7 @@ def _with_cells(visit: Visit, place: FailingPlace, name: str) -> FailingPlace:
     command = "overlap tune" if of_overlap else ""
     violated_cells = [
         cell
-        for cell in newest.of_place(visit.db, place.coverage, place.stage, command)
+        for cell in verdicts.newest_of_place(visit.db, place.coverage, place.stage, command)
         if cell.verdict.guideline == name and cell.verdict.verdict == "violated"
     ]
     violated_cells.sort(key=lambda cell: cell.verdict.ratio or 0.0, reverse=True)

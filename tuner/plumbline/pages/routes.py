@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from starlette.requests import Request
@@ -10,6 +12,8 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from plumbline.detect import pages as detect
+from plumbline.overlap import pages as overlap
 from plumbline.pages import (
     advise,
     cell,
@@ -22,16 +26,38 @@ from plumbline.pages import (
     listing,
     overview,
     run,
-    script,
     site_map,
     summary,
     table,
     winner,
 )
 from plumbline.pages.visit import Visit
+from plumbline.system import chart
 from plumbline.system.lru import Kept
 from plumbline_db.connection import Database
+from plumbline_exporters import frame
 from plumbline_exporters.frame import Link, Pages
+
+_making = threading.Lock()
+
+
+def _vega(request: Request) -> Response:
+    """One script with vegaEmbed and all that it needs."""
+    with _making:
+        text = _bundle()
+    answer = Response(text, media_type="text/javascript")
+    return frame.unless_known(request, answer)
+
+
+@cache
+def _bundle() -> bytes:
+    """Takes some seconds, once."""
+    return chart.script().encode()
+
+
+def all_pages(db_path: Path) -> list[Pages]:
+    return [pages(db_path), overlap.pages(db_path), detect.pages(db_path)]
+
 
 _PICTURES = 64  # in memory
 
@@ -77,7 +103,7 @@ def pages(db_path: Path) -> Pages:
     return Pages(
         [
             *(Route(path, answer(show)) for path, show in _SHOWN.items()),
-            Route("/script/vega.js", script.vega),
+            Route("/script/vega.js", _vega),
             Mount("/script", StaticFiles(packages=[("plumbline.pages", "static")])),
         ],
         [

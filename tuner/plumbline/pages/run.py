@@ -10,20 +10,9 @@ import msgspec
 from markupsafe import Markup
 from starlette.responses import Response
 
-from plumbline.pages import multiples, offered, plot
+from plumbline.pages import curve, plot
 from plumbline.pages.visit import Nothing, Visit
-from plumbline_db import (
-    cost,
-    events,
-    exports,
-    machines,
-    points,
-    runs,
-    searches,
-    suites,
-    verdicts,
-    winners,
-)
+from plumbline_db import campaigns, cost, machines, points, runs, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.layout import asked, fixed, use
 from plumbline_db.points import SuitePoint
@@ -84,12 +73,12 @@ def page(visit: Visit) -> Response:
             for stage in verdicts.stages(db, campaign.id)
         ],
         winners=drawn_winners(winners.get(db, campaign.id)),
-        multiples=multiples.of_run(visit, campaign),
+        multiples=plot.of_run(visit, campaign),
         searches=searches.all_searches(db, campaign.id),
-        exports=_folders(exports.get(db, campaign.id)),
-        events=events.get(db, campaign.id),
+        exports=_folders(campaigns.exports(db, campaign.id)),
+        events=campaigns.events(db, campaign.id),
         described=_described(db, campaign.id),
-        suites=_suites(suites.get(db, campaign.id), launched),
+        suites=_suites(runs.suites(db, campaign.id), launched),
         failed=[launch for launch in launched if launch.failure is not None],
     )
 
@@ -145,7 +134,7 @@ def _described(db: Database, campaign: str) -> list[DescribedCurves]:
     if not every:
         return []
     described = []
-    for source in offered.offered(db, campaign, every=False):
+    for source in curve.offered(db, campaign, every=False):
         name = source.side.removeprefix(f"{campaign}/")
         own = [point for point in every if point.suite == name]
         curves = [

@@ -8,9 +8,9 @@ import msgspec
 from starlette.responses import Response
 
 from plumbline.pages.visit import Bytes, Visit
-from plumbline_db import coverage, newest
+from plumbline_db import coverage, verdicts
 from plumbline_db.coverage import Coverage
-from plumbline_db.newest import NewestVerdict
+from plumbline_db.verdicts import NewestVerdict
 
 ON_A_PAGE = 6  # libraries on machines
 _RANK = {"holds": 0, "undecided": 1, "violated": 2}
@@ -71,7 +71,7 @@ def _map(
     rows: dict[tuple[str, int, int], dict[int, MapCell]] = {}
     for each in places:
         stage = "after" if "after" in each.stages else "before"
-        for newest_verdict in newest.of_place(visit.db, each, stage):
+        for newest_verdict in verdicts.newest_of_place(visit.db, each, stage):
             key = (newest_verdict.verdict.function, each.place.nprocs, each.place.ppn)
             cells = rows.setdefault(key, {})
             size = newest_verdict.verdict.bytes

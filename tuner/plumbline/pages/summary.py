@@ -5,18 +5,122 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from starlette.responses import Response
 
-from plumbline.pages import curve, drawn, summary_chart
-from plumbline.pages.summary_chart import FunctionSummary
-from plumbline.pages.visit import Nothing, Visit
+from plumbline.pages import curve
+from plumbline.pages.visit import Nothing, Visit, ending, picture_response
 from plumbline.results import headline, putting_in_use, spread
-from plumbline_db import cost, exports, machines, sweeps, table_samples, verdicts, winners
+from plumbline_db import campaigns, cost, machines, sweeps, table_samples, verdicts, winners
 from plumbline_db.layout import use
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Verdict, Winner
+from plumbline_exporters.bundle import sizes
+
+# Two pictures in one: violated cells of each function before and after, and how many times as fast
+# each winner makes the calls that it is for. Pure: numbers in, a Vega-Lite specification out.
+
+_MOST_FUNCTIONS = 24  # winners, those that gain most
+_BEFORE, _AFTER = "#a33b12", "#2f6f9f"
+
+
+class _FunctionSummary(msgspec.Struct, frozen=True):
+    """Cells and violations of one function, before and after; `after` None: there is no last table.
+    `best`: the winner that gains most, of the function's own where there are any."""
+
+    function: str
+    cells: int
+    before: int
+    after: int | None
+    winners: int
+    best: Winner | None
+
+
+def _chart_of(functions: Sequence[_FunctionSummary], winners: Sequence[Winner]) -> dict[str, Any]:
+    panels = [_violations(functions)]
+    if winners:
+        panels.append(_gains(winners))
+    return {
+        "vconcat": panels,
+        "resolve": {"scale": {"color": "independent"}},  # the legend stands below its own panel
+        # A browser's letters are wider than those that the picture was laid out for.
+        "padding": {"left": 50, "right": 10, "top": 5, "bottom": 5},
+        "config": {"background": "white", "font": "sans-serif", "view": {"stroke": None}},
+    }
+
+
+def _violations(functions: Sequence[_FunctionSummary]) -> dict[str, Any]:
+    rows = [
+        {"function": summary.function, "table": table, "cells": count}
+        for summary in functions
+        if summary.before or summary.after
+        for table, count in (("before", summary.before), ("after", summary.after))
+        if count is not None
+    ]
+    most = max((max(summary.before, summary.after or 0) for summary in functions), default=0)
+    y = {"field": "function", "type": "nominal", "sort": None, "title": None}
+    return {
+        "title": {"text": "Violated cells, before and after", "anchor": "start", "fontSize": 12},
+        "width": 460,
+        "height": {"step": 10},
+        "data": {"values": rows},
+        "mark": "bar",
+        "encoding": {
+            "y": y,
+            "yOffset": {"field": "table", "sort": ["before", "after"]},
+            "x": {"field": "cells", "type": "quantitative", "title": "violated cells",
+                  "axis": {"format": "d", "tickCount": min(10, max(1, most))}},
+            "color": {"field": "table", "type": "nominal", "title": None,
+                      "scale": {"domain": ["before", "after"], "range": [_BEFORE, _AFTER]}},
+            "tooltip": [{"field": "function"}, {"field": "table"}, {"field": "cells"}],
+        },
+    }  # fmt: skip
+
+
+def _gains(winners: Sequence[Winner]) -> dict[str, Any]:
+    best = sorted(winners, key=lambda winner: -winner.speedup)[:_MOST_FUNCTIONS]
+    rows = [
+        {
+            "winner": f"{_name(winner)}, {sizes(winner).partition(' (')[0]}",
+            "times": winner.speedup,
+            "low": winner.speedup_low,
+            "high": winner.speedup_high,
+        }
+        for winner in best
+    ]
+    y = {"field": "winner", "type": "nominal", "sort": None, "title": None,
+         "axis": {"labelLimit": 320}}  # fmt: skip
+    x = {"field": "low", "type": "quantitative", "title": "times as fast, with intervals",
+         "scale": {"zero": False}}  # fmt: skip
+    tooltip = [{"field": name, "format": ".3f"} for name in ("times", "low", "high")]
+    interval = {"x": x, "x2": {"field": "high"}}
+    once = {"x": {"field": "once", "type": "quantitative"}, "y": None, "tooltip": None}
+    return {
+        "title": {"text": "What winners gain", "anchor": "start", "fontSize": 12},
+        "width": 460,
+        "height": {"step": 15},
+        "data": {"values": rows},
+        "encoding": {"y": y, "tooltip": [{"field": "winner"}, *tooltip]},
+        "layer": [
+            {"mark": {"type": "rule", "color": _AFTER}, "encoding": interval},
+            {
+                "mark": {"type": "point", "filled": True, "size": 45, "color": _AFTER},
+                "encoding": {"x": x | {"field": "times"}},
+            },
+            {
+                "data": {"values": [{"once": 1}]},
+                "mark": {"type": "rule", "strokeDash": [3, 3]},
+                "encoding": once,
+            },
+        ],
+    }
+
+
+def _name(winner: Winner) -> str:
+    return "every function" if winner.function == EVERY_FUNCTION else winner.function
+
 
 _MOST = 20  # rows of a table
 
@@ -31,17 +135,17 @@ class Summary(msgspec.Struct, frozen=True):
     winners: list[Winner]
 
     @property
-    def functions(self) -> list[FunctionSummary]:
+    def functions(self) -> list[_FunctionSummary]:
         names = {verdict.function for verdict in self.before + self.after}
         return sorted(
             (self._of(name) for name in names),
             key=lambda summary: (-summary.before, summary.function),
         )
 
-    def _of(self, function: str) -> FunctionSummary:
+    def _of(self, function: str) -> _FunctionSummary:
         own = [winner for winner in self.winners if winner.function == function]
         shared = [winner for winner in self.winners if winner.function == EVERY_FUNCTION]
-        return FunctionSummary(
+        return _FunctionSummary(
             function,
             sum(verdict.function == function for verdict in self.before),
             _violated([verdict for verdict in self.before if verdict.function == function]),
@@ -101,7 +205,7 @@ def page(visit: Visit) -> Response:
         left_out=max(0, len(still_violated) - _MOST),
         cost=spent,
         core_hours=spent.seconds * min(campaign.nprocs, cores) / 3600,
-        exports=exports.get(db, campaign.id),
+        exports=campaigns.exports(db, campaign.id),
         use_of_winners=putting_in_use.use(db, campaign, summary.winners),
         curves=_curves(visit, campaign, summary),
     )
@@ -109,10 +213,10 @@ def page(visit: Visit) -> Response:
 
 def picture(visit: Visit) -> Response:
     visit.asked(Nothing)
-    suffix = drawn.ending(visit, ".json")
+    suffix = ending(visit, ".json")
     summary = _read(visit)
-    spec = summary_chart.specification(summary.functions, summary.winners)
-    return drawn.picture(visit, "summary", suffix, spec)
+    spec = _chart_of(summary.functions, summary.winners)
+    return picture_response(visit, "summary", suffix, spec)
 
 
 def _curves(visit: Visit, campaign: Campaign, summary: Summary) -> dict[str, str]:

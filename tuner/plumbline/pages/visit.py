@@ -6,8 +6,9 @@ from __future__ import annotations
 import contextlib
 import re
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
@@ -17,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from plumbline.search.outcome import label
+from plumbline.system import chart
 from plumbline.system.lru import Kept
 from plumbline.system.words import number_of_bytes
 from plumbline.verify.statistics import stars
@@ -27,6 +29,37 @@ from plumbline_db.layout import layout
 from plumbline_db.records import Campaign
 from plumbline_exporters import frame
 from plumbline_exporters.bundle import choice, sizes
+from plumbline_exporters.frame import JSON
+
+_TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".pdf": "application/pdf"}
+
+
+def ending(visit: Visit, *others: str) -> str:
+    """Return that of the path; raises HTTPException (404) for none of a picture's and none of the
+    `others`."""
+    suffix = f".{visit.path('format')}"
+    if suffix not in (*_TYPES, *others):
+        raise HTTPException(404, f"endings are {', '.join((*_TYPES, *others))}")
+    return suffix
+
+
+def picture_response(visit: Visit, name: str, suffix: str, spec: Mapping[str, Any]) -> Response:
+    """Drawn; of another ending than a picture's the specification itself."""
+    text = msgspec.json.encode(spec)
+    if suffix not in _TYPES:
+        return download(visit, name, ".vl.json", text)
+    content = visit.pictures.get(
+        (name, suffix, text), lambda: chart.drawn(spec, Path(name + suffix))
+    )
+    return download(visit, name, suffix, content, _TYPES[suffix])
+
+
+def download(visit: Visit, name: str, suffix: str, content: bytes, kind: str = "") -> Response:
+    """Shown where a browser can show it, and saved under this name."""
+    answer = Response(content, media_type=kind or JSON)
+    answer.headers["Content-Disposition"] = f'inline; filename="{name}{suffix}"'
+    return frame.unless_known(visit.request, answer)
+
 
 MOST_WORDS = 400  # characters of a value
 _MOST_SAID = 300  # of them in an answer

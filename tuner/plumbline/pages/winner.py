@@ -10,9 +10,9 @@ from plumbline.core.cell import Target
 from plumbline.core.winner import holds
 from plumbline.pages.visit import Nothing, Visit
 from plumbline.results import putting_in_use
-from plumbline_db import events, exports, searches, verdicts, winners
-from plumbline_db.newest import about
+from plumbline_db import campaigns, searches, verdicts, winners
 from plumbline_db.records import EVERY_FUNCTION, Event, Verdict, Winner
+from plumbline_db.verdicts import about
 
 
 class Removed(msgspec.Struct, frozen=True):
@@ -51,9 +51,9 @@ def page(visit: Visit) -> Response:
             for search in searches.all_searches(db, campaign.id)
             if holds(won, Target(search.function, search.bytes))
         ],
-        exports=exports.get(db, campaign.id),
+        exports=campaigns.exports(db, campaign.id),
         use_of_winners=putting_in_use.use(db, campaign, [won]),
-        events=[event for event in events.get(db, campaign.id) if _tells_of(won, event)],
+        events=[event for event in campaigns.events(db, campaign.id) if _tells_of(won, event)],
     )
 
 

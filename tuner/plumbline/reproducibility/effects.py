@@ -14,8 +14,7 @@ from statistics import median
 
 import msgspec
 
-from plumbline.verify.corrections import benjamini_hochberg
-from plumbline.verify.decision import Claim, HypothesisFamily, alone, decide
+from plumbline.verify.decision import Claim, HypothesisFamily, alone, benjamini_hochberg, decide
 from plumbline.verify.design import Design, over
 from plumbline.verify.significance import distributions
 

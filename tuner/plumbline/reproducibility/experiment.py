@@ -28,7 +28,7 @@ from plumbline.settings import campaign_file, identity, starting
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import here
-from plumbline.verify.estimators import ESTIMATORS
+from plumbline.verify.index import ESTIMATORS
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, command_name

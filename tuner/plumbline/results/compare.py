@@ -16,16 +16,28 @@ import msgspec
 from plumbline.core.plan import EQUAL_COUNTS
 from plumbline.measure import factors
 from plumbline.measure.factors import Difference
-from plumbline.results import side_conditions
-from plumbline.results.how import How
-from plumbline.results.side_conditions import SideConditions
-from plumbline.results.sides import Side
-from plumbline.verify.corrections import benjamini_hochberg
+from plumbline.results import sides
+from plumbline.results.sides import Side, SideConditions
+from plumbline.verify.decision import benjamini_hochberg
 from plumbline.verify.launch_averages import averages
-from plumbline.verify.significance.comparison import Test
+from plumbline.verify.significance.comparison import Alternative, Test
 from plumbline.verify.statistics import TESTS, stars
 from plumbline_db.errors import UsageError
 from plumbline_db.runs import LaunchSamples
+
+
+class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`test`: a name of TESTS, or auto. `alternative` is about the times of A: less means that A is
+    faster. `average`: of the samples of a launch, after Tukey's filter if `outliers` says so."""
+
+    test: str = "auto"
+    alternative: Alternative = "two-sided"
+    average: Literal["median", "mean"] = "median"
+    outliers: Literal["keep", "tukey"] = "keep"
+    alpha: float = 0.05
+    confidence: float = 0.95
+    all_variants: bool = False
+
 
 Verdict = Literal[
     "A faster", "B faster", "differs", "differs (unpaired)", "not shown", "not compared"
@@ -130,8 +142,8 @@ def compare(a: Side, b: Side, how: How) -> SideComparison:
         paired=test.paired,
         together=pairs is not None,
         why=why,
-        a=side_conditions.of_side(a.launches),
-        b=side_conditions.of_side(b.launches),
+        a=sides.of_side(a.launches),
+        b=sides.of_side(b.launches),
         differences=differences(a, b),
         lines=_adjusted(lines, how, test, together=pairs is not None),
         only_a=len(cells_of_a.keys() - cells_of_b.keys()),

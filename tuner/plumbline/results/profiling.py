@@ -4,20 +4,255 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 import shutil
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
 from plumbline import libraries
-from plumbline.core.application import Application
+from plumbline.core.application import Application, Calls
 from plumbline.libraries import Family, Installation, into_ranks
-from plumbline.results import recorded
 from plumbline.settings import ranks_asked
 from plumbline.system import paths, process, version
-from plumbline_db import scratch
+from plumbline_db import scratch, user_files
 from plumbline_db.errors import PlumblineError
+
+SUFFIX = ".calls"
+
+_FILE = struct.Struct("=8s3I")
+_HEADER = struct.Struct("=4I4i3q256s")
+_ENTRY = struct.Struct("=4q4i")
+_NAME_BYTES = 32
+_MAGIC = b"PLCALLS2"
+_FIRST_SLOT = 65536
+_FUNCTION = re.compile(r"MPI_[A-Za-z_]+\Z")
+
+# A record keeps up to so many volumes for a function and kind of communicator. If there are more,
+# volumes within a quarter of an octave are combined.
+_MOST_VOLUMES = 64
+
+# function, nprocs, nodes, ppn, bytes
+_Key = tuple[str, int, int, int, int]
+
+
+class RecordedRank(msgspec.Struct, frozen=True):
+    """The record that one rank left. `job` tells the ranks of one MPI_COMM_WORLD from others'. By
+    key: calls, nanoseconds, nanoseconds of the fastest."""
+
+    job: int
+    rank: int
+    nprocs: int
+    finished: bool
+    elapsed_ns: int
+    lost: int
+    library: str
+    calls: dict[_Key, tuple[int, int, int]]
+
+
+class _Sum(msgspec.Struct):
+    calls: float = 0.0
+    seconds: float = 0.0
+    fastest_seconds: float = 0.0
+
+
+def ranks(folder: Path) -> list[RecordedRank]:
+    """All that left something in the folder. Raises PlumblineError for a file that is not whole."""
+    return [rank for path in sorted(folder.glob(f"*{SUFFIX}")) for rank in _ranks(path)]
+
+
+class _Header(NamedTuple):
+    """The fields of `struct header` before the names of functions, in its order."""
+
+    header_bytes: int
+    entry_bytes: int
+    used: int
+    present: int
+    rank: int
+    nprocs: int
+    functions: int
+    finished: int
+    job: int
+    elapsed_ns: int
+    lost: int
+    library: bytes
+
+
+def _ranks(path: Path) -> Iterator[RecordedRank]:
+    try:
+        with user_files.open_file(path) as file:
+            magic, version, slot_bytes, slots = _FILE.unpack(file.read(_FILE.size))
+            if (magic, version) != (_MAGIC, 1):
+                raise ValueError("written by another version, or on a machine of another kind")
+            if slot_bytes < _HEADER.size:
+                raise ValueError(f"{slot_bytes} bytes are too few for a rank")
+            end = min(_FIRST_SLOT + slots * slot_bytes, path.stat().st_size)
+            for at in range(_FIRST_SLOT, end, slot_bytes):
+                file.seek(at)
+                if recorded_rank := _rank(file, slot_bytes):
+                    yield recorded_rank
+    except (OSError, ValueError, struct.error) as error:
+        raise PlumblineError(f"{path}: no record of calls ({error}); run it again") from error
+
+
+def _rank(file: BinaryIO, slot_bytes: int) -> RecordedRank | None:
+    """None where a rank has ended before it began."""
+    header = _Header._make(_HEADER.unpack(file.read(_HEADER.size)))
+    if not header.present:
+        return None
+    names_bytes = header.functions * _NAME_BYTES
+    if header.entry_bytes != _ENTRY.size:
+        raise ValueError("written by another version")
+    if header.functions <= 0 or _HEADER.size + names_bytes > header.header_bytes:
+        raise ValueError(f"the names of {header.functions} functions do not fit into the file")
+    if header.header_bytes + header.used * _ENTRY.size > slot_bytes:
+        raise ValueError(f"{slot_bytes} bytes do not hold {header.used} entries")
+    if not 0 <= header.rank < header.nprocs or min(header.elapsed_ns, header.lost) < 0:
+        raise ValueError(f"rank {header.rank} of {header.nprocs} does not exist")
+    text = file.read(header.header_bytes - _HEADER.size)[:names_bytes]
+    names = [_text(text[at : at + _NAME_BYTES]) for at in range(0, names_bytes, _NAME_BYTES)]
+    entries = file.read(header.used * _ENTRY.size)
+    if len(text) + len(entries) != names_bytes + header.used * _ENTRY.size:
+        raise ValueError("it ends too early")
+    calls: dict[_Key, tuple[int, int, int]] = {}
+    for volume, count, ns, fastest, function, nprocs, nodes, ppn in _ENTRY.iter_unpack(entries):
+        if count:
+            if not 0 <= function < len(names) or not _FUNCTION.match(names[function]):
+                raise ValueError(f"function {function} does not exist")
+            if min(count, ns, fastest, nprocs - 1, nodes, ppn, volume + 1) < 0:
+                raise ValueError(f"{names[function]}: a number is impossible")
+            calls[names[function], nprocs, nodes, ppn, volume] = (count, ns, fastest)
+    return RecordedRank(
+        job=header.job,
+        rank=header.rank,
+        nprocs=header.nprocs,
+        finished=bool(header.finished),
+        elapsed_ns=header.elapsed_ns,
+        lost=header.lost,
+        library=_text(header.library),
+        calls=calls,
+    )
+
+
+def _text(field: bytes) -> str:
+    return field.partition(b"\0")[0].decode(errors="replace")
+
+
+def application(
+    recorded_ranks: Sequence[RecordedRank],
+    *,
+    version: str,
+    command: Sequence[str],
+    started: str,
+    status: int,
+) -> Application:
+    """One record of all jobs that a command has started. Their times and calls add up."""
+    jobs: dict[int, list[RecordedRank]] = {}
+    for rank in recorded_ranks:
+        jobs.setdefault(rank.job, []).append(rank)
+    sums: dict[_Key, _Sum] = {}
+    for job in jobs.values():
+        _add(sums, job)
+    sums = _coarser(sums)
+    alone = _undelayed(sums)
+    largest = max(recorded_ranks, key=lambda rank: rank.nprocs)
+    return Application(
+        schema=1,
+        version=version,
+        command=list(command),
+        started=started,
+        status=status,
+        library=largest.library,
+        nprocs=largest.nprocs,
+        ranks=len(recorded_ranks),
+        finished=sum(rank.finished for rank in recorded_ranks),
+        seconds=sum(max(rank.elapsed_ns for rank in job) for job in jobs.values()) / 1e9,
+        lost=sum(rank.lost for rank in recorded_ranks),
+        calls=[
+            Calls(
+                function=function,
+                nprocs=nprocs,
+                nodes=nodes or None,
+                ppn=ppn or None,
+                bytes=volume if volume >= 0 else None,
+                calls=total.calls,
+                seconds=total.seconds,
+                fastest_seconds=total.fastest_seconds,
+                work_seconds=min(
+                    total.seconds, total.calls * alone[function, nprocs, nodes, ppn, volume]
+                ),
+            )
+            for (function, nprocs, nodes, ppn, volume), total in sorted(sums.items())
+        ],
+    )
+
+
+def _add(sums: dict[_Key, _Sum], job: Iterable[RecordedRank]) -> None:
+    fastest: dict[_Key, int] = {}
+    for rank in job:
+        for key, (calls, ns, least) in rank.calls.items():
+            total = sums.setdefault(key, _Sum())
+            total.calls += calls / rank.nprocs
+            total.seconds += ns / rank.nprocs / 1e9
+            fastest[key] = max(fastest.get(key, 0), least)
+    for key, ns in fastest.items():
+        total = sums[key]
+        before = total.fastest_seconds
+        total.fastest_seconds = min(before, ns / 1e9) if before else ns / 1e9
+
+
+def _undelayed(sums: Mapping[_Key, _Sum]) -> dict[_Key, float]:
+    """Return what a call takes at most when nobody is late: its fastest, or what the fastest of
+    another volume says of it. A larger message takes no less (monotony), and in pieces it takes no
+    less than whole (split-robustness). So a single call for which ranks have waited long does not
+    pass for a slow one."""
+    groups: dict[tuple[str, int, int, int], list[tuple[int, float]]] = {}
+    for (function, nprocs, nodes, ppn, volume), total in sums.items():
+        group = groups.setdefault((function, nprocs, nodes, ppn), [])
+        group.append((volume, total.fastest_seconds))
+    undelayed_seconds: dict[_Key, float] = {}
+    for key, total in sums.items():
+        volume = key[4]
+        undelayed_seconds[key] = total.fastest_seconds
+        if volume > 0:
+            undelayed_seconds[key] = min(
+                fastest * max(1, -(-volume // group_volume))
+                for group_volume, fastest in groups[key[:4]]
+                if group_volume > 0
+            )
+    return undelayed_seconds
+
+
+def _coarser(sums: dict[_Key, _Sum]) -> dict[_Key, _Sum]:
+    """The same where few volumes are told apart. Volumes that become one are the largest of them,
+    with the mean of their fastest calls."""
+    volumes: dict[tuple[str, int, int, int], list[int]] = {}
+    for function, nprocs, nodes, ppn, volume in sums:
+        volumes.setdefault((function, nprocs, nodes, ppn), []).append(volume)
+    coarser_sums: dict[_Key, _Sum] = {}
+    for group, own_volumes in volumes.items():
+        bins: dict[int, list[int]] = {}
+        for volume in sorted(own_volumes):
+            near = len(own_volumes) > _MOST_VOLUMES and volume > 0
+            bins.setdefault(_bin(volume) if near else volume, []).append(volume)
+        for members in bins.values():
+            parts = [sums[(*group, volume)] for volume in members]
+            calls = sum(part.calls for part in parts)
+            coarser_sums[(*group, members[-1])] = _Sum(
+                calls=calls,
+                seconds=sum(part.seconds for part in parts),
+                fastest_seconds=sum(part.calls * part.fastest_seconds for part in parts) / calls,
+            )
+    return coarser_sums
+
+
+def _bin(volume: int) -> int:
+    """The quarter of an octave: the two bits behind the first one, for all but the smallest."""
+    shift = max(0, volume.bit_length() - 3)
+    return (shift << 3) | (volume >> shift)
 
 
 def profile(
@@ -44,9 +279,9 @@ def profile_with(
         variables = {"PLUMBLINE_CALLS": str(folder)}
         own = within or usual_environment(family, installation)
         run = recorded_run(command, installation, preload, variables, folder, own)
-        recorded_ranks = recorded.ranks(folder)
+        recorded_ranks = ranks(folder)
     run.require(bool(recorded_ranks))
-    return recorded.application(
+    return application(
         recorded_ranks,
         version=version.PLUMBLINE,
         command=command,

@@ -17,7 +17,7 @@ from plumbline.applied.generations import Source
 from plumbline.libraries import Family, ReadsParameterFiles, fits, gate, of_name
 from plumbline.system.lru import Kept
 from plumbline.system.placement import Placement
-from plumbline_db import command_lines, exports, machines
+from plumbline_db import campaigns, machines
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, command_name, typed
 from plumbline_db.layout import is_simulated
@@ -46,7 +46,7 @@ def lines(db: Database, campaign: Campaign) -> list[str]:
     """Return for whom winners can be used, and the command. On a simulated machine nothing is
     applied: its shell file is sourced. Where nothing can be applied the line has the reason."""
     if is_simulated(campaign):
-        sourced = _sourced(campaign, exports.get(db, campaign.id))
+        sourced = _sourced(campaign, campaigns.exports(db, campaign.id))
         return [f"for a program:  {line}" for line in sourced]
     try:
         wished = wish(db, campaign)
@@ -68,7 +68,7 @@ def wish(
     if campaign.state != "finished":
         raise PlumblineError(
             f"campaign {campaign.id} is not finished, so it has no winners to apply; "
-            f"{command_lines.to_continue(db, campaign)}"
+            f"{campaigns.how_to_continue(db, campaign)}"
         )
     loaded = load_bundle(db, campaign.id, Path(), gate.of_library, created="")
     if not loaded.winners:
@@ -147,7 +147,7 @@ def use(db: Database, campaign: Campaign, winners: Sequence[Winner]) -> Use:
 def _use(db: Database, campaign: Campaign, winners: Sequence[Winner]) -> Use:
     if is_simulated(campaign):
         export = typed("export", "env", "--campaign", campaign.id)
-        return Use(next(iter(_sourced(campaign, exports.get(db, campaign.id))), export))
+        return Use(next(iter(_sourced(campaign, campaigns.exports(db, campaign.id))), export))
     try:
         return Use(_command(wish(db, campaign), winners))
     except PlumblineError as error:

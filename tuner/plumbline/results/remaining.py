@@ -3,20 +3,110 @@ search of a cell is held to the fastest right-hand side, maybe that of another g
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding
-from plumbline.measure.event_kinds import HINTS, NO_TIME
+from plumbline.libraries import space_file
+from plumbline.measure.aside import HINTS, NO_TIME
 from plumbline.results import saving
-from plumbline.results.behind import LOST, NOT_CLEAR, Behind, behind, whole_functions
 from plumbline.results.saving import Saving
 from plumbline.search.outcome import candidates, fastest, first_of, is_of, label, nothing
-from plumbline_db import events, machines, searches, winners
+from plumbline.search.space import select
+from plumbline.system import paths
+from plumbline_db import campaigns, machines, searches, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import EVERY_FUNCTION, Campaign, Event, Search, Trial, Verdict, Winner
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import (
+    EVERY_FUNCTION,
+    Campaign,
+    Event,
+    Library,
+    Search,
+    Trial,
+    Verdict,
+    Winner,
+)
+
+# Cells whose answer is behind the best that their search has measured, and why that was not taken.
+# Read from what is stored: ratios are those of the search, to the library as it is.
+
+_LOST = "the search chose a candidate, which was dropped later (see the notes)"
+_NOT_CLEAR = "no candidate is clearly faster than the default"
+_LEAST = 1.01  # by less than this nothing is behind
+
+
+class Behind(msgspec.Struct, frozen=True):
+    """`in_force` takes `factor` times as long as `best`, both as the search has measured them."""
+
+    function: str
+    bytes: int
+    in_force: str
+    best: str
+    factor: float
+    why: str
+
+
+def whole_functions(library: Library) -> set[str]:
+    """Return those where the library has one choice for all sizes; none where no search space
+    fits."""
+    try:
+        search_space = space_file.for_library(paths.layout().search_spaces, library)
+    except PlumblineError:
+        return set()
+    return {space.name for space in search_space.function if space.sizes == "one"}
+
+
+def behind(
+    searches: Sequence[Search], winners: Sequence[Winner], whole: Collection[str]
+) -> list[Behind]:
+    """The farthest first. `whole`: functions where the library has one choice for all sizes."""
+    won = {
+        Target(search_of.function, search_of.bytes)
+        for search_of in searches
+        if search_of.outcome == "winner"
+    }
+    lines = []
+    for cell, search in first_of(searches).items():
+        measured = {
+            label(trial.variant, trial.knobs): trial
+            for trial in search.trials
+            if trial.ratio is not None
+        }
+        best = min(measured.values(), key=_ratio, default=None)
+        winner = deciding(winners, cell)
+        own = next((trial for trial in measured.values() if winner and is_of(trial, winner)), None)
+        if best is None or (winner is not None and own is None):
+            continue
+        factor = (_ratio(own) if own else 1.0) / _ratio(best)
+        if factor > _LEAST:
+            answered_by = "default" if own is None else label(own.variant, own.knobs)
+            best_name = label(best.variant, best.knobs)
+            one_option = best.variant == "default" and cell.function in whole
+            why = _why(best, factor, winner, one_option=one_option, won=cell in won)
+            lines.append(Behind(cell.function, cell.bytes, answered_by, best_name, factor, why))
+    return sorted(lines, key=lambda line: -line.factor)
+
+
+def _why(best: Trial, factor: float, winner: Winner | None, *, one_option: bool, won: bool) -> str:
+    if one_option:
+        return (
+            "the library has one option for all sizes of this function; another value is better "
+            "over all sizes"
+        )
+    near = select.tie(best)
+    if winner is not None and factor <= near:
+        return f"as good within {100 * (near - 1):.0f} %, with fewer rules"
+    if winner is None:
+        return _LOST if won else _NOT_CLEAR
+    return "another winner answers this call"
+
+
+def _ratio(trial: Trial) -> float:
+    return trial.ratio or 1.0
+
 
 _TOO_SLOW = "the winner in force is not fast enough for this guideline"
 _OF_PROCESS = "the setting of the process is in force"
@@ -86,7 +176,7 @@ class Searched(msgspec.Struct, frozen=True):
             return _TOO_SLOW
         beside = f"; {_OF_PROCESS}" if deciding(self.winners, cell) else ""
         if any(search.outcome == "winner" for search in of_cell):
-            return LOST + beside
+            return _LOST + beside
         faster = [
             slower_cell.why
             for slower_cell in self.behind
@@ -95,7 +185,7 @@ class Searched(msgspec.Struct, frozen=True):
         if faster:
             return faster[0] + beside
         trials = [trial for search in of_cell for trial in search.trials]
-        return (NOT_CLEAR if fastest(trials) else nothing(trials)) + beside
+        return (_NOT_CLEAR if fastest(trials) else nothing(trials)) + beside
 
     def _not_searched(self, verdict: Verdict) -> str:
         if self.saving and not self.saving.calls_for(verdict):
@@ -118,7 +208,9 @@ def of_cell(db: Database, campaign: Campaign, verdicts: Sequence[Verdict]) -> li
         return []
     whole = whole_functions(machines.library(db, campaign.library_fingerprint))
     spent = saving.of(db, campaign, None, kept)
-    searched = Searched(every, kept, events.get(db, campaign.id), behind(every, kept, whole), spent)
+    searched = Searched(
+        every, kept, campaigns.events(db, campaign.id), behind(every, kept, whole), spent
+    )
     return searched.remaining(verdicts)
 
 

@@ -12,7 +12,7 @@ import msgspec
 from plumbline.core import guidelines
 from plumbline.core.guidelines import EVERY
 from plumbline.measure import other_work
-from plumbline.measure.event_kinds import (
+from plumbline.measure.aside import (
     HINTS,
     MEMBERS_DIFFER,
     NO_TIME,
@@ -21,24 +21,10 @@ from plumbline.measure.event_kinds import (
     SLOW_MESSAGES,
 )
 from plumbline.results import headline, saving, spread
-from plumbline.results.behind import Behind, behind, whole_functions
-from plumbline.results.remaining import Remaining, Searched
+from plumbline.results.remaining import Behind, Remaining, Searched, behind, whole_functions
 from plumbline.results.saving import Saving
-from plumbline.verify.document import as_json
-from plumbline_db import (
-    campaigns,
-    command_lines,
-    cost,
-    events,
-    exports,
-    machines,
-    runs,
-    searches,
-    started,
-    suites,
-    verdicts,
-    winners,
-)
+from plumbline.verify.grid import as_json
+from plumbline_db import campaigns, cost, machines, runs, searches, started, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.cost import Spent
 from plumbline_db.layout import asked, is_simulated, layout, use, verifies_only
@@ -59,6 +45,52 @@ from plumbline_db.records import (
 
 if TYPE_CHECKING:
     from plumbline.measure.conditions import Conditions
+
+from plumbline.measure.conditions import Conditions, Weakness, of_refusals, of_starts, summary
+from plumbline.measure.settling import named, start_of
+from plumbline.search.outcome import label
+from plumbline_db import table_samples
+from plumbline_db.records import Case
+from plumbline_db.runs import Surroundings
+
+
+def _conditions_of_launches(
+    db: Database,
+    campaign: Campaign,
+    library: Library,
+    launches: Sequence[Surroundings],
+    tables: Mapping[str, Sequence[Verdict]],
+) -> Conditions:
+    """`launches`: all of them; `tables`: verdicts by stage."""
+    names = sorted(table_samples.suites([cell for table in tables.values() for cell in table]))
+    settled = _settled(db, campaign.id, names, simulated=is_simulated(campaign))
+    refused = [
+        (_name(case), refusal.reason) for case, refusal in runs.refusals(db, campaign.id, names)
+    ]
+    return summary(
+        launches,
+        library.build,
+        spread.dependence(db, campaign, tables),
+        of_refusals(refused) + settled,
+    )
+
+
+def _settled(
+    db: Database, campaign: str, tables: Sequence[str], *, simulated: bool
+) -> list[Weakness]:
+    """Return what is to be said of how cases settled. Of a simulated machine only the launches of
+    `tables` count: cases of other launches do not say which options were in force."""
+    firsts = table_samples.first_blocks(db, campaign, unsettled=not simulated)
+    starts = [
+        start_of(_name(case), samples, transit, launches)
+        for case, suite, samples, transit, launches in firsts
+        if suite in tables or not simulated
+    ]
+    return of_starts(starts, simulated=simulated)
+
+
+def _name(case: Case) -> str:
+    return named(case.function, label(case.variant, case.knobs), case.bytes, case.ranks)
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -169,19 +201,19 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
     before = verdicts.get(db, campaign.id, "before")
     hours = spread.hours(db, campaign)
     launches = runs.surroundings(db, campaign.id)
-    repeated = [name for name, suite in suites.get(db, campaign.id).items() if suite.was_repeated]
+    repeated = [name for name, suite in runs.suites(db, campaign.id).items() if suite.was_repeated]
     report = Report(
         campaign=campaign,
         state=campaigns.state(db, campaign),
-        to_continue="" if campaign.state == "finished" else command_lines.to_continue(db, campaign),
+        to_continue="" if campaign.state == "finished" else campaigns.how_to_continue(db, campaign),
         machine=machines.machine(db, campaign.machine),
         library=library,
         before=before,
         after=after,
         winners=spread.with_hours(kept, hours),
         searches=searches.all_searches(db, campaign.id),
-        exports=exports.get(db, campaign.id),
-        events=events.get(db, campaign.id),
+        exports=campaigns.exports(db, campaign.id),
+        events=campaigns.events(db, campaign.id),
         cost=cost.cost(db, campaign.id),
         cost_of_load=other_work.cost(launches, repeated, after or before),
         spent=None if is_simulated(campaign) else cost.spent(db, campaign.id),
@@ -192,9 +224,8 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
     )
     if not conditions:
         return report
-    from plumbline.results import launch_conditions
 
-    launch_conditions_of_all = launch_conditions.of(
+    launch_conditions_of_all = _conditions_of_launches(
         db, campaign, library, launches, report.tables()
     )
     return msgspec.structs.replace(report, conditions=launch_conditions_of_all)

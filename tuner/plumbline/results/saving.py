@@ -15,9 +15,9 @@ from plumbline.core.application import Application, Calls
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding
 from plumbline.search.outcome import label
-from plumbline.search.space.candidate import DEFAULT
+from plumbline.search.space.candidates import DEFAULT
 from plumbline.search.space.cells import index
-from plumbline_db import campaigns, runs, suites, verdicts
+from plumbline_db import campaigns, runs, verdicts
 from plumbline_db import winners as winners_of
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
@@ -146,7 +146,7 @@ def cold(
     """Cells that were measured with and without the files, in the confirmation that its verdicts in
     the `table` rest on."""
     from plumbline.campaign.pairs import cold_ratios
-    from plumbline.settings.stored import settings_of
+    from plumbline.settings.identity import settings_of
     from plumbline.verify.decision import compare_of
 
     settings = settings_of(campaign.settings)
@@ -154,7 +154,7 @@ def cold(
     ratios: dict[Target, list[float]] = {}
     seconds: dict[Target, list[float]] = {}
     for name, decided_cells in _rounds(db, campaign, table).items():
-        for tuned, plain in suites.in_turn(db, campaign.id, name):
+        for tuned, plain in runs.in_turn(db, campaign.id, name):
             tuned_medians = index(runs.medians(db, campaign.id, [tuned]))
             plain_medians = index(runs.medians(db, campaign.id, [plain]))
             cells = [target for target, candidate in plain_medians if candidate == DEFAULT]
@@ -172,7 +172,7 @@ def cold(
 def _rounds(db: Database, campaign: Campaign, table: Sequence[Verdict]) -> dict[str, set[Target]]:
     """The cells of the library's own calls by the confirmation that their verdicts rest on, which
     one of its suites names."""
-    every = suites.get(db, campaign.id)
+    every = runs.suites(db, campaign.id)
     names: dict[tuple[str, int, int], str] = {}
     cells_by_round: dict[str, set[Target]] = {}
     for verdict in table:

@@ -1,6 +1,6 @@
 """The trust in numbers of a campaign beyond its own launches: whether these depend on each other,
 and how far campaigns with the same settings, begun at other times, lie apart. Reads the database;
-the statistics are verify/independence.py and verify/between.py."""
+the statistics are in verify/independence.py."""
 
 from __future__ import annotations
 
@@ -15,8 +15,16 @@ import msgspec
 from plumbline.core.cell import Side
 from plumbline.system.words import counted
 from plumbline.verify import design
-from plumbline.verify.between import CampaignSpread, Estimate, between_campaigns, estimate, widened
-from plumbline.verify.independence import LEAST_LAUNCHES, Dependence, lag_one
+from plumbline.verify.independence import (
+    LEAST_LAUNCHES,
+    CampaignSpread,
+    Dependence,
+    Estimate,
+    between_campaigns,
+    estimate,
+    lag_one,
+    widened,
+)
 from plumbline.verify.index import Index
 from plumbline_db import campaigns, runs, table_samples, verdicts
 from plumbline_db.connection import Database

@@ -19,7 +19,7 @@ from plumbline_db import runs
 from plumbline_db.records import Search, Suite, Trial
 
 from .outcome import label
-from .setup import Setup
+from .races import Setup
 from .space.candidates import DEFAULT, Candidate, CandidateSpace
 from .space.cells import Flaw, index
 

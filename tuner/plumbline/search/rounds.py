@@ -15,6 +15,7 @@ import msgspec
 
 from plumbline.core.application import worth
 from plumbline.core.cell import Target
+from plumbline.core.configuration import variant_name
 from plumbline.core.winner import (
     Sizes,
     beside_others,
@@ -25,8 +26,8 @@ from plumbline.core.winner import (
     of_measured_sizes,
     pieces_inside,
 )
-from plumbline.measure.event_kinds import PUT_ASIDE
-from plumbline.settings.way_of_use import BARRIER, OWN_BARRIER
+from plumbline.measure.aside import PUT_ASIDE
+from plumbline.settings.cases import BARRIER, OWN_BARRIER
 from plumbline.system.words import counted
 from plumbline_db import searches
 from plumbline_db.records import EVERY_FUNCTION, Search, Suite, Trial, Verdict, Winner
@@ -35,17 +36,89 @@ from . import crossover, outcome
 from .breaking import Neighbours, as_promised, as_tried, broken
 from .budget import Budget
 from .order import Order, moved
-from .race.bound import bounds
 from .race.entering import Lineup
+from .race.judging import bounds
 from .race.race import Race
-from .races import Races
+from .races import Favourites, Races, Setup, Spread
 from .rescue import rescue
 from .second_choice import InForce, Raced, SecondChoices
-from .setup import Setup
 from .space.candidates import CandidateSpace
 from .space.select import Trials
-from .spread import Favourites, Spread
-from .wanted_cells import doubtful, idle, near, violated
+
+# Cells that a table asks to be searched, those that race along for a later round, and variants that
+# do not race. Pure.
+
+# A guideline with a ratio above this may be violated in the next round.
+_NEAR = 0.5
+
+# An undecided cell is searched if its ratio exceeds 1 by so many times the tolerance. On a quiet
+# machine this applies to at most two of 819 cells; beside other work it applied to 23.
+_FAR = 2
+
+
+def _violated(verdicts: Iterable[Verdict]) -> list[Target]:
+    """The cells whose left side is too slow, each once. Where that is not the library's call on all
+    ranks, nothing that stands in for this call makes it faster."""
+    violations = (
+        verdict for verdict in verdicts if verdict.verdict == "violated" and verdict.replaceable
+    )
+    return sorted({Target(verdict.function, verdict.bytes) for verdict in violations})
+
+
+def _doubtful(verdicts: Iterable[Verdict], tolerance: float) -> list[Target]:
+    """Return the cells of undecided guidelines whose ratio is above 1 by _FAR times what is allowed
+    or more, each once. Beside other work, launches differ so much that large violations stay
+    undecided. Only what is clearly faster in the search itself becomes a winner."""
+    limit = 1 + _FAR * tolerance
+    doubtful_verdicts = (
+        verdict
+        for verdict in verdicts
+        if verdict.verdict == "undecided" and verdict.replaceable and (verdict.ratio or 0) >= limit
+    )
+    return sorted({Target(verdict.function, verdict.bytes) for verdict in doubtful_verdicts})
+
+
+def _near(
+    verdicts: Iterable[Verdict],
+    sizes: Mapping[str, Sequence[int]],
+    without: Collection[Target],
+) -> list[Target]:
+    """Cells that are likely to be searched in the next round, when right-hand sides are faster:
+    where launches are dear and repeat each other, they are measured at once."""
+    functions = {
+        verdict.function
+        for verdict in verdicts
+        if verdict.kind == "pattern" and verdict.replaceable and (verdict.ratio or 0) > _NEAR
+    }
+    every = [Target(name, size) for name in functions for size in sizes[name]]
+    return sorted(cell for cell in every if cell not in without)
+
+
+def idle(
+    candidate_space: CandidateSpace,
+    targets: Collection[Target],
+    entered: Iterable[Target],
+    verdicts: Iterable[Verdict],
+) -> dict[Target, set[str]]:
+    """Variants that do not race: mock-ups, but for those whose guideline was verified in the cell
+    and does not hold (the table has measured them); and all of ours in cells that are there only
+    because one choice of the library must hold for all sizes."""
+    faster: dict[Target, set[str]] = {}
+    for verdict in verdicts:
+        if verdict.replaceable and verdict.verdict != "holds":
+            names = faster.setdefault(Target(verdict.function, verdict.bytes), set())
+            names.add(variant_name(verdict.rhs))
+    return {
+        target: candidate_space.mockups(target.function) - faster.get(target, set())
+        if target in targets
+        else {
+            candidate.variant
+            for candidate in candidate_space.first(target.function)
+            if not candidate.is_knobs
+        }
+        for target in entered
+    }
+
 
 _RESCUE = 0.1  # of the budget
 
@@ -140,7 +213,7 @@ class Rounds:
 
     def _wanted(self, verdicts: Iterable[Verdict]) -> set[Target]:
         verdicts = list(verdicts)
-        return {*violated(verdicts), *doubtful(verdicts, self._settings.claims.tolerance)}
+        return {*_violated(verdicts), *_doubtful(verdicts, self._settings.claims.tolerance)}
 
     def _every(self) -> list[Target]:
         return [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
@@ -169,7 +242,7 @@ class Rounds:
     def not_asked(self, winners: Sequence[Winner], table: Iterable[Verdict]) -> str:
         """Return which measured cells no search was opened for, and what is known to be faster
         there than what answers them; '' where there are none."""
-        out = set(violated(table))
+        out = set(_violated(table))
         not_searched = [cell for cell in self._left(self._every()) if cell not in out]
         if not not_searched or not self._searched or self._settings.search.all:
             return ""
@@ -183,7 +256,7 @@ class Rounds:
         """Cells with a violated pattern that were searched once, with the library as it is. What
         held in another way of use `before` is left: what is faster here is slower there."""
         elsewhere = {_cell(verdict) for verdict in before if verdict.depends}
-        violated_cells = violated(
+        violated_cells = _violated(
             verdict
             for verdict in verdicts
             if verdict.kind == "pattern" and _cell(verdict) not in elsewhere
@@ -357,7 +430,7 @@ class Rounds:
         refused = self.seconds.refused
         along: list[Target] = []
         if race.knows_more:
-            along = self._there(near(verdicts, self._sizes, {*self._searched, *entered}))
+            along = self._there(_near(verdicts, self._sizes, {*self._searched, *entered}))
         return Lineup(
             entered,
             without={cell: {*names, *refused.get(cell, ())} for cell, names in without.items()},

@@ -2,26 +2,136 @@
 
 Campaign files, options of the command line and the database have the keys side by side, whatever
 group they are in; a key is in one group. How keys become settings is in campaign_file.py, which
-campaign they make in identity.py, what each key says, for readers, in explained.py."""
+campaign they make in identity.py, what each key says, for readers, in campaign_file.py."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from plumbline.core import application
-from plumbline.system import limits
-from plumbline.system.toml import Document
+from plumbline.core.unmeasured import Unmeasured
+from plumbline.system import toml
+from plumbline.system.toml import MOST, Document
 
-from .cases import Cases, Claims
-from .fixed import Fixed
+from .cases import AFTER_BARRIER, SYNCHRONISED, Cases, Claims, WayOfUse
 from .ranks import Ranks
 from .sampling import Keeping, Sampling
-from .search import Searching
-from .way_of_use import AFTER_BARRIER, SYNCHRONISED, WayOfUse
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+# The loader, Open MPI's list, hydra's file and Intel MPI's tools split paths at these characters.
+_TAKEN_APART = re.compile(r"[\s;:,=$'\"\\#]")
+
+
+class Fixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Settings that are in force in every launch, and are not searched."""
+
+    environment: dict[str, str] = {}
+    """Variables that are in force in every launch, in place of the shell's."""
+    preload: list[str] = []
+    """Libraries that every launch preloads, behind ours (docs/profile.md)."""
+
+    def canonical(self) -> Fixed:
+        return Fixed(
+            environment=dict(sorted(self.environment.items())),
+            preload=list(dict.fromkeys(self.preload)),
+        )
+
+    def problems(self, *, simulated: bool) -> Iterator[str]:
+        for name in self.environment:
+            if not _VARIABLE.match(name):
+                yield f"environment: {name!r} is not the name of a variable"
+        if "LD_PRELOAD" in self.environment:
+            yield (
+                "environment: LD_PRELOAD: a campaign searches with a library of its own, "
+                'which comes first; name others by the key preload = ["/path/tool.so"]'
+            )
+        if self.preload and simulated:
+            yield (
+                "preload: simulated ranks are no processes to preload into; link the library into "
+                "the program (docs/simulated.md)"
+            )
+        for name in self.preload:
+            if not Path(name).is_file():
+                yield f"preload: the file {name!r} does not exist; name a library"
+            unfit = _TAKEN_APART.search(name)
+            if unfit:
+                yield (
+                    f"preload: {name}: mpirun or the loader would split this path at "
+                    f"{unfit[0]!r}; move it to a path without"
+                )
+
+
+AFRESH = "none"
+
+
+class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The search: what is searched, and how long."""
+
+    rounds: int | None = None
+    """Number of search rounds (0: verify only; default: until nothing is left to search)."""
+    budget_seconds: Unmeasured[float | None] = None
+    """Seconds in launches for the whole campaign; default: eight times the first table, at
+    least 120."""
+    variants: list[str] | None = None
+    """Variants of Plumbline that may be tried; default: all."""
+    all: bool = True
+    """Also search cells without a violated guideline, after the others, while time is left."""
+    settings: bool | list[str] | None = None
+    """Names of settings of the whole process that are searched; default: an eager limit."""
+    unsafe: bool = False
+    """Also use algorithms that give wrong results for some correct programs."""
+    earlier: Unmeasured[str | None] = None
+    """Campaign whose winners are confirmed before the search, or `none`; default: with `--new`
+    the last finished one."""
+
+    @property
+    def verifies_only(self) -> bool:
+        return self.rounds == 0
+
+    def goes_on(self, searched: int) -> bool:
+        """Return whether another search may begin after so many."""
+        return self.rounds is None or searched < self.rounds
+
+    @property
+    def tries_usual_settings(self) -> bool:
+        return self.settings is None and not self.verifies_only
+
+    @property
+    def named_settings(self) -> list[str] | None:
+        """Return the settings of the whole process that are searched; None: all, or none."""
+        return self.settings if isinstance(self.settings, list) else None
+
+    def tried(self, variants: Mapping[str, list[str]]) -> dict[str, list[str]]:
+        """Return those of our variants that may be tried, by function."""
+        allowed = self.variants
+        return {
+            function: [name for name in names if allowed is None or name in allowed]
+            for function, names in variants.items()
+        }
+
+    def canonical(self) -> Searching:
+        names = self.settings
+        return msgspec.structs.replace(
+            self,
+            variants=None if self.variants is None else sorted(set(self.variants)),
+            settings=(sorted(set(names)) or False) if isinstance(names, list) else names,
+        )
+
+    def problems(self) -> Iterator[str]:
+        if (self.rounds or 0) < 0:
+            yield "rounds must not be negative"
+        if (self.rounds or 0) > MOST:
+            yield f"rounds must be at most {MOST}"
+        if not 0 <= (self.budget_seconds or 0) < math.inf:
+            yield "budget_seconds must be a number of seconds, not negative"
+
 
 # The minimum of the default budget.
 BUDGET_SECONDS, SIMULATED_BUDGET_SECONDS = 150.0, 900.0
@@ -86,8 +196,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         simulated = self.ranks.simulate is not None
         yield from self.ranks.problems()
         numbers = (*chain.from_iterable(self.cases.every_size()), *self.keys().values())
-        if any(isinstance(number, int) and number > limits.LARGEST for number in numbers):
-            yield f"numbers must be at most {limits.LARGEST}"
+        if any(isinstance(number, int) and number > toml.LARGEST for number in numbers):
+            yield f"numbers must be at most {toml.LARGEST}"
         yield from self.fixed.problems(simulated=simulated)
         yield from self.cases.problems(nprocs)
         yield from self.way.problems(simulated=simulated)

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.system import paths, process
-from plumbline_db import own, scratch
+from plumbline_db import lock, scratch
 from plumbline_db.errors import PlumblineError
 
 _ROOMS = {"collectives-alt": "", "probes": "", "tuner/detection": "detection"}
@@ -50,7 +50,7 @@ def build(layout: paths.Layout, mpicc: Path, environment: Mapping[str, str] = {}
     _require(sources, variables)
     started = time.monotonic()
     mpi_id = _run(["sh", sources / "probes" / "mpi-id.sh", mpicc], variables).strip()
-    own.make(target)
+    lock.make(target)
     if layout.own is None:
         _make(sources, target, mpi_id, variables)
     else:
@@ -83,7 +83,7 @@ def _make(sources: Path, target: Path, mpi_id: str, variables: Mapping[str, str]
 def _take(built: Path, target: Path) -> None:
     """Put what has been built in the place of what was there: a program that runs keeps its
     file."""
-    own.make(target)
+    lock.make(target)
     for name in (*_PROGRAMS, "libdetection.so"):
         if (built / name).is_file():
             with scratch.replacing(target / name) as part:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from plumbline_db import regular
-from plumbline_exporters import launchers
+from plumbline_db import user_files
+from plumbline_exporters import run_script
 
 _STARTERS = re.compile(r"(mpirun|mpiexec|orterun|prterun|smpirun|srun)([.-].*)?\Z")
 # Programs that start the command at the end of their words, such as a launcher, unchanged.
@@ -124,7 +124,7 @@ def takes_all(program: Path) -> bool:
     """Return whether the ranks of a command that begins with `program` have its environment as it
     is: it is one of their launchers, or calls MPI itself."""
     name = program.name
-    return launchers.takes_all(name) or (not launchers.hands_on(name) and calls_mpi(program))
+    return run_script.takes_all(name) or (not run_script.hands_on(name) and calls_mpi(program))
 
 
 def calls_mpi(program: Path) -> bool:
@@ -132,7 +132,7 @@ def calls_mpi(program: Path) -> bool:
     try:
         if program.stat().st_size > _MOST_BYTES:
             return False
-        return _MENTIONS_MPI in regular.read(program)
+        return _MENTIONS_MPI in user_files.read(program)
     except OSError:
         return False
 

@@ -15,7 +15,7 @@ import msgspec
 from plumbline.libraries.space import Algorithm, Space
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
-from plumbline_db import regular
+from plumbline_db import user_files
 from plumbline_db.errors import UsageError
 
 
@@ -63,7 +63,7 @@ def find(toolchain: Toolchain, settings: Settings) -> InForce | None:
     if not path.is_absolute():
         raise UsageError(f"{where}: the rules file {name} must be named by its whole path")
     try:
-        return InForce(path, regular.text(path), where)
+        return InForce(path, user_files.text(path), where)
     except (OSError, ValueError) as error:
         raise UsageError(f"{where}: the rules file {name} cannot be read: {error}") from error
 

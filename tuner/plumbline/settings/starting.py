@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.launch.local import Local
-from plumbline.launch.starter import Programs, Starter
-from plumbline.launch.typed import Typed
+from plumbline.launch.starter import Programs, Starter, Typed
 from plumbline.system.words import counted
 from plumbline_db.errors import UsageError
 

@@ -16,7 +16,7 @@ from plumbline.launch import Launcher, launcher_for
 from plumbline.libraries import Family, Installation, Knob, space_file
 from plumbline.libraries.space import Space
 from plumbline.settings import Settings
-from plumbline.settings.way_of_use import BARRIER
+from plumbline.settings.cases import BARRIER
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError, command_name

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from plumbline.core.configuration import variant_name
 from plumbline.core.plan import WITHOUT_SIZE, PlanCase, least_bytes, part_bytes
-from plumbline.core.variant_spec import variant_name
 from plumbline.measure.refine import Refinement, grid
 from plumbline.settings.toolchain import Catalogue
 from plumbline.suites.description import AskedSuite

@@ -13,10 +13,45 @@ from typing import Literal
 
 import msgspec
 
+from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import TYPE_BYTES, Data, StoppingRule
+from plumbline.measure import tables
+from plumbline.settings import Settings
 from plumbline.system import toml
 from plumbline_db.errors import UsageError
 from plumbline_db.points import Axis
+
+# The suites that a violation table is refined by: of each function the library's own call beside
+# what guidelines compare it with. Where these cross, a guideline begins to be violated.
+
+_LAUNCHES = 6
+
+
+def suites_of_guidelines(guidelines: Guidelines, settings: Settings) -> tuple[AskedSuite, ...]:
+    """Over the sizes that the settings ask for; `settings` say the way of use."""
+    asked_suites = []
+    sizes = tables.sizes_of(guidelines, settings)
+    for function in dict.fromkeys([*guidelines.lhs_functions(), *settings.cases.functions]):
+        beside = [
+            pattern.variant
+            for pattern in guidelines.patterns
+            if (pattern.lhs, pattern.lhs_variant) == (function, "default")
+        ]
+        asked_suites.append(
+            AskedSuite(
+                name=function.removeprefix("MPI_").lower().replace("_", "-"),
+                operations=(function, *dict.fromkeys(beside)),
+                at=tuple(sizes[function]),
+                refine=True,
+                launches=_LAUNCHES,
+                use=settings.way.use,
+                type=settings.cases.type,
+                op=settings.cases.op,
+                root=settings.cases.root,
+            )
+        )
+    return tuple(asked_suites)
+
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}\Z")
 _MOST = 2**31 - 1

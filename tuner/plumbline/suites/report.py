@@ -11,7 +11,7 @@ import msgspec
 from plumbline.measure.hockney import median_interval
 from plumbline.measure.refine import SweptCurve, Threshold
 from plumbline.suites.run import Prepared, curves, found_thresholds, read, stored_suite
-from plumbline_db import points, rank_times, suites
+from plumbline_db import points, runs, table_samples
 from plumbline_db.connection import Database
 from plumbline_db.points import Axis, Why
 from plumbline_db.records import Campaign
@@ -119,11 +119,11 @@ def _ranks(
         return []
     names = [
         name
-        for name, suite in suites.get(db, campaign.id).items()
+        for name, suite in runs.suites(db, campaign.id).items()
         if (suite.stage, suite.step) == ("suite", of.suite.name)
     ]
     seconds_by_rank: dict[tuple[str, str, int, int], list[float]] = {}
-    for rank_median in rank_times.medians(db, campaign.id, names):
+    for rank_median in table_samples.rank_medians(db, campaign.id, names):
         key = (rank_median.function, rank_median.variant, rank_median.bytes, rank_median.rank)
         seconds_by_rank.setdefault(key, []).append(rank_median.seconds)
     return [

@@ -25,8 +25,8 @@ from plumbline.measure.refine import (
     thresholds,
 )
 from plumbline.settings import identity
+from plumbline.settings.cases import AFTER_BARRIER, AT_ROOT, OWN_BARRIER
 from plumbline.settings.toolchain import Toolchain
-from plumbline.settings.way_of_use import AFTER_BARRIER, AT_ROOT, OWN_BARRIER
 from plumbline.suites.cases import (
     NamedOperation,
     RanksThere,

@@ -12,9 +12,18 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from plumbline.system import limits, mistakes
-from plumbline_db import regular
+from plumbline.system import mistakes
+from plumbline_db import user_files
 from plumbline_db.errors import UsageError
+
+# Limits of numbers that people write. Pure.
+
+LARGEST = 2**63 - 1
+"""What a number of the probe and of the database holds."""
+
+MOST = 10**6
+"""Launches, repetitions, µs of a wait: more is a slip of the keyboard."""
+
 
 _MOST_BYTES = 1 << 20
 _DEEPEST = 20  # tables in tables
@@ -95,7 +104,7 @@ class Document(msgspec.Struct, frozen=True):
 def read(path: Path, name: str) -> Document:
     """`name` is what errors call it. Raises UsageError."""
     try:
-        with regular.open_file(path) as file:
+        with user_files.open_file(path) as file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
             raise UsageError(f"{name}: longer than {_MOST_BYTES >> 20} MiB, so not such a file")
@@ -112,8 +121,8 @@ def read(path: Path, name: str) -> Document:
             raise UsageError(f"{name}: {value!r} has a NUL character")
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"{name}: {value} is not a valid number here")
-        if isinstance(value, int) and abs(value) > limits.LARGEST:
-            raise UsageError(f"{name}: a number is larger than {limits.LARGEST}")
+        if isinstance(value, int) and abs(value) > LARGEST:
+            raise UsageError(f"{name}: a number is larger than {LARGEST}")
     return document
 
 

@@ -4,4 +4,4 @@ Every guideline kind is one module that registers itself; importing it here is t
 it. The order of the imports is the order of the kinds in tables.
 """
 
-from plumbline.verify import monotony, split, pattern, rank, overlap, nonblocking  # noqa: F401, I001
+from plumbline.verify import monotony, split, pattern, rank, overlap  # noqa: F401, I001

@@ -15,6 +15,39 @@ from plumbline.core.guidelines import Guidelines
 from plumbline.verify.kinds import all_kinds
 from plumbline_db.records import Verdict
 
+# The fields of a verdict in `--json` (docs/verification.md), in their order.
+JSON_FIELDS = (
+    "guideline",
+    "kind",
+    "function",
+    "lhs",
+    "rhs",
+    "ranks",
+    "nprocs",
+    "ppn",
+    "bytes",
+    "other_bytes",
+    "factor",
+    "verdict",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "p",
+    "p_adjusted",
+    "launches",
+    "reason",
+)
+
+
+def as_json(verdicts: Sequence[Verdict]) -> list[dict[str, object]]:
+    """Verdicts as plain objects with the fields JSON_FIELDS; numbers that do not exist are None."""
+    return [
+        {field: getattr(verdict, field) for field in JSON_FIELDS}
+        | {"depends": verdict.depends, "uses": msgspec.to_builtins(verdict.uses)}
+        for verdict in verdicts
+    ]
+
+
 # The states of a cell. `depends`: another way of use has another answer. The last two occur only if
 # two tables are combined.
 State = Literal["violated", "undecided", "holds", "depends", "absent", "removed", "new"]

@@ -11,6 +11,9 @@ from plumbline.core.guidelines import Guidelines
 from plumbline.verify.index import Index
 from plumbline.verify.kinds import Candidate, Cell, kind
 
+NONBLOCKING, BLOCKING = "nonblocking", "blocking"
+
+
 OVERLAPPED, SERIALISED = "overlapped", "serialised"
 
 
@@ -42,3 +45,20 @@ def _right(index: Index, left: Side) -> Side:
         if same and side.variant.partition(":")[2].split(",")[0] == work:
             return side
     return msgspec.structs.replace(left, variant=f"{SERIALISED}:{work}")
+
+
+@kind("nonblocking", letter="n", row="function", benchmarks=True)
+def nonblocking_cells(index: Index, guidelines: Guidelines) -> list[Cell]:
+    if guidelines.nonblocking is None:
+        return []
+    return [
+        Cell(
+            guidelines.nonblocking.id,
+            "nonblocking",
+            side.function,
+            BLOCKING,
+            side.bytes,
+            (Candidate(side, msgspec.structs.replace(side, variant=BLOCKING)),),
+        )
+        for side in index.of_variant(NONBLOCKING)
+    ]

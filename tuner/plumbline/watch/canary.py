@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from plumbline.measure.comparison import REFERENCE_CELLS, without_shared_factor
 from plumbline.verify.significance.distributions import beta_quantile, student_quantile
 from plumbline.watch import chart
-from plumbline.watch.baseline import Baseline, baselines_of
+from plumbline.watch.chart import FREEDOM, Baseline, baselines_of
 from plumbline.watch.design import Design
-from plumbline.watch.run_length import FREEDOM
 from plumbline.watch.sizing import launches_of, resized
 from plumbline.watch.state import Alarm, CellState, Cusum
 

@@ -9,13 +9,177 @@ LARGEST where it can be."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.watch.baseline import MIDDLE_ERROR
+from plumbline.verify.significance.distributions import student4_below, student_quantile
 from plumbline.watch.design import Design
-from plumbline.watch.run_length import GAIN, threshold
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    _Matrix = NDArray[np.float64]
+
+# Quantiles of |value - middle| at which the noise must not exceed what the scale implies.
+LEVELS = (0.5, 0.75, 0.9, 0.95)
+LEAST_SCALE = 0.005  # what repeats itself to the digit changes by rounding, too
+# The standard error of a middle, in scales, times the root of the number of canaries. The value for
+# a scale is half of it, as covering all levels widens the scale (by a tenth after 72 canaries).
+_MIDDLE_ERROR, _SCALE_MARGIN = 1.35, 0.5
+
+
+class Baseline(msgspec.Struct, frozen=True):
+    """`middle`: a log ratio. `scale`: of Student's t with FREEDOM degrees of freedom, whose tails
+    are heavier than those of what was learnt. `canaries`: how many it was learnt from."""
+
+    middle: float
+    scale: float
+    canaries: int
+
+    @property
+    def middle_error(self) -> float:
+        """Standard error of the middle, in scales."""
+        return _MIDDLE_ERROR / math.sqrt(self.canaries)
+
+
+def baseline_of(logs: Sequence[float]) -> Baseline:
+    """Return that of one cell: log ratios, one a canary."""
+    return baselines_of([logs])[0]
+
+
+def baselines_of(logs: Sequence[Sequence[float]]) -> list[Baseline]:
+    """Return those of cells that were learnt together: the log ratios of each, one a canary."""
+    import numpy as np
+
+    middles, scales = learn(np.array(logs).T, together=True)
+    canaries = len(logs[0])
+    return [
+        Baseline(float(middle), float(scale), canaries)
+        for middle, scale in zip(middles, scales, strict=True)
+    ]
+
+
+def learn(values: ArrayLike, *, together: bool = False) -> tuple[Vector, Vector]:
+    """Middles and scales of cells: `values` are log ratios, a row a canary and a column a cell.
+    `together`: of cells of one machine, whose memory is taken for that of each, too.
+
+    The scale is the smallest one whose tails cover those of the values at all LEVELS, and a margin:
+    one that is too small by chance costs more false alarms than one that is too large saves (what
+    estimates do to charts: Jensen et al., Journal of Quality Technology 38 (2006))."""
+    import numpy as np
+
+    every = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    canaries = len(every)
+    middles = np.median(every, axis=0)
+    distances = np.sort(np.abs(every - middles), axis=0)
+    levels = np.array(LEVELS)
+    at = np.ceil(levels * canaries).astype(int) - 1
+    usual = np.array([student_quantile(FREEDOM, (1 + level) / 2) for level in LEVELS])
+    covered = distances[at] / usual[:, None]
+    scales = covered.max(axis=0) * (1 + _SCALE_MARGIN / math.sqrt(canaries))
+    scales = np.maximum(scales, LEAST_SCALE)
+    return middles, scales * _remembered((every - middles) / scales, together=together)
+
+
+def _remembered(values: Vector, *, together: bool) -> Vector:
+    """Return how much wider sums of values lie that follow each other than sums of values that know
+    nothing of each other: by the correlation of neighbours, as far as it is more than chance (a
+    standard error), and as if it went on (Johnson and Bagshaw, Technometrics 16 (1974)). One cell
+    says little of it, all of a machine say much. Outliers are drawn in to where they say no more
+    than others."""
+    import numpy as np
+
+    near = np.clip(values, -2.0, 2.0)
+    squares = np.maximum((near**2).sum(axis=0), np.finfo(np.float64).tiny)
+    correlation = (near[1:] * near[:-1]).sum(axis=0) / squares
+    error = 1 / math.sqrt(len(values))
+    share = correlation - error
+    if together:
+        share = np.maximum(share, correlation.mean() - error / math.sqrt(len(correlation)))
+    share = np.clip(share, 0.0, 0.9)
+    return np.asarray(np.sqrt((1 + share) / (1 - share)))
+
+
+# Average run length and delay of a CUSUM, by computation; and the threshold for a wanted one.
+# The sum goes up by what a value lies above the reference, by `GAIN` at most, and never below 0
+# (Page, Biometrika 41 (1954)). It is a Markov chain over steps of its height (Brook and Evans,
+# Biometrika 59 (1972)): row sums of the inverse of I - Q are run lengths, powers of Q say what is
+# found in time. All heights are in scales of the cell (baseline.py). Noise is Student's t with
+# `FREEDOM` degrees of freedom: tails as heavy as launches have are paid for in advance.
+
+FREEDOM = 4.0  # of student4_below
+# The most that one canary can add to a sum, however extreme its value is.
+GAIN = 1.5
+# An alarm needs at least so many canaries, whatever their values are.
+LEAST_CANARIES = 4
+# The number of heights of the sum within a gain. A gain is a whole number of heights, so that sums
+# of outliers are heights. Eight times as many heights change run lengths by less than 3 %.
+HEIGHTS = 16
+_BEYOND = 1e11  # longer runs are lost in rounding
+
+
+def run_length(reference: float, threshold: float) -> float:
+    """Canaries to an alarm when nothing changes, from a sum of 0; infinity beyond 1e11."""
+    import numpy as np
+
+    stays = _chain(reference, threshold, 0.0)
+    try:
+        length = float(np.linalg.solve(np.eye(len(stays)) - stays, np.ones(len(stays)))[0])
+    except np.linalg.LinAlgError:
+        return math.inf
+    return length if 0 < length < _BEYOND else math.inf
+
+
+def found_within(reference: float, threshold: float, canaries: int, shift: float) -> float:
+    """Probability of an alarm at the latest in the canary of this number after a change by `shift`
+    scales, from a sum of 0 (Lorden's worst case: Annals of Mathematical Statistics 42 (1971))."""
+    import numpy as np
+
+    stays = _chain(reference, threshold, shift)
+    at = np.zeros(len(stays))
+    at[0] = 1.0
+    for _ in range(canaries):
+        at = at @ stays
+    return float(1 - at.sum())
+
+
+@lru_cache(maxsize=4096)
+def threshold(reference: float, least_run_length: float) -> float:
+    """Return the lowest threshold with at least this run length (in canaries), and with
+    LEAST_CANARIES behind each alarm."""
+    low = (LEAST_CANARIES - 1) * GAIN * (1 + 1e-6)
+    if run_length(reference, low) >= least_run_length:
+        return low
+    high = 2 * low
+    while run_length(reference, high) < least_run_length:
+        low, high = high, 2 * high
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        if run_length(reference, middle) < least_run_length:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _chain(reference: float, threshold: float, shift: float) -> _Matrix:
+    """Return the chain of heights below the threshold: from which (rows) to which (columns)."""
+    import numpy as np
+
+    step = GAIN / HEIGHTS
+    heights = np.arange(math.ceil(threshold / step)) * step
+    tops = heights + step / 2
+    tops[-1] = threshold
+    rises = tops[None, :] - heights[:, None]
+    below = student4_below(rises + reference - shift)
+    below[rises >= GAIN] = 1.0
+    return np.asarray(np.diff(below, axis=1, prepend=0.0))
+
 
 SMALLEST, LARGEST = math.log(1.05), math.log(1.2)
 # References in scales: the reference for the smallest change that about six canaries find, and the
@@ -37,7 +201,7 @@ def thresholds(design: Design, references: Vector) -> Vector:
     """Return those for the design's run length, with middles that were learnt a standard error
     wrong. Between multiples of STEP on a straight line, which lies above: thresholds bend
     upwards."""
-    error = MIDDLE_ERROR / math.sqrt(design.learning)
+    error = _MIDDLE_ERROR / math.sqrt(design.learning)
     steps = np.maximum((references - error) / STEP, 1.0)
     below = np.floor(steps).astype(int)
     threshold_of_step = {

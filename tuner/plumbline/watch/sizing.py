@@ -8,9 +8,8 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from plumbline.watch.baseline import LEAST_SCALE, Baseline, baseline_of
+from plumbline.watch.chart import LEAST_SCALE, Baseline, baseline_of, found_within
 from plumbline.watch.design import LEAST_LEARNING, Design
-from plumbline.watch.run_length import found_within
 from plumbline.watch.state import CellState
 
 if TYPE_CHECKING:

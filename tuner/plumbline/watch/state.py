@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from plumbline.watch.baseline import Baseline, baseline_of
+from plumbline.watch.chart import Baseline, baseline_of
 from plumbline.watch.design import LEAST_LEARNING
 
 Direction = Literal["slower", "faster"]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from plumbline_db.records import Library
-from plumbline_exporters.families import Family, Linting
+from plumbline_exporters.families import Family, Linting, Question
 from plumbline_exporters.family import hydra
 from plumbline_exporters.family.intelmpi import env, lint
-from plumbline_exporters.installed import Question
 
 
 def question(library: Library) -> Question | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from plumbline_exporters.assignments import Assignment
-from plumbline_exporters.family.intelmpi import ranges
+from plumbline_exporters.family.intelmpi import env
 from plumbline_exporters.finding import Finding, LintTarget
 from plumbline_exporters.lint import names
 
@@ -32,7 +32,7 @@ class AdjustEntry(msgspec.Struct, frozen=True):
 
     @property
     def end(self) -> int:
-        return ranges.LAST if self.high is None else self.high
+        return env.LAST if self.high is None else self.high
 
 
 def read(value: str) -> list[AdjustEntry] | None:
@@ -53,7 +53,7 @@ def read(value: str) -> list[AdjustEntry] | None:
 
 def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Finding]:
     last = {assignment.name: assignment for assignment in given}
-    functions = {ranges.knob(function): function for function in ranges.FUNCTIONS}
+    functions = {env.knob(function): function for function in env.FUNCTIONS}
     yield from names.check(
         [assignment for assignment in last.values() if assignment.name not in functions], target
     )
@@ -99,7 +99,7 @@ def _of_value(
                 "dropped, "
                 "with a line on standard output", f"take {preset_known.choices()}",
             )  # fmt: skip
-    unsafe = ranges.not_commutative(function)
+    unsafe = env.not_commutative(function)
     for preset in sorted({entry.preset for entry in entries} & unsafe):
         yield Finding(
             assignment.line, "corrupts", "not-commutative",
@@ -115,7 +115,7 @@ def _of_ranges(
 ) -> Iterator[Finding]:
     bounds = {(entry.low, entry.high) for entry in entries}
     sized = len(bounds) > 1 or any(entry.low or (entry.high is not None and
-                                   entry.end < ranges.LAST) for entry in entries)  # fmt: skip
+                                   entry.end < env.LAST) for entry in entries)  # fmt: skip
     if any(entry.ranks for entry in entries):
         if len(bounds) > 1:
             yield Finding(
@@ -127,7 +127,7 @@ def _of_ranges(
         return
     if not sized:
         return
-    if function not in ranges.WITH_SIZES and len({entry.preset for entry in entries}) > 1:
+    if function not in env.WITH_SIZES and len({entry.preset for entry in entries}) > 1:
         yield Finding(
             assignment.line, "misread", "no-size",
             f"{assignment.name}: Intel MPI knows no size of such a call: the last range holds for "
@@ -152,14 +152,14 @@ def _of_ranges(
                 f"{assignment.name}: only upper ends count: preset {entry.preset} holds from "
                 f"{following} "
                 f"bytes on, not from {entry.low}",
-                f"put {ranges.OWN_DECISION}:{following}-{entry.low - 1} in front of it",
+                f"put {env.OWN_DECISION}:{following}-{entry.low - 1} in front of it",
             )  # fmt: skip
         following = entry.end + 1
-    if ends[-1] < ranges.LAST:
+    if ends[-1] < env.LAST:
         yield Finding(
             assignment.line, "reaches", "open-above",
             f"{assignment.name}: preset {entries[-1].preset} holds above {ends[-1]} bytes too: "
             "what lies "
             "above the last range goes with it",
-            f"put {ranges.OWN_DECISION}:{following}-{ranges.LAST} behind it",
+            f"put {env.OWN_DECISION}:{following}-{env.LAST} behind it",
         )  # fmt: skip

@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 from plumbline_db.records import Library
-from plumbline_exporters.families import Family, Linting
+from plumbline_exporters import plumbline_sh
+from plumbline_exporters.bundle import Bundle, put
+from plumbline_exporters.families import Family, Linting, Question
 from plumbline_exporters.family import hydra
-from plumbline_exporters.family.mpich import coll, env
+from plumbline_exporters.family.mpich import coll, selection
 from plumbline_exporters.family.mpich import lint_tables as tables
 from plumbline_exporters.family.mpich import lint_variables as variables
-from plumbline_exporters.installed import Question
+from plumbline_exporters.registry import exporter
+
+
+@exporter(
+    "mpich-env",
+    "shell file to source before MPICH's mpirun",
+    needs=("mpich-json", "profile"),
+    family="mpich",
+)
+def files(bundle: Bundle) -> dict[str, str]:
+    remark = "# The files named here must be on all nodes."
+    return hydra.files(
+        bundle, plumbline_sh.text(bundle, "MPICH", [remark], control_variables(bundle))
+    )
+
+
+def control_variables(bundle: Bundle) -> dict[str, str]:
+    """Variables that put the tables in force, and what holds for a whole process."""
+    files = selection.variables(bundle)
+    values = {name: str(bundle.directory / file) for name, file in files.items()}
+    for winner in bundle.winners:
+        for name, value in sorted(coll.left_over(winner).items()):
+            put(values, winner, name, value)
+    return values
 
 
 def question(library: Library) -> Question:
@@ -18,7 +43,7 @@ def question(library: Library) -> Question:
 FAMILY = Family(
     prefixes=(coll.PREFIX, "MPICH_"),
     script="mpich-env",
-    variables=env.variables,
+    variables=control_variables,
     question=question,
     lint=Linting(
         versions=((4, 3, 2), (5, 0, 2)),

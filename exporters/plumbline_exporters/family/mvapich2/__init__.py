@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from plumbline_db.records import Library
-from plumbline_exporters.families import Family, Linting
+from plumbline_exporters.families import Family, Linting, Question
 from plumbline_exporters.family import hydra
-from plumbline_exporters.family.mvapich2 import env, lint, ranges
-from plumbline_exporters.installed import Question
+from plumbline_exporters.family.mvapich2 import env, lint
 
 
 def question(library: Library) -> Question | None:
@@ -19,7 +18,7 @@ FAMILY = Family(
     script="mvapich2-env",
     variables=env.variables,
     question=question,
-    in_ranges=ranges.IN_RANGES,
+    in_ranges=env.IN_RANGES,
     lint=Linting(
         versions=((2, 3, 7),),
         variables=lint.PATTERN,

@@ -3,7 +3,8 @@ by size where the library can be told so."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 
@@ -12,8 +13,79 @@ from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import by_size, plumbline_sh
 from plumbline_exporters.bundle import Bundle, groups, is_profile, put, sizes
 from plumbline_exporters.family import hydra
-from plumbline_exporters.family.mvapich2 import ranges
 from plumbline_exporters.registry import exporter
+
+# Algorithms by message size (by_size.py) as MVAPICH2 takes them.
+# In the default, indexed mode such a value crashes the library, or (bcast) does something else: two
+# switches must turn that mode off, which they do for one function alone.
+
+_INDEXED = "MV2_USE_INDEXED_TUNING"
+# Variables that take sizes, with the variables that must be 0 beside INDEXED (possibly none).
+SWITCHES: dict[str, str] = {
+    "MV2_ALLTOALL_TUNING": "MV2_USE_INDEXED_ALLTOALL_TUNING",
+    "MV2_INTER_ALLGATHER_TUNING": "MV2_USE_INDEXED_ALLGATHER_TUNING",
+    "MV2_INTER_ALLREDUCE_TUNING": "MV2_USE_INDEXED_ALLREDUCE_TUNING",
+    "MV2_INTER_BCAST_TUNING": "MV2_USE_INDEXED_BCAST_TUNING",
+    "MV2_INTER_REDUCE_TUNING": "MV2_USE_INDEXED_REDUCE_TUNING",
+    "MV2_INTER_RED_SCAT_TUNING": "",
+    "MV2_INTER_SCATTER_TUNING": "MV2_USE_INDEXED_SCATTER_TUNING",
+}
+# Algorithms that are allowed in ranges. For any other number the library silently takes another one
+# (for Reduce 8: 2), or none.
+IN_RANGES: dict[str, frozenset[int]] = {
+    "MV2_ALLTOALL_TUNING": frozenset(range(4)),
+    "MV2_INTER_ALLGATHER_TUNING": frozenset(range(1, 5)),
+    "MV2_INTER_ALLREDUCE_TUNING": frozenset({1, 2, 8, 9, 11}),
+    "MV2_INTER_BCAST_TUNING": frozenset(range(1, 11)),
+    "MV2_INTER_REDUCE_TUNING": frozenset({1, 2, 5}),
+    "MV2_INTER_RED_SCAT_TUNING": frozenset(range(1, 6)),
+    "MV2_INTER_SCATTER_TUNING": frozenset(range(1, 5)),
+}
+# Algorithms that a single number for all sizes selects only in the indexed mode.
+ONLY_INDEXED: dict[str, frozenset[int]] = {"MV2_INTER_ALLREDUCE_TUNING": frozenset({8, 9, 11})}
+EAGER, QUEUE = "MV2_SMP_EAGERSIZE", "MV2_SMP_QUEUE_LENGTH"
+_BYTES = re.compile(r"([0-9]{1,12})([kKmMgG]?)\Z")
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def companions(name: str) -> dict[str, str]:
+    """Return what must be set where the variable `name` has sizes."""
+    switch = SWITCHES[name]
+    return {_INDEXED: "0", switch: "0"} if switch else {}
+
+
+def refused(name: str, values: Mapping[str, str]) -> str:
+    """Return why the variable `name`, beside the others of `values`, would not be obeyed; '': it
+    is."""
+    value = values[name]
+    if not by_size.has_sizes(value):
+        off = all(values.get(switch) == "0" for switch in (_INDEXED, SWITCHES.get(name, "")))
+        lost = off and value.isdecimal() and int(value) in ONLY_INDEXED.get(name, ())
+        return f"algorithm {value} for all sizes exists only in the indexed mode" * lost
+    if name not in SWITCHES:
+        return "the library takes no sizes here; give one value"
+    try:
+        ranges = by_size.read(value)
+    except ValueError as error:
+        return str(error)
+    unknown = sorted({part.algorithm for part in ranges} - IN_RANGES[name])
+    return f"algorithm {unknown[0]} does not exist in ranges of sizes" if unknown else ""
+
+
+def begins_with_1(value: str) -> bool:
+    """Return that of Reduce_scatter: the library reads the number before the first sign that is no
+    digit."""
+    return bool(re.match(r"\s*0*1(?![0-9])", value))
+
+
+def queue_is_short(values: Mapping[str, str]) -> bool:
+    """Return whether an eager message and its end are known to fill more than half of the queue,
+    with which MPI_Init fails."""
+    matches = [_BYTES.match(values.get(name, "")) for name in (EAGER, QUEUE)]
+    eager, queue = (
+        int(match[1]) * _UNITS[match[2].lower()] if match else None for match in matches
+    )
+    return eager is not None and queue is not None and eager + 1 > queue // 2
 
 
 @exporter(
@@ -44,7 +116,7 @@ def variables(bundle: Bundle) -> dict[str, str]:
         for name, value in _of(function, group).items():
             put(values, group[0], name, value)
     for name in values:
-        if why := ranges.refused(name, values):
+        if why := refused(name, values):
             raise PlumblineError(f"{name}={values[name]}: {why}")
     return dict(sorted(values.items()))
 
@@ -64,5 +136,5 @@ def _of(function: str, group: Sequence[Winner]) -> dict[str, str]:
             "one of them"
         )
     ranged = [name for name, value in first.configuration.items() if by_size.has_sizes(value)]
-    beside = [ranges.companions(name) for name in ranged if name in ranges.SWITCHES]
+    beside = [companions(name) for name in ranged if name in SWITCHES]
     return reduce(or_, beside, dict(first.configuration))

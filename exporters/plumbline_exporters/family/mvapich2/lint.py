@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from plumbline_exporters import by_size
 from plumbline_exporters.assignments import Assignment
-from plumbline_exporters.family.mvapich2 import ranges
+from plumbline_exporters.family.mvapich2 import env
 from plumbline_exporters.finding import Finding, LintTarget
 from plumbline_exporters.lint import names
 
@@ -32,7 +32,7 @@ def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Findin
     yield from _of_indexed(last)
     yield from _of_queue(last)
     alone = last.get(_REDUCE_SCATTER)
-    if alone is not None and ranges.begins_with_1(alone.value or "") and _REDUCE not in last:
+    if alone is not None and env.begins_with_1(alone.value or "") and _REDUCE not in last:
         yield Finding(
             alone.line, "fails", "reduce-wanted",
             f"{_REDUCE_SCATTER}=1… crashes where {_REDUCE} is not set", f"set {_REDUCE} beside it",
@@ -57,7 +57,7 @@ def _is_of(name: str, collective: str) -> bool:
 def _of_sizes(
     assignment: Assignment, value: str, last: dict[str, Assignment], target: LintTarget
 ) -> Iterator[Finding]:
-    if assignment.name not in ranges.SWITCHES:
+    if assignment.name not in env.SWITCHES:
         yield Finding(
             assignment.line, "misread", "no-sizes", f"{assignment.name} is not known to take sizes",
             "give one number for all sizes",
@@ -71,7 +71,7 @@ def _of_sizes(
             "write ALGORITHM:0-LAST,ALGORITHM:NEXT-+ without a gap",
         )  # fmt: skip
         return
-    for name, needed in ranges.companions(assignment.name).items():
+    for name, needed in env.companions(assignment.name).items():
         set_to = last.get(name)
         if set_to is None or set_to.value not in (needed, None):
             yield Finding(
@@ -81,7 +81,7 @@ def _of_sizes(
                 f"something else), which {name} turns off", f"set {name}={needed} beside it",
             )  # fmt: skip
     for part in parts:
-        if part.algorithm not in ranges.IN_RANGES[assignment.name]:
+        if part.algorithm not in env.IN_RANGES[assignment.name]:
             yield Finding(
                 assignment.line, "misread", "not-in-ranges",
                 f"{assignment.name}: in ranges of sizes algorithm {part.algorithm} is taken, "
@@ -93,8 +93,8 @@ def _of_sizes(
 def _of_indexed(last: dict[str, Assignment]) -> Iterator[Finding]:
     """One number for all sizes that the mode without indices does not have."""
     values = {assignment.name: assignment.value or "" for assignment in last.values()}
-    for name in ranges.ONLY_INDEXED.keys() & last.keys():
-        why = ranges.refused(name, values)
+    for name in env.ONLY_INDEXED.keys() & last.keys():
+        why = env.refused(name, values)
         if why and not by_size.has_sizes(values[name]):
             yield Finding(
                 last[name].line, "misread", "only-indexed",
@@ -104,11 +104,11 @@ def _of_indexed(last: dict[str, Assignment]) -> Iterator[Finding]:
 
 
 def _of_queue(last: dict[str, Assignment]) -> Iterator[Finding]:
-    eager, queue = last.get(ranges.EAGER), last.get(ranges.QUEUE)
+    eager, queue = last.get(env.EAGER), last.get(env.QUEUE)
     values = {assignment.name: assignment.value or "" for assignment in last.values()}
-    if eager and queue and ranges.queue_is_short(values):
+    if eager and queue and env.queue_is_short(values):
         yield Finding(
             queue.line, "fails", "short-queue",
-            f"MPI_Init fails where {ranges.QUEUE} is not more than twice {ranges.EAGER}",
-            f"raise {ranges.QUEUE}, or lower {ranges.EAGER}",
+            f"MPI_Init fails where {env.QUEUE} is not more than twice {env.EAGER}",
+            f"raise {env.QUEUE}, or lower {env.EAGER}",
         )  # fmt: skip

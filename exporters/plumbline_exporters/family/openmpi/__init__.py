@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline_db.records import Library
-from plumbline_exporters.families import Family, Linting, ParameterFile
+from plumbline_exporters.families import Family, Linting, ParameterFile, Question
 from plumbline_exporters.family.openmpi import (
     env,
     lint_han_rules,
@@ -13,7 +13,6 @@ from plumbline_exporters.family.openmpi import (
     lint_rules_json,
     mca_params,
 )
-from plumbline_exporters.installed import Question
 
 
 def question(library: Library) -> Question:

@@ -3,16 +3,256 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import msgspec
 
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Library
+from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters import quoting
 from plumbline_exporters.assignments import Assignment
-from plumbline_exporters.bundle import Bundle, heading
-from plumbline_exporters.family.openmpi import han, rules, tuned
-from plumbline_exporters.family.openmpi.knobs import global_knobs, is_rule
+from plumbline_exporters.bundle import Bundle, groups, heading, last_volume, sizes
+from plumbline_exporters.family.openmpi import han, site, tuned
+from plumbline_exporters.family.openmpi.knobs import global_knobs, is_rule, rule_knobs
+from plumbline_exporters.family.openmpi.site import SiteRule
 from plumbline_exporters.registry import exporter
+
+_JSON_FILE_NAME = "ompi-rules.json"
+_VERSION = 3
+
+
+def _text(bundle: Bundle, table: Mapping[str, Mapping[int, Sequence[SiteRule]]]) -> str:
+    """`table`: function -> communicator size -> rules, from 0 and ascending."""
+    what = "Dynamic rules for coll/tuned of Open MPI, written by Plumbline."
+    document = {
+        "rule_file_version": _VERSION,
+        "module": "tuned",
+        "plumbline": [line.removeprefix("# ") for line in heading(bundle, what)],
+        "collectives": {
+            function.removeprefix("MPI_").lower(): [
+                {
+                    "comm_size_min": nprocs,
+                    "comm_size_max": nprocs,
+                    "comm_rank_distribution": "any",
+                    "rules": _ranges(block),
+                }
+                for nprocs, block in blocks.items()
+                if any(rule.algorithm for rule in block)
+            ]
+            for function, blocks in table.items()
+        },
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def _ranges(block: Sequence[SiteRule]) -> list[dict[str, int | str]]:
+    """Algorithms by number: a name may change from one version to the next."""
+    last = SiteRule(UNBOUNDED_BYTES)
+    return [
+        {
+            "msg_size_min": rule.size,
+            "msg_size_max": "inf" if following is last else following.size - 1,
+            "alg": rule.algorithm,
+            "faninout": rule.fanout,
+            "seg_size": rule.segment_bytes,
+            "reqs": rule.max_requests,
+        }
+        for rule, following in pairwise([*block, last])
+        if rule.algorithm
+    ]
+
+
+RULES_FILE_NAME = "ompi-rules.conf"
+_DEFAULT_FANOUT = 4  # what the library uses with a forced algorithm and no fan-out knob
+
+
+def obstacle(winner: Winner, library: Library, *, unsafe: bool = False) -> str | None:
+    """Return why a rules file of this library cannot, or must not, say this; None when it can."""
+    collective = tuned.COLLECTIVES.get(winner.function)
+    if collective is None:
+        return "coll/tuned has no rules for this function"
+    knobs = rule_knobs(winner)
+    if "" not in knobs:
+        return "parameters of an algorithm without the algorithm"
+    number = _number(collective, knobs[""], library)
+    if number is None:
+        return f"{library.id} has no algorithm {knobs['']}"
+    for suffix, value in knobs.items():
+        if suffix and not re.fullmatch(r"[0-9]{1,18}", value):
+            return f"{tuned.prefix(winner.function)}{suffix}={value} is not a number"
+    name = collective.name_of(number) if number else site.OWN_DECISION
+    if name == "two_proc" and winner.nprocs != 2:
+        return "two_proc fails on communicators that do not have 2 ranks"
+    if not unsafe and (name in collective.commutative_only or "commutative" in winner.restrictions):
+        return f"{name} is wrong for operations that do not commute"
+    if collective.size == "none" and winner.function != "MPI_Barrier" and not _everything(winner):
+        return f"one algorithm must serve all sizes, this one is for {sizes(winner)}"
+    if collective.in_place_differs and not unsafe and not _everything(winner):
+        return (
+            f"one algorithm must serve all sizes, this one is for {sizes(winner)}: with "
+            "MPI_IN_PLACE ranks may look up different sizes, and hang"
+        )
+    fanouts = {knobs[suffix] for suffix in ("_chain_fanout", "_tree_fanout") if suffix in knobs}
+    if len(fanouts) > 1:
+        return "a rule has one fan-out for chains and trees"
+    if int(knobs.get("_max_requests", "0")) and not tuned.reads_version_2(library):
+        return f"{library.id} reads no rules file with a limit of requests"
+    return None
+
+
+def _everything(winner: Winner) -> bool:
+    return winner.bytes_from == 0 and winner.bytes_to == UNBOUNDED_BYTES
+
+
+def _rules(bundle: Bundle) -> dict[str, dict[int, list[SiteRule]]]:
+    """Function -> communicator size -> rules, with all guards. Empty when no winner is a rule."""
+    table: dict[str, dict[int, list[SiteRule]]] = {}
+    for (function, nprocs), group in groups([w for w in bundle.winners if is_rule(w)]).items():
+        for winner in group:
+            reason = obstacle(winner, bundle.library, unsafe=bundle.unsafe)
+            if reason is not None:
+                raise PlumblineError(
+                    f"{function}, {nprocs} ranks, {sizes(winner)}: not exported as a rule: {reason}"
+                )
+        table.setdefault(function, {})[nprocs] = _block(function, nprocs, group, bundle.library)
+    for blocks in table.values():
+        for nprocs in list(blocks):
+            blocks.setdefault(nprocs + 1, [SiteRule(0)])
+        blocks[0] = [SiteRule(0)]
+    if bundle.site_rules and table:
+        return site.joined(table, bundle.site_rules, bundle.library, unsafe=bundle.unsafe)
+    return {function: dict(sorted(table[function].items())) for function in sorted(table)}
+
+
+def _number(collective: tuned.Collective, name: str, library: Library) -> int | None:
+    return 0 if name == site.OWN_DECISION else collective.id_of(name, library)
+
+
+def _block(function: str, nprocs: int, group: list[Winner], library: Library) -> list[SiteRule]:
+    """The rules of one communicator size: from 0, ascending, closed by the library's decision."""
+    collective = tuned.COLLECTIVES[function]
+    if collective.size == "none":
+        return [_rule(0, group[0], library)]
+    block = [SiteRule(0)]
+    firsts = [_first(collective, winner, nprocs) for winner in group]
+    for winner, first, following in zip(group, firsts, [*firsts[1:], None], strict=True):
+        last = _last(collective.size, winner)
+        if following is not None:
+            last = min(last, following - 1)
+        if last < first:
+            raise PlumblineError(
+                f"{function}, {nprocs} ranks, {sizes(winner)}: the library cannot tell calls of "
+                "these sizes from their neighbours"
+            )
+        _append(block, _rule(first, winner, library))
+        if last < UNBOUNDED_BYTES:
+            _append(block, SiteRule(last + 1))
+    return block
+
+
+def _append(block: list[SiteRule], rule: SiteRule) -> None:
+    """A rule replaces one for the same size, and is left out when it changes nothing."""
+    if block[-1].size == rule.size:
+        block.pop()
+    if not block or msgspec.structs.replace(block[-1], size=rule.size) != rule:
+        block.append(rule)
+
+
+def _rule(size: int, winner: Winner, library: Library) -> SiteRule:
+    knobs = rule_knobs(winner)
+    number = _number(tuned.COLLECTIVES[winner.function], knobs[""], library)
+    fanout = knobs.get("_chain_fanout", knobs.get("_tree_fanout", _DEFAULT_FANOUT))
+    return SiteRule(
+        size,
+        number or 0,
+        int(fanout),
+        int(knobs.get("_segmentsize", "0")),
+        int(knobs.get("_max_requests", "0")),
+        ours=True,
+    )
+
+
+def _first(collective: tuned.Collective, winner: Winner, nprocs: int) -> int:
+    """The smallest size, as the library counts, that this winner is for. Calls in place that are
+    looked up under size 0 may be of any size, so a winner that is not for all of them leaves 0 to
+    the library."""
+    first = winner.bytes_from // nprocs if collective.size == "average" else winner.bytes_from
+    if first == 0 and collective.in_place_is_zero and not _everything(winner):
+        return 1
+    return first
+
+
+def _last(size: str, winner: Winner) -> int:
+    """The largest size, as the library counts, that this winner is for."""
+    if winner.bytes_to == UNBOUNDED_BYTES or size == "volume":
+        return winner.bytes_to
+    return winner.bytes_to // winner.nprocs if size == "average" else last_volume(winner)
+
+
+def _file_name(library: Library) -> str:
+    """Return what the file is called that this library reads."""
+    newer = tuned.version(library) >= tuned.JSON_SINCE
+    return _JSON_FILE_NAME if newer else RULES_FILE_NAME
+
+
+@exporter(
+    "ompi-rules",
+    "Open MPI dynamic rules file, by communicator and message size; JSON from 6.0",
+    family="openmpi",
+)
+def rules_files(bundle: Bundle) -> dict[str, str]:
+    table = _rules(bundle)
+    if not table:
+        return {}
+    if tuned.version(bundle.library) >= tuned.JSON_SINCE:
+        return {_JSON_FILE_NAME: _text(bundle, table)}
+    every = [rule for blocks in table.values() for block in blocks.values() for rule in block]
+    second = any(rule.max_requests for rule in every)
+    lines = ["rule-file-version-2"] if second else []
+    lines += heading(bundle, "Dynamic rules for coll/tuned of Open MPI, written by Plumbline.")
+    if bundle.site_rules:
+        lines += [
+            "# It takes the place of the site's own; what no winner decides is as it is there.",
+            f"# Winners are marked: {site.MARK}.",
+        ]
+    lines += [
+        "# In force with coll_tuned_use_dynamic_rules=1 and coll_tuned_dynamic_rules_filename.",
+        "# A rule: message size, algorithm (0: the library decides), fan-out, segment size"
+        + (", requests." if second else "."),
+        f"{len(table)} # collectives",
+    ]
+    for function, blocks in table.items():
+        lines.append(f"{tuned.COLLECTIVES[function].rule_id} # {function}")
+        lines.append(f"{len(blocks)} # communicator sizes")
+        for nprocs, block in blocks.items():
+            lines.append(f"{nprocs} # ranks and more{_guard(block)}")
+            lines.append(f"{len(block)} # rules")
+            lines += [_line(rule, second, mark=bool(bundle.site_rules)) for rule in block]
+    return {RULES_FILE_NAME: "\n".join(lines) + "\n"}
+
+
+def _guard(block: list[SiteRule]) -> str:
+    return ": the library decides" if block == [SiteRule(0)] else ""
+
+
+def _line(rule: SiteRule, second: bool, *, mark: bool) -> str:
+    text = f"{rule.size} {rule.algorithm} {rule.fanout} {rule.segment_bytes}"
+    text += f" {rule.max_requests}" if second else ""
+    return f"{text} # {site.MARK}" if mark and rule.ours else text
+
+
+# Open MPI 6's dynamic rules file (coll/tuned, JSON).
+# A block names the communicators and sizes that it is for, ends included, and the first that fits
+# is taken; what fits none is the library's own decision, so that no guards are needed. What the
+# reader does not know it does not look at: there the head stands. A value that it cannot read makes
+# it drop the whole file without a word.
+
+# Open MPI's dynamic rules file: the classic one of coll/tuned 4.1 and 5.0. (6.0 reads JSON, which
+# rules_json.py writes from the same rules.)
+# A block for a communicator size serves every larger communicator up to the next block, and the
+# first block serves smaller ones too; a rule for a message size serves every larger size up to the
+# next. So each tuned range is closed on both sides by algorithm 0, the library's own decision.
 
 FILE_NAME = "mca-params.conf"
 PREFIX = "OMPI_MCA_"  # of the same parameters as variables
@@ -32,7 +272,7 @@ def parameters(bundle: Bundle) -> dict[str, str]:
     values: dict[str, str] = {}
     if any(is_rule(winner) for winner in bundle.winners):
         values[SWITCH] = "1"
-        values[RULES] = str(bundle.directory / rules.file_name(bundle.library))
+        values[RULES] = str(bundle.directory / _file_name(bundle.library))
     if any(han.is_past_han(winner) for winner in bundle.winners):
         values[HAN_SWITCH] = "1"
         values[HAN_RULES] = str(bundle.directory / han.FILE_NAME)

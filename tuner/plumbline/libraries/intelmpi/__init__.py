@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from plumbline.core.reach import Reach
-from plumbline.libraries import Installation, Knob, built, family, hydra, preloaded
+from plumbline.libraries import Installation, Knob, built, family, hydra, into_ranks
+from plumbline.libraries.built import tool_output
 from plumbline.libraries.canary import Canary
-from plumbline.libraries.said import by
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
-from plumbline_exporters.family.intelmpi.ranges import ADJUST, SILENT
+from plumbline_exporters.family.intelmpi.env import ADJUST, SILENT
 
 FALLBACKS_FAIL = "I_MPI_ADJUST_FAILURE_ON_COLL_FALLBACK"
 # A launch with these settings ends at a preset that does not fit. On some processors the library's
@@ -59,7 +59,7 @@ class IntelMpi(hydra.Started):
             if start is None or info is None:
                 continue
             root = Path(start).absolute().parent.parent
-            answer = by([start, "-V"], "Intel MPI", os.environ | dict(added or {}))
+            answer = tool_output([start, "-V"], "Intel MPI", os.environ | dict(added or {}))
             facts = _BUILD.search(answer)
             if facts is None:
                 raise PlumblineError(f"{start} -V says {answer[:200]!r}: is this Intel MPI's?")
@@ -88,7 +88,7 @@ class IntelMpi(hydra.Started):
         clean = {name: text for name, text in given.items() if not name.startswith("I_MPI_")}
         environment = clean | self.environment(installation)
         every, expert = (
-            by([info, option], "Intel MPI", environment) for option in ("-all", "-expert")
+            tool_output([info, option], "Intel MPI", environment) for option in ("-all", "-expert")
         )
         return knobs_of(every, expert)
 
@@ -152,13 +152,13 @@ class IntelMpi(hydra.Started):
                 "I_MPI_GTOOL names a tool already: unset it, for the recording library comes in "
                 "the same way"
             )
-        path = preloaded.before(
+        path = into_ranks.preloaded_before(
             library, own_preload[1] if own_preload else given.get("LD_PRELOAD", "")
         )
         return {"I_MPI_GTOOL": f"env LD_PRELOAD={path}:all", **variables}
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        own_variables = preloaded.VARIABLES
+        own_variables = into_ranks.VARIABLES
         return sorted(
             name for name in environment if _SETTINGS.match(name) or name in own_variables
         )

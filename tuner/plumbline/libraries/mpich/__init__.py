@@ -12,11 +12,11 @@ from pathlib import Path
 import msgspec
 
 from plumbline.core.reach import Reach
-from plumbline.libraries import Installation, Knob, built, family, hydra, preloaded, variables
+from plumbline.libraries import Installation, Knob, built, family, hydra, into_ranks, variables
 from plumbline.libraries.canary import Canary
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
-from plumbline_db import regular
+from plumbline_db import user_files
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters.family.mpich import coll, selection
@@ -106,7 +106,7 @@ class Mpich(hydra.Started):
             table = Path(environment.get(variable, ""))
             if variable not in environment:
                 continue
-            for number, corrupted in enumerate(selection.corrupted(regular.text(table))):
+            for number, corrupted in enumerate(selection.corrupted(user_files.text(table))):
                 copy = folder / f"canary-{number}-{table.name}"
                 copy.write_text(corrupted.text)
                 canaries.append(
@@ -126,7 +126,7 @@ class Mpich(hydra.Started):
         return canaries
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        own_variables = preloaded.VARIABLES
+        own_variables = into_ranks.VARIABLES
         return sorted(
             name for name in environment if _SETTINGS.match(name) or name in own_variables
         )

@@ -14,15 +14,15 @@ from pathlib import Path
 
 from plumbline.core.reach import Reach
 from plumbline.core.selectors import SELECTORS
-from plumbline.libraries import Family, Installation, Knob, built, family, preloaded
+from plumbline.libraries import Family, Installation, Knob, built, family, into_ranks
+from plumbline.libraries.built import tool_output
 from plumbline.libraries.canary import Canary
-from plumbline.libraries.said import by
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
-from plumbline_exporters.family.simgrid.env import OPTIONS
+from plumbline_exporters.family.simgrid import OPTIONS
 
 # Functions whose choices depend on earlier calls (probes/measure/run.c).
 SETTLING = ("mvapich2",)
@@ -51,7 +51,7 @@ class SimGrid(Family):
         smpirun = shutil.which("smpirun", path=search)
         if smpirun is None:
             return []
-        build = by([smpirun, "-version"], "SimGrid", None, 20).strip()
+        build = tool_output([smpirun, "-version"], "SimGrid", None, 20).strip()
         match = _VERSION.match(build)
         if match is None:
             raise PlumblineError(f"{smpirun} -version says {build!r}: is this SimGrid's?")
@@ -59,7 +59,7 @@ class SimGrid(Family):
         smpicc = shutil.which("smpicc", path=search)
         facts = {
             "version": build,
-            "revision": by([smpirun, "-git-version"], "SimGrid", None, 20).strip(),
+            "revision": tool_output([smpirun, "-git-version"], "SimGrid", None, 20).strip(),
         }
         bytes_of = built.facts(Path(smpirun), ["libsimgrid.so*"])
         return [
@@ -129,7 +129,7 @@ class SimGrid(Family):
         return canaries
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        return sorted(environment.keys() & {*preloaded.VARIABLES, OPTIONS})
+        return sorted(environment.keys() & {*into_ranks.VARIABLES, OPTIONS})
 
 
 def options_in(environment: Mapping[str, str]) -> list[str]:

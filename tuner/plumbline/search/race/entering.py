@@ -14,9 +14,8 @@ from itertools import groupby, pairwise
 import msgspec
 
 from plumbline.core.cell import Target
-from plumbline.core.configuration import Configuration
+from plumbline.core.configuration import Configuration, variant_name
 from plumbline.core.plan import PlanCase
-from plumbline.core.variant_spec import variant_name
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.space.select import fewest_rules, tie
 from plumbline_db.records import Trial
@@ -24,10 +23,9 @@ from plumbline_exporters import by_size, families
 from plumbline_exporters.by_size import Range
 
 from . import neighbours
-from .bound import Bound
 from .exploring import Exploring
-from .judging import Decision, Judge
-from .past import Past
+from .judging import Bound, Decision, Judge
+from .neighbours import Past
 
 _FEW = 16  # values of an algorithm's parameters
 _FEW_RANGES = 3  # values with ranges of sizes, as looks teach more

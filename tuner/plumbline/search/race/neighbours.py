@@ -10,13 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from plumbline.core.cell import Target
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline_db import campaigns, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import Winner
+from plumbline_db.records import Trial, Winner
 from plumbline_exporters.bundle import Refusal
 
+from .cold_launches import Company
 from .evidence import Evidence
 
 # The largest factor between neighbouring grid sizes, if there are sizes between them.
@@ -124,3 +127,16 @@ def earlier(db: Database, campaign: str, refusal: Refusal) -> Earlier:
         return list(dict.fromkeys(holding))
 
     return at
+
+
+class Past(msgspec.Struct):
+    """Times (`evidence`), candidates that `failed` to give a result, and what `company` was found
+    to touch whom. `in_force`: the winners that the race has in force, and `before`: the times
+    without them; `earlier` returns what earlier campaigns have chosen for a cell."""
+
+    evidence: Evidence
+    failed: dict[tuple[Target, Candidate], Trial] = {}
+    company: Company | None = None
+    in_force: Sequence[Winner] = ()
+    before: Evidence | None = None
+    earlier: Earlier = nothing

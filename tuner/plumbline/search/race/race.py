@@ -32,7 +32,7 @@ from .entering import Entering, Lineup
 from .evidence import Evidence
 from .judging import Decision, Judge
 from .launching import RaceLaunches
-from .past import Past
+from .neighbours import Past
 
 _FRONT = 2  # candidates of a decision that are looked at in other ways of use
 

@@ -12,18 +12,41 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from plumbline.core.cell import Target
-from plumbline.core.configuration import Configuration
-from plumbline.core.forms import is_form
-from plumbline.core.variant_spec import VariantSpec, variant_name
+from plumbline.core.configuration import Configuration, VariantSpec, variant_name
+from plumbline.core.plan import PlanCase, is_form
 from plumbline.libraries import gate
 from plumbline.libraries.space import Algorithm, FunctionSpace, Parameter
 from plumbline.model.names import names
 from plumbline.settings.toolchain import Toolchain, Variant
 from plumbline.system import version
+from plumbline_db.records import Winner
 from plumbline_exporters import by_size
 from plumbline_exporters.bundle import Refusal
 
-from .candidate import DEFAULT, Candidate
+
+class Candidate(msgspec.Struct, frozen=True, order=True):
+    """A configuration that may replace the default of one function. `variant` with its parameters,
+    as plans and profiles have it: `name:parameter=value`; those left out have standard values."""
+
+    variant: str = "default"
+    configuration: Configuration = Configuration()
+
+    @classmethod
+    def of_winner(cls, winner: Winner) -> Candidate:
+        return cls(winner.variant, Configuration.of(winner.configuration))
+
+    def case(self, function: str, size: int) -> PlanCase:
+        return PlanCase(
+            function=function, bytes=size, variant=self.variant, configuration=self.configuration
+        )
+
+    @property
+    def is_knobs(self) -> bool:
+        return self.variant == "default" and bool(self.configuration)
+
+
+DEFAULT = Candidate()
+
 
 _ONE_NODE = "one_node"  # a restriction, as the probe's catalogue names it
 

@@ -12,7 +12,7 @@ from plumbline.core.configuration import Configuration
 from plumbline_db.probe_records import Check
 from plumbline_db.records import Medians
 
-from .candidate import Candidate
+from .candidates import Candidate
 
 
 class Flaw(msgspec.Struct, frozen=True):

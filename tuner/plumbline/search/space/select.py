@@ -20,7 +20,7 @@ from plumbline.verify.decision import by_interval
 from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Trial, Winner
 
-from .candidate import DEFAULT, Candidate
+from .candidates import DEFAULT, Candidate
 
 if TYPE_CHECKING:
     from .candidates import CandidateSpace

@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from plumbline.verify.significance import distributions
-from plumbline.verify.significance import null_distributions as null
+from plumbline.verify.significance import distributions as null
 from plumbline.verify.significance.comparison import (
     TIE_DIGITS,
     Alternative,

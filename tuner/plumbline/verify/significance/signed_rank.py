@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from plumbline.verify.significance import null_distributions as null
+from plumbline.verify.significance import distributions as null
 from plumbline.verify.significance.comparison import (
     TIE_DIGITS,
     Alternative,
