@@ -30,11 +30,7 @@ from plumbline.search.space.cells import index
 from plumbline.settings.stored import settings_of
 from plumbline.system import paths
 from plumbline.verify import design, estimators
-from plumbline.verify.decision import (
-    Claim,
-    HypothesisFamily,
-    slower,
-)
+from plumbline.verify.decision import Claim, HypothesisFamily, slower
 from plumbline_db import campaigns, runs, suites, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite

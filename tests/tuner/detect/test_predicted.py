@@ -12,13 +12,7 @@ from plumbline.detect import words
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import HandMade, ordered
 from plumbline.detect.predicted import saving, volume
-from plumbline.detect.savings import (
-    Call,
-    Saved,
-    SavedInRun,
-    Saving,
-    SizeSaving,
-)
+from plumbline.detect.savings import Call, Saved, SavedInRun, Saving, SizeSaving
 from tests.bench.detection import broadcasts, rooted, spmd
 
 
