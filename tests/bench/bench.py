@@ -41,7 +41,6 @@ from tests.bench import monitored
 from tests.bench.figure import Figure
 from tests.bench.replaced import replaced
 from tests.bench.search import machine
-from tests.bench.shared_window import shared_window
 from tests.bench.startup import startup
 from tests.exporters.prometheus import served
 from tests.verify.simulated import medians, verify
@@ -353,7 +352,6 @@ FIGURES: list[Callable[[Toolchain], Iterator[Figure]]] = [
     race_against_launches,
     preload,
     replaced,
-    shared_window,
     verdicts,
     reproducibility,
     scrape,
