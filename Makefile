@@ -48,7 +48,7 @@ PY_FOLDERS = tuner db exporters tests
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts test-install test-newcomer \
         test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages \
         screenshot fuzz check docs bench bench-recorder bench-detection bench-power bench-ranges bench-scale \
-        bench-detector bench-refinement bench-slowdowns bench-brute \
+        bench-detector bench-refinement bench-brute \
         bench-search bench-search-machine dashboards figures lock install clean distclean
 
 help:  ## this list
@@ -194,9 +194,6 @@ bench-power: setup  ## power of the final check, from recorded launches (docs/de
 
 bench-refinement: setup build  ## how many points find a planted threshold, beside a grid (docs/design/measurement.md)
 	$(BIN)/python -m tests.bench.refinement $(ARGS)
-
-bench-slowdowns: setup build  ## whether a planted slow-down of 10 % is found, and none in equal builds (docs/design/reproducibility.md; ARGS="--runs N"; stopped, it goes on)
-	$(BIN)/python -m tests.bench.slowdowns $(ARGS)
 
 bench-detector: setup  ## false alarms and delays of the change detector (docs/design/daemon.md; two minutes)
 	$(BIN)/python -m tests.bench.detector $(ARGS)
