@@ -11,7 +11,7 @@ from tests.collectives_alt.applications import ALL_TURNS, Fuzzer
 from tests.collectives_alt.programs import Build
 from tests.collectives_alt.started import Started, forced, rule, turns, variants
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 TURNS = 18  # of started.turns: a variant of every function at a time
 
