@@ -52,7 +52,8 @@ def test_mockups_of_mockups_are_right(build: Build, tmp_path: Path, seed: int) -
     for function, names in variants(build).items():
         mockups = [name for name in names if "_as_" in name]
         chosen[function] = draw.choice(mockups if draw.random() < 0.7 else names)
-    outcome = Fuzzer(2000 if ALL_TURNS else 800, (2, 3, 4), seed=seed).run(build, tmp_path, forced(chosen))
+    calls = 2000 if ALL_TURNS else 800
+    outcome = Fuzzer(calls, (2, 3, 4), seed=seed).run(build, tmp_path, forced(chosen))
     assert outcome.wrong == ()
 
 
