@@ -47,9 +47,9 @@ PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts test-install test-newcomer \
         test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages \
-        screenshot fuzz check docs bench bench-recorder bench-detection bench-company bench-power bench-ranges bench-scale \
+        screenshot fuzz check docs bench bench-recorder bench-detection bench-power bench-ranges bench-scale \
         bench-detector bench-refinement bench-slowdowns bench-brute \
-        bench-neighbors bench-search bench-search-machine dashboards figures lock install clean distclean
+        bench-search bench-search-machine dashboards figures lock install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -86,7 +86,7 @@ campaign: setup build dashboards  ## the main job on this machine: measure, veri
 test: setup $(STAMPS)/test-packages build setup-mpis build/lmod build/mpi4py/ready  ## all tests but those that want the machine alone, JOBS files at a time (ARGS for pytest)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	@$(MAKE) --no-print-directory -C probes check-unit
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m "not alone" $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder -m "not alone" $(ARGS)
 
 test-alone: setup $(STAMPS)/test-packages build setup-mpis  ## tests that measure, and long ones, one after the other on a quiet machine (some 8 minutes)
 	$(BIN)/python -m pytest -m alone $(ARGS)
@@ -165,9 +165,6 @@ bench: setup build  ## the figures that performance targets speak of, as ratios 
 	$(BIN)/python -m tests.bench.bench $(ARGS)
 	$(BIN)/python -m tests.bench.database
 
-bench-panel: setup build  ## whether ranks that stay alive between launches measure what fresh ones do (docs/design/campaign.md; two minutes)
-	$(BIN)/python -m tests.bench.panel $(ARGS)
-
 bench-detection: setup build  ## recall and precision of `plumbline detect`; events a second; what it predicts, beside rewritten programs (five minutes)
 	$(BIN)/python -m tests.bench.detection $(ARGS)
 	$(BIN)/python -m tests.bench.detection.real
@@ -180,14 +177,6 @@ bench-recorder: setup $(STAMPS)/test-packages build  ## what recording costs: a 
 bench-scale: setup  ## what simulated ranks cost, by their number (docs/simulated.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python tests/bench/scale.py $(ARGS)
-
-bench-neighbors: setup  ## neighbourhood collectives on simulated nodes, direct and node-aware (docs/variants.md; some 5 minutes)
-	@$(MAKE) --no-print-directory build MPICC=smpicc
-	$(BIN)/python -m tests.bench.neighbors $(ARGS)
-
-bench-company: setup  ## whether simulated candidates take the same alone and together (docs/design/simulated.md)
-	@$(MAKE) --no-print-directory build MPICC=smpicc
-	$(BIN)/python -m tests.bench.company $(ARGS)
 
 bench-search: setup build  ## the search on recorded sweeps, against others (docs/search.md; some 15 minutes)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
@@ -203,7 +192,7 @@ bench-ranges: setup  ## which sizes winners keep, and how many of these are isla
 bench-power: setup  ## power of the final check, from recorded launches (docs/design/verification.md; two minutes)
 	$(BIN)/python -m tests.bench.power $(ARGS)
 
-bench-refinement: setup build  ## how many points find a planted threshold, beside a grid (docs/design/measurement.md; ARGS=--real: of the library here)
+bench-refinement: setup build  ## how many points find a planted threshold, beside a grid (docs/design/measurement.md)
 	$(BIN)/python -m tests.bench.refinement $(ARGS)
 
 bench-slowdowns: setup build  ## whether a planted slow-down of 10 % is found, and none in equal builds (docs/design/reproducibility.md; ARGS="--runs N"; stopped, it goes on)

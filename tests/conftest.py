@@ -34,6 +34,10 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests first: the last ones are not waited for."""
+    """Put files with slow tests first, so that no worker ends long after the others.
+
+    `make test` passes --no-loadscope-reorder: pytest-xdist would begin with the files that have
+    the most tests, and end with the few that are long.
+    """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)

@@ -62,9 +62,9 @@ def figures(
     with tempfile.TemporaryDirectory() as folder:
         if only != "pages":
             yield from night(Path(folder, "night.db"), SMALL if small else NIGHT)
-        count, size = (20, SMALL) if small else (MANY, PART)
+        count, size, looks = (20, SMALL, 6) if small else (MANY, PART, LOOKS)
         if only != "night":
-            yield from many((keep or Path(folder)) / "many.db", count, size)
+            yield from many((keep or Path(folder)) / "many.db", count, size, looks)
 
 
 def night(path: Path, size: Size) -> Iterator[Figure]:
@@ -111,14 +111,14 @@ def _filled(path: Path, size: Size) -> tuple[float, float]:
     return seconds, cpu_seconds
 
 
-def many(path: Path, count: int, size: Size) -> Iterator[Figure]:
+def many(path: Path, count: int, size: Size, looks_each: int) -> Iterator[Figure]:
     """Results of campaigns, drawn from many, and pages, by the web application's own client."""
     with Database.open(path, write=True) as db:
         names = [each.id for each in campaigns.all_campaigns(db) if each.state == "finished"]
         names += [generate.campaign(db, number, size) for number in range(len(names), count)]
     what = f"{count} campaigns, {count * size.samples / 1e6:.1f} million samples"
     chance = random.Random(1)
-    drawn = [chance.choice(names) for _ in range(LOOKS)]
+    drawn = [chance.choice(names) for _ in range(looks_each)]
     client = TestClient(web.app(path, routes.all_pages(path)))
 
     def results(name: str) -> None:

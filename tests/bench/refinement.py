@@ -1,8 +1,7 @@
 """How many points refinement takes to find a planted threshold, beside a grid in steps of the
 square root of two: `make bench-refinement` (docs/design/measurement.md).
 
-Without arguments the curve is a formula with noise. With --real it is MPI_Bcast of the library that
-is there, made slower from 5000 B on by a library in front of it (tests/probes/protocol.c)."""
+The curve is a formula with noise."""
 
 from __future__ import annotations
 
@@ -10,12 +9,9 @@ import argparse
 import math
 import random
 import statistics
-import subprocess
-import tempfile
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from plumbline.measure.refine import Estimate, Refinement, SweptCurve, grid, proposals, thresholds
 
@@ -24,13 +20,6 @@ LOW, HIGH = 16, 1 << 22
 FIRST = 5  # points that are asked for
 LAUNCHES = 8
 HOW = Refinement(error=0.04, resolution=0.05, most=18)
-
-
-class Source(Protocol):
-    def measure(self, place: int) -> Estimate: ...
-
-    def truth(self, place: float) -> float:
-        """The logarithm of the time."""
 
 
 class Planted:
@@ -66,7 +55,7 @@ def sqrt_two(low: int, high: int) -> list[int]:
     return [round(low * 2 ** (step / 2)) for step in range(steps + 1)]
 
 
-def compared(source: Source) -> Beside:
+def compared(source: Planted) -> Beside:
     """Raises ValueError where no threshold was found, or several."""
     points = {place: source.measure(place) for place in grid(LOW, HIGH, FIRST, scale="logarithmic")}
     looks = 1
@@ -117,33 +106,10 @@ def formula(draws: int) -> None:
         )
 
 
-class _Arguments(argparse.Namespace):
-    real: bool
-    draws: int
-    runs: int
-    keep: Path | None
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--real", action="store_true", help="MPI_Bcast in place of a formula")
     parser.add_argument("--draws", type=int, default=100, help="of noise")
-    parser.add_argument("--runs", type=int, default=1, help="of --real, a minute each")
-    parser.add_argument("--keep", type=Path, help="a folder for the databases of --real")
-    asked = parser.parse_args(namespace=_Arguments())
-    if not asked.real:
-        formula(asked.draws)
-        return
-    from tests.bench import refinement_real
-
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(__file__).parents[1] / "probes" / "protocol.c"
-        library = Path(folder) / "libprotocol.so"
-        words = ["mpicc", "-O1", "-shared", "-fPIC", "-o", str(library), str(source)]
-        subprocess.run(words, check=True, timeout=60)
-        kept = asked.keep or Path(folder)
-        kept.mkdir(parents=True, exist_ok=True)
-        refinement_real.show(library, [kept / f"run-{number}.db" for number in range(asked.runs)])
+    formula(parser.parse_args().draws)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from tests.collectives_alt.applications import ALL_TURNS, Fuzzer
 from tests.collectives_alt.programs import Build
 from tests.collectives_alt.started import Started, forced, rule, turns, variants
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 TURNS = 18  # of started.turns: a variant of every function at a time
 
@@ -30,7 +30,7 @@ def test_every_mockup_with_every_winner_of_what_it_calls(
     """A mock-up that is called by name composes as it does as a rule."""
     chosen = turns(build)[turn]
     mockups = [name for names in variants(build).values() for name in names if "_as_" in name]
-    words, limit = ("--every", "3", *mockups), 280
+    words, limit = ("--every", "3" if ALL_TURNS else "10", *mockups), 280
     run = Started(
         build, tmp_path, forced(chosen), *words, program="variants", nprocs=nprocs, timeout=limit
     )
@@ -52,7 +52,8 @@ def test_mockups_of_mockups_are_right(build: Build, tmp_path: Path, seed: int) -
     for function, names in variants(build).items():
         mockups = [name for name in names if "_as_" in name]
         chosen[function] = draw.choice(mockups if draw.random() < 0.7 else names)
-    outcome = Fuzzer(2000, (2, 3, 4), seed=seed).run(build, tmp_path, forced(chosen))
+    calls = 2000 if ALL_TURNS else 800
+    outcome = Fuzzer(calls, (2, 3, 4), seed=seed).run(build, tmp_path, forced(chosen))
     assert outcome.wrong == ()
 
 

@@ -59,13 +59,3 @@ def hash_again(target: Path) -> None:
                     {"sum": found, "id": campaign.id},
                 )
         as_one_file(db)
-
-
-def with_winner(sent: Path, target: Path, function: str, knobs: str) -> Path:
-    """A winner for `function` with these knobs, as JSON, in place of the first one."""
-    one = "position = (SELECT min(position) FROM winner)"
-    return changed(
-        sent,
-        target,
-        (f"UPDATE winner SET function = ?, configuration = ? WHERE {one}", (function, knobs)),
-    )

@@ -57,8 +57,7 @@ def test_what_says_how_cases_settled_stays(db: Database) -> None:
     launch = build.run("more")
     *records, footer = build.records(launch, [Timed(), Timed(bytes=4), Timed(bytes=8)])
     restless = build.changed_blocks(
-        records,
-        lambda one: one._replace(settled=one.block > 0) if one.case == 1 else one,
+        records, lambda one: one._replace(settled=one.block > 0) if one.case == 1 else one
     )
     runs.put(db, launch, [*restless, Transit(2, 1), footer])
     before = table_samples.first_blocks(db, CAMPAIGN, unsettled=True)

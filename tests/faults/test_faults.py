@@ -12,7 +12,7 @@ from tests.faults.running import require_none_is_wrong
 
 def test_a_database_is_made_and_filled(library: Path, tmp_path: Path) -> None:
     faults = ["write", "full", "sync", "read", "rename", "clock"]
-    require_none_is_wrong(library, tmp_path, "making", faults, most=12)
+    require_none_is_wrong(library, tmp_path, "making", faults, most=6)
 
 
 @pytest.mark.slow

@@ -299,10 +299,7 @@ class SimulatedStarter(Starter):
                 taken.append(build.of_a_block(number, block, [], ns))
                 total += sum(ns)
                 if ended := ends.after(number, ns):
-                    records += [
-                        *build.together(one for one in taken if one.case == number),
-                        *ended,
-                    ]
+                    records += [*build.together(one for one in taken if one.case == number), *ended]
                     taken = [one for one in taken if one.case != number]
         records += build.together(taken)
         if "nrep" in settings and "blocks" not in settings:

@@ -134,7 +134,7 @@ def test_both_conditions_together(lab: Lab) -> None:
     (kept,) = done.winners
     assert sorted(kept.restrictions) == ["counts=equal", "type=floating"]
     assert {(one.type, one.counts) for one in kept.tried} == {
-        *(("MPI_DOUBLE", "equal"), ("MPI_FLOAT", "equal")),
+        *(("MPI_DOUBLE", "equal"), ("MPI_FLOAT", "equal"))
     }
 
 
@@ -357,7 +357,4 @@ def test_ours_are_tried_with_ours_that_they_call_in_force(lab: Lab) -> None:
     done = acceptance.judge(wanted)
     assert (done.suite, asked) == (Suite("accept", 1), [])
     done = acceptance.judge(done.winners)
-    assert (done.suite, asked) == (
-        Suite("accept", 2),
-        [{"MPI_Allreduce", "MPI_Gather"}],
-    )
+    assert (done.suite, asked) == (Suite("accept", 2), [{"MPI_Allreduce", "MPI_Gather"}])

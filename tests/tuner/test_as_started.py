@@ -23,7 +23,7 @@ from tests.tuner import planted_site
 from tests.tuner.started import plumbline
 from tests.tuner.test_profiling import PROGRAM
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 RULES = planted_site.by_rules("MPI_Allreduce", "recursive_doubling", 2)
 PROFILE = planted_site.by_profile("MPI_Bcast", "bcast_binomial", 2)

@@ -53,10 +53,7 @@ def test_selectors_of_a_simulated_machine(tmp_path: Path) -> None:
     found = campaign_file.tasks(path, {}, None)
     assert [
         one.settings.ranks.simulate and one.settings.ranks.simulate.library for one in found
-    ] == [
-        "ompi",
-        "impi",
-    ]
+    ] == ["ompi", "impi"]
     assert {(one.settings.ranks.node_count, one.settings.ranks.ppn) for one in found} == {(4, 2)}
     assert {one.mpi_prefix for one in found} == {None}
 

@@ -39,10 +39,7 @@ class Planted(SimulatedStarter):
     wrong."""
 
     def __init__(
-        self,
-        times: Mapping[tuple[str, int], float],
-        wrong: Collection[Target] = (),
-        **noise: float,
+        self, times: Mapping[tuple[str, int], float], wrong: Collection[Target] = (), **noise: float
     ) -> None:
         super().__init__(Costs(), **noise)
         self.times, self.wrong = dict(times), frozenset(wrong)

@@ -196,10 +196,7 @@ def test_a_cell_is_judged_for_the_winner_that_answers_it() -> None:
     """A variant of ours stands before the library's rules: its slow cell is not the knob's."""
     knob = winner(bytes_from=0, bytes_to=UNBOUNDED_BYTES)
     ours = winner(
-        variant="allreduce_as_reduce_plus_bcast",
-        configuration={},
-        bytes_from=32769,
-        bytes_to=65536,
+        variant="allreduce_as_reduce_plus_bcast", configuration={}, bytes_from=32769, bytes_to=65536
     )
     cells = {("MPI_Allreduce", 16384): 0.5, ("MPI_Allreduce", 65536): 1.5}
     kept, dropped = judged([knob, ours], cells)

@@ -24,13 +24,7 @@ from tests.tuner.simulated import SimulatedStarter, toolchain
 YIELD = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "PLUMBLINE_PROFILE",
-        "OMPI_MCA_coll_tuned_bcast_algorithm",
-    ],
-)
+@pytest.mark.parametrize("name", ["PLUMBLINE_PROFILE", "OMPI_MCA_coll_tuned_bcast_algorithm"])
 def test_what_a_search_sets_cannot_be_fixed(name: str) -> None:
     with pytest.raises(UsageError, match=f"environment: {name}: a campaign searches"):
         starting.starter(toolchain(), planted.settings(environment=YIELD | {name: "1"}))

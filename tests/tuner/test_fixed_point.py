@@ -248,9 +248,7 @@ def incurable(limit: float = 0.3) -> Costs:
     """Bcast is slow at one size; its cure makes three guidelines fail there that nothing cures."""
     return Costs(
         default={"MPI_Bcast": lambda size: 4.0 if size == 4096 else 1.0},
-        algorithm={
-            ("MPI_Bcast", "binomial"): lambda size, _: limit if size == 4096 else 1.2,
-        },
+        algorithm={("MPI_Bcast", "binomial"): lambda size, _: limit if size == 4096 else 1.2},
     )
 
 
@@ -327,8 +325,7 @@ def test_files_that_would_be_the_same_are_not_measured_again(
     monkeypatch.setattr(Rounds, "_run", won)
     monkeypatch.setattr(Vetting, "_accepted", accepted)
     costs = Costs(
-        default={"MPI_Bcast": lambda _: 4.0},
-        algorithm={("MPI_Bcast", "binomial"): lambda *_: 0.3},
+        default={"MPI_Bcast": lambda _: 4.0}, algorithm={("MPI_Bcast", "binomial"): lambda *_: 0.3}
     )
     done = Done(db, tmp_path / "out", costs, chosen("GL10"), exact(variants=[]))
     assert len(asked) > 1 and done.turns() == 1

@@ -451,10 +451,7 @@ def test_several_that_end_launches_by_themselves_are_all_put_aside(lab: Lab) -> 
     starter.family = Repeating()
     cases = [PlanCase("MPI_Reduce", 64 * n, "reduce_ring") for n in range(12, 24)]
     series = Series(
-        lab.store(starter),
-        Suite("look"),
-        msgspec.structs.replace(PLAN, cases=tuple(cases)),
-        {},
+        lab.store(starter), Suite("look"), msgspec.structs.replace(PLAN, cases=tuple(cases)), {}
     )
     series.advance()
     assert series.dropped == {one for one in cases if one.bytes >= 1024}

@@ -326,7 +326,7 @@ def test_a_real_launch_beside_busy_loops_says_so(tmp_path: Path) -> None:
     """Its load is in its record, it was repeated, and the campaign knows that it is not alone."""
     settings = load(None, {"nprocs": 2})
     toolchain, settings, starter = whole.here(settings)
-    cases = tuple(PlanCase("MPI_Allreduce", size, reps=4000) for size in (1024, 65536))
+    cases = tuple(PlanCase("MPI_Allreduce", size, reps=1500) for size in (1024, 65536))
     with Database.open(tmp_path / "plumbline.db", write=True) as db, busy_loop(), busy_loop():
         begun = identity.begin(db, toolchain, settings, new=False)
         work = OtherWork()

@@ -139,9 +139,7 @@ def test_who_ignores_that_it_is_to_end_does_not_outlive_this_process(
     tmp_path: Path, numbers: list[signal.Signals], grace_seconds: float
 ) -> None:
     one = subprocess.Popen(
-        [sys.executable, "-c", STUBBORN, str(grace_seconds)],
-        env=environment(),
-        cwd=tmp_path,
+        [sys.executable, "-c", STUBBORN, str(grace_seconds)], env=environment(), cwd=tmp_path
     )
     pids = tmp_path / "pids"
     while not pids.exists():

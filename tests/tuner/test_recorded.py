@@ -56,11 +56,7 @@ def test_a_call_that_was_waited_for_is_not_slow() -> None:
     calls = [(small, (50, 90_000, 100)), (middle, (1, 8_000_000, 8_000_000))]
     calls += [(large, (10, 70_000, 2_000)), (single, (1, 8_000_000, 8_000_000))]
     found = application(
-        [rank(number, *calls) for number in range(4)],
-        version="",
-        command=[],
-        started="",
-        status=0,
+        [rank(number, *calls) for number in range(4)], version="", command=[], started="", status=0
     )
     work = {(one.function, one.bytes): one.work_seconds for one in found.calls}
     assert work == {

@@ -59,11 +59,7 @@ def apart(db: Database) -> Campaign:
 
 
 def test_relatives_have_the_same_settings(db: Database) -> None:
-    first, other, second = (
-        begun(db, "abc-1", 1),
-        begun(db, "abd-1", 2),
-        begun(db, "abc-2", 3),
-    )
+    first, other, second = (begun(db, "abc-1", 1), begun(db, "abd-1", 2), begun(db, "abc-2", 3))
     assert [one.id for one in spread.relatives(db, second)] == [first.id, second.id]
     assert [one.id for one in spread.relatives(db, other)] == [other.id]
 

@@ -76,11 +76,7 @@ def test_a_rank_that_has_a_node_for_itself_reaches_itself(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("topology", "shape", "layout"),
-    [
-        ("fat-tree", [2, 2, 2], "4x2"),
-        ("dragonfly", [2, 1, 2, 1], "4x2"),
-        ("torus", [2, 2], "4x2"),
-    ],
+    [("fat-tree", [2, 2, 2], "4x2"), ("dragonfly", [2, 1, 2, 1], "4x2"), ("torus", [2, 2], "4x2")],
 )
 def test_a_campaign(
     probe: Path, tmp_path: Path, topology: str, shape: list[int], layout: str

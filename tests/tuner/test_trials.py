@@ -28,11 +28,7 @@ def judged(
     crashes: Callable[[CaseRecord], bool] = lambda _: False,
 ) -> tuple[list[tuple[Winner, str]], list[tuple[str, str]], SimulatedStarter]:
     starter = SimulatedStarter(Costs(), corrupt=corrupt, crashes=lambda case, _: crashes(case))
-    tried = Trials(
-        lab.store(starter),
-        SETTINGS,
-        SIZES,
-    )
+    tried = Trials(lab.store(starter), SETTINGS, SIZES)
     found = tried.wrong(1, winners, {})
     if not found:
         assert tried.wrong(2, winners, {}) == []  # nothing is tried twice

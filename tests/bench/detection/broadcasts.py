@@ -134,19 +134,6 @@ def halving_allgather(me: Rank, data: Array, root: int, tag: int = 10) -> Waits:
         yield from me.recv(data[bounds[other] : bounds[other + 1]], me.left, tag + 100)
 
 
-def with_acknowledgements(me: Rank, data: Array, root: int, tag: int = 11) -> Waits:
-    """Each receiver sends a byte back, which it makes up."""
-    note = me.alloc(4, np.int32)
-    if me.rank == root:
-        for other in me.others():
-            me.send(data, other, tag)
-            yield from me.recv(note, other, tag + 100)
-    else:
-        yield from me.recv(data, root, tag)
-        me.fill(note)
-        me.send(note, root, tag + 100)
-
-
 ALL = (
     linear,
     chain,

@@ -1,6 +1,6 @@
 """Figures of the change detector of `plumbline watch`: docs/design/daemon.md.
 
-    python -m tests.bench.detector [--machines N] [--seed N] [--others] [--json]
+    python -m tests.bench.detector [--machines N] [--seed N] [--json]
 
 Canaries of a machine of 200 cells, every fifth a reference, are drawn: normal, with heavy tails,
 busy at times, and resampled from recorded launches. Each row has a learning period, then 30 days
@@ -34,14 +34,13 @@ from tests.bench.detector.noise import (
     canary_launches,
     recorded_launches,
 )
-from tests.bench.detector.rules import Product, Ranks, Rule, Textbook
+from tests.bench.detector.rules import Product
 
 CHANGES = (0.05, 0.1, 0.2)
 PROMISED, SHARE = 0.1, 0.95
 NORMAL = (0.01, 0.02, 0.025, 0.03, 0.05)
 LAUNCHES = (1, 5, 15, 30)  # of a canary
 CANARIES = (1, 3, 5, 15)  # the same, where launches are as canaries have them
-COMPARED = ("normal, 2.5 %", "t with 3 degrees, 2 %", "launches of a campaign, 15 a canary")
 
 
 class Promised(msgspec.Struct, frozen=True):
@@ -70,7 +69,6 @@ class SizedCells(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    rule: str
     noise: str
     false_alarms: FalseAlarms
     delays: list[Delay]
@@ -91,28 +89,23 @@ def noises(design: Design) -> list[Noise]:
     ]
 
 
-def rows(
-    wanted: Sequence[Noise], design: Design, machines: int, seed: int, others: bool
-) -> Iterator[Row]:
-    for noise in wanted:
-        rules: list[Rule] = [Product(design, figures.references(noise.cells))]
-        if others and noise.name in COMPARED:
-            rules += [Textbook(design), Ranks(design)]
-        for rule in rules:
-            yield row(rule, noise, design, machines, seed)
+def rows(drawn: Sequence[Noise], design: Design, machines: int, seed: int) -> Iterator[Row]:
+    for noise in drawn:
+        rule = Product(design, figures.references(noise.cells))
+        yield row(rule, noise, design, machines, seed)
 
 
-def row(rule: Rule, noise: Noise, design: Design, machines: int, seed: int) -> Row:
+def row(rule: Product, noise: Noise, design: Design, machines: int, seed: int) -> Row:
     rng = np.random.default_rng(seed)
     quiet = figures.false_alarms(rule, noise, design, rng, machines)
     found, promised, cells = [], None, None
     for change in CHANGES:
         canaries = figures.delays(rule, noise, design, rng, max(1, machines // 2), change)
         found.append(figures.delay(canaries, change))
-        if isinstance(rule, Product) and change == PROMISED:
+        if change == PROMISED:
             promised = _promised(rule, canaries)
             cells = _sized(noise, canaries) if isinstance(noise, Sized) else None
-    return Row(rule.name, noise.name, quiet, found, machines, promised, cells)
+    return Row(noise.name, quiet, found, machines, promised, cells)
 
 
 def _sized(noise: Sized, canaries: Logs) -> SizedCells:
@@ -140,12 +133,11 @@ def main(say: Callable[[str], None] = print) -> None:
     parser = argparse.ArgumentParser(description="Figures of the change detector.")
     parser.add_argument("--machines", type=int, default=20, help="months of 200 cells for each row")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--others", action="store_true", help="other rules on some of the noises")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     table = CanaryTable()
     design = Design(cells=200, launches=table.launches, launches_max=table.launches_max)
-    told = rows(noises(design), design, options.machines, options.seed, options.others)
+    told = rows(noises(design), design, options.machines, options.seed)
     if options.json:
         sys.stdout.buffer.write(msgspec.json.encode(list(told)) + b"\n")
         return
@@ -161,14 +153,14 @@ def lines(told: Iterator[Row], machines: int) -> Iterator[str]:
     )
     heads = "".join(f"{f'+{100 * change:.0f} %':>18}" for change in CHANGES)
     ends = f"{'counted':>9}{'seen':>8}{'of them':>9}"
-    yield f"{'noise':42}{'rule':22}{'false alarms':>20}{heads}{ends}"
+    yield f"{'noise':42}{'false alarms':>20}{heads}{ends}"
     for one in told:
         quiet = one.false_alarms
         cells = "".join(f"{_delay(delay):>18}" for delay in one.delays)
         span = f"{quiet.mean:.2f} ({quiet.low:.2f}-{quiet.high:.2f})"
         own = one.promised
         ends = f"{own.counted:9.0%}{own.cells:8.0%}{_share(own.in_time):>9}" if own else ""
-        yield f"{one.noise:42}{one.rule:22}{span:>20}{cells}{ends}"
+        yield f"{one.noise:42}{span:>20}{cells}{ends}"
         if one.sized:
             yield from _of_cells(one.sized)
 

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 from plumbline.watch.design import Design
 from tests.bench.detector.noise import Logs, Noise, Random
-from tests.bench.detector.rules import Rule
+from tests.bench.detector.rules import Product
 
 QUIET = 24  # canaries between the learning period and a planted change
 PATIENCE = 96  # canaries that a change is waited for
@@ -43,7 +43,7 @@ def drawn(noise: Noise, rng: Random, canaries: int, machines: int) -> Logs:
 
 
 def false_alarms(
-    rule: Rule, noise: Noise, design: Design, rng: Random, machines: int
+    rule: Product, noise: Noise, design: Design, rng: Random, machines: int
 ) -> FalseAlarms:
     """Poisson; alarms come in swarms where a launch is bad for many cells, and count for less."""
     rule.learn(drawn(noise, rng, 2 * design.learning, machines))
@@ -62,7 +62,7 @@ def false_alarms(
 
 
 def delays(
-    rule: Rule, noise: Noise, design: Design, rng: Random, machines: int, change: float
+    rule: Product, noise: Noise, design: Design, rng: Random, machines: int, change: float
 ) -> Logs:
     """Canaries to the first alarm that a cell is slower; PATIENCE + 1: none. Machines × cells."""
     rule.learn(drawn(noise, rng, 2 * design.learning, machines))

@@ -60,18 +60,8 @@ _TORUS = {
     "latency_seconds": 3e-6,
     "bandwidth_bytes_per_second": 2e9,
 }
-_STAR = {
-    "nodes": 11,
-    "nprocs": 22,
-    "latency_seconds": 8e-6,
-    "bandwidth_bytes_per_second": 3e9,
-}
-_FAR_APART = {
-    "nodes": 13,
-    "nprocs": 13,
-    "latency_seconds": 4e-5,
-    "bandwidth_bytes_per_second": 1e9,
-}
+_STAR = {"nodes": 11, "nprocs": 22, "latency_seconds": 8e-6, "bandwidth_bytes_per_second": 3e9}
+_FAR_APART = {"nodes": 13, "nprocs": 13, "latency_seconds": 4e-5, "bandwidth_bytes_per_second": 1e9}
 _SMALL_DRAGONFLY = {
     "nodes": 12,
     "nprocs": 12,

@@ -20,10 +20,7 @@ def _samples(user: User) -> dict[str, float]:
 
 
 def _as(generation: float, in_force: float) -> dict[str, float]:
-    return {
-        "plumbline_applied_generation": generation,
-        "plumbline_applied_in_force": in_force,
-    }
+    return {"plumbline_applied_generation": generation, "plumbline_applied_in_force": in_force}
 
 
 def test_series_are_absent_after_a_rollback(user: User) -> None:

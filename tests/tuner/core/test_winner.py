@@ -147,11 +147,7 @@ def test_a_winner_reaches_what_is_made_of_its_function(
 ) -> None:
     """A mock-up that stands in for a call, and the mock-up inside it."""
     new = variant("MPI_Allgather", "allgather_ring", 64, 4096)
-    around = [
-        variant("MPI_Scatter", mockup, 64, 64),
-        variant("MPI_Bcast", calls_on, 1, 64),
-        new,
-    ]
+    around = [variant("MPI_Scatter", mockup, 64, 64), variant("MPI_Bcast", calls_on, 1, 64), new]
     side = Side("MPI_Scatter", "default", 64)
     assert side_changes([new], side, {}, around) is reached
     assert not side_changes([new], side, {}, [new])

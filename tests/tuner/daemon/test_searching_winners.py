@@ -18,13 +18,6 @@ NEW = tuned("MPI_Bcast", "chain", 0, UNBOUNDED_BYTES)
 SCAN = tuned("MPI_Scan", "linear", 0, UNBOUNDED_BYTES)
 
 
-def spans(found: list[Winner]) -> list[tuple[str, str, int, int]]:
-    return sorted(
-        (one.function, *one.configuration.values(), one.bytes_from, one.bytes_to)[-3:]
-        for one in found
-    )
-
-
 def choice(found: list[Winner], function: str, size: int) -> object:
     winner = deciding(found, Target(function, size))
     return None if winner is None else (winner.variant, winner.configuration)

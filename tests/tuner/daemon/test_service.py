@@ -105,6 +105,6 @@ def test_another_user_starts_it(daemon: Daemon) -> None:
 @pytest.mark.slow
 def test_kill_9_again_and_again(daemon: Daemon) -> None:
     """A daemon that learns, finds a change, searches and applies: `make test-kills` has more."""
-    life = Life(daemon, random.Random(19), (1.0, 8.0), most=6)
+    life = Life(daemon, random.Random(19), (1.0, 8.0), most=3)
     row = life.to_its_end()
     assert row.state == "kept", (row, daemon.said[-20:])

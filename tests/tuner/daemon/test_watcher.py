@@ -22,6 +22,7 @@ from plumbline_db.records import RECHECK
 from tests.tuner.daemon.watching import Site, slower
 from tests.tuner.simulated import Interrupted
 
+pytestmark = pytest.mark.slow
 CELL = ("MPI_Allreduce", 65536)
 
 

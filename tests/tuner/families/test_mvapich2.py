@@ -65,9 +65,7 @@ def test_an_installation_is_described(found: Installation) -> None:
     }
 
 
-def test_mpichversion_says_the_same_where_there_is_no_mpiname(
-    found: Installation,
-) -> None:
+def test_mpichversion_says_the_same_where_there_is_no_mpiname(found: Installation) -> None:
     (found.mpirun.parent / "mpiname").unlink()
     (one,) = FAMILY.find(found.mpirun.parent.parent)
     assert one.library.fingerprint == found.library.fingerprint
@@ -177,10 +175,7 @@ def test_sizes_turn_the_indexed_mode_off() -> None:
             "MV2_SMP_QUEUE_LENGTH is not more than twice",
         ),
         (
-            {
-                "MV2_INTER_BCAST_TUNING": "2",
-                "MPIR_CVAR_BCAST_COLLECTIVE_ALGORITHM": "2",
-            },
+            {"MV2_INTER_BCAST_TUNING": "2", "MPIR_CVAR_BCAST_COLLECTIVE_ALGORITHM": "2"},
             "MPI_Init fails with MV2_INTER_BCAST_TUNING and MPIR_CVAR_BCAST",
         ),
     ],

@@ -171,11 +171,7 @@ def words_of(made: Launcher, placement: Placement, folder: Path, **extra: str) -
     ],
 )
 def test_words_of_a_place_are_those_that_were_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    keys: dict[str, str],
-    crowded: str,
-    plain: str,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, keys: dict[str, str], crowded: str, plain: str
 ) -> None:
     within(monkeypatch, SLURM)
     program(tmp_path / "srun", "echo pmix")

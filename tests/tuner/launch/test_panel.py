@@ -31,7 +31,7 @@ from tests.probes.conftest import build, faulty  # noqa: F401 - fixtures
 from tests.tuner.families import installations
 from tests.tuner.started import environment
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 CASES = (PlanCase("MPI_Bcast", 64), PlanCase("MPI_Allreduce", 4096))
 TEXT = Plan("x", 1, CASES, blocks=2, reps=3, warmup=2).text()

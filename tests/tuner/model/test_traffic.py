@@ -101,7 +101,4 @@ def test_open_mpi_tells_by_its_messages_what_it_takes(tmp_path: Path) -> None:
         assert len(runs.listing(db, campaign.id)) == launched
         assert traffic.default_sends(
             OpenMpi(), db, campaign.id, Target("MPI_Bcast", 8), TRIALS
-        ) == (
-            False,
-            None,
-        )
+        ) == (False, None)

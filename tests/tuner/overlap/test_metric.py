@@ -17,11 +17,7 @@ CELL = Overlap(
 
 def cell(communication: list[int], computation: list[int], both: list[int], **more: int) -> Overlap:
     return msgspec.structs.replace(
-        CELL,
-        communication_ns=communication,
-        computation_ns=computation,
-        both_ns=both,
-        **more,
+        CELL, communication_ns=communication, computation_ns=computation, both_ns=both, **more
     )
 
 

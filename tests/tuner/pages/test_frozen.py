@@ -6,6 +6,7 @@ import itertools
 import re
 import stat
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -37,20 +38,40 @@ def leads(page: Path) -> list[str]:
     return [value for value in values if value is not None]
 
 
-def test_every_link_of_every_page_leads_to_a_file(stored: Path, tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
-    written = frozen.write(stored, [FIRST], tmp_path / "out", lambda *told_: told.append(told_))
-    pages = sorted((tmp_path / "out").rglob("*.html"))
-    assert written.first == tmp_path / "out" / "index.html"
-    assert written.pages == len(pages) > 20 and written.left_out == 0
-    assert told[-1] == (written.files, written.files)
+class Written(NamedTuple):
+    """The folder of a frozen campaign, what was reported, and (file, files) as they were told."""
+
+    folder: Path
+    report: frozen.WrittenReport
+    progress: list[tuple[int, int]]
+
+
+@pytest.fixture(scope="module")
+def first(stored: Path, tmp_path_factory: pytest.TempPathFactory) -> Written:
+    folder = tmp_path_factory.mktemp("frozen") / "out"
+    progress: list[tuple[int, int]] = []
+    report = frozen.write(stored, [FIRST], folder, lambda *files: progress.append(files))
+    return Written(folder, report, progress)
+
+
+@pytest.fixture
+def few_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frozen, "MOST_FILES", 12)
+
+
+def test_every_link_of_every_page_leads_to_a_file(first: Written) -> None:
+    folder, report, progress = first
+    pages = sorted(folder.rglob("*.html"))
+    assert report.first == folder / "index.html"
+    assert report.pages == len(pages) > 20 and report.left_out == 0
+    assert progress[-1] == (report.files, report.files)
     seen = set()
     for page in pages:
         for link in leads(page):
             parts = urlsplit(link)
             assert not parts.scheme and not parts.netloc and not link.startswith("/"), link
             file = (page.parent / unquote(parts.path)).resolve() if parts.path else page
-            assert file.is_relative_to(tmp_path / "out") and file.is_file(), (page, link)
+            assert file.is_relative_to(folder) and file.is_file(), (page, link)
             seen.add(file)
         text = page.read_text()
         assert "<form" not in text and "<button" not in text
@@ -58,9 +79,8 @@ def test_every_link_of_every_page_leads_to_a_file(stored: Path, tmp_path: Path) 
     assert {page for page in pages if page.name != "index.html"} <= seen
 
 
-def test_it_has_the_pages_of_the_run_and_none_of_another(stored: Path, tmp_path: Path) -> None:
-    frozen.write(stored, [FIRST], tmp_path / "out")
-    names = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.html")}
+def test_it_has_the_pages_of_the_run_and_none_of_another(first: Written) -> None:
+    names = {str(path.relative_to(first.folder)) for path in first.folder.rglob("*.html")}
     for name in ("overview", "runs", "map", "guidelines", f"run/{FIRST}", f"table/before/{FIRST}",
                  f"table/after/{FIRST}", f"winner/0/{FIRST}"):  # fmt: skip
         assert f"{name}.html" in names
@@ -68,18 +88,19 @@ def test_it_has_the_pages_of_the_run_and_none_of_another(stored: Path, tmp_path:
     assert any(name.startswith("curves-") for name in names)
     assert any(name.startswith("guideline/GL1") for name in names)
     assert not any(SECOND in name for name in names)
-    index = (tmp_path / "out" / "index.html").read_text()
+    index = (first.folder / "index.html").read_text()
     assert 'type="application/json"' in index and 'data-picture="#"' in index
 
 
-def test_each_function_has_the_page_of_its_worst_cell(stored: Path, tmp_path: Path) -> None:
+def test_each_function_has_the_page_of_its_worst_cell(
+    stored: Path, first: Written, tmp_path: Path
+) -> None:
     """All other cells have theirs where that is asked for."""
-    few = frozen.write(stored, [FIRST], tmp_path / "few")
     every = frozen.write(stored, [FIRST], tmp_path / "every", all_cells=True)
-    assert few.files < every.files
+    assert first.report.files < every.files
     with Database.open(stored) as db:
         table = verdicts.get(db, FIRST, verdicts.stages(db, FIRST)[0])
-    cells = {folder: _cells(tmp_path / folder) for folder in ("few", "every")}
+    cells = {"few": _cells(first.folder), "every": _cells(tmp_path / "every")}
     functions = {verdict.function for verdict in table}
     assert cells["every"] == {(verdict.function, verdict.bytes) for verdict in table}
     assert {function for function, _ in cells["few"]} == functions
@@ -142,7 +163,9 @@ def test_a_page_is_changed_in_its_links_alone() -> None:
     assert "<img" in found and "p.svg" not in found  # nobody knows it
 
 
-def test_a_folder_that_is_there_keeps_what_else_is_in_it(stored: Path, tmp_path: Path) -> None:
+def test_a_folder_that_is_there_keeps_what_else_is_in_it(
+    stored: Path, tmp_path: Path, few_files: None
+) -> None:
     out = tmp_path / "out"
     (out / "run").mkdir(parents=True)
     (out / "mine.txt").write_text("mine")
@@ -152,15 +175,14 @@ def test_a_folder_that_is_there_keeps_what_else_is_in_it(stored: Path, tmp_path:
     assert list(tmp_path.glob(".plumbline*")) == []
 
 
-def test_a_file_in_its_place_is_said(stored: Path, tmp_path: Path) -> None:
+def test_a_file_in_its_place_is_said(stored: Path, tmp_path: Path, few_files: None) -> None:
     (tmp_path / "out").write_text("a file")
     with pytest.raises(PlumblineError, match="cannot write in"):
         frozen.write(stored, [FIRST], tmp_path / "out")
     assert (tmp_path / "out").read_text() == "a file"
 
 
-def test_too_many_are_said(stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frozen, "MOST_FILES", 12)
+def test_too_many_are_said(stored: Path, tmp_path: Path, few_files: None) -> None:
     written = frozen.write(stored, [FIRST], tmp_path / "out")
     assert written.files == 12 and written.left_out > 10
 
@@ -176,7 +198,7 @@ PRINTS = 'for word; do case $word in --print-to-pdf=*) echo "%PDF-1.4" > "${word
 
 
 def test_the_command_says_what_it_wrote(
-    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few_files: None
 ) -> None:
     fake_browser(tmp_path, monkeypatch, PRINTS)
     out = tmp_path / "out"
@@ -201,6 +223,7 @@ def test_in_a_pipe_it_tells_now_and_then_how_far_it_is(
     assert said[said.index(told[-1]) + 1].endswith("printing report.pdf")
 
 
+@pytest.mark.usefixtures("few_files")
 @pytest.mark.parametrize(
     ("script", "words"),
     [(None, "apt install chromium"), ("echo broken >&2; exit 3", "broken"), ("true", "made none")],

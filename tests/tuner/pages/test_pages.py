@@ -144,8 +144,7 @@ def test_what_was_measured_apart_is_never_called_faster(client: TestClient) -> N
     page = shown(client, f"/compare?a={FIRST}:before&b={SECOND}:before")
     assert "no side is called faster" in page.text and "A faster" not in page.text
     together = shown(
-        client,
-        f"/compare?a={FIRST}:before@default&b={FIRST}:before@allreduce_as_reduce_plus_bcast",
+        client, f"/compare?a={FIRST}:before@default&b={FIRST}:before@allreduce_as_reduce_plus_bcast"
     )
     assert "measured in the same launches" in together.text
 

@@ -171,10 +171,7 @@ PLANTED = st.lists(
 
 
 @given(PLANTED)
-@quickly(
-    max_examples=10,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@quickly(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_winners_are_those_of_an_exhaustive_comparison(
     fresh_lab: Any, places: list[tuple[tuple[str, str], int, float]]
 ) -> None:

@@ -28,14 +28,7 @@ from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Campaign, Fail
 from tests.db import build
 from tests.tuner import planted, whole
 from tests.tuner.lab import Lab
-from tests.tuner.simulated import (
-    SPACE,
-    Costs,
-    Rules,
-    SimulatedStarter,
-    failed,
-    installed_knobs,
-)
+from tests.tuner.simulated import SPACE, Costs, Rules, SimulatedStarter, failed, installed_knobs
 
 EAGER = "btl_vader_eager_limit"
 VARIABLE = f"OMPI_MCA_{EAGER}"

@@ -223,8 +223,7 @@ def test_the_bound_is_measured_beside_the_candidates(lab: Lab) -> None:
 
 def test_a_bound_that_holds_ends_the_race(lab: Lab) -> None:
     costs = Costs(
-        default={"MPI_Reduce": lambda _: 3.0},
-        algorithm={("MPI_Reduce", "linear"): lambda *_: 0.9},
+        default={"MPI_Reduce": lambda _: 3.0}, algorithm={("MPI_Reduce", "linear"): lambda *_: 0.9}
     )
     target = Target("MPI_Reduce", 4096)
     bound = Bound("GL13@4096", target, Candidate("reduce_as_allreduce"))

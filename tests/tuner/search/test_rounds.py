@@ -337,11 +337,7 @@ def test_mockups_race_where_their_guideline_does_not_hold() -> None:
     for word, racing in (("violated", True), ("undecided", True), ("holds", False)):
         table = [
             build.verdict(
-                "before",
-                function="MPI_Gather",
-                bytes=64,
-                rhs="gather_as_reduce",
-                verdict=word,
+                "before", function="MPI_Gather", bytes=64, rhs="gather_as_reduce", verdict=word
             )
         ]
         found = idle(candidate_space(), [target], [target, beside], table)

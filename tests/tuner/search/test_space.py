@@ -40,10 +40,7 @@ def renamed(knobs: dict[str, Knob]) -> None:
                 "but the library does not report it"
             ],
         ),
-        (
-            beyond,
-            ["coll_tuned_sparkle is reported by the library but missing in the search space"],
-        ),
+        (beyond, ["coll_tuned_sparkle is reported by the library but missing in the search space"]),
         (
             renamed,
             [

@@ -248,11 +248,7 @@ MISTAKES = {
         ('name = "forest", min_version = "5.0"', 'name = "tree"', "lists an algorithm twice: tree"),
         ("[hot]", "[hut]", "unknown key `hut`|key `hot` is missing"),
         ('unit = "bytes"', 'unit = "bytes"\ncolour = "red"', "unknown key `colour`"),
-        (
-            "id = 1",
-            'id = "one"',
-            r"function\[0\]\.algorithms\[0\]\.id: Expected `int`, got",
-        ),
+        ("id = 1", 'id = "one"', r"function\[0\]\.algorithms\[0\]\.id: Expected `int`, got"),
         ('sizes = "each"', 'sizes = "some"', "Invalid enum value 'some'"),
         ('scope = "each"', 'scope = "some"', "Invalid enum value 'some'"),
         (

@@ -41,11 +41,7 @@ def test_a_cell_is_a_t_test_with_the_freedom_of_both() -> None:
     expected = stats.t(9, float(np.mean(logs)), math.sqrt(variance / 6))
     assert (found.low, found.high) == pytest.approx(tuple(np.exp(expected.interval(0.9))))
     assert found.p == pytest.approx(expected.cdf(0))
-    assert (found.ratio, found.n, found.freedom) == (
-        pytest.approx(math.exp(np.mean(logs))),
-        6,
-        9.0,
-    )
+    assert (found.ratio, found.n, found.freedom) == (pytest.approx(math.exp(np.mean(logs))), 6, 9.0)
 
 
 def test_from_ten_launches_on_the_mean_is_trimmed() -> None:
