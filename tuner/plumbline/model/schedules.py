@@ -120,7 +120,7 @@ def find(function: str, name: str) -> Schedule:
 
 def table() -> dict[tuple[str, str], Schedule]:
     """All schedules, by function and name."""
-    from . import reductions  # noqa: F401  they enter theirs
+    from . import movements, reductions  # noqa: F401  they enter theirs
 
     return _TABLE
 
