@@ -92,7 +92,11 @@ def trials(
     which are numbered after them; `measured` are the measured sizes by function."""
     return [
         Trial(
-            *(number, beyond, Target(winner.function, size), Candidate.of_winner(winner), where),
+            number,
+            beyond,
+            Target(winner.function, size),
+            Candidate.of_winner(winner),
+            where,
             condition=""
             if beyond
             else condition(winner, where.data, settings.cases.data.of(winner.function), size),

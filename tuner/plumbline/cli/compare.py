@@ -199,17 +199,15 @@ def _table(comparison: SideComparison) -> Table:
     on_ranks = any(line.cell.ranks for line in comparison.lines)
     words = ("function", *(["variant"] if variants else []), *(["settings"] if settings else []))
     table = common.table(
-        *(
-            *words,
-            *(["ranks"] if on_ranks else []),
-            "bytes",
-            "A µs",
-            "B µs",
-            "launches",
-            "A / B",
-            "p",
-            "adjusted",
-        ),
+        *words,
+        *(["ranks"] if on_ranks else []),
+        "bytes",
+        "A µs",
+        "B µs",
+        "launches",
+        "A / B",
+        "p",
+        "adjusted",
         *([""] if comparison.together else []),
         "verdict",
         left=(*words, "verdict"),

@@ -335,7 +335,12 @@ def _table(
     over_ranks = axis.name == "ranks"
     table = common.table(
         *(["ranks"] if over_ranks else []),
-        *("bytes", "configuration", "median µs", "launches µs", "over default", "p"),
+        "bytes",
+        "configuration",
+        "median µs",
+        "launches µs",
+        "over default",
+        "p",
         left=("configuration",),
     )
     for line in lines:

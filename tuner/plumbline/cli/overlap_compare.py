@@ -183,8 +183,16 @@ def _table(totals: Sequence[Total]) -> Table:
     from plumbline.overlap.benches import LOAD
 
     table = common.table(
-        *("benchmark", "cells", "A shorter", "B shorter", "time A / B", "work alone A / B"),
-        *("regret A / B", "A overlaps more", "B overlaps more", "furthest apart"),
+        "benchmark",
+        "cells",
+        "A shorter",
+        "B shorter",
+        "time A / B",
+        "work alone A / B",
+        "regret A / B",
+        "A overlaps more",
+        "B overlaps more",
+        "furthest apart",
         left=("benchmark", "furthest apart"),
         wrap=False,
     )

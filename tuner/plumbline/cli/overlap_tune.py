@@ -171,7 +171,14 @@ def _shown(
 ) -> list[RenderableType]:
 
     table = common.table(
-        *("guideline", "benchmark", "bytes", "left side", "T µs", "ratio", "left/right", ""),
+        "guideline",
+        "benchmark",
+        "bytes",
+        "left side",
+        "T µs",
+        "ratio",
+        "left/right",
+        "",
         left=("guideline", "benchmark", "left side", "left/right", ""),
         title=f"overlap, {campaign.id}",
     )

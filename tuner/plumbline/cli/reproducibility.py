@@ -232,7 +232,9 @@ def _false_alarm_lines(settings: ReproducibilitySettings, table: EffectTable) ->
 def _power(table: EffectTable) -> Table:
     effects = sorted({power.effect for power in table.power})
     grid = common.table(
-        *("ranks", "cells of", "cells"),
+        "ranks",
+        "cells of",
+        "cells",
         *(f"{effect:g} %" for effect in effects),
         "found in 90 %",
         left=("cells of",),

@@ -457,7 +457,13 @@ def _what_the_default_is(cell: Explained) -> str:
 
 def _table(cell: Explained, *, all_rows: bool) -> Table:
     table = common.table(
-        *("candidate", "µs", "of default", "by the model", "Hockney µs", "LogGP µs", "off"),
+        "candidate",
+        "µs",
+        "of default",
+        "by the model",
+        "Hockney µs",
+        "LogGP µs",
+        "off",
         left=("candidate", "by the model"),
     )
     for row in _rows(cell, all_rows=all_rows):

@@ -223,8 +223,16 @@ def _put(
     given = {case: _summary(row) for case, row in enumerate(table.columns[column])}
     records: list[ProbeRecord] = [
         CaseRecord(
-            *(case, table.function, f"{suite.stage}-{column}", "default", row.bytes, row.bytes),
-            *(table.type, table.op, 0, row.n),
+            case,
+            table.function,
+            f"{suite.stage}-{column}",
+            "default",
+            row.bytes,
+            row.bytes,
+            table.type,
+            table.op,
+            0,
+            row.n,
             ranks=on,
         )
         for case, row in enumerate(table.columns[column])

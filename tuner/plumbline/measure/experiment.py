@@ -74,13 +74,11 @@ class Turns:
         others = elsewhere or {}
         self._series = {
             arm.suite: Series(
-                *(
-                    others.get(arm.suite, store),
-                    arm.suite,
-                    arm.plan,
-                    arm.environment,
-                    arm.placement,
-                ),
+                others.get(arm.suite, store),
+                arm.suite,
+                arm.plan,
+                arm.environment,
+                arm.placement,
                 on_trial=arm.on_trial,
             )
             for arm in arms

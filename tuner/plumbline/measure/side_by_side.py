@@ -152,7 +152,9 @@ def planned(records: Sequence[ProbeRecord]) -> dict[int, PlanCase]:
     }
     return {
         record.case: PlanCase(
-            *(record.function, record.bytes, record.variant),
+            record.function,
+            record.bytes,
+            record.variant,
             configurations.get(record.config, Configuration()),
             ranks=record.ranks,
         )
