@@ -15,7 +15,7 @@ from plumbline.overlap import place
 from plumbline.overlap.benches import LAUNCHES, LOAD, QUICK, Aid, OverlapSettings, axes
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
-from plumbline.system import toml
+from plumbline.system import limits
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign
@@ -106,7 +106,7 @@ class Wanted(NamedTuple):
 @options.option("--benches", unset=", ".join(QUICK), help="Benchmarks, with commas between.")
 @options.option(
     "--work",
-    type=options.Numbers(least=1, most=toml.MOST),
+    type=options.Numbers(least=1, most=limits.MOST),
     unset=lambda: _axis(1, 1000),
     help="Microseconds of work, with commas between.",
 )

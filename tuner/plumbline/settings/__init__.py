@@ -18,7 +18,8 @@ import msgspec
 from plumbline.core import application
 from plumbline.core.unmeasured import Unmeasured
 from plumbline.system import toml
-from plumbline.system.toml import MOST, Document
+from plumbline.system.limits import MOST
+from plumbline.system.toml import Document
 
 from .cases import AFTER_BARRIER, SYNCHRONISED, Cases, Claims, WayOfUse
 from .ranks import Ranks

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from plumbline.core.unmeasured import Unmeasured
-from plumbline.system.toml import MOST
+from plumbline.system.limits import MOST
 from plumbline_db.old_samples import Policy
 
 LAUNCHES_MAX = 30

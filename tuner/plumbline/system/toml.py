@@ -13,17 +13,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from plumbline.system import mistakes
+from plumbline.system.limits import LARGEST
 from plumbline_db import user_files
 from plumbline_db.errors import UsageError
-
-# Limits of numbers that people write. Pure.
-
-LARGEST = 2**63 - 1
-"""What a number of the probe and of the database holds."""
-
-MOST = 10**6
-"""Launches, repetitions, µs of a wait: more is a slip of the keyboard."""
-
 
 _MOST_BYTES = 1 << 20
 _DEEPEST = 20  # tables in tables
