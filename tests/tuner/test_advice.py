@@ -12,7 +12,7 @@ import pytest
 
 from plumbline.core import plan
 from plumbline.libraries import fits
-from plumbline.results import advice, advice_stored
+from plumbline.results import advice, advice_raced, advice_stored
 from plumbline.results.advice import Answer, CallChoice, MeasuredCall
 from plumbline.results.advice_stored import Question
 from plumbline.results.best import BestOfCell, FastestOfSide
@@ -160,13 +160,13 @@ def test_a_race_is_judged_by_the_last_launches_alone() -> None:
 
     between = Comparison(0.8, 0.78, 0.82, 0.002, 10, "")
     cell = BestOfCell("MPI_Gather", 4, 256, 2e-6, side(WON, 0.5), side(LINEAR, 0.4), between, 12)
-    assert advice_stored.answer_of(cell, 10, exact=False).way == "hand-made"
+    assert advice_raced.answer_of(cell, 10, exact=False).way == "hand-made"
     near = msgspec.structs.replace(
         cell, ours_over_library=Comparison(0.99, 0.97, 1.01, 0.2, 10, "")
     )
-    assert advice_stored.answer_of(near, 10, exact=False).way == "tuned"
+    assert advice_raced.answer_of(near, 10, exact=False).way == "tuned"
     alone = msgspec.structs.replace(cell, library=None, ours=None, ours_over_library=None)
-    assert advice_stored.answer_of(alone, 10, exact=False).way == "library"
+    assert advice_raced.answer_of(alone, 10, exact=False).way == "library"
 
 
 SIZES = (64, 256, 1024)

@@ -10,7 +10,7 @@ import pytest
 from plumbline.campaign import in_force
 from plumbline.libraries import Family, Installation, Knob, fits
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.results import advice_stored
+from plumbline.results import advice_raced
 from plumbline.settings import starting
 from plumbline.system import paths
 from plumbline_exporters.family.openmpi import mca_params
@@ -50,7 +50,7 @@ def install(patched: pytest.MonkeyPatch, starter: SimulatedStarter) -> None:
     patched.setattr(
         "plumbline.settings.toolchain.find_toolchain", lambda *_, **__: simulated.toolchain()
     )
-    for module in (in_force, advice_stored):
+    for module in (in_force, advice_raced):
         patched.setattr(module, "find_toolchain", lambda *_, **__: simulated.toolchain())
     patched.setattr(starting, "starter", lambda *_: starter)
     patched.setattr(fits, "installed", _installed)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from plumbline.results.advice import Answer
-    from plumbline.results.advice_stored import Advice, Advised, Raced
+    from plumbline.results.advice_raced import Raced
+    from plumbline.results.advice_stored import Advice, Advised
 
 
 UNKNOWN, NOT_THE_LIBRARY = 1, 3
@@ -95,10 +96,10 @@ def _answer(advised: Advised, raced: Raced | None) -> Answer | None:
 
 
 def _race(program: Program, advised: Advised) -> Raced:
-    from plumbline.results import advice_stored
+    from plumbline.results import advice_raced
 
-    with progress.Bar(in_all=advice_stored.FIRST + advice_stored.LAUNCHES) as bar:
-        return advice_stored.race_now(advised, program.mpi, bar)
+    with progress.Bar(in_all=advice_raced.FIRST + advice_raced.LAUNCHES) as bar:
+        return advice_raced.race(advised, program.mpi, bar)
 
 
 def _shown(

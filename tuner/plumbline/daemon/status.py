@@ -8,11 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.daemon import configuration as configuration_file
-from plumbline.daemon import notify, watched
 from plumbline.daemon.cells import state_of
 from plumbline.daemon.moments import Clock, iso, moment_of
-from plumbline.daemon.watcher import Watcher
 from plumbline.watch.design import Design
 from plumbline.watch.sizing import found_change, largest_scale, launches_of
 from plumbline.watch.state import CellState
@@ -53,6 +50,10 @@ class WatchPlan(msgspec.Struct, frozen=True):
 
 def read_plan(database: Path, file: Path | None, clock: Clock) -> WatchPlan:
     """Raises UsageError for the configuration, PlumblineError where nothing can be watched."""
+    from plumbline.daemon import configuration as configuration_file
+    from plumbline.daemon import notify, watched
+    from plumbline.daemon.watcher import Watcher
+
     configuration = configuration_file.read(file)
     watcher = Watcher(configuration, clock)
     with Database.open(database) as db, db.snapshot():

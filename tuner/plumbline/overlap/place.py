@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.launch.starter import Starter
-from plumbline.search.process import Settable
 from plumbline.settings import Settings, campaign_file, identity
 from plumbline.settings.sampling import Sampling
 from plumbline.settings.toolchain import Toolchain
@@ -19,10 +17,15 @@ from plumbline.system.machine import processing_units
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.probe_records import ConfigRecord
 
+if TYPE_CHECKING:
+    from plumbline.launch.starter import Starter
+
 
 def given(toolchain: Toolchain, words: Sequence[str], where: Settings) -> Configuration:
     """Return that of `NAME=VALUE`, with what the library wants beside them. Raises UsageError for
     what it does not know, and for threads that want cores which are not there."""
+    from plumbline.search.process import Settable
+
     values: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")

@@ -17,8 +17,7 @@ import msgspec
 
 from plumbline.core import application
 from plumbline.core.unmeasured import Unmeasured
-from plumbline.system import toml
-from plumbline.system.limits import MOST
+from plumbline.system.limits import LARGEST, MOST
 from plumbline.system.toml import Document
 
 from .cases import AFTER_BARRIER, SYNCHRONISED, Cases, Claims, WayOfUse
@@ -197,8 +196,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         simulated = self.ranks.simulate is not None
         yield from self.ranks.problems()
         numbers = (*chain.from_iterable(self.cases.every_size()), *self.keys().values())
-        if any(isinstance(number, int) and number > toml.LARGEST for number in numbers):
-            yield f"numbers must be at most {toml.LARGEST}"
+        if any(isinstance(number, int) and number > LARGEST for number in numbers):
+            yield f"numbers must be at most {LARGEST}"
         yield from self.fixed.problems(simulated=simulated)
         yield from self.cases.problems(nprocs)
         yield from self.way.problems(simulated=simulated)

@@ -14,15 +14,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from plumbline.verify.significance.distributions import student4_below, student_quantile
 from plumbline.watch.design import Design
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
+    Vector = NDArray[np.float64]
     _Matrix = NDArray[np.float64]
 
 # Quantiles of |value - middle| at which the noise must not exceed what the scale implies.
@@ -188,11 +188,11 @@ PROMPT, LEAST = 1.4, 0.8
 # Thresholds are computed for references of multiples of this.
 STEP = 0.1
 
-Vector = NDArray[np.float64]
-
 
 def references(scales: Vector) -> Vector:
     """Half of the change that is looked for, in scales."""
+    import numpy as np
+
     prompt = np.clip(PROMPT * scales, SMALLEST / 2, LARGEST / 2)
     return np.asarray(np.maximum(prompt / scales, LEAST))
 
@@ -201,6 +201,8 @@ def thresholds(design: Design, references: Vector) -> Vector:
     """Return those for the design's run length, with middles that were learnt a standard error
     wrong. Between multiples of STEP on a straight line, which lies above: thresholds bend
     upwards."""
+    import numpy as np
+
     error = _MIDDLE_ERROR / math.sqrt(design.learning)
     steps = np.maximum((references - error) / STEP, 1.0)
     below = np.floor(steps).astype(int)
@@ -217,4 +219,6 @@ def thresholds(design: Design, references: Vector) -> Vector:
 
 def step(sums: Vector, values: Vector, references: Vector) -> Vector:
     """The sums after one more value: no value counts for more than GAIN above its reference."""
+    import numpy as np
+
     return np.asarray(np.maximum(0.0, sums + np.minimum(values - references, GAIN)))

@@ -8,20 +8,22 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration, VariantSpec, variant_name
 from plumbline.core.plan import PlanCase, is_form
-from plumbline.libraries import gate
-from plumbline.libraries.space import Algorithm, FunctionSpace, Parameter
 from plumbline.model.names import names
-from plumbline.settings.toolchain import Toolchain, Variant
 from plumbline.system import version
 from plumbline_db.records import Winner
 from plumbline_exporters import by_size
 from plumbline_exporters.bundle import Refusal
+
+if TYPE_CHECKING:
+    from plumbline.libraries.space import Algorithm, FunctionSpace, Parameter
+    from plumbline.settings.toolchain import Toolchain, Variant
 
 
 class Candidate(msgspec.Struct, frozen=True, order=True):
@@ -88,6 +90,8 @@ class CandidateSpace:
     @property
     def refusal(self) -> Refusal:
         """The gate of this space, which says why a winner may not be used."""
+        from plumbline.libraries import gate
+
         return gate.of_space(self._space)
 
     def without_knobs(self) -> CandidateSpace:
