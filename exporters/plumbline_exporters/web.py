@@ -19,7 +19,6 @@ from prometheus_client import (
     GCCollector,
     PlatformCollector,
     ProcessCollector,
-    generate_latest,
 )
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -32,7 +31,6 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from plumbline_db import scratch
 from plumbline_db.connection import Database
 from plumbline_db.errors import NotJoinedError, PlumblineError, UsageError
 from plumbline_db.schema import OtherSchemaError
@@ -40,32 +38,6 @@ from plumbline_exporters import frame
 from plumbline_exporters.frame import Pages
 from plumbline_exporters.metrics import MOST_SERIES, DatabaseCollector, text
 from plumbline_exporters.metrics.scrape import Collect
-
-_ENDING = ".prom"
-
-
-def write(
-    database: Path,
-    target: Path,
-    more: Mapping[str, Collect] | None = None,
-    most: int = MOST_SERIES,
-    *,
-    simulated: bool = False,
-) -> None:
-    """Replaces `target` as a whole, for all to read. A database that cannot be read is told by
-    plumbline_scrape_success. Without metrics of this process: node_exporter has its own."""
-    if target.suffix != _ENDING:
-        raise UsageError(f"--textfile {target}: node_exporter reads files that end with {_ENDING}")
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(DatabaseCollector(database, more, most, simulated=simulated))
-    text = generate_latest(registry)
-    try:
-        with scratch.replacing(target.absolute()) as part:
-            part.write_bytes(text)
-            part.chmod(0o644)
-    except OSError as error:
-        raise PlumblineError(f"cannot write {target}: {error.strerror}") from error
-
 
 _log = logging.getLogger("plumbline")
 # The limit is far below the 1024 files that a process may open; Prometheus and people need few.
