@@ -7,9 +7,7 @@
 #include "measure/rounds.h"
 #include "measure/series.h"
 #include "measure/settle.h"
-#include "simulated.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,81 +16,6 @@ void pl_block_order(uint64_t seed, int block, const int *cases, int count, int *
     struct pl_random random = pl_random_stream(seed, UINT64_MAX, (uint64_t)block);
     memcpy(order, cases, (size_t)count * sizeof *order);
     pl_random_shuffle(&random, order, count);
-}
-
-/* Cases that have settled in these ranks, which may have answered other plans before: their calls
- * need no more than a few to warm up. Others call on communicators that are made for the plan, and
- * libraries learn by the communicator. */
-static struct {
-    uint64_t *keys; /* on rank 0 */
-    size_t count, room;
-} settled_cases;
-
-static uint64_t key_of(const struct pl_case *c)
-{
-    char text[512];
-    const int length =
-        snprintf(text, sizeof text, "%d %p %p %p %p %s %lld %d %d %d %d %lld", (int)c->function,
-                 (const void *)c->form, (const void *)c->pattern, (const void *)c->operation,
-                 (const void *)c->use, c->variant_name, c->bytes, (int)c->counts, c->type, c->op,
-                 c->root, (long long)c->delay_ns);
-    uint64_t key = UINT64_C(0xCBF29CE484222325); /* FNV-1a */
-    for (int i = 0; i < length && text[i]; i++)
-        key = (key ^ (unsigned char)text[i]) * UINT64_C(0x100000001B3);
-    return key;
-}
-
-static bool is_on_world(const struct pl_case *c)
-{
-    return c->config == PL_CONFIG_DEFAULT && c->ranks == 0 && !c->messages;
-}
-
-/* Whether rank 0 knows the case; the same on all ranks. */
-static bool has_settled(const struct pl_world *world, const struct pl_case *c)
-{
-    bool known = false;
-    if (PL_SIMULATED || !is_on_world(c))
-        return false;
-    if (world->rank == 0) {
-        const uint64_t key = key_of(c);
-        for (size_t i = 0; i < settled_cases.count && !known; i++)
-            known = settled_cases.keys[i] == key;
-    }
-    pl_p2p_broadcast(world, &known, (int)sizeof known);
-    return known;
-}
-
-/* Without memory the case is not noted, and settles again. */
-static void note_settled(const struct pl_case *c)
-{
-    if (settled_cases.count == settled_cases.room) {
-        const size_t room = settled_cases.room ? 2 * settled_cases.room : 1024;
-        uint64_t *keys = realloc(settled_cases.keys, room * sizeof *keys);
-        if (!keys)
-            return;
-        settled_cases.keys = keys;
-        settled_cases.room = room;
-    }
-    settled_cases.keys[settled_cases.count++] = key_of(c);
-}
-
-static void warm_up_and_run(const struct pl_plan *plan, struct pl_series *series, int block,
-                            int reps)
-{
-    const struct pl_case *c = series->c;
-    if (block > 0) {
-        pl_series_run(series, plan->rewarm, reps);
-    } else if (has_settled(series->world, c)) {
-        pl_series_run(series, plan->warmup < PL_SETTLED_WARMUP ? plan->warmup : PL_SETTLED_WARMUP,
-                      reps);
-    } else {
-        if (plan->settle > plan->warmup && !series->way.stream)
-            pl_series_settle(series, plan->warmup, reps);
-        else
-            pl_series_run(series, plan->warmup, reps);
-        if (series->world->rank == 0 && is_on_world(c) && series->settled && series->failures == 0)
-            note_settled(c);
-    }
 }
 
 /* One case in one block, on the ranks of its group. False (on rank 0) when a call failed. */
@@ -110,7 +33,10 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
     pl_config_enter(config);
     pl_series_begin(series, c, block);
     series->budget_ns -= pl_rounds_spent(rounds, index);
-    warm_up_and_run(plan, series, block, reps);
+    if (block == 0 && plan->settle > plan->warmup && !series->way.stream)
+        pl_series_settle(series, plan->warmup, reps);
+    else
+        pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, reps);
     pl_counters_next(timing->counters, world);
     pl_series_end(series);
     pl_persistent_end();

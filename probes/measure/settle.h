@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #define PL_SETTLE_GROUP 8               /* calls that are looked at together */
-#define PL_SETTLED_WARMUP 4             /* calls before a case that has settled in these ranks */
 #define PL_SETTLE_NS INT64_C(100000000) /* after which nobody waits for a case any more */
 
 /* Of the last calls of a series: whether a group of them lies below the one before it, by more than

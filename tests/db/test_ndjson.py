@@ -48,7 +48,7 @@ def test_the_documented_example(tmp_path: Path) -> None:
     assert records[-1] == Footer(1, 123456, 345678)
 
 
-@settings(max_examples=25)
+@settings(max_examples=50)
 @given(records=strategies.launches())
 def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, records: list[ProbeRecord]

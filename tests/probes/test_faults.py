@@ -84,13 +84,13 @@ CIRCUMSTANCES = {
 }
 
 
+@pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize(
-    ("fault", "function", "ranks"),
+    ("fault", "function"),
     [
-        *((fault, "MPI_Allreduce", 2) for fault in CIRCUMSTANCES),
-        *((fault, "MPI_Gather", 4) for fault in CIRCUMSTANCES),
-        ("backwards", "MPI_Allreduce", 4),
-        ("last_root", "MPI_Gather", 4),
+        *itertools.product(CIRCUMSTANCES, ["MPI_Allreduce", "MPI_Gather"]),
+        ("backwards", "MPI_Allreduce"),
+        ("last_root", "MPI_Gather"),
     ],
 )
 def test_trials_are_made_where_a_rule_matches(

@@ -153,28 +153,6 @@ def test_each_plan_has_the_records_of_a_launch_of_its_own(
     assert server.end() == 0
 
 
-def test_a_case_that_has_settled_in_these_ranks_needs_few_calls_to_warm_up(
-    serve: Callable[..., Server],
-) -> None:
-    """Calls on communicators that are made for a plan warm up each time."""
-    plan = (
-        f"set blocks=2 warmup=16 settle=64\n{ALLREDUCE}"
-        "case id=1 function=MPI_Allreduce bytes=64 reps=5 ranks=2\n"
-    )
-    server = serve(3)
-    warmups = [
-        {
-            record.case: record.warmups[0]
-            for record in decode(server.ask(plan))
-            if isinstance(record, Samples)
-        }
-        for _ in range(2)
-    ]
-    assert warmups[0][0] >= 16 and warmups[1][0] == 4
-    assert all(visit[1] >= 16 for visit in warmups)
-    assert server.end() == 0
-
-
 def test_the_time_of_a_visit_is_its_own(serve: Callable[..., Server]) -> None:
     server = serve()
     server.ask(GOOD)

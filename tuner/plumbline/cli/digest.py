@@ -217,7 +217,7 @@ def saved(saving: Saving) -> str:
 
 
 def in_unit(value: float | None) -> str:
-    """In the unit that people read."""
+    """Return the time in the unit that people read."""
     if value is None:
         return ""
     for unit, name in ((1.0, "s"), (1e-3, "ms")):

@@ -323,7 +323,7 @@ def thresholds(
     new: bool,
     **asked: Any,
 ) -> int:
-    """Where eager sending ends and rendezvous begins, to the byte.
+    """Find where eager sending ends and rendezvous begins, to the byte.
 
     Blocking sends from the first to the last rank, which is late to post its receive: an eager send
     returns before that (docs/overlap.md). Everything is stored in the database.

@@ -34,7 +34,7 @@ class WayOfUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     use: str = ""
     """Way of use: synchronised, after_barrier (usual with more ranks than cores), loop, stream."""
     sync: str = ""
-    """How ranks start: barrier, dissemination, window, roundtime, none; not given: as in `use`."""
+    """Start scheme: barrier, dissemination, window, roundtime, none; default: as in `use`."""
 
     @property
     def is_named(self) -> bool:
