@@ -20,11 +20,12 @@ from plumbline.campaign.vetting import Vetting
 from plumbline.core.cell import Target
 from plumbline.core.guidelines import Guidelines, Pattern, prefix_of
 from plumbline.measure import tables
+from plumbline.search.budget import Budget
 from plumbline.search.race.race import Race
-from plumbline.search.rounds import Rounds
+from plumbline.search.rounds import Around, Rounds
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline_db import campaigns, runs, verdicts, winners
+from plumbline_db import campaigns, runs, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import CaseRecord
 from plumbline_db.records import Winner
@@ -458,6 +459,35 @@ def test_right_sides_are_searched_first_and_in_force(tmp_path: Path, db: Databas
     }
     # The mock-up with the better Bcast is what was raced: no second search was needed.
     assert not any("in-force" in one for one in suites)
+
+
+def test_stuck_cells_are_searched_where_other_cells_have_no_time_left(
+    tmp_path: Path, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The half of the limit that cells without a violated guideline may use is spent."""
+    costs = Costs(
+        default={"MPI_Bcast": lambda _: 4.0, "MPI_Allreduce": lambda _: 3.0},
+        algorithm={("MPI_Bcast", "binomial"): lambda *_: 0.5},
+    )
+    cell = Target("MPI_Allreduce", 64)
+    searched: list[Target] = []
+
+    def second(_: Rounds, around: Around, targets: list[Target], verdicts: object) -> list[Winner]:
+        searched.extend(targets)
+        return around.standing
+
+    def has_room(_: Budget, cells: int, share: float = 1.0) -> bool:
+        return share == 1.0
+
+    monkeypatch.setattr(Rounds, "stuck", lambda *_: [] if searched else [cell])
+    monkeypatch.setattr(Rounds, "second", second)
+    monkeypatch.setattr(Budget, "has_room", has_room)
+    quick = {"launches": 12, "blocks": 1, "reps": 2, "budget_seconds": 1e6}
+    settings = load(None, {"nprocs": 4, "sizes": SIZES, **quick})
+    done = Done(db, tmp_path / "out", costs, chosen("GL3", "GL10", "GL12"), settings, **QUIET)
+    assert searched == [cell]
+    functions = {search.function for search in searches.all_searches(db, done.campaign.id)}
+    assert functions == {"*", "MPI_Bcast", "MPI_Allreduce"}
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.alone), 2])

@@ -152,11 +152,27 @@ class Loop:
         )
 
     def has_time(self) -> bool:
-        """Cells that no violated guideline names leave time for those of the rounds to come."""
-        verdicts = [*self._only_in_loops, *self._table]
-        fresh = self._rounds.fresh(verdicts)
-        named = self._rounds.is_named(fresh, verdicts)
+        stuck = self._stuck()
+        return self._budget.has_room(len(stuck)) if stuck else self._has_time_for(self._fresh())
+
+    def _has_time_for(self, fresh: Sequence[Target]) -> bool:
+        """Return whether a search of these cells may begin: those that no violated guideline names
+        leave time for the rounds to come."""
+        named = self._rounds.is_named(fresh, self._verdicts())
         return self._budget.has_room(len(fresh), 1.0 if named else _OF_OTHERS)
+
+    def _verdicts(self) -> list[Verdict]:
+        return [*self._only_in_loops, *self._table]
+
+    def _fresh(self) -> list[Target]:
+        return self._rounds.fresh(self._verdicts())
+
+    def _stuck(self) -> list[Target]:
+        """Return the cells that are violated with the winners in force, as the table says where it
+        is that of these winners."""
+        if self._changed or not self._winners:
+            return []
+        return self._rounds.stuck(self._table, self._table_before)
 
     def take(self, step: Step) -> None:
         if step is Step.BEFORE:
@@ -238,20 +254,17 @@ class Loop:
         """The searches that the table asks for."""
         number, winners = self._searched + 1, self._winners
         begun = self._store.spent_seconds
-        verdicts = [*self._only_in_loops, *self._table]
-        fresh = self._rounds.fresh(verdicts)
-        # The table that says so is that of these winners, if none changed.
-        stuck = (
-            []
-            if self._changed or not winners
-            else self._rounds.stuck(self._table, self._table_before)
-        )
+        fresh, stuck = self._fresh(), self._stuck()
+        if stuck and not self._has_time_for(fresh):
+            fresh = []
         around = Around(number, self._searched_under, winners, self._files.with_winners)
         if stuck:
             winners = self._rounds.second(around, stuck, self._table)
         if fresh:
             around = msgspec.structs.replace(around, standing=winners)
-            winners = winners + self._rounds.first(around, verdicts, refine=self._budget.left)
+            winners = winners + self._rounds.first(
+                around, self._verdicts(), refine=self._budget.left
+            )
             self._rounds.rescue(number)
         self._budget.searched(len(fresh) + len(stuck), begun)
         self._opened = bool(fresh or stuck)
