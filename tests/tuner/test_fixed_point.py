@@ -476,15 +476,13 @@ def test_stuck_cells_are_searched_where_other_cells_have_no_time_left(
         searched.extend(targets)
         return around.standing
 
-    def has_room(_: Budget, cells: int, share: float = 1.0) -> bool:
-        return share == 1.0
-
     monkeypatch.setattr(Rounds, "stuck", lambda *_: [] if searched else [cell])
     monkeypatch.setattr(Rounds, "second", second)
-    monkeypatch.setattr(Budget, "has_room", has_room)
+    monkeypatch.setattr(Budget, "has_room_for_others", lambda *_: False)
     quick = {"launches": 12, "blocks": 1, "reps": 2, "budget_seconds": 1e6}
     settings = load(None, {"nprocs": 4, "sizes": SIZES, **quick})
-    done = Done(db, tmp_path / "out", costs, chosen("GL3", "GL10", "GL12"), settings, **QUIET)
+    rules = chosen("GL3", "GL10", "GL12")
+    done = Done(db, tmp_path / "out", costs, rules, settings, **dict[str, Any](QUIET))
     assert searched == [cell]
     functions = {search.function for search in searches.all_searches(db, done.campaign.id)}
     assert functions == {"*", "MPI_Bcast", "MPI_Allreduce"}

@@ -11,6 +11,7 @@ import pytest
 
 from plumbline.campaign import loop
 from plumbline.campaign.going_on import GoingOn, go_on
+from plumbline.core.cell import Target
 from plumbline.measure.aside import LIMIT, NO_TIME
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.budget import Budget
@@ -184,6 +185,25 @@ def test_the_usual_limit_follows_what_launches_cost(lab: Lab, db: Database) -> N
     assert not named.left() and not named.is_open()
     (event,) = campaigns.events(db, lab.campaign.id)
     assert (event.kind, event.text.split(",")[0]) == (LIMIT, "4320 s")
+
+
+def test_a_round_for_few_cells_that_violate_nothing_is_not_worth_its_launches(lab: Lab) -> None:
+    """A violated cell is, and so is a twentieth of all cells, and anything within a limit that
+    somebody has named; what is left names the limit by which it is searched."""
+    store = lab.store(SimulatedStarter(Costs()))
+    usual = Budget(store, load(None, {"nprocs": 4}))
+    named = Budget(store, load(None, {"nprocs": 4, "budget_seconds": 150.0}))
+    store.spent_seconds = 30.0
+    for budget in (usual, named):
+        budget.measured()
+        budget.searched(100, begun=20.0)
+        budget.confirmed(25.0)
+    assert usual.has_room(1)
+    assert not usual.has_room_for_others(9, 200) and usual.has_room_for_others(10, 200)
+    assert named.has_room_for_others(1, 200)
+    cell = [Target("MPI_Bcast", 8)]
+    assert usual.not_searched(cell, named=True).endswith("--budget 41 goes on from here")
+    assert usual.not_searched(cell, named=False).endswith("--budget 81 goes on from here")
 
 
 def test_dear_launches_do_not_keep_a_campaign_from_searching(tmp_path: Path, db: Database) -> None:

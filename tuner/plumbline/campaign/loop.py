@@ -49,9 +49,6 @@ def check(toolchain: Toolchain, settings: Settings, ranks: Starter) -> None:
     ranks.require(msgspec.structs.replace(plan, name="check").text(), "these settings")
 
 
-_OF_OTHERS = 1 / 2  # of the time limit, for searches of cells that no guideline names
-
-
 class Loop:
     """One campaign under way. `folder` is where the exported files go."""
 
@@ -156,10 +153,9 @@ class Loop:
         return self._budget.has_room(len(stuck)) if stuck else self._has_time_for(self._fresh())
 
     def _has_time_for(self, fresh: Sequence[Target]) -> bool:
-        """Return whether a search of these cells may begin: those that no violated guideline names
-        leave time for the rounds to come."""
-        named = self._rounds.is_named(fresh, self._verdicts())
-        return self._budget.has_room(len(fresh), 1.0 if named else _OF_OTHERS)
+        if self._rounds.is_named(fresh, self._verdicts()):
+            return self._budget.has_room(len(fresh))
+        return self._budget.has_room_for_others(len(fresh), len(self._cells()))
 
     def _verdicts(self) -> list[Verdict]:
         return [*self._only_in_loops, *self._table]
@@ -334,10 +330,13 @@ class Loop:
     def end(self) -> Campaign:
         winners = joined_ranges(self._fixed.last.winners, self._sizes)
         current = self._fixed.last.table
-        searches = not self._settings.search.verifies_only
+        search = self._settings.search
+        searches = not search.verifies_only
         unsearched = self._rounds.unsearched(current) if searches else []
-        if unsearched and not self._budget.left():
-            self._store.tell(NO_TIME, self._budget.not_searched(unsearched))
+        if unsearched and (out := not self._budget.left()) | search.goes_on(self._searched):
+            is_named = self._rounds.is_named(unsearched, current)
+            text = self._budget.not_searched(unsearched, named=is_named)
+            self._store.tell(NO_TIME if out or is_named else NOT_ASKED, text)
         if searches and (text := self._rounds.not_asked(winners, current)):
             self._store.tell(NOT_ASKED, text)
         # What is undecided in the end is not removed.

@@ -16,6 +16,8 @@ from plumbline.system.words import counted
 # Kinds of events: the time limit; cells that were left out because the budget was used up.
 
 _TABLES = 8  # times what the first table has cost, where nobody named a budget
+_OF_OTHERS = 1 / 2  # of the limit, for searches of cells that no guideline names
+_WORTH_A_ROUND = 1 / 20  # of all cells: a round costs 8 to 20 % of a campaign, of one cell too
 _CONFIRMED = 1.5  # times what it has cost: what comes after the first search, at least
 
 
@@ -25,12 +27,12 @@ class _Limit:
     that is asked for stays as it is."""
 
     def __init__(self, settings: Settings) -> None:
-        self._usual = settings.search.budget_seconds is None
+        self.is_usual = settings.search.budget_seconds is None
         self._least = settings.budget
-        self.until_seconds = math.inf if self._usual else settings.budget
+        self.until_seconds = math.inf if self.is_usual else settings.budget
 
     def measured(self, table_seconds: float) -> None:
-        if self._usual:
+        if self.is_usual:
             self.until_seconds = max(self._least, _TABLES * table_seconds)
 
 
@@ -80,15 +82,23 @@ class Budget:
             lambda limit: self._store.spent_seconds + self._kept < limit.until_seconds
         )
 
-    def has_room(self, cells: int, share: float = 1.0) -> bool:
-        """Return whether a search of so many cells may begin, and come to its end within a share of
-        the limit. It takes what the longest one so far took, or the part of it that fewer cells
-        have."""
+    def has_room(self, cells: int) -> bool:
+        """Return whether a search of so many cells may begin, and come to its end within the limit.
+        It takes what the longest one so far took, or the part of it that fewer cells have."""
+        return self._has_room(cells, 1.0)
+
+    def has_room_for_others(self, cells: int, every: int) -> bool:
+        """Return whether a search of so many of `every` cell may begin, if no violated guideline
+        names them: they leave a part of the limit for the rounds to come. A round takes long for
+        few cells, too, so that they are searched only within a limit that somebody asked for."""
+        return self._has_room(cells, _OF_OTHERS, few=cells < _WORTH_A_ROUND * every)
+
+    def _has_room(self, cells: int, share: float, *, few: bool = False) -> bool:
         before, seconds = self._largest
         expected = seconds * min(1.0, cells / before) if before else 0.0
-        kept = self._kept + expected
+        needed = self._store.spent_seconds + self._kept + expected
         return self._says(
-            lambda limit: self._store.spent_seconds + kept < share * limit.until_seconds
+            lambda limit: not (few and limit.is_usual) and needed < share * limit.until_seconds
         )
 
     def is_open(self) -> bool:
@@ -113,16 +123,17 @@ class Budget:
         self._cells += cells
         self._seconds += took
 
-    def not_searched(self, cells: Sequence[Target]) -> str:
+    def not_searched(self, cells: Sequence[Target], *, named: bool) -> str:
         """Return what is left, and what it would take, as far as searches have shown what a cell
-        takes."""
+        takes. `named`: a violated guideline names some of the cells."""
         functions = Counter(cell.function for cell in cells)
         where = ", ".join(f"{name} ({count})" for name, count in sorted(functions.items()))
         text = f"{counted(len(cells), 'cell')} not searched: {where}"
         if not self._cells:
             return f"{text}; --budget asks for it"
         seconds = len(cells) * self._seconds / self._cells + self._kept
-        until = math.ceil(self._store.spent_seconds + seconds + self._kept)
+        share = 1.0 if named else _OF_OTHERS
+        until = math.ceil((self._store.spent_seconds + seconds + self._kept) / share)
         return f"{text}; about {seconds:.0f} s of launches; --budget {until} goes on from here"
 
     def _limits(self) -> list[_Limit]:

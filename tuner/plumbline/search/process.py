@@ -32,7 +32,7 @@ from .space.candidates import DEFAULT, Candidate
 from .space.cells import index
 
 _ONE_LAUNCH = ((1, 3),)
-_FEW_VALUES = ((10, FEW),)  # none is left out before the stage that decides
+_FEW_VALUES = ((6, FEW),)  # none is left out before the stage that decides
 
 
 def tried(
