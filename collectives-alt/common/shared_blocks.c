@@ -125,6 +125,7 @@ static void write_pieces(struct pl_shared *shared, const struct pl_shared_step *
     for (int rank = 0; rank < shared->p; rank++)
         memcpy(to + (size_t)rank * bytes, all + (size_t)rank * width, bytes);
     pl_step_publish(shared, step);
+    pl_step_claim(shared, step, (size_t)shared->p * bytes);
 }
 
 static void read_piece(const struct pl_shared *shared, const struct pl_shared_step *step, int from,
@@ -134,7 +135,7 @@ static void read_piece(const struct pl_shared *shared, const struct pl_shared_st
     memcpy(to, pieces + (size_t)shared->rank * bytes, bytes);
 }
 
-int pl_shared_scatter(const struct pl_call *call)
+static PL_NOT_INLINE int scatter_pieces(const struct pl_call *call)
 {
     int rc;
     struct pl_shared *shared;
@@ -165,6 +166,28 @@ int pl_shared_scatter(const struct pl_call *call)
         PL_TRY(pl_unpack(mine, block, call->recvbuf, call->recvcount, call->recvtype, call->comm));
 out:
     return rc;
+}
+
+/* Few bytes of common types are one step. */
+int pl_shared_scatter(const struct pl_call *call)
+{
+    struct pl_shared *shared = pl_shared_of_all(call);
+    const long long n = pl_volume(call);
+    if (!shared || n <= 0 || n > PL_LINE_BYTES)
+        return scatter_pieces(call);
+    const bool root = shared->rank == call->root, kept = call->recvbuf == MPI_IN_PLACE;
+    const int size = pl_common_size(root ? call->sendtype : call->recvtype);
+    if (size == 0 || (root && !kept && pl_common_size(call->recvtype) == 0))
+        return scatter_pieces(call);
+    const size_t block = (size_t)(root ? call->sendcount : call->recvcount) * (size_t)size;
+    const struct pl_shared_step step = pl_step_begin(shared, (size_t)n);
+    if (root)
+        pl_step_write(shared, &step, call->sendbuf, (size_t)n);
+    const char *all = root ? call->sendbuf : pl_step_of(shared, &step, call->root);
+    if (!kept)
+        memcpy(call->recvbuf, all + (size_t)shared->rank * block, block);
+    pl_step_end(shared, &step);
+    return MPI_SUCCESS;
 }
 
 /* In place a piece is written before the others' pieces come to its place. */
