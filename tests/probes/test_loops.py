@@ -69,7 +69,9 @@ def test_every_case_in_every_loop(build: Path) -> None:
         (case, loop) for case in cases for loop in LOOPS
     )
     for one in found:
-        assert one["why"] == "" and one["iterations"] == 5
+        # A start that a rank was late for counts as no iteration.
+        least = 1 if one["loop"] == "synchronised" else 5
+        assert one["why"] == "" and least <= one["iterations"] <= 5
         assert 0 <= one["min_us"] <= one["us"] <= one["max_us"]
 
 
