@@ -41,7 +41,7 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    keys = {"all": True} if options.all else {}
+    keys = {"all": options.all}
     results = FOLDER / "results" / f"{_version()}{'-all' if options.all else ''}"
     results.mkdir(parents=True, exist_ok=True)
     found: list[Row] = []
