@@ -103,16 +103,16 @@ test-newcomer: setup $(STAMPS)/test-packages $(STAMPS)/install-packages  ## READ
 	$(BIN)/python -m pytest -s $(ARGS) tests/packaging/newcomer.py
 
 test-hosts: setup $(STAMPS)/test-packages build  ## a campaign over two hosts in network namespaces (root; minutes)
-	$(BIN)/python -m pytest $(ARGS) tests/tuner/two_host_campaign.py
+	$(BIN)/python -m pytest $(ARGS) tests/tuner/campaign/two_host_campaign.py
 
 test-campaigns: setup $(STAMPS)/test-packages build  ## campaigns: a pretended MVAPICH2, a site with bad rules, three in a row (some 20 minutes)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
-	$(BIN)/python -m pytest $(ARGS) tests/tuner/mvapich2_campaign.py tests/tuner/bad_rules_campaign.py \
-	        tests/tuner/planted_winner_campaign.py tests/tuner/planted_slowdown_campaign.py \
-	        tests/tuner/planted_wrong_campaign.py tests/tuner/three_campaigns.py
+	$(BIN)/python -m pytest $(ARGS) tests/tuner/campaign/mvapich2_campaign.py tests/tuner/campaign/bad_rules_campaign.py \
+	        tests/tuner/campaign/planted_winner_campaign.py tests/tuner/campaign/planted_slowdown_campaign.py \
+	        tests/tuner/campaign/planted_wrong_campaign.py tests/tuner/campaign/three_campaigns.py
 
 test-kills: setup $(STAMPS)/test-packages build  ## campaigns, imports, applies and the daemon, killed at 360 moments; before each rename (some 50 minutes)
-	$(BIN)/python -m pytest $(ARGS) tests/tuner/killed_campaigns.py tests/tuner/killed_transfers.py tests/tuner/daemon/killed_daemon.py
+	$(BIN)/python -m pytest $(ARGS) tests/tuner/campaign/killed_campaigns.py tests/tuner/campaign/killed_transfers.py tests/tuner/daemon/killed_daemon.py
 
 test-faults: setup $(STAMPS)/test-packages  ## a call of the system fails: database, campaign, a day of watching, at FAULTS_MOST calls of each kind (25: an hour)
 	FAULTS_MOST=$(FAULTS_MOST) $(BIN)/python -m pytest -s $(ARGS) tests/faults/every_fault.py

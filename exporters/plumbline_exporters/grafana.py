@@ -34,7 +34,7 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.expr.replace("$place", PLACE)
 
 
-class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DashboardPanel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`unit` as Grafana names it; `steps`: colours, each from a value on; `page`: of `plumbline
     serve`, where a value leads to; `width` of WIDTH."""
 
@@ -63,7 +63,7 @@ class Dashboard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     title: str
     variables: list[str]
-    panel: list[Panel]
+    panel: list[DashboardPanel]
 
 
 class DashboardList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -146,7 +146,7 @@ def _variable(label: str) -> dict[str, Any]:
     }
 
 
-def _panels(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
+def _panels(panels: Sequence[DashboardPanel]) -> Iterator[dict[str, Any]]:
     """Rows from left to right, as long as there is room."""
     column = top = height = 0
     for number, panel in enumerate(panels, 1):
@@ -158,7 +158,7 @@ def _panels(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
         yield _panel(number, panel, place)
 
 
-def _panel(number: int, panel: Panel, place: dict[str, int]) -> dict[str, Any]:
+def _panel(number: int, panel: DashboardPanel, place: dict[str, int]) -> dict[str, Any]:
     now = panel.kind != "series"
     targets = [
         {
@@ -185,7 +185,7 @@ def _panel(number: int, panel: Panel, place: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _defaults(panel: Panel) -> dict[str, Any]:
+def _defaults(panel: DashboardPanel) -> dict[str, Any]:
     """Return how values look. Lines have colours of their own, and thresholds as lines where there
     are several."""
     (base, _), *above = panel.steps

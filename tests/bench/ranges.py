@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from plumbline.campaign.acceptance import AcceptanceLaunches
-from plumbline.campaign.acceptance_sizes import Trial, kept, trials
+from plumbline.campaign.acceptance_sizes import AcceptanceTrial, kept, trials
 from plumbline.core.plan import measurable
 from plumbline.measure import tables
 from plumbline.settings.campaign_file import load
@@ -48,7 +48,7 @@ class Planted(msgspec.Struct, frozen=True):
     ratio: Callable[[int, str, str], float]
 
 
-def _where(trial: Trial) -> tuple[str, str]:
+def _where(trial: AcceptanceTrial) -> tuple[str, str]:
     return trial.where.use, trial.where.data.type
 
 
@@ -95,7 +95,10 @@ class _Simulated(AcceptanceLaunches):
     """Launches whose log ratios are the planted ones and recorded noise."""
 
     def __init__(
-        self, true: Callable[[Trial], float], noise: Sequence[Cell], rng: np.random.Generator
+        self,
+        true: Callable[[AcceptanceTrial], float],
+        noise: Sequence[Cell],
+        rng: np.random.Generator,
     ) -> None:
         self.logs = {}
         self.reasons = {}
@@ -103,13 +106,13 @@ class _Simulated(AcceptanceLaunches):
         self._store: Any = SimpleNamespace(is_quiet=True)
         self._plan = tables.plan(SETTINGS, [])
         self._true, self._noise, self._rng = true, noise, rng
-        self._cells: dict[Trial, Cell] = {}
+        self._cells: dict[AcceptanceTrial, Cell] = {}
 
     def _add(
         self,
         suite: Suite,
         turn: range,
-        trials: Sequence[Trial],
+        trials: Sequence[AcceptanceTrial],
         blocks: int,
         enough: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -134,7 +137,7 @@ def simulated(noise: Sequence[Cell], seed: int, each: int = 3) -> list[Row]:
     winners = [one.winner for one in those]
     asked = trials(winners, [], SETTINGS, {FUNCTION: SIZES}, crowded=False)
 
-    def true(trial: Trial) -> float:
+    def true(trial: AcceptanceTrial) -> float:
         if trial.beyond:
             return BEYOND
         one = those[trial.winner]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from plumbline.measure.refine import Estimate, Refinement, SweptCurve, grid, proposals, thresholds
+from plumbline.measure.refine import CurveValue, Refinement, SweptCurve, grid, proposals, thresholds
 
 THRESHOLD = 5000
 LOW, HIGH = 16, 1 << 22
@@ -31,11 +31,11 @@ class Planted:
     def truth(self, place: float) -> float:
         return math.log(3e-6 + place * 0.25e-9 + (8e-6 if place >= THRESHOLD else 0))
 
-    def measure(self, place: int) -> Estimate:
+    def measure(self, place: int) -> CurveValue:
         launches = sorted(
             self.truth(place) + self._draws.gauss(0, self._noise) for _ in range(LAUNCHES)
         )
-        return Estimate(statistics.median(launches), (launches[-1] - launches[0]) / 2)
+        return CurveValue(statistics.median(launches), (launches[-1] - launches[0]) / 2)
 
 
 class Beside(NamedTuple):
@@ -76,7 +76,7 @@ def compared(source: Planted) -> Beside:
     )
 
 
-def mean_error(points: Mapping[int, Estimate], truth: Callable[[float], float]) -> float:
+def mean_error(points: Mapping[int, CurveValue], truth: Callable[[float], float]) -> float:
     places = sorted(points)
     errors = []
     for low, high in pairwise(places):

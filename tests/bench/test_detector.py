@@ -8,13 +8,13 @@ import math
 import numpy as np
 
 from plumbline.watch.canary import observe
-from plumbline.watch.design import Design
+from plumbline.watch.design import DetectorDesign
 from plumbline.watch.state import CellState
 from tests.bench.detector import __main__ as bench
 from tests.bench.detector import figures, noise
 from tests.bench.detector.rules import Product
 
-DESIGN = Design(cells=60, learning=30)
+DESIGN = DetectorDesign(cells=60, learning=30)
 
 
 def test_arrays_do_what_states_do() -> None:
@@ -67,7 +67,7 @@ def test_recorded_noise_is_around_nothing() -> None:
 
 
 def test_noisy_cells_of_recorded_noise_get_more_launches() -> None:
-    design = Design(cells=200, launches=2, launches_max=12)
+    design = DetectorDesign(cells=200, launches=2, launches_max=12)
     sized = noise.Sized(noise.recorded_launches(), design)
     canaries = sized.draw(np.random.default_rng(1), 40, 2)
     assert canaries.shape == (40, *sized.launches.shape) == (40, 2, sized.cells)

@@ -18,7 +18,7 @@ import yaml
 
 from plumbline.system.chart import render
 from plumbline_exporters import grafana
-from plumbline_exporters.grafana import WIDTH, Dashboard, Panel
+from plumbline_exporters.grafana import WIDTH, Dashboard, DashboardPanel
 from tests.exporters import month
 from tests.exporters.month import DAYS, STEP
 from tests.exporters.prometheus import ROOT, RULES, Prometheus, scraping
@@ -90,7 +90,7 @@ def _picture(prometheus: Prometheus, dashboard: Dashboard, now: int) -> dict[str
     }
 
 
-def _values(prometheus: Prometheus, panel: Panel, now: int) -> Iterator[dict[str, Any]]:
+def _values(prometheus: Prometheus, panel: DashboardPanel, now: int) -> Iterator[dict[str, Any]]:
     """Rows of series, time and value."""
     for query in panel.queries:
         text = re.sub(r"\$\w+", ".*", query.text)
@@ -114,7 +114,7 @@ def _scale(unit: str, largest: float) -> tuple[float, str]:
     return {"percentunit": (0.01, "%"), "bytes": (2**20, "MiB")}.get(unit, (1.0, ""))
 
 
-def _spec(panel: Panel, values: list[dict[str, Any]]) -> dict[str, Any]:
+def _spec(panel: DashboardPanel, values: list[dict[str, Any]]) -> dict[str, Any]:
     scale, words = _scale(panel.unit, max(row["value"] for row in values))
     for row in values:
         row["value"] /= scale

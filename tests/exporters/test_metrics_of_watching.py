@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from prometheus_client import generate_latest
 
-from plumbline.daemon.step import Step
+from plumbline.daemon.step import DaemonStep
 from plumbline_db import watching
 from plumbline_db.connection import Database
 from plumbline_db.watch_records import WatchDay
@@ -84,7 +84,7 @@ def test_the_daemon(path: Path) -> None:
 
 
 def test_each_step_is_known() -> None:
-    assert {step.value for step in Step} == set(watch.STEPS)
+    assert {step.value for step in DaemonStep} == set(watch.STEPS)
 
 
 def test_regressions(path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from plumbline.cli import watch
 from plumbline.results import doctor
-from plumbline.results.doctor import Finding
+from plumbline.results.doctor import DoctorFinding
 from plumbline_db.connection import Database
 
 ROOT = Path(__file__).parents[2]
@@ -68,7 +68,7 @@ def test_commands_of_the_units_are_those_of_the_program() -> None:
         assert context.params["once"] is ("once" in name)
 
 
-def _findings(folder: Path) -> list[Finding]:
+def _findings(folder: Path) -> list[DoctorFinding]:
     database = folder / "plumbline.db"
     Database.open(database, write=True).close()
     return list(doctor.examine_daemon(database, lambda: NOW, [str(folder)]))

@@ -139,7 +139,7 @@ def block_of(page: str, starts: str) -> str:
 
 def test_the_example_of_a_campaign_file_is_one(tmp_path: Path) -> None:
     """3c-7: the example input is an empty file; ours is read (what each key says:
-    tests/tuner/test_settings_explained.py)."""
+    tests/tuner/settings/test_settings_explained.py)."""
     text = block_of("campaign.md", "nprocs")
     path = tmp_path / "campaign.toml"
     path.write_text(text)

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from plumbline.cli import COMMANDS, campaign
-from plumbline.cli.base import Program
+from plumbline.cli.base import ProgramOptions
 from plumbline.measure import side_by_side, tables
 from plumbline.settings import GROUP_OF, identity
 from plumbline.settings.campaign_file import load
@@ -53,7 +53,9 @@ def test_the_order_of_options_means_nothing(command: str, monkeypatch: pytest.Mo
     and the same plan for every order."""
     seen: list[tuple[str, Any]] = []
 
-    def capture(program: Program, campaign_file: Path | None, new: bool, **asked: Any) -> None:
+    def capture(
+        program: ProgramOptions, campaign_file: Path | None, new: bool, **asked: Any
+    ) -> None:
         rest = {name: asked.pop(name, None) for name in ("output", "rounds", "manner")}
         settings = load(campaign_file, asked)
         chosen = identity.chosen(toolchain(), settings)

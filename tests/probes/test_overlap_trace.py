@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.overlap.timeline import Event, Timeline, clock_of, split, timelines
+from plumbline.overlap.timeline import Timeline, TimelineEvent, clock_of, split, timelines
 from plumbline_db.probe_records import ClockError, Overlap, OverlapTrace
 from tests import busy
 from tests.probes.launch import Launch, Probe
@@ -33,7 +33,7 @@ def of_cells(launch: Launch) -> dict[int, list[Timeline]]:
     return found
 
 
-def named(timeline: Timeline, rank: int, name: str) -> Event:
+def named(timeline: Timeline, rank: int, name: str) -> TimelineEvent:
     (event,) = (one for one in timeline.lanes[rank] if one.name == name)
     return event
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline.campaign.exported import Files
+from plumbline.campaign.exported import ExportedFiles
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import identity, starting
@@ -50,7 +50,7 @@ def site(folder: Path, found: Sequence[Winner], prefix: Path | None = None, **mo
     with Database.open(path, write=True) as db:
         begun = identity.begin(db, toolchain, settings, new=False)
         winners.put(db, begun.id, found)
-        files = Files(
+        files = ExportedFiles(
             LaunchStore(db, begun.id, starting.starter(toolchain, settings)),
             toolchain,
             begun,

@@ -29,7 +29,7 @@ def campaign(
     toolchain = there or simulated.toolchain()
     begun = identity.begin(db, toolchain, settings, new=new)
     store = LaunchStore(db, begun.id, starter, None, other_work)
-    return loop.Loop(store, toolchain, begun, settings, folder).run()
+    return loop.CampaignLoop(store, toolchain, begun, settings, folder).run()
 
 
 def here(settings: Settings, beside: Path | None = None) -> tuple[Toolchain, Settings, Starter]:

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from plumbline.daemon.configuration import CanaryTable
-from plumbline.watch.design import Design
+from plumbline.watch.design import DetectorDesign
 from plumbline.watch.sizing import largest_scale
 from tests.bench.detector import figures
 from tests.bench.detector.figures import IN_TIME, Delay, FalseAlarms
@@ -77,7 +77,7 @@ class Row(msgspec.Struct, frozen=True):
     sized: SizedCells | None = None
 
 
-def noises(design: Design) -> list[Noise]:
+def noises(design: DetectorDesign) -> list[Noise]:
     return [
         *(Normal(spread) for spread in NORMAL),
         HeavyTails(0.02),
@@ -89,13 +89,13 @@ def noises(design: Design) -> list[Noise]:
     ]
 
 
-def rows(drawn: Sequence[Noise], design: Design, machines: int, seed: int) -> Iterator[Row]:
+def rows(drawn: Sequence[Noise], design: DetectorDesign, machines: int, seed: int) -> Iterator[Row]:
     for noise in drawn:
         rule = Product(design, figures.references(noise.cells))
         yield row(rule, noise, design, machines, seed)
 
 
-def row(rule: Product, noise: Noise, design: Design, machines: int, seed: int) -> Row:
+def row(rule: Product, noise: Noise, design: DetectorDesign, machines: int, seed: int) -> Row:
     rng = np.random.default_rng(seed)
     quiet = figures.false_alarms(rule, noise, design, rng, machines)
     found, promised, cells = [], None, None
@@ -136,7 +136,7 @@ def main(say: Callable[[str], None] = print) -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     table = CanaryTable()
-    design = Design(cells=200, launches=table.launches, launches_max=table.launches_max)
+    design = DetectorDesign(cells=200, launches=table.launches, launches_max=table.launches_max)
     told = rows(noises(design), design, options.machines, options.seed)
     if options.json:
         sys.stdout.buffer.write(msgspec.json.encode(list(told)) + b"\n")

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from scipy.stats import chi2
 
-from plumbline.watch.design import Design
+from plumbline.watch.design import DetectorDesign
 from tests.bench.detector.noise import Logs, Noise, Random
 from tests.bench.detector.rules import Product
 
@@ -43,7 +43,7 @@ def drawn(noise: Noise, rng: Random, canaries: int, machines: int) -> Logs:
 
 
 def false_alarms(
-    rule: Product, noise: Noise, design: Design, rng: Random, machines: int
+    rule: Product, noise: Noise, design: DetectorDesign, rng: Random, machines: int
 ) -> FalseAlarms:
     """Poisson; alarms come in swarms where a launch is bad for many cells, and count for less."""
     rule.learn(drawn(noise, rng, 2 * design.learning, machines))
@@ -62,7 +62,7 @@ def false_alarms(
 
 
 def delays(
-    rule: Product, noise: Noise, design: Design, rng: Random, machines: int, change: float
+    rule: Product, noise: Noise, design: DetectorDesign, rng: Random, machines: int, change: float
 ) -> Logs:
     """Canaries to the first alarm that a cell is slower; PATIENCE + 1: none. Machines × cells."""
     rule.learn(drawn(noise, rng, 2 * design.learning, machines))

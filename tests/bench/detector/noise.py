@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from plumbline.watch.canary import of_launches
 from plumbline.watch.chart import learn
-from plumbline.watch.design import LEAST_LEARNING, Design
+from plumbline.watch.design import LEAST_LEARNING, DetectorDesign
 from plumbline.watch.sizing import sized
 from tests.bench.power import LONG_SECONDS, RECORDED, Recorded
 
@@ -134,7 +134,7 @@ class Sized:
     """Recorded launches likewise, of which each cell of each machine takes part in as many as its
     noise asks for in its first canaries, as in the product."""
 
-    def __init__(self, recorded: RecordedLaunches, design: Design) -> None:
+    def __init__(self, recorded: RecordedLaunches, design: DetectorDesign) -> None:
         self.design, self.cells, self.names = design, len(recorded.cells), recorded.cells
         self.name = f"launches of canaries, {design.launches} to {design.launches_max} by noise"
         self._logs = np.array(recorded.logs)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from plumbline.watch import chart
 from plumbline.watch.canary import disturbance
 from plumbline.watch.chart import learn
-from plumbline.watch.design import LEAST_LEARNING, Design
+from plumbline.watch.design import LEAST_LEARNING, DetectorDesign
 
 Logs = NDArray[np.float64]
 Called = NDArray[np.bool_]
@@ -19,7 +19,7 @@ class Product:
     """plumbline/watch, with the first `references` cells of each machine as references; what
     `observe` does to states is done to arrays here (tests/bench/test_detector.py: the same)."""
 
-    def __init__(self, design: Design, references: int) -> None:
+    def __init__(self, design: DetectorDesign, references: int) -> None:
         self.design, self._steady = design, references
         self._canaries = self._counted = 0
 

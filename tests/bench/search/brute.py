@@ -168,7 +168,7 @@ def run(at: Here, folder: Path, **keys: Any) -> Done:
             begun = identity.begin(db, at.bench, settings, new=True)
             output = Path(scratch, "exports")
             store = LaunchStore(db, begun.id, starter)
-            campaign.Loop(store, at.bench, begun, settings, output).run()
+            campaign.CampaignLoop(store, at.bench, begun, settings, output).run()
             script = output / plumbline_sh.FILE_NAME
             around = AS_IT_IS
             if script.exists():

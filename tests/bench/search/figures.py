@@ -82,7 +82,7 @@ def _campaign(here: Here, answers: Answers, seed: int, folder: Path) -> Replayed
         begun = identity.begin(db, here.bench, here.settings, new=True)
         output = folder / "exports"
         store = LaunchStore(db, begun.id, starter)
-        campaign.Loop(store, here.bench, begun, here.settings, output).run()
+        campaign.CampaignLoop(store, here.bench, begun, here.settings, output).run()
         script = output / plumbline_sh.FILE_NAME
         around = AS_IT_IS
         if script.exists():

@@ -105,7 +105,7 @@ def _campaign(at: Here) -> tuple[Side, list[str], tuple[int, int]]:
         begun = identity.begin(db, at.bench, at.settings, new=True)
         store = LaunchStore(db, begun.id, starter, Watch())
         started = time.monotonic()
-        campaign.Loop(store, at.bench, begun, at.settings, Path(folder, "exports")).run()
+        campaign.CampaignLoop(store, at.bench, begun, at.settings, Path(folder, "exports")).run()
         wall = time.monotonic() - started
         launches = runs.listing(db, begun.id)
         found = searches.all_searches(db, begun.id)

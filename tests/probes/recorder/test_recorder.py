@@ -12,7 +12,7 @@ import pytest
 
 from plumbline.detect import hashes
 from plumbline.detect.call_sites import resolved
-from plumbline.detect.kinds import Element, Flag, Kind
+from plumbline.detect.kinds import Element, EventKind, Flag
 from plumbline.detect.read import read
 from plumbline.detect.recording import Recording
 from tests.collectives_alt.programs import MPICH, mpirun
@@ -75,7 +75,7 @@ def test_collectives(library: Recorder, tmp_path: Path) -> None:
     done, record = library.recorded(tmp_path, library.compiled("collectives", tmp_path), nprocs)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     recording = compare(tmp_path, record, nprocs)
-    inputs = recording.events[recording.events["kind"] == Kind.INPUT]
+    inputs = recording.events[recording.events["kind"] == EventKind.INPUT]
     for rank in range(nprocs):
         assert (
             inputs["sequence"][inputs["rank"] == rank] == np.arange(len(inputs) // nprocs)
@@ -182,7 +182,7 @@ def test_fortran(debian: Recorder, tmp_path: Path, binding: int) -> None:
     sent = recording.events[recording.messages["send"]]
     assert sorted(sent["tag"].tolist()) == [1, 2, *(tag for tag in range(3, 12) for _ in range(2))]
     assert set(sent["element"].tolist()) == {Element.FLOAT64}
-    collectives = recording.events[recording.events["kind"] == Kind.OUTPUT]
+    collectives = recording.events[recording.events["kind"] == EventKind.OUTPUT]
     names = [recording.functions[number] for number in collectives["function"]]
     assert names == ["MPI_Allreduce", "MPI_Ibcast"] * 2
     assert {site.frames[0].file for site in recording.call_sites} == {str(HERE / "messages.F90")}

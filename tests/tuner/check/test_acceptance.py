@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from plumbline.campaign import in_force
-from plumbline.campaign.in_force import Files
+from plumbline.campaign.in_force import ActiveFiles
 from plumbline.check import acceptance, installed
 from plumbline.check.loops import COLUMNS
 from plumbline.check.osu import Osu
@@ -20,15 +20,15 @@ from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES
 from tests.db import build
 from tests.tuner import planted
+from tests.tuner.campaign.test_campaign import run
 from tests.tuner.check.pretended import RULES, Pretended, cases, halved
 from tests.tuner.simulated import SimulatedStarter, toolchain
-from tests.tuner.test_campaign import run
 
 Check = Callable[..., acceptance.Acceptance]
 
 
 @pytest.fixture(scope="module")
-def campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Files]:
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ActiveFiles]:
     folder = tmp_path_factory.mktemp("check")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(in_force, "find_toolchain", lambda *_, **__: toolchain())
@@ -43,13 +43,13 @@ def loops_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths.Layout, "loops", lambda *_: Path("/opt/plumbline/loops"))
 
 
-def under(found: Files, launcher: Pretended) -> Files:
+def under(found: ActiveFiles, launcher: Pretended) -> ActiveFiles:
     return msgspec.structs.replace(
         found, toolchain=msgspec.structs.replace(found.toolchain, launcher=launcher)
     )
 
 
-def test_what_halves_every_time_is_faster_in_every_loop(campaign: Files) -> None:
+def test_what_halves_every_time_is_faster_in_every_loop(campaign: ActiveFiles) -> None:
     launcher = Pretended()
     found = acceptance.run(under(campaign, launcher))
     assert {one.function for one in found.winners} == {"MPI_Allreduce", "MPI_Scan"}
@@ -63,7 +63,7 @@ def test_what_halves_every_time_is_faster_in_every_loop(campaign: Files) -> None
     assert len(launcher.jobs) == 24  # nothing was measured again
 
 
-def test_sides_differ_by_the_files_alone_and_take_turns(campaign: Files) -> None:
+def test_sides_differ_by_the_files_alone_and_take_turns(campaign: ActiveFiles) -> None:
     launcher = Pretended()
     acceptance.run(under(campaign, launcher))
     tuned, plain = (
@@ -86,7 +86,7 @@ def seed_of(words: list[str]) -> str:
 
 
 def test_variables_of_this_shell_are_on_neither_side(
-    campaign: Files, monkeypatch: pytest.MonkeyPatch
+    campaign: ActiveFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "0")
     monkeypatch.setenv("MY_OWN", "kept")
@@ -98,7 +98,7 @@ def test_variables_of_this_shell_are_on_neither_side(
     assert any("OMPI_MCA_coll_tuned_use_dynamic_rules" in note for note in found.notes)
 
 
-def test_ranks_are_where_a_plain_mpirun_puts_them(campaign: Files) -> None:
+def test_ranks_are_where_a_plain_mpirun_puts_them(campaign: ActiveFiles) -> None:
     launcher = Pretended()
     acceptance.run(under(campaign, launcher), pairs=6)
     assert {(job.placement.bind, job.placement.oversubscribed) for job in launcher.jobs} == {
@@ -109,7 +109,7 @@ def test_ranks_are_where_a_plain_mpirun_puts_them(campaign: Files) -> None:
     assert {job.placement.bind for job in bound.jobs} == {"core"}
 
 
-def test_one_type_in_one_loop_is_found_slower_and_named(campaign: Files) -> None:
+def test_one_type_in_one_loop_is_found_slower_and_named(campaign: ActiveFiles) -> None:
     def cost(tuned: bool, loop: str, case: str, number: int) -> float:
         slow = tuned and loop == "stream" and case == "MPI_Allreduce:16384:MPI_DOUBLE:MPI_SUM"
         return 130.0 if slow else halved(tuned, loop, case, number)
@@ -134,7 +134,7 @@ def test_one_type_in_one_loop_is_found_slower_and_named(campaign: Files) -> None
 
 @pytest.mark.parametrize("launches", [24, 48])
 def test_what_was_slow_in_the_first_launches_alone_is_not_slower(
-    campaign: Files, launches: int
+    campaign: ActiveFiles, launches: int
 ) -> None:
     def cost(tuned: bool, loop: str, case: str, number: int) -> float:
         slow = tuned and number <= launches and "MPI_DOUBLE" in case
@@ -145,7 +145,7 @@ def test_what_was_slow_in_the_first_launches_alone_is_not_slower(
     assert any(cell.again is not None for cell in found.cells)
 
 
-def test_another_program_fills_a_column_of_its_own(campaign: Files) -> None:
+def test_another_program_fills_a_column_of_its_own(campaign: ActiveFiles) -> None:
     osu = Osu({"MPI_Allreduce": Path("/opt/osu/osu_allreduce")}, nprocs=4, iterations=50)
     found = acceptance.run(under(campaign, Pretended()), pairs=6, programs=[osu])
     assert found.loops[-1] == "osu_*"
@@ -158,7 +158,7 @@ def test_another_program_fills_a_column_of_its_own(campaign: Files) -> None:
     assert found.count("osu_*", "faster") >= 1
 
 
-def test_a_program_that_does_not_run_here_is_left_out(campaign: Files) -> None:
+def test_a_program_that_does_not_run_here_is_left_out(campaign: ActiveFiles) -> None:
     osu = Osu({"MPI_Allreduce": Path("/opt/osu/osu_allreduce")}, nprocs=4, iterations=50)
     fails = lambda _, program: "no such MPI" if program.startswith("osu") else ""  # noqa: E731
     first = set()
@@ -171,7 +171,7 @@ def test_a_program_that_does_not_run_here_is_left_out(campaign: Files) -> None:
     assert first == {True, False}
 
 
-def test_a_program_that_fails_with_the_files_alone_is_an_error(campaign: Files) -> None:
+def test_a_program_that_fails_with_the_files_alone_is_an_error(campaign: ActiveFiles) -> None:
     fails = lambda tuned, _: "Segmentation fault" if tuned else ""  # noqa: E731
     with pytest.raises(
         PlumblineError, match=r"with the exported files in force loops: exit.*\n.*S"
@@ -179,18 +179,18 @@ def test_a_program_that_fails_with_the_files_alone_is_an_error(campaign: Files) 
         acceptance.run(under(campaign, Pretended(fails=fails)), pairs=6)
 
 
-def test_loops_that_do_not_run_are_an_error(campaign: Files) -> None:
+def test_loops_that_do_not_run_are_an_error(campaign: ActiveFiles) -> None:
     with pytest.raises(PlumblineError, match="loops: exit status 1"):
         acceptance.run(under(campaign, Pretended(fails=lambda *_: "broken")), pairs=6)
 
 
-def test_nothing_to_check(campaign: Files) -> None:
+def test_nothing_to_check(campaign: ActiveFiles) -> None:
     without = msgspec.structs.replace(campaign, winners=[])
     with pytest.raises(PlumblineError, match="has no winners: nothing to check"):
         acceptance.run(without)
 
 
-def test_what_cannot_be_asked_for(campaign: Files) -> None:
+def test_what_cannot_be_asked_for(campaign: ActiveFiles) -> None:
     found = under(campaign, Pretended())
     with pytest.raises(UsageError, match=r"no winner of MPI_Bcast; it has of MPI_\w+, MPI_"):
         acceptance.run(found, functions=["MPI_Bcast"])
@@ -199,7 +199,9 @@ def test_what_cannot_be_asked_for(campaign: Files) -> None:
         acceptance.run(msgspec.structs.replace(found, settings=settings))
 
 
-def test_a_setting_of_the_process_is_called_in_the_functions_of_the_table(campaign: Files) -> None:
+def test_a_setting_of_the_process_is_called_in_the_functions_of_the_table(
+    campaign: ActiveFiles,
+) -> None:
     """Not in those of every guideline that there is."""
     launcher = Pretended()
     whole = build.winner(function=EVERY_FUNCTION, bytes_from=0, bytes_to=UNBOUNDED_BYTES)
@@ -209,7 +211,7 @@ def test_a_setting_of_the_process_is_called_in_the_functions_of_the_table(campai
     assert called == {"MPI_Allreduce", "MPI_Scan"}
 
 
-def test_winners_of_one_function(campaign: Files) -> None:
+def test_winners_of_one_function(campaign: ActiveFiles) -> None:
     launcher = Pretended()
     found = acceptance.run(under(campaign, launcher), pairs=6, functions=["MPI_Scan"])
     assert {one.function for one in found.winners} == {"MPI_Scan"}
@@ -217,7 +219,7 @@ def test_winners_of_one_function(campaign: Files) -> None:
 
 
 def test_programs_that_are_installed(
-    campaign: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    campaign: ActiveFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in ("osu_bcast", "IMB-MPI1"):

@@ -11,8 +11,8 @@ from plumbline_db import verdicts
 from plumbline_db.connection import Database
 from tests.db import build
 from tests.db.build import Timed
-from tests.tuner import test_compare as made
 from tests.tuner.cli.command import plumbline
+from tests.tuner.results import test_compare as made
 
 FIRST = build.CAMPAIGN.id
 

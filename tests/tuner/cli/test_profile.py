@@ -1,5 +1,5 @@
 """An application's profile on the command line. Recording one is tested with real libraries
-(tests/tuner/test_profiling.py)."""
+(tests/tuner/results/test_profiling.py)."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from plumbline.daemon import configuration
-from plumbline.daemon.configuration import Configuration
+from plumbline.daemon.configuration import DaemonConfiguration
 from plumbline_db import campaigns, lock, watching
 from plumbline_db.connection import Database
 from plumbline_db.watch_records import Watch
@@ -33,7 +33,7 @@ def test_the_example_is_a_configuration(tmp_path: Path) -> None:
     said = plumbline("watch", "--example")
     assert said.status == 0
     (tmp_path / "watch.toml").write_text(said.out)
-    assert configuration.read(tmp_path / "watch.toml") == Configuration()
+    assert configuration.read(tmp_path / "watch.toml") == DaemonConfiguration()
 
 
 def test_check_says_what_would_be_done(database: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from plumbline.cli.serve import Beside
+from plumbline.cli.serve import ServerThread
 from plumbline.daemon.service import Service, Signals
 from plumbline.launch.starter import Starter
 from plumbline.settings import Settings
@@ -50,7 +50,7 @@ def serve(
     with ending.by_signals():
         try:
             service = Service(Path(database), Path(file), say, find=find, **clock)
-            service.run(signals, Beside(Path(database), say))
+            service.run(signals, ServerThread(Path(database), say))
         except ending.Ended:
             say("stopped")
 

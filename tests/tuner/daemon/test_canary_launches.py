@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from plumbline.daemon.canary import parts
-from plumbline.daemon.cells import Cell, Chosen
+from plumbline.daemon.cells import CanaryCell, CellRoles
 from plumbline.watch.state import CellState
 from plumbline_db import runs, watching
 from plumbline_db.records import CANARY, Suite
@@ -15,11 +15,11 @@ from tests.tuner.daemon.watching import Site
 from tests.tuner.simulated import Interrupted
 
 QUIET, NOISY, REFERENCE = (
-    Cell("MPI_Bcast", "default", 8),
-    Cell("MPI_Scan", "default", 8),
-    Cell("MPI_Bcast", "ours", 8),
+    CanaryCell("MPI_Bcast", "default", 8),
+    CanaryCell("MPI_Scan", "default", 8),
+    CanaryCell("MPI_Bcast", "ours", 8),
 )
-CHOICE = Chosen({QUIET: "winner", NOISY: "table", REFERENCE: "reference"})
+CHOICE = CellRoles({QUIET: "winner", NOISY: "table", REFERENCE: "reference"})
 
 
 def test_later_launches_have_noisy_cells_and_references_alone() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline.daemon import cells
-from plumbline.daemon.cells import Cell
+from plumbline.daemon.cells import CanaryCell
 from plumbline.daemon.configuration import CanaryTable
 from plumbline.settings.toolchain import Variant
 from plumbline_db.records import UNBOUNDED_BYTES
@@ -19,7 +19,7 @@ VARIANTS = [
 ]
 
 
-def choose(most: int = 40, references: int = 10, **given: object) -> cells.Chosen:
+def choose(most: int = 40, references: int = 10, **given: object) -> cells.CellRoles:
     known = {"winners": [], "table": [], "weights": {}, "sizes": SIZES, "variants": VARIANTS}
     asked = CanaryTable(cells=most, references=references)
     return cells.choose(**known | given, asked=asked)
@@ -30,9 +30,9 @@ def test_winners_come_first() -> None:
     verdict = build.verdict("after")
     found = choose(winners=[winner], table=[verdict], weights={("MPI_Scan", 8): 1.0})
     roles = list(found.roles.items())
-    assert roles[0] == (Cell("MPI_Bcast", "default", 1024), "winner")
-    assert roles[1] == (Cell(verdict.function, "default", verdict.bytes), "violation")
-    assert roles[2] == (Cell("MPI_Scan", "default", 8), "application")
+    assert roles[0] == (CanaryCell("MPI_Bcast", "default", 1024), "winner")
+    assert roles[1] == (CanaryCell(verdict.function, "default", verdict.bytes), "violation")
+    assert roles[2] == (CanaryCell("MPI_Scan", "default", 8), "application")
     assert [role for _, role in roles].count("table") == 3
     few = choose(2, winners=[winner], table=[verdict])
     assert [role for role in few.roles.values() if role != "reference"] == ["winner", "violation"]

@@ -10,26 +10,28 @@ from pathlib import Path
 import pytest
 
 from plumbline.daemon import configuration
-from plumbline.daemon.configuration import Configuration
+from plumbline.daemon.configuration import DaemonConfiguration
 from plumbline_db.errors import UsageError
 
 
-def read(tmp_path: Path, text: str) -> Configuration:
+def read(tmp_path: Path, text: str) -> DaemonConfiguration:
     path = tmp_path / "watch.toml"
     path.write_text(text)
     return configuration.read(path)
 
 
 def test_the_example_is_what_holds_without_it(tmp_path: Path) -> None:
-    assert read(tmp_path, configuration.example()) == Configuration() == configuration.read(None)
+    assert (
+        read(tmp_path, configuration.example()) == DaemonConfiguration() == configuration.read(None)
+    )
 
 
 def test_the_example_has_every_key() -> None:
     text = configuration.example()
     written = tomllib.loads(re.sub(r"^# (campaign\w*) =", r"\1 =", text, flags=re.MULTILINE))
-    for name in Configuration.__struct_fields__:
+    for name in DaemonConfiguration.__struct_fields__:
         assert name in written, name
-        table = getattr(Configuration(), name)
+        table = getattr(DaemonConfiguration(), name)
         if hasattr(table, "__struct_fields__"):
             assert list(table.__struct_fields__) == list(written[name]), name
 

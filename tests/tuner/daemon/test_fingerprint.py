@@ -8,10 +8,10 @@ import msgspec
 
 from plumbline.daemon import looking
 from plumbline.daemon.in_force import InForce
-from plumbline.daemon.step import Step
+from plumbline.daemon.step import DaemonStep
 from plumbline.daemon.watcher import Watcher
 from plumbline.libraries import Knob
-from plumbline.settings.site_rules import InForce as SiteRules
+from plumbline.settings.site_rules import ActiveSiteRules
 from plumbline.watch.state import CellState
 from plumbline_db import campaigns, watching
 from tests.db import build
@@ -51,10 +51,10 @@ def test_settings_of_the_site_are_those_of_others() -> None:
     (change,) = looking.changes(facts(), facts(knobs=knobs))
     assert change.text == "settings of the site: nothing, now btl = tcp"
     assert not change.makes_stale
-    rules = SiteRules(Path("/etc/rules"), "1\n", "the settings")
+    rules = ActiveSiteRules(Path("/etc/rules"), "1\n", "the settings")
     (change,) = looking.changes(facts(), facts(site=rules))
     assert "rules file /etc/rules" in change.text
-    ours = SiteRules(Path("/g/3/rules"), "1\n", "the settings")
+    ours = ActiveSiteRules(Path("/g/3/rules"), "1\n", "the settings")
     assert looking.changes(facts(), facts(site=ours)) == []
 
 
@@ -78,7 +78,7 @@ def test_another_kernel_makes_the_table_out_of_date(site: Site) -> None:
     watcher = on_another_kernel(site)
     site.clock.sleep(hours=1)
     done = watcher.advance(site.db)
-    assert done.step is Step.WAIT and "out of date" in done.told[0].what
+    assert done.step is DaemonStep.WAIT and "out of date" in done.told[0].what
     row = watching.campaign(site.db, site.campaign.id)
     assert "kernel: " in row.stale and row.stale_since
     site.clock.sleep(hours=1)
@@ -90,7 +90,7 @@ def test_another_kernel_makes_the_table_out_of_date(site: Site) -> None:
     watcher.advance(site.db)
     assert watching.campaign(site.db, site.campaign.id).stale == ""
     site.clock.sleep(hours=1)
-    assert watcher.advance(site.db).step is Step.CANARY
+    assert watcher.advance(site.db).step is DaemonStep.CANARY
 
 
 def test_a_table_that_is_out_of_date_is_measured_anew_where_that_is_asked_for(site: Site) -> None:
@@ -101,7 +101,12 @@ def test_a_table_that_is_out_of_date_is_measured_anew_where_that_is_asked_for(si
     for _ in range(4):
         site.clock.sleep(hours=1)
         steps.append(watcher.advance(site.db))
-    assert [one.step for one in steps] == [Step.WAIT, Step.CAMPAIGN, Step.CANARY, Step.CANARY]
+    assert [one.step for one in steps] == [
+        DaemonStep.WAIT,
+        DaemonStep.CAMPAIGN,
+        DaemonStep.CANARY,
+        DaemonStep.CANARY,
+    ]
     new = campaigns.get(site.db, None)
     assert new.id != site.campaign.id and new.state == "finished"
     assert steps[-1].campaign == new.id
@@ -127,6 +132,6 @@ def test_files_that_were_spoilt_are_told_and_measured(site: Site) -> None:
             for one in watching.cells(site.db, site.campaign.id)
         ]
         assert set(learning) == {(True, 4), (False, 0)}
-        assert watcher.advance(site.db).step is Step.CANARY  # at once, and not in an hour
+        assert watcher.advance(site.db).step is DaemonStep.CANARY  # at once, and not in an hour
     finally:
         in_force.find = find

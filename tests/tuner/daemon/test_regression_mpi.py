@@ -17,11 +17,11 @@ from plumbline.applied.generations import Source, Store
 from plumbline.daemon.configuration import (
     Applying,
     CanaryTable,
-    Configuration,
+    DaemonConfiguration,
     Neighbour,
-    Searching,
+    SearchPolicy,
 )
-from plumbline.daemon.step import Step
+from plumbline.daemon.step import DaemonStep
 from plumbline.daemon.watcher import Watcher
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
@@ -63,7 +63,7 @@ def in_force(db: Database, campaign: Campaign, folder: Path) -> Path:
 
 
 def watched(
-    db: Database, configuration: Configuration, spoil: Callable[[], None]
+    db: Database, configuration: DaemonConfiguration, spoil: Callable[[], None]
 ) -> tuple[list[Retuning], list[str]]:
     """`spoil` is called after 21 canaries; until what follows has ended."""
     clock, taken, told = Clock(), 0, list[str]()
@@ -72,11 +72,11 @@ def watched(
         done = watcher.advance(db)
         assert not done.error, done.error
         told += [news.what for news in done.told]
-        if done.step is Step.WAIT and done.due is not None:
+        if done.step is DaemonStep.WAIT and done.due is not None:
             clock.now = max(clock.now, done.due)
-        taken += done.step is Step.CANARY
+        taken += done.step is DaemonStep.CANARY
         retunings = [one for _, one in watching.retunings(db)]
-        if (done.step, taken) == (Step.CANARY, 21):
+        if (done.step, taken) == (DaemonStep.CANARY, 21):
             assert retunings == []
             spoil()
         if retunings and retunings[-1].ended:
@@ -91,10 +91,10 @@ def folder(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return open_folder
 
 
-CONFIGURATION = Configuration(
+CONFIGURATION = DaemonConfiguration(
     canary=CanaryTable(every="1s", launches=1, launches_max=1, learning=20, cells=4, references=12),
     neighbour=Neighbour(load=1000.0),
-    search=Searching(budget_seconds=60.0),
+    search=SearchPolicy(budget_seconds=60.0),
 )
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.cli.serve import Beside
-from plumbline.daemon.configuration import Configuration, Serve
+from plumbline.cli.serve import ServerThread
+from plumbline.daemon.configuration import DaemonConfiguration, Serve
 from plumbline_db.errors import PlumblineError
 from tests.exporters.prometheus import free_port
 from tests.tuner.daemon.processes import Daemon
@@ -48,8 +48,8 @@ def test_metrics_beside_the_daemon(daemon: Daemon) -> None:
 
 def test_a_unix_socket(tmp_path: Path) -> None:
     path, said = tmp_path / "serve", list[str]()
-    configuration = Configuration(serve=Serve(listen=str(path)))
-    Beside(tmp_path / "plumbline.db", said.append).begin(configuration)
+    configuration = DaemonConfiguration(serve=Serve(listen=str(path)))
+    ServerThread(tmp_path / "plumbline.db", said.append).begin(configuration)
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(path))
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -60,9 +60,9 @@ def test_a_unix_socket(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_said_at_once(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        configuration = Configuration(serve=Serve(listen=f"127.0.0.1:{port}"))
+        configuration = DaemonConfiguration(serve=Serve(listen=f"127.0.0.1:{port}"))
         with pytest.raises(PlumblineError, match=rf"127\.0\.0\.1 port {port}: .*serve\.listen"):
-            Beside(tmp_path / "plumbline.db", lambda _: None).begin(configuration)
+            ServerThread(tmp_path / "plumbline.db", lambda _: None).begin(configuration)
 
 
 def test_a_second_daemon_hears_of_the_first_before_the_port(daemon: Daemon) -> None:

@@ -13,7 +13,7 @@ import pytest
 from plumbline.applied import targets
 from plumbline.applied.generations import Store
 from plumbline.daemon import in_force, taking
-from plumbline.daemon.step import Step
+from plumbline.daemon.step import DaemonStep
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watcher import Watcher
 from plumbline_db import campaigns, integrity, runs, watching, winners
@@ -35,7 +35,7 @@ def advance(site: Site, watcher: Watcher, count: int) -> list[Advance]:
     return found
 
 
-def until(site: Site, watcher: Watcher, step: Step, most: int = 12) -> Advance:
+def until(site: Site, watcher: Watcher, step: DaemonStep, most: int = 12) -> Advance:
     for _ in range(most):
         (done,) = advance(site, watcher, 1)
         if done.step is step:
@@ -53,7 +53,7 @@ def learnt(site: Site) -> Watcher:
     """Nothing is told of 22 canaries."""
     watcher = site.watcher()
     for done in advance(site, watcher, 22):
-        assert (done.step, done.error, done.told) == (Step.CANARY, "", []), done
+        assert (done.step, done.error, done.told) == (DaemonStep.CANARY, "", []), done
     return watcher
 
 
@@ -82,21 +82,21 @@ def test_a_day_without_changes(site: Site) -> None:
 
 def test_it_waits_between_canaries(site: Site) -> None:
     watcher = site.watcher()
-    assert watcher.advance(site.db).step is Step.CANARY
+    assert watcher.advance(site.db).step is DaemonStep.CANARY
     done = watcher.advance(site.db)
-    assert (done.step, done.because) == (Step.WAIT, "")
+    assert (done.step, done.because) == (DaemonStep.WAIT, "")
     assert done.due == site.clock.now + timedelta(hours=1)
 
 
 def test_a_change_is_confirmed_searched_applied_and_kept(site: Site) -> None:
     watcher = regressed(site)
-    confirmed = until(site, watcher, Step.RECHECK)
+    confirmed = until(site, watcher, DaemonStep.RECHECK)
     (news,) = confirmed.told
     assert "slower than was learnt" in news.what and "MPI_Allreduce at 65536 B" in news.table
     states = {(one.function, one.bytes): one for _, one in watching.every(site.db)}
     assert states[CELL].state == "confirmed" and states[CELL].ratio > 2
     assert "GL12" in states[CELL].detail
-    searched = until(site, watcher, Step.SEARCH)
+    searched = until(site, watcher, DaemonStep.SEARCH)
     ((_, row),) = watching.retunings(site.db)
     assert row.state == "applied", row.detail
     assert (row.generation, row.previous) == (1, 0)
@@ -105,7 +105,7 @@ def test_a_change_is_confirmed_searched_applied_and_kept(site: Site) -> None:
     assert search.state == "finished" and search.id != site.campaign.id
     there = in_force.find(site.db, site.campaign, site.work().here, site.configuration.apply)
     assert there.generation == 1 and not there.changed
-    done = until(site, watcher, Step.CONFIRM)
+    done = until(site, watcher, DaemonStep.CONFIRM)
     ((_, row),) = watching.retunings(site.db)
     assert row.state == "kept", row.detail
     assert "applied and confirmed" in done.told[0].what
@@ -115,27 +115,27 @@ def test_a_change_is_confirmed_searched_applied_and_kept(site: Site) -> None:
     functions = {winner.function for winner in winners.get(site.db, site.campaign.id)}
     assert functions <= {winner.function for winner in source.winners}
     # All goes on, and the cell is learnt anew.
-    assert until(site, watcher, Step.CANARY).told == []
+    assert until(site, watcher, DaemonStep.CANARY).told == []
     assert [one.state for one in watching.cells(site.db, site.campaign.id) if "logs" in one.state]
     assert integrity.problems(site.db) == []
 
 
 def test_what_does_not_hold_is_rolled_back(site: Site) -> None:
     watcher = regressed(site)
-    until(site, watcher, Step.SEARCH)
+    until(site, watcher, DaemonStep.SEARCH)
     slower(site, {("MPI_Bcast", 1024): 2.0})
-    done = until(site, watcher, Step.CONFIRM)
+    done = until(site, watcher, DaemonStep.CONFIRM)
     ((_, row),) = watching.retunings(site.db)
     assert row.state == "rolled back" and "MPI_Bcast at 1024 B" in row.detail
     assert "rolled back" in done.told[0].what
     assert {one.state for _, one in watching.every(site.db)} == {"stays"}
     assert site.work().in_force.generation == 0
-    assert until(site, watcher, Step.CANARY).told == []
+    assert until(site, watcher, DaemonStep.CANARY).told == []
 
 
 def test_without_auto_apply_it_is_offered(site: Site) -> None:
     watcher = regressed(site, auto=False)
-    done = until(site, watcher, Step.SEARCH, 20)
+    done = until(site, watcher, DaemonStep.SEARCH, 20)
     ((_, row),) = watching.retunings(site.db)
     assert row.state == "offered", row.detail
     assert done.told[0].command.startswith("plumbline apply --modules ")
@@ -145,7 +145,7 @@ def test_without_auto_apply_it_is_offered(site: Site) -> None:
     together = {one.function for one in winners.get(site.db, row.search)}
     assert {one.function for one in winners.get(site.db, site.campaign.id)} <= together
     # The daemon that is told no campaign still watches the first one.
-    assert until(site, watcher, Step.CANARY).campaign == site.campaign.id
+    assert until(site, watcher, DaemonStep.CANARY).campaign == site.campaign.id
 
 
 def test_what_cannot_be_applied_is_offered(site: Site) -> None:
@@ -154,7 +154,7 @@ def test_what_cannot_be_applied_is_offered(site: Site) -> None:
     theirs = Path(site.configuration.apply.modules) / "plumbline" / "openmpi-4.1.4"
     theirs.parent.mkdir()
     theirs.write_text("#%Module\n")
-    until(site, watcher, Step.SEARCH)
+    until(site, watcher, DaemonStep.SEARCH)
     ((_, row),) = watching.retunings(site.db)
     assert row.state == "offered" and "was not written by Plumbline" in row.detail
     assert theirs.read_text() == "#%Module\n"
@@ -165,7 +165,7 @@ def test_a_disk_that_refuses_what_is_applied_is_asked_again(
     site: Site, monkeypatch: pytest.MonkeyPatch, mended: bool
 ) -> None:
     watcher = regressed(site)
-    until(site, watcher, Step.RECHECK)
+    until(site, watcher, DaemonStep.RECHECK)
     put, refusals = taking.put_in_force, 0
 
     def refused(*words: object) -> object:
@@ -187,7 +187,7 @@ def test_what_was_applied_by_half_is_applied_as_a_whole(
 ) -> None:
     """One file names the new generation, and the next one could not be written."""
     watcher = regressed(site)
-    until(site, watcher, Step.RECHECK)
+    until(site, watcher, DaemonStep.RECHECK)
     carry_out = targets.carry_out
 
     def half(edits: Sequence[targets.Edit], store: Store) -> None:
@@ -202,7 +202,7 @@ def test_what_was_applied_by_half_is_applied_as_a_whole(
     assert "generation 1 was applied" in done.told[0].what
     assert {path.name for path in modules(site)} == {"openmpi-4.1.4", "openmpi-4.1.4.lua"}
     # What was learnt before is there to confirm it by.
-    assert "applied and confirmed" in until(site, watcher, Step.CONFIRM).told[0].what
+    assert "applied and confirmed" in until(site, watcher, DaemonStep.CONFIRM).told[0].what
 
 
 def modules(site: Site) -> Iterator[Path]:
@@ -226,7 +226,7 @@ def test_files_that_were_spoilt_are_written_again(site: Site) -> None:
     watcher = spoilt(site)
     (told_of,) = advance(site, watcher, 1)
     assert "ompi-rules.conf changed since" in told_of.told[0].table
-    done = until(site, watcher, Step.CONFIRM, 20)
+    done = until(site, watcher, DaemonStep.CONFIRM, 20)
     ((_, row),) = watching.retunings(site.db)
     assert (row.state, row.search, row.previous, row.generation) == ("kept", None, 1, 2), row
     assert "changed since they were written: ompi-rules.conf" in row.because
@@ -239,10 +239,10 @@ def test_where_files_are_not_the_reason_it_is_searched(site: Site) -> None:
     site.changed(apply={"auto": True})
     watcher = spoilt(site)
     regression(site)
-    until(site, watcher, Step.CONFIRM, 20)
+    until(site, watcher, DaemonStep.CONFIRM, 20)
     first = watching.retunings(site.db)[0][1]
     assert first.state == "failed" and "still" in first.detail
-    until(site, watcher, Step.CONFIRM, 20)
+    until(site, watcher, DaemonStep.CONFIRM, 20)
     second = watching.retunings(site.db)[1][1]
     assert second.state == "kept" and second.search is not None
     assert (second.previous, second.generation) == (2, 3)
@@ -250,7 +250,7 @@ def test_where_files_are_not_the_reason_it_is_searched(site: Site) -> None:
 
 def test_spoilt_files_are_offered_without_auto_apply(site: Site) -> None:
     watcher = spoilt(site)
-    done = until(site, watcher, Step.SEARCH, 20)
+    done = until(site, watcher, DaemonStep.SEARCH, 20)
     ((_, row),) = watching.retunings(site.db)
     assert row.state == "offered"
     assert done.told[0].command.endswith(f" --campaign {site.campaign.id}")
@@ -259,12 +259,12 @@ def test_spoilt_files_are_offered_without_auto_apply(site: Site) -> None:
 def test_where_nothing_is_better_it_ends(site: Site) -> None:
     watcher = learnt(site)
     slower(site, {CELL: 1.5})  # whatever computes it
-    until(site, watcher, Step.SEARCH)
+    until(site, watcher, DaemonStep.SEARCH)
     ((_, row),) = watching.retunings(site.db)
     assert row.state == "nothing better", row.detail
     assert {one.state for _, one in watching.every(site.db)} == {"stays"}
     quiet = advance(site, watcher, 24)
-    assert {done.step for done in quiet} == {Step.CANARY} and not any(d.told for d in quiet)
+    assert {done.step for done in quiet} == {DaemonStep.CANARY} and not any(d.told for d in quiet)
 
 
 def test_a_change_that_was_none_is_refuted(site: Site) -> None:
@@ -272,11 +272,11 @@ def test_a_change_that_was_none_is_refuted(site: Site) -> None:
     slower(site, {CELL: 1.5})
     until_alarmed(site, watcher)
     slower(site, {CELL: 1.0})
-    done = until(site, watcher, Step.RECHECK)
+    done = until(site, watcher, DaemonStep.RECHECK)
     assert done.told == []
     ((_, alarm),) = watching.every(site.db)
     assert alarm.state == "refuted" and "of what was learnt" in alarm.detail
-    assert {one.step for one in advance(site, watcher, 6)} == {Step.CANARY}
+    assert {one.step for one in advance(site, watcher, 6)} == {DaemonStep.CANARY}
 
 
 def test_other_sizes_of_a_function_that_became_slower_are_searched_with_it(site: Site) -> None:
@@ -291,13 +291,13 @@ def test_other_sizes_of_a_function_that_became_slower_are_searched_with_it(site:
     slower(site, {CELL: 1.5})
     until_alarmed(site, watcher)
     slower(site, {other: 1.3, ("MPI_Gather", 4096): 1.3})
-    done = until(site, watcher, Step.RECHECK)
+    done = until(site, watcher, DaemonStep.RECHECK)
     assert f"at {other[1]} B" in done.told[0].table
     found = {(one.function, one.bytes): one for _, one in watching.every(site.db)}
     assert set(found) == {CELL, other}
     assert found[other].state == "confirmed" and found[other].canaries == 0
     assert found[other].ratio == pytest.approx(1.3, rel=0.1)
-    until(site, watcher, Step.SEARCH)
+    until(site, watcher, DaemonStep.SEARCH)
     ((_, row),) = watching.retunings(site.db)
     assert f"at {CELL[1]} B" in row.because and f"at {other[1]} B" in row.because
     assert {one.retuning for one in found.values()} == {None}
@@ -307,9 +307,9 @@ def test_other_sizes_of_a_function_that_became_slower_are_searched_with_it(site:
 def test_a_search_that_is_only_told(site: Site) -> None:
     site.changed(search={"open": False})
     watcher = regressed(site, auto=False)
-    until(site, watcher, Step.RECHECK)
+    until(site, watcher, DaemonStep.RECHECK)
     after = advance(site, watcher, 3)
-    assert {done.step for done in after} == {Step.CANARY}
+    assert {done.step for done in after} == {DaemonStep.CANARY}
     assert watching.retunings(site.db) == []
 
 
@@ -343,11 +343,11 @@ def test_users_go_before_it(site: Site) -> None:
     site.changed(neighbour={"node_seconds_a_day": 5.0})
     watcher = site.watcher()
     done = advance(site, watcher, 6)
-    assert [one.step for one in done] == [Step.CANARY] * 5 + [Step.WAIT]
+    assert [one.step for one in done] == [DaemonStep.CANARY] * 5 + [DaemonStep.WAIT]
     assert done[-1].because == "5 node-seconds were used today, of 5"
     site.clock.sleep(hours=8)
     (after,) = advance(site, watcher, 1)
-    assert after.step is Step.CANARY and "9 canaries were missed" in after.said[0]
+    assert after.step is DaemonStep.CANARY and "9 canaries were missed" in after.said[0]
     assert sum(day.missed for day in watching.days(site.db)) == 9
 
 
@@ -364,7 +364,7 @@ def test_an_error_is_told_and_tried_again_later(site: Site) -> None:
     assert watcher.advance(site.db).error == ""  # it rests
     watcher._find = find
     site.clock.sleep(minutes=2)
-    assert watcher.advance(site.db).step is Step.CANARY
+    assert watcher.advance(site.db).step is DaemonStep.CANARY
     assert sum(day.errors for day in watching.days(site.db)) == 1
 
 
@@ -372,7 +372,7 @@ def test_an_error_is_told_and_tried_again_later(site: Site) -> None:
 def test_an_error_in_a_search_is_tried_again(site: Site, mended: bool) -> None:
     """After a minute, two, up to an hour; then the search has failed."""
     watcher = regressed(site, auto=False)
-    until(site, watcher, Step.RECHECK)
+    until(site, watcher, DaemonStep.RECHECK)
     start, refusals = site.starter.start, 0
 
     def refused(campaign: str, *words: object, **more: object) -> object:
@@ -387,7 +387,7 @@ def test_an_error_in_a_search_is_tried_again(site: Site, mended: bool) -> None:
     for _ in range(20):
         site.clock.sleep(hours=1)
         done = watcher.advance(site.db)
-        if done.step is Step.SEARCH:
+        if done.step is DaemonStep.SEARCH:
             break
         errors.append(done.error)
     ((_, row),) = watching.retunings(site.db)

@@ -8,13 +8,13 @@ import msgspec
 import pytest
 
 from plumbline.daemon import watcher
-from plumbline.daemon.configuration import Configuration, Neighbour, Schedule
-from plumbline.daemon.watcher import Seen
+from plumbline.daemon.configuration import DaemonConfiguration, MeasuringHours, Neighbour
+from plumbline.daemon.watcher import WatchConditions
 from plumbline.settings import campaign_file
 from plumbline.system.toml import Document
 from plumbline_db.watch_records import WatchDay
 
-QUIET = Seen(closed="", load=0.1, today_seconds=0.0, week_seconds=0.0)
+QUIET = WatchConditions(closed="", load=0.1, today_seconds=0.0, week_seconds=0.0)
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
 
@@ -40,7 +40,7 @@ def test_why_not(limits: Neighbour, changes: dict[str, object], said: str) -> No
 def test_days_and_windows_are_counted() -> None:
     settings = campaign_file.of(Document("test"), {"nprocs": 4}, {})
     days = [WatchDay("2026-11-17", 1.0), WatchDay("2026-11-18", 2.0), WatchDay("2026-11-24", 4.0)]
-    configuration = Configuration(schedule=Schedule(windows=("22:00-06:00",)))
+    configuration = DaemonConfiguration(schedule=MeasuringHours(windows=("22:00-06:00",)))
     seen = watcher.look(configuration, settings, days, NOW)
     assert (seen.today_seconds, seen.week_seconds) == (4.0, 6.0)
     assert "no window is open" in seen.closed

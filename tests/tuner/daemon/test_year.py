@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.daemon.configuration import CanaryTable, Keeping, Schedule
-from plumbline.daemon.step import Step
+from plumbline.daemon.configuration import CanaryTable, MeasuringHours, Retention
+from plumbline.daemon.step import DaemonStep
 from plumbline_db import campaigns, integrity, runs, watching
 from plumbline_db.connection import Database
 from tests.tuner import planted
@@ -31,12 +31,12 @@ def test_a_year(finished: Path, tmp_path: Path) -> None:
         found = configuration(
             tmp_path,
             canary=table,
-            schedule=Schedule(
+            schedule=MeasuringHours(
                 time_zone="Europe/Vienna",
                 windows=("22:00-04:00",),
                 blackouts=("2026-12-24..2026-12-27",),
             ),
-            keep=Keeping(launches="30d", rows="90d"),
+            keep=Retention(launches="30d", rows="90d"),
         )
         site = Site(db, campaign, tmp_path, starter, found, Clock())
         start, own = site.clock.now, len(runs.listing(db, campaign.id))
@@ -45,11 +45,11 @@ def test_a_year(finished: Path, tmp_path: Path) -> None:
             done = watcher.advance(db)
             said += done.said
             assert not done.error
-            if done.step is Step.WAIT and not done.told:
+            if done.step is DaemonStep.WAIT and not done.told:
                 assert done.due is not None
                 site.clock.now = max(done.due, site.clock.now + timedelta(minutes=1))
                 continue
-            if done.step is Step.CANARY:
+            if done.step is DaemonStep.CANARY:
                 taken += 1
                 local = site.clock.now.astimezone(found.schedule.times.zone)
                 assert local.hour >= 22 or local.hour < 4

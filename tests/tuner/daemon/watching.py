@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.daemon import canary, in_force, looking
-from plumbline.daemon.configuration import Applying, CanaryTable, Configuration, Neighbour
+from plumbline.daemon.configuration import Applying, CanaryTable, DaemonConfiguration, Neighbour
 from plumbline.daemon.watched import Here
 from plumbline.daemon.watcher import Watcher
 from plumbline.daemon.work import Work
@@ -42,9 +42,9 @@ class Clock:
         self.now += timedelta(**length)
 
 
-def configuration(folder: Path, **changes: object) -> Configuration:
+def configuration(folder: Path, **changes: object) -> DaemonConfiguration:
     """Nothing is applied to the files of whoever runs the tests."""
-    found = Configuration(
+    found = DaemonConfiguration(
         canary=CanaryTable(
             launches=2, samples=1, learning=20, cells=24, references=12, recheck_launches=8
         ),
@@ -62,7 +62,7 @@ class Site:
     campaign: Campaign
     folder: Path
     starter: SimulatedStarter
-    configuration: Configuration
+    configuration: DaemonConfiguration
     clock: Clock = field(default_factory=Clock)
 
     @property

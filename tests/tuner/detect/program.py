@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plumbline.detect import hashes, read
-from plumbline.detect.kinds import Element, Flag, Kind, Mode, Operation, element_of
+from plumbline.detect.kinds import Element, EventKind, Flag, Mode, ReductionOperator, element_of
 from plumbline.detect.recording import (
     EVENT,
     PAYLOAD,
@@ -71,7 +71,7 @@ class RankProgram:
         self._sent.setdefault((comm, rank, target, tag), []).append(
             (data, element, self._clock[rank])
         )
-        event = self._event(rank, Kind.SEND, data, element, more)
+        event = self._event(rank, EventKind.SEND, data, element, more)
         event |= {"peer": target, "tag": tag, "comm": comm}
         event["mode"] = more.get("mode", Mode.STANDARD)
         self._end(rank, event, more, "MPI_Send")
@@ -80,7 +80,9 @@ class RankProgram:
         """The content of the next message of its source, communicator and tag, which must have
         been sent. `more`: as of `send`."""
         data, element, sent = self._sent[comm, source, rank, tag].pop(0)
-        event = self._event(rank, Kind.RECEIVE, data, Element(more.get("element", element)), more)
+        event = self._event(
+            rank, EventKind.RECEIVE, data, Element(more.get("element", element)), more
+        )
         event |= {"peer": source, "tag": tag, "comm": comm}
         self._clock[rank] = max(self._clock[rank], sent + LATENCY_NS - CALL_NS)
         self._end(rank, event, more, "MPI_Recv")
@@ -117,7 +119,7 @@ class RankProgram:
         *,
         comm: int = 0,
         root: int = -1,
-        operation: Operation = Operation.NONE,
+        operation: ReductionOperator = ReductionOperator.NONE,
         blocks: Mapping[int, int] | None = None,
         **more: Any,
     ) -> None:
@@ -129,7 +131,7 @@ class RankProgram:
         for rank in ranks:
             sequence = self._collectives.get((rank, comm), 0)
             self._collectives[rank, comm] = sequence + 1
-            for kind, contents in ((Kind.INPUT, inputs), (Kind.OUTPUT, outputs)):
+            for kind, contents in ((EventKind.INPUT, inputs), (EventKind.OUTPUT, outputs)):
                 self._clock[rank] = begun[rank]
                 own = dict(more)
                 data, element = _packed(contents.get(rank, b""), own)
@@ -154,7 +156,7 @@ class RankProgram:
         )
 
     def _event(
-        self, rank: int, kind: Kind, data: bytes, element: Element, more: Mapping[str, Any]
+        self, rank: int, kind: EventKind, data: bytes, element: Element, more: Mapping[str, Any]
     ) -> dict[str, Any]:
         address = more.get("address") or (self.address(rank, len(data)) if data else 0)
         return {

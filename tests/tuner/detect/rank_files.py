@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from plumbline.detect import record_file
-from plumbline.detect.kinds import Kind
+from plumbline.detect.kinds import EventKind
 from plumbline.detect.record_file import SLOT
 
 NAMES = ("MPI_Send", "MPI_Recv", "MPI_Allreduce")
@@ -17,7 +17,7 @@ PIECE = 16
 def event(**fields: Any) -> np.ndarray:
     """One slot: a message to rank 0 of MPI_COMM_WORLD, unless `fields` say otherwise."""
     slot = np.zeros(1, SLOT)
-    given = {"kind": Kind.SEND, "site": -1, "blocks": -1, "post": 10, "start": 10, "end": 20}
+    given = {"kind": EventKind.SEND, "site": -1, "blocks": -1, "post": 10, "start": 10, "end": 20}
     for name, value in (given | fields).items():
         slot[name] = value
     return slot
@@ -69,7 +69,9 @@ def alone() -> bytes:
     """One rank that sends to itself, with a call site and a collective."""
     frames = np.array([0x1234, (1 << 48) | 0x99], "=u8").tobytes()
     send = event(bytes=4, address=64, extent=4, content=5, poly=6, element=5, site=0)
-    receive = event(kind=Kind.RECEIVE, function=1, bytes=4, extent=4, content=5, poly=6, element=5)
+    receive = event(
+        kind=EventKind.RECEIVE, function=1, bytes=4, extent=4, content=5, poly=6, element=5
+    )
     collective = [event(kind=kind, function=2, operation=1, tag=-1) for kind in (3, 4)]
     return rank_file(
         *members(0),

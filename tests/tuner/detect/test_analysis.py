@@ -6,7 +6,7 @@ import numpy as np
 
 from plumbline.detect.analysis import uses
 from plumbline.detect.findings import HandMade
-from plumbline.detect.kinds import Operation
+from plumbline.detect.kinds import ReductionOperator
 from tests.tuner.detect.program import RankProgram
 
 DATA = np.arange(8.0)
@@ -80,7 +80,7 @@ def test_broadcasts_of_what_has_to_be_computed() -> None:
 def sums(program: RankProgram, times: int, kept: int) -> None:
     """Allreduces into one place, which rank `kept` alone looks at."""
     for _ in range(times):
-        more = {"operation": Operation.SUM, "site": "main.c:9", "address": 0x5000}
+        more = {"operation": ReductionOperator.SUM, "site": "main.c:9", "address": 0x5000}
         program.collective("MPI_Allreduce", everywhere(4), everywhere(4), **more)
         program.compute(kept, 100_000)
 

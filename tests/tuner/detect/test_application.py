@@ -59,7 +59,7 @@ def test_both_recorders_count_the_same(tmp_path: Path) -> None:
     assert mpirun(4, program, env=env, cwd=tmp_path).returncode == 0
 
     def counted(
-        found: list[profiling.RecordedRank],
+        found: list[profiling.ProfiledRank],
     ) -> list[dict[tuple[str, int, int, int, int], int]]:
         ordered = sorted(found, key=lambda each: each.rank)
         return [{key: calls for key, (calls, _, _) in each.calls.items()} for each in ordered]

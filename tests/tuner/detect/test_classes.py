@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plumbline.detect.classes import Search, Shared, classes_of, in_classes
+from plumbline.detect.classes import ClassSearch, Shared, classes_of, in_classes
 from plumbline.detect.columns import Indices
 from plumbline.detect.instances import Instance
 from plumbline.detect.traffic import Traffic, traffic
@@ -33,7 +33,7 @@ def rows_and_all() -> Traffic:
 
 
 def looked_at(
-    messages: Traffic, ways: tuple[Shared, ...], search: Search = Search.BARRIERS
+    messages: Traffic, ways: tuple[Shared, ...], search: ClassSearch = ClassSearch.BARRIERS
 ) -> list[tuple[tuple[int, ...], list[int]]]:
     found: list[tuple[tuple[int, ...], list[int]]] = []
 
@@ -70,8 +70,8 @@ def test_what_was_looked_at_is_not_looked_at_again() -> None:
     assert looked_at(messages, (Shared.TAG, Shared.TAG | Shared.BYTES)) == once
 
 
-@pytest.mark.parametrize("search", [Search.REDUCTIONS, Search.SURE_REDUCTIONS])
-def test_neighbours_that_say_different_things_are_no_reduction(search: Search) -> None:
+@pytest.mark.parametrize("search", [ClassSearch.REDUCTIONS, ClassSearch.SURE_REDUCTIONS])
+def test_neighbours_that_say_different_things_are_no_reduction(search: ClassSearch) -> None:
     """All know of all in the end, but who knew the same has sent different things."""
     program = RankProgram(4)
     random = np.random.default_rng(1)
@@ -94,4 +94,4 @@ def test_sums_are_looked_at() -> None:
             for rank in range(4):
                 program.receive(rank, rank ^ step, tag=1)
                 values[rank] = values_then[rank] + values_then[rank ^ step]
-    assert len(looked_at(traffic(program.recording()), (Shared.TAG,), Search.REDUCTIONS)) == 1
+    assert len(looked_at(traffic(program.recording()), (Shared.TAG,), ClassSearch.REDUCTIONS)) == 1

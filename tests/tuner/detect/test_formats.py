@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from plumbline.detect import otf2_trace, simgrid_trace
-from plumbline.detect.kinds import Flag, Operation
+from plumbline.detect.kinds import Flag, ReductionOperator
 from plumbline.detect.recording import Recording
 from plumbline.detect.steps import steps
 from plumbline_db.errors import PlumblineError, UsageError
@@ -33,7 +33,7 @@ def recording() -> Recording:
     program.message(1, 2, data, tag=5, comm=program.communicator([1, 2]))
     program.compute(1, 2_000_000_000)
     everyone = dict.fromkeys(range(3), np.arange(4))
-    program.collective("MPI_Allreduce", everyone, everyone, operation=Operation.SUM)
+    program.collective("MPI_Allreduce", everyone, everyone, operation=ReductionOperator.SUM)
     program.collective("MPI_Bcast", {2: data}, dict.fromkeys(range(3), data), root=2)
     program.collective("MPI_Alltoallv", everyone, everyone)
     return program.recording()

@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.detect import analysis
 from plumbline.detect.analysis import Analysed, analysed
-from plumbline.detect.savings import Call, Saved, Saving, SizeSaving
+from plumbline.detect.savings import Call, ReplaySaving, Saved, SizeSaving
 from tests.tuner.detect.program import LATENCY_NS, RankProgram
 
 ROUNDS = 5
@@ -64,7 +64,7 @@ def test_an_interval_begins_with_what_shows() -> None:
     saved = Saved(1e-6, 0.5e-6, 2e-6)
     call = Call(1e-6, 1e-6, 1e-6)
     sizes = (SizeSaving(800, ROUNDS, call, call),)
-    saving = Saving("replay", "", 5e-6, saved, None, 1.0, sizes)
+    saving = ReplaySaving("replay", "", 5e-6, saved, None, 1.0, sizes)
     slower = msgspec.structs.replace(saving, default=Saved(-2e-6, -3e-6, -1e-6))
     at = next(at for at, each in enumerate(looked.found) if each.function == "MPI_Bcast")
     for given in (saving, slower):

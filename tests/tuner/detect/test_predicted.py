@@ -12,7 +12,7 @@ from plumbline.detect import words
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import HandMade, ordered
 from plumbline.detect.known_costs import saving, volume
-from plumbline.detect.savings import Call, Saved, SavedInRun, Saving, SizeSaving
+from plumbline.detect.savings import Call, ReplaySaving, Saved, SavedInRun, SizeSaving
 from tests.bench.detection import broadcasts, rooted, spmd
 
 
@@ -29,7 +29,7 @@ def bcast() -> HandMade:
     return msgspec.structs.replace(finding, work_seconds=0.4, instance_seconds=(0.1,) * 4)
 
 
-def saved(*arguments: Any) -> Saving:
+def saved(*arguments: Any) -> ReplaySaving:
     """What is said where something was measured."""
     found = saving(*arguments)
     assert found is not None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plumbline.detect import hashes, read
-from plumbline.detect.kinds import Element, Flag, Kind
+from plumbline.detect.kinds import Element, EventKind, Flag
 from plumbline.detect.recording import Recording
 from tests.tuner.detect.program import RankProgram
 
@@ -89,7 +89,7 @@ def test_a_collective_has_an_input_and_an_output_on_each_rank() -> None:
     row = program.communicator([0, 2])
     program.collective("MPI_Bcast", {0: data}, dict.fromkeys((0, 2), data), comm=row, root=0)
     events = program.recording().events
-    assert events["kind"].tolist() == [Kind.INPUT, Kind.OUTPUT] * 2
+    assert events["kind"].tolist() == [EventKind.INPUT, EventKind.OUTPUT] * 2
     assert events["bytes"].tolist() == [16, 16, 0, 16]
     assert events["sequence"].tolist() == [0, 0, 0, 0]
 

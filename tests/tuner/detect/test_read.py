@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.detect import read as read_module
 from plumbline.detect import record_file
-from plumbline.detect.kinds import Flag, Kind
+from plumbline.detect.kinds import EventKind, Flag
 from plumbline.detect.read import read
 from plumbline.detect.record import summary
 from plumbline.detect.recording import Recording
@@ -52,7 +52,7 @@ def test_ranks_of_the_world(tmp_path: Path) -> None:
         *members(0, 1),
         *members(0, 1, key=1, number=1),
         *members(1, 0, key=2),
-        event(kind=Kind.RECEIVE, comm=2, peer=1, content=9),
+        event(kind=EventKind.RECEIVE, comm=2, peer=1, content=9),
         rank=1,
         nprocs=2,
     )
@@ -109,7 +109,7 @@ def test_clocks_of_hosts(tmp_path: Path) -> None:
 
 def test_content_that_nobody_has_seen(tmp_path: Path) -> None:
     flags = [0, Flag.UNKNOWN_CONTENT, Flag.INCOMPLETE, Flag.CANCELLED]
-    slots = [event(kind=Kind.RECEIVE, bytes=4, content=3, flags=flag) for flag in flags]
+    slots = [event(kind=EventKind.RECEIVE, bytes=4, content=3, flags=flag) for flag in flags]
     recording = recorded(tmp_path, rank_file(*members(0), *slots))
     assert recording.events["content"].tolist() == [3, 0, 0, 0]
 

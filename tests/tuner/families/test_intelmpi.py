@@ -16,7 +16,7 @@ from plumbline import libraries
 from plumbline.campaign.proof import Failed, Outcomes, environment_of, prove
 from plumbline.core.plan import Plan
 from plumbline.libraries import Installation, into_ranks
-from plumbline.libraries.canary import Canary
+from plumbline.libraries.canary import DeliberateError
 from plumbline.libraries.intelmpi import LOUD, corrupted
 from plumbline.system import process
 from plumbline.system.placement import Placement
@@ -175,7 +175,7 @@ def test_a_corrupted_value_has_the_same_ranges() -> None:
     assert corrupted("3") == "99"
     names = {"I_MPI_ADJUST_REDUCE_SCATTER": "3", "I_MPI_FABRICS": "shm"}
     assert FAMILY.canaries(names, Path("/none")) == [
-        Canary(
+        DeliberateError(
             name="I_MPI_ADJUST_REDUCE_SCATTER",
             environment=names | LOUD | {"I_MPI_ADJUST_REDUCE_SCATTER": "99"},
             functions=("MPI_Reduce_scatter",),

@@ -44,7 +44,7 @@ def test_it_is_a_run_of_its_own_and_no_campaign(database: Path) -> None:
         assert few[0].case.ranks == 2
         twice = runs.medians(db, osu, ["osu-MPI_Gather-4-avg"])
         assert [len(each.runs) for each in twice] == [2, 2]  # two outputs are two launches
-        question = advice_stored.Question("MPI_Gather", 32, 4)
+        question = advice_stored.AdviceQuestion("MPI_Gather", 32, 4)
         assert advice_stored.read(db, question).best is None
     assert connection.check(database) == []
 

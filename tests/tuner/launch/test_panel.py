@@ -18,7 +18,7 @@ import pytest
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.launch import panel as panels
-from plumbline.launch.panel import Experiment, Panel
+from plumbline.launch.panel import Panel, PanelExperiment
 from plumbline.launch.starter import PRELOAD, Starter
 from plumbline.libraries import CountsMessages
 from plumbline.settings import Settings, starting
@@ -72,7 +72,7 @@ class Kept:
         text: str = TEXT,
         most_members: int = 0,
     ) -> tuple[Run, Sequence[ProbeRecord]]:
-        self.starter.begin(Experiment(experiment, most_members))
+        self.starter.begin(PanelExperiment(experiment, most_members))
         self.launches += 1
         return self.starter.start("c", experiment, self.launches, text, extra or {})
 

@@ -16,8 +16,8 @@ from plumbline.system import paths
 from plumbline_db.connection import Database
 from plumbline_db.records import Run
 from tests.slurm import Cluster
+from tests.tuner.campaign.test_end_to_end import launches
 from tests.tuner.started import plumbline
-from tests.tuner.test_end_to_end import launches
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from plumbline.model import schedules
 from plumbline.model.bounds import best_tree, bound
 from plumbline.model.costs import (
-    Messages,
+    MessageGroup,
     Network,
     Piece,
     cost,
@@ -150,15 +150,15 @@ def test_loggp_is_never_above_hockney(nprocs: int, size: int, gap: float) -> Non
 
 def test_a_flood_follows_by_the_gap() -> None:
     network = Network((Piece(math.inf, 10.0, 1.0),), send_gap_seconds=2.0, receive_gap_seconds=3.0)
-    into, out = cost(Messages(5, 4, "in")), cost(Messages(5, 4, "out"))
+    into, out = cost(MessageGroup(5, 4, "in")), cost(MessageGroup(5, 4, "out"))
     assert hockney(into, network) == 5 * 14
     assert loggp(into, network) == 14 + 4 * (3 + 4)
     assert loggp(out, network) == 14 + 4 * (2 + 4)
-    assert loggp(cost(Messages(5, 4, "both")), network) == 14 + 4 * (2 + 3 + 4)
-    assert loggp(cost(Messages(5, 4, "out", rounds=3)), network) == 3 * (14 + 4 * (2 + 4))
-    assert loggp(cost(Messages(5, 4, "out", window=2)), network) == 14 + 4 * 7
-    assert loggp(cost(Messages(5, 4, "out", window=5)), network) == loggp(out, network)
-    assert formula(cost(Messages(5, 4, "out", rounds=3))) == "3 α + 12 g + 60 B·β"
+    assert loggp(cost(MessageGroup(5, 4, "both")), network) == 14 + 4 * (2 + 3 + 4)
+    assert loggp(cost(MessageGroup(5, 4, "out", rounds=3)), network) == 3 * (14 + 4 * (2 + 4))
+    assert loggp(cost(MessageGroup(5, 4, "out", window=2)), network) == 14 + 4 * 7
+    assert loggp(cost(MessageGroup(5, 4, "out", window=5)), network) == loggp(out, network)
+    assert formula(cost(MessageGroup(5, 4, "out", rounds=3))) == "3 α + 12 g + 60 B·β"
 
 
 def test_messages_take_what_was_measured() -> None:
@@ -166,7 +166,7 @@ def test_messages_take_what_was_measured() -> None:
     network = Network((Piece(math.inf, 10.0, 1.0),), measured=((8, 20.0), (16, 60.0)))
     assert [network.message(size) for size in (0, 8, 10, 16, 20)] == [12, 20, 30, 60, 64]
     assert network.line(8) == 18
-    path = cost(Messages(2, 8))
+    path = cost(MessageGroup(2, 8))
     assert (hockney(path, network), loggp(path, network)) == (36, 40)
 
 
@@ -177,8 +177,8 @@ def test_protocols_change_with_the_size() -> None:
 
 def test_formulas_are_short() -> None:
     assert formula(cost()) == "0"
-    assert formula(cost(Messages(5, 0))) == "5 α" and formula(cost(Messages(1, 0))) == "α"
-    assert formula(cost(Messages(2, 512), Messages(0, 9), reduced=1536)) == (
+    assert formula(cost(MessageGroup(5, 0))) == "5 α" and formula(cost(MessageGroup(1, 0))) == "α"
+    assert formula(cost(MessageGroup(2, 512), MessageGroup(0, 9), reduced=1536)) == (
         "2 α + 1 KiB·β + 1.5 KiB·γ"
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import tune
-from plumbline.overlap.tune import Asked
+from plumbline.overlap.tune import OverlapTuningSettings
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain
@@ -87,8 +87,8 @@ def settings(**more: object) -> Settings:
     return load(None, given | more)
 
 
-def asked(*benches: str, limit: float = 1.0) -> Asked:
-    return Asked(benches or ("sender",), (4096, 65536), limit, TRIPLES)
+def asked(*benches: str, limit: float = 1.0) -> OverlapTuningSettings:
+    return OverlapTuningSettings(benches or ("sender",), (4096, 65536), limit, TRIPLES)
 
 
 def find_toolchain() -> Toolchain:
@@ -96,10 +96,14 @@ def find_toolchain() -> Toolchain:
 
 
 def run(
-    db: Database, starter: Library, folder: Path, wanted: Asked | None = None, **more: object
+    db: Database,
+    starter: Library,
+    folder: Path,
+    wanted: OverlapTuningSettings | None = None,
+    **more: object,
 ) -> Campaign:
     """A whole run."""
     of, chosen = wanted or asked(), settings(**more)
     campaign = tune.begin(db, find_toolchain(), of, chosen, new=False)
     store = LaunchStore(db, campaign.id, starter)
-    return tune.Loop(store, find_toolchain(), of, chosen, folder).run()
+    return tune.OverlapTuning(store, find_toolchain(), of, chosen, folder).run()

@@ -10,7 +10,7 @@ import pytest
 
 from plumbline import libraries
 from plumbline.libraries import space_file
-from plumbline.libraries.space import Progress, Space
+from plumbline.libraries.space import ProgressThread, Space
 from plumbline.overlap import aids, suite
 from plumbline.overlap.benches import Aid, OverlapSettings
 from plumbline.system.machine import processing_units
@@ -69,8 +69,8 @@ def test_who_never_sleeps_wants_a_processing_unit() -> None:
         aids.require_spare(2, 2, 3)
 
 
-SPINS = Progress(knobs={"ASYNC": "1"})
-OVER_TCP = Progress(knobs={"thread": "1"}, where={"btl": ["tcp,self"]}, spins=False)
+SPINS = ProgressThread(knobs={"ASYNC": "1"})
+OVER_TCP = ProgressThread(knobs={"thread": "1"}, where={"btl": ["tcp,self"]}, spins=False)
 
 
 def test_threads_of_the_library() -> None:
@@ -82,7 +82,7 @@ def test_threads_of_the_library() -> None:
         with pytest.raises(UsageError, match=r"no messages with btl .* only with tcp,self"):
             aids.of_library(OVER_TCP, "b", values, 2, 8)
     with pytest.raises(UsageError, match="c has no progress thread of its own: it is small"):
-        aids.of_library(Progress(none="it is small"), "c", {}, 2, 8)
+        aids.of_library(ProgressThread(none="it is small"), "c", {}, 2, 8)
 
 
 def every_space() -> list[Space]:

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from plumbline.overlap.suite import suite_of
 from plumbline.pages import routes
 from plumbline.system import chart
-from plumbline.system.lru import Kept
+from plumbline.system.lru import BoundedCache
 from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Header, OverlapLatency
@@ -114,7 +114,7 @@ def test_pictures_are_drawn_again_only_when_something_was_stored(
 
 
 def test_what_is_kept_is_bounded_and_errors_are_not() -> None:
-    kept: Kept[int] = Kept(2)
+    kept: BoundedCache[int] = BoundedCache(2)
     made_: list[int] = []
 
     def make(number: int) -> int:

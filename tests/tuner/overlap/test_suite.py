@@ -15,9 +15,9 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Run
 from tests import busy
+from tests.tuner.campaign.test_end_to_end import kill
 from tests.tuner.cli.command import plumbline
 from tests.tuner.started import start
-from tests.tuner.test_end_to_end import kill
 
 
 def test_the_axes_go_by_roots_of_two() -> None:

@@ -14,7 +14,7 @@ from plumbline_db.connection import Database
 from plumbline_db.probe_records import Overlap, OverlapLatency
 from plumbline_db.records import Campaign
 from tests.db import build
-from tests.tuner import test_compare as libraries
+from tests.tuner.results import test_compare as libraries
 
 SIZES = (16384, 1 << 20)
 WORK = (50_000, 400_000)

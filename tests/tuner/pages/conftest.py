@@ -12,7 +12,7 @@ from plumbline.libraries import Knob, fits
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.pages import routes
 from plumbline.results import putting_in_use
-from plumbline.system.lru import Kept
+from plumbline.system.lru import BoundedCache
 from tests.tuner import simulated
 from tests.tuner.pages import site
 
@@ -28,7 +28,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The library of all campaigns is installed, and its user has set nothing."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(putting_in_use, "_uses", Kept(64))  # other tests had another library
+        patch.setattr(putting_in_use, "_uses", BoundedCache(64))  # other tests had another library
         here = simulated.toolchain()
         patch.setattr(fits, "installed", lambda *_: (here.family, here.installation))
         home = tmp_path_factory.mktemp("home")

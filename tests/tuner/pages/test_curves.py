@@ -43,7 +43,7 @@ def test_a_point_is_the_median_of_the_launches_medians(db: Database) -> None:
     assert point.seconds == statistics.median(medians.seconds) and point.n == 6
     # Of six launches the extremes hold 96.9 %.
     assert (point.low, point.high) == (min(medians.seconds), max(medians.seconds))
-    assert point.factor == curve.Factor(1.0, 1.0, 1.0, True)
+    assert point.factor == curve.TimeRatio(1.0, 1.0, 1.0, True)
 
 
 def test_curves_of_the_same_launches_are_compared_launch_by_launch(db: Database) -> None:

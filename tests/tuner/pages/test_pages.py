@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from plumbline.pages import overview, summary, table
 from plumbline.results import putting_in_use
-from plumbline.system.lru import Kept
+from plumbline.system.lru import BoundedCache
 from plumbline_db import campaigns, coverage, verdicts
 from plumbline_db.connection import Database
 from tests.db import build
@@ -383,7 +383,7 @@ def test_commands_can_be_pasted_where_the_program_is_not_on_path(
     """An empty database counts as well: its pages say how to begin."""
     program = tmp_path / ".venv" / "bin" / "plumbline"
     monkeypatch.setattr(sys, "argv", [str(program)])
-    monkeypatch.setattr(putting_in_use, "_uses", Kept(1))
+    monkeypatch.setattr(putting_in_use, "_uses", BoundedCache(1))
     with Database.open(tmp_path / "empty.db", write=True):
         pass
     for_all = "/", "/runs", "/history", "/advise", "/recordings", "/overlap"

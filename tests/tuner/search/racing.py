@@ -12,7 +12,7 @@ from plumbline.measure import tables
 from plumbline.measure.experiment import Arm
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.budget import Budget
-from plumbline.search.order import Order
+from plumbline.search.order import DependencyOrder
 from plumbline.search.race.effort import ONE_LAUNCH, Effort
 from plumbline.search.race.neighbours import Past
 from plumbline.search.race.race import Race
@@ -40,7 +40,7 @@ def rounds_for(
 ) -> Rounds:
     space = offered or candidate_space()
     setup = Setup(store, settings, space, tables.plan(settings, []), sizes)
-    return Rounds(setup, Order(GUIDELINES), Budget(store, settings))
+    return Rounds(setup, DependencyOrder(GUIDELINES), Budget(store, settings))
 
 
 def race_in(store: LaunchStore, effort: Effort, number: int = 1, past: Past | None = None) -> Race:

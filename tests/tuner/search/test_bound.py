@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from plumbline.core.cell import Target
-from plumbline.search.race.judging import Bound, bounds
+from plumbline.search.race.judging import ViolationBound, bounds
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline_db.records import Verdict
 from tests.db import build
@@ -24,13 +24,13 @@ def test_the_fastest_right_hand_side_is_the_bound() -> None:
         (found,) = bounds(table).items()
         assert found == (
             CELL,
-            Bound("GL12@16384", CELL, Candidate("allreduce_as_reduce_plus_bcast")),
+            ViolationBound("GL12@16384", CELL, Candidate("allreduce_as_reduce_plus_bcast")),
         )
 
 
 def test_another_size_of_the_function_itself_and_pieces() -> None:
     larger = violated(1.3, guideline="GL1", kind="monotony", rhs="MPI_Allreduce", other_bytes=65536)
-    assert bounds([larger])[CELL] == Bound("GL1@16384", Target("MPI_Allreduce", 65536))
+    assert bounds([larger])[CELL] == ViolationBound("GL1@16384", Target("MPI_Allreduce", 65536))
     pieces = msgspec.structs.replace(
         larger, guideline="GL2", kind="split", other_bytes=4096, factor=4
     )

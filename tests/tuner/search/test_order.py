@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plumbline.core.cell import Target
 from plumbline.core.guidelines import Guidelines, load
 from plumbline.search.breaking import Neighbours, broken
-from plumbline.search.order import Order
+from plumbline.search.order import DependencyOrder
 from plumbline_db.records import Verdict
 from tests.db import build
 
@@ -51,7 +51,7 @@ def reach(edges: set[tuple[str, str]], start: str) -> set[str]:
 def test_right_sides_come_first_and_circles_together(edges: set[tuple[str, str]]) -> None:
     table = [violated(*one) for one in sorted(edges)]
     targets = [Target(name, 64) for name in NAMES]
-    layers = Order(graph(edges)).layers(targets, table)
+    layers = DependencyOrder(graph(edges)).layers(targets, table)
     assert sorted(itertools.chain(*layers)) == targets
     level = {one.function: number for number, layer in enumerate(layers) for one in layer}
     for lhs, used in edges:
@@ -61,7 +61,7 @@ def test_right_sides_come_first_and_circles_together(edges: set[tuple[str, str]]
 
 def test_only_what_is_to_be_searched_at_the_same_size_is_waited_for() -> None:
     edges = {("MPI_A", "MPI_B")}
-    order = Order(graph(edges))
+    order = DependencyOrder(graph(edges))
     small, large = Target("MPI_A", 64), Target("MPI_B", 1024)
     assert order.layers([small, large], [violated("MPI_A", "MPI_B")]) == [[small, large]]
     both = [small, Target("MPI_B", 64), large]
@@ -119,7 +119,7 @@ def test_what_winners_break_at_other_sizes_is_told() -> None:
     )
     unclear = monotony(64, 128, 1.2, "undecided")
     table = [split, unclear, monotony(256, 512, 0.6), monotony(512, 1024, 0.9)]
-    order = Order(RULES)
+    order = DependencyOrder(RULES)
 
     def raised(**becomes: float) -> list[tuple[str, int, float]]:
         cells = {Target("MPI_Bcast", int(size[1:])): ratio for size, ratio in becomes.items()}
@@ -136,7 +136,7 @@ def test_what_winners_of_right_hand_sides_break_is_told() -> None:
     """Two functions behind one another become faster by what the less of them does."""
     (one, *_) = RULES.patterns
     both = msgspec.structs.replace(one, id="A-BC", lhs="MPI_A", uses=["MPI_B", "MPI_C"])
-    order = Order(msgspec.structs.replace(RULES, patterns=[both]))
+    order = DependencyOrder(msgspec.structs.replace(RULES, patterns=[both]))
     held = violated("MPI_A", "BC", guideline="A-BC", ratio=0.8, verdict="holds")
     cells = {Target(f"MPI_{name}", 64): ratio for name, ratio in {"B": 0.5, "C": 0.7}.items()}
     assert broken([held], {Target("MPI_B", 64): 0.5}, order.made_of, 1.05) == []

@@ -14,7 +14,7 @@ from plumbline.libraries.space import Algorithm, FunctionSpace
 from plumbline.measure.experiment import Arm
 from plumbline.search.race.effort import Effort
 from plumbline.search.race.entering import Lineup
-from plumbline.search.race.judging import Bound
+from plumbline.search.race.judging import ViolationBound
 from plumbline.search.race.race import Race
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.space.cells import index
@@ -211,7 +211,7 @@ def test_the_bound_is_measured_beside_the_candidates(lab: Lab) -> None:
         algorithm={("MPI_Bcast", "binomial"): lambda *_: 0.5},
     )
     target = Target("MPI_Bcast", 4096)
-    bound = Bound("GL1@4096", BCAST)
+    bound = ViolationBound("GL1@4096", BCAST)
     ran = Ran(lab, SimulatedStarter(costs), target, refine=False, bounds={target: bound})
     wanted = 0.02 * (1 + 65536 / 2000) / (1 + 4096 / 2000)
     assert ran.race.bound_ratio(target) == pytest.approx(wanted, rel=0.03)
@@ -226,7 +226,7 @@ def test_a_bound_that_holds_ends_the_race(lab: Lab) -> None:
         default={"MPI_Reduce": lambda _: 3.0}, algorithm={("MPI_Reduce", "linear"): lambda *_: 0.9}
     )
     target = Target("MPI_Reduce", 4096)
-    bound = Bound("GL13@4096", target, Candidate("reduce_as_allreduce"))
+    bound = ViolationBound("GL13@4096", target, Candidate("reduce_as_allreduce"))
     ran = Ran(lab, SimulatedStarter(costs), target, refine=False, bounds={target: bound})
     assert ran.race.reasons[target].startswith("the bound holds (0.")
     assert f"in {EFFORT.claims.launches[0]} launches" in ran.race.reasons[target]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from plumbline.core.cell import Target
-from plumbline.search.second_choice import Raced, SecondChoices, size_by_size
+from plumbline.search.second_choice import RaceKnowledge, SecondChoices, size_by_size
 from plumbline.search.space.select import candidate_of
 from plumbline_db.records import UNBOUNDED_BYTES, Trial, Winner
 from tests.db import build
@@ -68,7 +68,7 @@ def test_the_race_counts_that_its_violations_have_opened() -> None:
     choices = SecondChoices(space, {"MPI_Gather": [2, 16384]}, select)  # type: ignore[arg-type]
     tried = {small: [knob, ours], large: [knob]}
     for opened in ({small: ["GL22@2"]}, {large: ["GL2@16384"]}):
-        choices.add(Raced(None, [], space, tried, opened))  # type: ignore[arg-type]
+        choices.add(RaceKnowledge(None, [], space, tried, opened))  # type: ignore[arg-type]
     winner = msgspec.structs.replace(
         build.winner(
             function="MPI_Gather",

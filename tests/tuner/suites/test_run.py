@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.launch.starter import Starter
 from plumbline.measure.launches import LaunchStore
-from plumbline.settings.toolchain import Operation, Pattern
+from plumbline.settings.toolchain import MeasurementPattern, Operation
 from plumbline.suites import report
 from plumbline.suites import run as running
 from plumbline.suites.cases import RanksThere, cases, operations, places
@@ -129,8 +129,8 @@ def test_over_ranks_each_rank_keeps_what_it_sends() -> None:
 
 def test_operations_of_patterns() -> None:
     modes = [Operation(name, "", True) for name in ("send_recv", "ssend_recv")]
-    sends = Pattern("point_to_point", "", 2, modes)
-    simple = Pattern("simple", "", 1, [Operation("comm_dup", "", False)])
+    sends = MeasurementPattern("point_to_point", "", 2, modes)
+    simple = MeasurementPattern("simple", "", 1, [Operation("comm_dup", "", False)])
     catalogue = simulated.toolchain().catalogue
     catalogue.patterns.extend([sends, simple])
     try:

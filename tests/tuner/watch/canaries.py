@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from plumbline.watch.canary import Watched, observe
-from plumbline.watch.design import Design
+from plumbline.watch.design import DetectorDesign
 from plumbline.watch.state import CellState
 
-DESIGN = Design(cells=200, learning=40)
+DESIGN = DetectorDesign(cells=200, learning=40)
 REFERENCES = [f"reference {n}" for n in range(12)]
 CELLS = [f"cell {n}" for n in range(8)]
 NOISE = 0.02

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from plumbline.watch import chart
 from plumbline.watch.canary import disturbance, of_launches
 from plumbline.watch.chart import FREEDOM, GAIN, Baseline, run_length
-from plumbline.watch.design import Design
+from plumbline.watch.design import DetectorDesign
 from plumbline.watch.sizing import found_change, largest_scale
 
 
 def test_more_cells_have_higher_thresholds() -> None:
     references = np.array([0.8, 1.0, 1.4])
-    few, many = (chart.thresholds(Design(cells), references) for cells in (20, 200))
+    few, many = (chart.thresholds(DetectorDesign(cells), references) for cells in (20, 200))
     assert (many > few).all()
     assert (np.diff(many) < 0).all()
 
@@ -28,7 +28,7 @@ def test_more_cells_have_higher_thresholds() -> None:
 def test_thresholds_keep_the_promise_with_a_middle_that_is_wrong(
     reference: float, cells: int
 ) -> None:
-    design = Design(cells)
+    design = DetectorDesign(cells)
     (limit,) = chart.thresholds(design, np.array([reference]))
     error = Baseline(0.0, 0.02, design.learning).middle_error
     assert run_length(reference - error, float(limit)) >= 0.93 * design.run_length
@@ -45,14 +45,14 @@ def test_a_sum_never_rises_by_more_than_its_gain(values: list[float], reference:
 
 
 def test_the_smallest_change_that_is_found_grows_with_the_noise() -> None:
-    design = Design(200)
+    design = DetectorDesign(200)
     found = [found_change(design, Baseline(0.0, scale, 72)) for scale in (0.01, 0.04)]
     assert found == sorted(found)
     assert found[0] < 0.1 < found[1] < math.inf
 
 
 def test_the_largest_scale_for_a_change() -> None:
-    design = Design(200)
+    design = DetectorDesign(200)
     scale = largest_scale(design, 0.1)
     assert found_change(design, Baseline(0.0, scale, 72)) <= 0.1
     assert found_change(design, Baseline(0.0, 1.1 * scale, 72)) > 0.1
@@ -77,4 +77,4 @@ def test_launches_of_a_canary() -> None:
 )
 def test_designs_that_promise_nothing(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError):
-        Design(**{"cells": 200, **wrong})
+        DetectorDesign(**{"cells": 200, **wrong})

@@ -9,11 +9,11 @@ import pytest
 
 from plumbline.watch import sizing
 from plumbline.watch.canary import observe
-from plumbline.watch.design import LEAST_LEARNING, Design
+from plumbline.watch.design import LEAST_LEARNING, DetectorDesign
 from plumbline.watch.sizing import largest_scale
 from plumbline.watch.state import CellState
 
-DESIGN = Design(cells=200, learning=40, launches=2, launches_max=12)
+DESIGN = DetectorDesign(cells=200, learning=40, launches=2, launches_max=12)
 REFERENCES = [f"reference {n}" for n in range(12)]
 
 
@@ -22,7 +22,7 @@ REFERENCES = [f"reference {n}" for n in range(12)]
     [(2, 12, [2, 4, 8, 12]), (3, 3, [3]), (1, 4, [1, 2, 4]), (5, 2, [5]), (2, 4, [2, 4])],
 )
 def test_launches_double_up_to_the_most(least: int, most: int, expected: list[int]) -> None:
-    design = Design(cells=200, launches=least, launches_max=most)
+    design = DetectorDesign(cells=200, launches=least, launches_max=most)
     assert sizing.steps(design) == expected
 
 

@@ -16,7 +16,7 @@ from functools import partial
 
 import msgspec
 
-from plumbline.campaign.acceptance_sizes import Part, Rows, Trial, kept, trials
+from plumbline.campaign.acceptance_sizes import AcceptanceTrial, Part, Rows, kept, trials
 from plumbline.campaign.circumstances import Circumstance, planned
 from plumbline.campaign.pairs import ENOUGH, LaunchRatios
 from plumbline.core.cell import Target
@@ -76,7 +76,7 @@ class Accepted(msgspec.Struct, frozen=True):
     held: list[Winner] = []
 
 
-class Acceptance:
+class WinnerAcceptance:
     """The acceptance of the winners of one campaign. `placement`: where the ranks are (None: as in
     all launches); `in_force` puts winners in force for launches of a name; `crowded`: there are
     more ranks than cores. `ratios` has all that was measured."""
@@ -243,14 +243,14 @@ class AcceptanceLaunches:
         environment: Mapping[str, str],
         placement: Placement | None,
     ) -> None:
-        self.logs: dict[Trial, dict[int, float]] = {}
-        self.reasons: dict[Trial, str] = {}
+        self.logs: dict[AcceptanceTrial, dict[int, float]] = {}
+        self.reasons: dict[AcceptanceTrial, str] = {}
         self._store = store
         self._plan = msgspec.structs.replace(plan, warmup=min(_WARMUP, plan.warmup))
         self._environment = environment
         self._placement = placement
 
-    def decide(self, suite: Suite, trials: Sequence[Trial], settings: Settings) -> Rows:
+    def decide(self, suite: Suite, trials: Sequence[AcceptanceTrial], settings: Settings) -> Rows:
         """Until each is decided or has no more launches. A size at which the winner is slower in
         one circumstance is not measured in the others. A reserve is measured from then on, where
         the winner is given up after the first launches, until the winners hold."""
@@ -290,7 +290,7 @@ class AcceptanceLaunches:
                 break
         return rows
 
-    def until_slow(self, suite: Suite, trials: Sequence[Trial], most: int) -> bool:
+    def until_slow(self, suite: Suite, trials: Sequence[AcceptanceTrial], most: int) -> bool:
         """Launch these until messages between ranks have taken long in as many launches as decide
         anything, `most` at most; return whether they have."""
         store = self._store
@@ -308,7 +308,7 @@ class AcceptanceLaunches:
             if row.estimate.high(confidence) <= math.log(row.limit):
                 row.word = "equal"
 
-    def _estimates(self, trials: Sequence[Trial]) -> dict[Trial, CurveEstimate]:
+    def _estimates(self, trials: Sequence[AcceptanceTrial]) -> dict[AcceptanceTrial, CurveEstimate]:
         """Return what all trials of its winner say of each, where there are two launches."""
         logs = {
             trial: list(own.values())
@@ -316,7 +316,7 @@ class AcceptanceLaunches:
             if trial not in self.reasons and len(own := self.logs.get(trial, {})) > 1
         }
         pool = pool_of(logs.values()) or NO_POOL
-        by_winner: dict[int, dict[Trial, CurvePoint]] = {}
+        by_winner: dict[int, dict[AcceptanceTrial, CurvePoint]] = {}
         for trial, own_logs in logs.items():
             mean, error, _ = moderated_mean(own_logs, pool)
             sent = f"{trial.where.data.type} {trial.where.data.counts}"
@@ -329,17 +329,17 @@ class AcceptanceLaunches:
             for trial, estimate in zip(points, curve, strict=True)
         }
 
-    def _of_unclear_gain(self, family: HypothesisFamily[Trial]) -> list[Trial]:
+    def _of_unclear_gain(self, family: HypothesisFamily[AcceptanceTrial]) -> list[AcceptanceTrial]:
         """The trials in the campaign's own use of winners that hold and seem faster there, but not
         surely."""
-        by_winner: dict[int, dict[Trial, CurveEstimate]] = {}
+        by_winner: dict[int, dict[AcceptanceTrial, CurveEstimate]] = {}
         for row in family.decisions:
             trial = row.key
             near = not (trial.beyond or trial.far)
             own = Circumstance("", self._plan.data.of(trial.target.function))
             if trial.where == own and near and row.is_held and row.estimate is not None:
                 by_winner.setdefault(trial.winner, {})[trial] = row.estimate
-        unclear: list[Trial] = []
+        unclear: list[AcceptanceTrial] = []
         for held in by_winner.values():
             gain = CurveEstimate.of_several(held.values())
             if gain.mean <= 0 <= gain.high(family.confidence):
@@ -350,7 +350,7 @@ class AcceptanceLaunches:
         self,
         suite: Suite,
         turn: range,
-        trials: Sequence[Trial],
+        trials: Sequence[AcceptanceTrial],
         blocks: int,
         enough: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -405,7 +405,7 @@ class AcceptanceLaunches:
             if (asked := planned(case, root)) not in timed
         }
 
-    def _hopeless(self, trials: Sequence[Trial], settings: Settings) -> dict[Part, str]:
+    def _hopeless(self, trials: Sequence[AcceptanceTrial], settings: Settings) -> dict[Part, str]:
         """Sizes of winners that are given up after the first launches, with the reason: in some
         circumstance all of these say so, and what is known of the winner elsewhere agrees."""
         estimate_of = self._estimates(trials)
@@ -423,7 +423,7 @@ class AcceptanceLaunches:
                 )
         return reasons
 
-    def _evidence(self, asked: frozenset[Trial], trial: Trial) -> Evidence:
+    def _evidence(self, asked: frozenset[AcceptanceTrial], trial: AcceptanceTrial) -> Evidence:
         if trial not in asked:
             return None
         if trial in self.reasons:

@@ -31,7 +31,7 @@ FAR_REPS = 2  # calls in a block at a size far above the measured ones
 Part = tuple[int, Target, str]
 
 
-class Trial(msgspec.Struct, frozen=True):
+class AcceptanceTrial(msgspec.Struct, frozen=True):
     """One hypothesis: is the candidate slower there than the library as it is? `winner` is its
     number among those that are tried; the cell may lie `beyond` its range, or `far` above all
     measured sizes, where the calls are long and a few of them are enough."""
@@ -67,10 +67,10 @@ class Trial(msgspec.Struct, frozen=True):
         return [msgspec.structs.replace(side, reps=reps) for side in self.sides()]
 
 
-Rows = Sequence[CellDecision[Trial]]
+Rows = Sequence[CellDecision[AcceptanceTrial]]
 
 
-class Kept(msgspec.Struct, frozen=True):
+class SizeDecision(msgspec.Struct, frozen=True):
     """The decision about one winner: the pieces that may be exported; those that may not, with the
     reason; those of the first whose rules have a condition, with the reason."""
 
@@ -87,11 +87,11 @@ def trials(
     *,
     crowded: bool,
     reserves: Sequence[Winner] = (),
-) -> list[Trial]:
+) -> list[AcceptanceTrial]:
     """Return the trials of the `fresh` ones among the `winners`, and of the `reserves` for these,
     which are numbered after them; `measured` are the measured sizes by function."""
     return [
-        Trial(
+        AcceptanceTrial(
             number,
             beyond,
             Target(winner.function, size),
@@ -122,7 +122,7 @@ def kept(
     settings: Settings,
     measured: Mapping[str, Sequence[int]],
     binding: str,
-) -> list[Kept]:
+) -> list[SizeDecision]:
     """Return what is kept of each of the `fresh` ones, by the `rows` of their trials; `binding`:
     how ranks were put."""
     return [
@@ -165,7 +165,7 @@ def _beyond(winner: Winner, measured: Sequence[int], winners: Sequence[Winner]) 
 def _shared_out(rows: Rows, winners: int) -> list[set[int]]:
     """Return for each winner the sizes beyond its range at which it is clearly faster everywhere;
     where several are, the fastest has it."""
-    cells: dict[tuple[int, Target], list[CellDecision[Trial]]] = {}
+    cells: dict[tuple[int, Target], list[CellDecision[AcceptanceTrial]]] = {}
     for row in rows:
         trial = row.key
         if trial.beyond:
@@ -191,10 +191,10 @@ def _kept(
     beyond: Collection[int],
     settings: Settings,
     binding: str,
-) -> Kept:
+) -> SizeDecision:
     """Return what is kept of a winner. It may take the sizes `beyond` its range where the piece
     beside them needs no condition."""
-    by_size: dict[int, list[CellDecision[Trial]]] = {}
+    by_size: dict[int, list[CellDecision[AcceptanceTrial]]] = {}
     for row in rows:
         by_size.setdefault(row.key.target.bytes, []).append(row)
     held = _held(winner, measured)
@@ -205,7 +205,7 @@ def _kept(
         for size in held:
             every = obstacles[size] | every
         obstacles = dict.fromkeys(held, every)
-    outcome = Kept([], [], [])
+    outcome = SizeDecision([], [], [])
     runs = _runs_of(held, obstacles)
     for place, (sizes, narrow) in enumerate(runs):
         part = winner if whole or len(sizes) == len(held) else piece(winner, sizes[0], sizes[-1])
@@ -299,7 +299,7 @@ def _obstacles(rows: Rows, settings: Settings) -> dict[str, str]:
     return reasons
 
 
-def _obstacle(row: CellDecision[Trial], settings: Settings) -> str:
+def _obstacle(row: CellDecision[AcceptanceTrial], settings: Settings) -> str:
     trial, comparison = row.key, row.comparison
     if comparison is None:
         return "" if row.reason.startswith("unsupported") else row.reason

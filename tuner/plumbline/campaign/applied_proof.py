@@ -13,7 +13,7 @@ from plumbline import libraries
 from plumbline.applied import apply, places, readback
 from plumbline.applied.generations import Generation, Source, Store
 from plumbline.campaign import as_started, proof
-from plumbline.campaign.in_force import Files
+from plumbline.campaign.in_force import ActiveFiles
 from plumbline.core.plan import PlanCase
 from plumbline.libraries import ReadsParameterFiles
 from plumbline.libraries.into_ranks import rank_lists
@@ -144,7 +144,7 @@ def _of_source(source: Source, place: _Place, prefix: Path | None, database: Pat
         settings = msgspec.structs.replace(settings_of(campaign.settings), fixed=Fixed())
         toolchain = installed.find_toolchain(prefix, settings=settings, beside=database.parent)
         script = place.folder / plumbline_sh.FILE_NAME
-        files = Files(campaign, settings, winners, script, toolchain)
+        files = ActiveFiles(campaign, settings, winners, script, toolchain)
         evidence = as_started.evidence(files, place.environment)
     except (OSError, PlumblineError) as error:
         return TamperCheck(not_checked=[f"{who}: {error}"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.campaign import proof
-from plumbline.campaign.in_force import Files
+from plumbline.campaign.in_force import ActiveFiles
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.launch.starter import Starter
 from plumbline.measure import tables
@@ -50,7 +50,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 def applies(
-    files: Files, environment: Mapping[str, str], winner: Winner, layout: PlacedRanks | None
+    files: ActiveFiles, environment: Mapping[str, str], winner: Winner, layout: PlacedRanks | None
 ) -> bool:
     """Return whether it decides calls on MPI_COMM_WORLD of ranks that are so placed. Variables hold
     for all ranks; a rules file goes by their number alone; a profile by nodes and ranks a node
@@ -72,7 +72,7 @@ def unproven(start: Start) -> Shown:
     return Shown(None if start.ranks is None else PlacedRanks(start.ranks))
 
 
-def proven(files: Files, environment: Mapping[str, str]) -> list[str]:
+def proven(files: ActiveFiles, environment: Mapping[str, str]) -> list[str]:
     """Return how it is known that winners are in force for ranks that are started as the campaign
     started them. Raises PlumblineError when one is not."""
     ranks = starting.starter(files.toolchain, files.settings)
@@ -82,7 +82,7 @@ def proven(files: Files, environment: Mapping[str, str]) -> list[str]:
     return evidence.told
 
 
-def evidence(files: Files, environment: Mapping[str, str]) -> proof.Proof:
+def evidence(files: ActiveFiles, environment: Mapping[str, str]) -> proof.Proof:
     """Return what tamper checks of all winners of `files` show in `environment`, with ranks that
     are started as the campaign started them. Raises PlumblineError when no ranks can be started."""
     ranks = starting.starter(files.toolchain, files.settings)
@@ -94,7 +94,7 @@ def evidence(files: Files, environment: Mapping[str, str]) -> proof.Proof:
     return _prove(ranks, files, environment, files.winners)
 
 
-def shown(files: Files, environment: Mapping[str, str], start: Start, shared: Path) -> Shown:
+def shown(files: ActiveFiles, environment: Mapping[str, str], start: Start, shared: Path) -> Shown:
     """The same for ranks that the command `start` begins; `environment` is the application's own.
     Raises PlumblineError when none of the winners that apply is in force, or nothing can be
     shown."""
@@ -124,7 +124,7 @@ def _not_in_force(evidence: proof.Proof) -> PlumblineError:
     return PlumblineError("not in force: " + "; ".join(evidence.problems))
 
 
-def applying(files: Files, environment: Mapping[str, str], seen: Shown) -> str:
+def applying(files: ActiveFiles, environment: Mapping[str, str], seen: Shown) -> str:
     """Return how many of the winners an application meets in MPI_COMM_WORLD."""
     numbers = sorted({winner.nprocs for winner in files.winners})
     communicators = "communicators of " + " or ".join(map(str, numbers)) + " ranks"
@@ -146,7 +146,7 @@ def applying(files: Files, environment: Mapping[str, str], seen: Shown) -> str:
     return f"{len(met)} of {every} {of_the_campaign} apply to {layout}{less}: {why}"
 
 
-def _layouts(files: Files, met: list[Winner]) -> str:
+def _layouts(files: ActiveFiles, met: list[Winner]) -> str:
     """Return the layouts of the winners that do not apply."""
     others = {
         f"{winner.nprocs} ranks, {winner.ppn} a node"
@@ -156,7 +156,7 @@ def _layouts(files: Files, met: list[Winner]) -> str:
     return " or ".join(sorted(others))
 
 
-def _placed(files: Files, layout: PlacedRanks | None) -> str:
+def _placed(files: ActiveFiles, layout: PlacedRanks | None) -> str:
     """Say that winners hold there by the number of ranks alone: they were measured elsewhere."""
     measured = {winner.ppn for winner in files.winners if winner.function != EVERY_FUNCTION}
     if layout is None or layout.ppn is None or not measured or layout.ppn in measured:
@@ -172,7 +172,7 @@ def _why(start: Start) -> str:
 
 
 def _layout(
-    ranks: Starter, files: Files, environment: Mapping[str, str], start: Start
+    ranks: Starter, files: ActiveFiles, environment: Mapping[str, str], start: Start
 ) -> PlacedRanks:
     """Return where the command puts ranks: a launch that measures nothing says it. Raises
     PlumblineError where it starts no ranks of this library, or not as many as it says."""
@@ -204,7 +204,7 @@ def _first_words(text: str) -> str:
     return " ".join(line for line in lines if line.strip("-*= "))[:400].strip()
 
 
-def _short(files: Files, *cases: PlanCase) -> Plan:
+def _short(files: ActiveFiles, *cases: PlanCase) -> Plan:
     return tables.plan(files.settings, cases).once()
 
 
@@ -219,7 +219,7 @@ def _beyond(ranks: Starter, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _prove(
-    ranks: Starter, files: Files, environment: Mapping[str, str], winners: list[Winner]
+    ranks: Starter, files: ActiveFiles, environment: Mapping[str, str], winners: list[Winner]
 ) -> proof.Proof:
     sizes = tables.sizes_of(files.toolchain.guidelines, files.settings)
 
@@ -247,7 +247,7 @@ def _prove(
         )
 
 
-def _silent(files: Files, winners: list[Winner], evidence: proof.Proof) -> list[Winner]:
+def _silent(files: ActiveFiles, winners: list[Winner], evidence: proof.Proof) -> list[Winner]:
     """Return those whose cells no file decides."""
     sizes = tables.sizes_of(files.toolchain.guidelines, files.settings)
     return [

@@ -84,7 +84,7 @@ def _is_ours(folder: Path, note: str, *, known: bool) -> bool:
     return written == note
 
 
-class Files:
+class ExportedFiles:
     """`folder` is where they go; `site_rules`: the text of a site's rules that are in force.
     `sizes` are the measured sizes by function, with the `weights` of their cells."""
 

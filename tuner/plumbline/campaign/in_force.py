@@ -32,7 +32,7 @@ from plumbline_exporters.registry import texts
 _BINDS = re.compile(r"--?(bind-to|map-by|cpu-bind)\Z|I_MPI_PIN|MV2_ENABLE_AFFINITY\Z")
 
 
-class Files(msgspec.Struct, frozen=True):
+class ActiveFiles(msgspec.Struct, frozen=True):
     """`note` says which campaign was taken where others might have been meant; else empty.
     `placed`: how ranks were started (plumbline_db.started)."""
 
@@ -45,7 +45,7 @@ class Files(msgspec.Struct, frozen=True):
     placed: list[str] = []
 
 
-def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> Files:
+def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> ActiveFiles:
     """The exported files of a campaign, or of the one whose winners are used where none is named
     (default_campaign.py). Raises PlumblineError when the campaign is not finished, was made for
     another library, or its files are not what was confirmed."""
@@ -86,10 +86,10 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
             f"campaign {campaign.named} has exported nothing to source: `{command}` puts its "
             f"winners in force, `{command_name()} export` writes them"
         )
-    return Files(campaign, settings, chosen, script, toolchain, choice.note, placed)
+    return ActiveFiles(campaign, settings, chosen, script, toolchain, choice.note, placed)
 
 
-def environment(found: Files) -> dict[str, str]:
+def environment(found: ActiveFiles) -> dict[str, str]:
     """The user's own environment with the files in force, and with the variables under which they
     were found to be of use."""
     toolchain = found.toolchain
@@ -114,7 +114,7 @@ def for_program(in_force: Mapping[str, str], binary: Path) -> dict[str, str]:
     return environment
 
 
-def elsewhere(found: Files, application: Sequence[str]) -> str:
+def elsewhere(found: ActiveFiles, application: Sequence[str]) -> str:
     """Say that the application's ranks may be bound otherwise than those that winners were measured
     with: no way of theirs has the words about binding that its command line has. Else empty."""
     given = _about_binding(application)

@@ -15,10 +15,10 @@ import msgspec
 
 from plumbline.campaign import circumstances, going_on, states
 from plumbline.campaign.confirm import named
-from plumbline.campaign.exported import Files
+from plumbline.campaign.exported import ExportedFiles
 from plumbline.campaign.going_on import Hints
 from plumbline.campaign.other_uses import OtherUses
-from plumbline.campaign.states import Standing, Step
+from plumbline.campaign.states import CampaignStep, Standing
 from plumbline.campaign.vetting import CampaignSetup, Vetting
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding, exported_alike, joined_ranges, with_measured_range
@@ -29,7 +29,7 @@ from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search import crossover, process
 from plumbline.search.budget import Budget
 from plumbline.search.fixed_point import FixedPoint
-from plumbline.search.order import Order
+from plumbline.search.order import DependencyOrder
 from plumbline.search.rounds import Around, Rounds
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings import Settings, site_rules
@@ -49,7 +49,7 @@ def check(toolchain: Toolchain, settings: Settings, ranks: Starter) -> None:
     ranks.require(msgspec.structs.replace(plan, name="check").text(), "these settings")
 
 
-class Loop:
+class CampaignLoop:
     """One campaign under way. `folder` is where the exported files go."""
 
     def __init__(
@@ -79,7 +79,7 @@ class Loop:
         self._site = site_rules.find(toolchain, settings)
         space = toolchain.space if self._site is None else site_rules.over(toolchain.space)
         self._searched_under = space.hot_environment
-        self._files = Files(
+        self._files = ExportedFiles(
             store,
             toolchain,
             campaign,
@@ -99,7 +99,7 @@ class Loop:
         if not settings.search.verifies_only:
             refusal = candidate_space.refusal
             self._hints = going_on.hints_of(store.db, settings.search.earlier, refusal)
-        self._order = Order(self._guidelines)
+        self._order = DependencyOrder(self._guidelines)
         self._budget = Budget(store, settings, earlier=earlier, parted=self._part)
         setup = CampaignSetup(
             store,
@@ -170,12 +170,12 @@ class Loop:
             return []
         return self._rounds.stuck(self._table, self._table_before)
 
-    def take(self, step: Step) -> None:
-        if step is Step.BEFORE:
+    def take(self, step: CampaignStep) -> None:
+        if step is CampaignStep.BEFORE:
             self._before()
-        elif step is Step.SEARCH:
+        elif step is CampaignStep.SEARCH:
             self._search()
-        elif step is Step.SETTINGS:
+        elif step is CampaignStep.SETTINGS:
             self._of_the_process()
         else:
             self._confirm()

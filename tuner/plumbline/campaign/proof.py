@@ -23,7 +23,7 @@ import msgspec
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Family, into_ranks
-from plumbline.libraries.canary import Canary, in_copy
+from plumbline.libraries.canary import DeliberateError, in_copy
 from plumbline.libraries.into_ranks import for_ranks, rank_lists
 from plumbline.measure.launches import LaunchStore
 from plumbline.search import outcome
@@ -256,7 +256,7 @@ def prove(
             else:
                 corrupted = in_copy(environment, original, profile_canary, copies)
                 plan = msgspec.structs.replace(short, cases=_cells(by_profile, sizes))
-                canary = Canary(name=Path(original).name, environment=corrupted)
+                canary = DeliberateError(name=Path(original).name, environment=corrupted)
                 _check(try_out, "profile", plan, canary, proof, plan.cases)
     return proof
 
@@ -281,7 +281,7 @@ def started_with(
 
 
 def _without_canary(
-    canaries: Sequence[Canary],
+    canaries: Sequence[DeliberateError],
     winners: Sequence[Winner],
     sizes: Mapping[str, Sequence[int]],
     proof: Proof,
@@ -296,7 +296,7 @@ def _without_canary(
         proof.problems.append(f"{cell.function} at {cell.bytes} B: no exported setting decides it")
 
 
-def _unproven(canaries: Sequence[Canary], winners: Sequence[Winner], proof: Proof) -> None:
+def _unproven(canaries: Sequence[DeliberateError], winners: Sequence[Winner], proof: Proof) -> None:
     """Says of which functions nothing can be seen."""
     silent: dict[str, None] = {}
     for winner in winners:
@@ -338,10 +338,10 @@ class _Controls:
         self._cells: dict[Configuration, dict[PlanCase, None]] = {}
         self._work: dict[Configuration, set[PlanCase]] = {}
 
-    def enter(self, canary: Canary, cells: Sequence[PlanCase]) -> None:
+    def enter(self, canary: DeliberateError, cells: Sequence[PlanCase]) -> None:
         self._cells.setdefault(self._key(canary), {}).update(dict.fromkeys(cells))
 
-    def working(self, canary: Canary, cells: Sequence[PlanCase]) -> tuple[PlanCase, ...]:
+    def working(self, canary: DeliberateError, cells: Sequence[PlanCase]) -> tuple[PlanCase, ...]:
         """Return those of `cells` that work without the error; the others are missed."""
         key = self._key(canary)
         if key not in self._work:
@@ -349,7 +349,7 @@ class _Controls:
             self._work[key] = self._launches(name, list(self._cells[key]), key.as_dict())
         return tuple(cell for cell in cells if cell in self._work[key])
 
-    def _key(self, canary: Canary) -> Configuration:
+    def _key(self, canary: DeliberateError) -> Configuration:
         control = self._exported if canary.control is None else canary.control
         return Configuration.of(control)
 
@@ -389,7 +389,7 @@ def _check(
     try_out: TryOut,
     name: str,
     plan: Plan,
-    canary: Canary,
+    canary: DeliberateError,
     proof: Proof,
     own: tuple[PlanCase, ...],
 ) -> None:
@@ -423,7 +423,7 @@ def _check(
         )
 
 
-def _attempts(try_out: TryOut, name: str, plan: Plan, canary: Canary) -> Outcomes | str:
+def _attempts(try_out: TryOut, name: str, plan: Plan, canary: DeliberateError) -> Outcomes | str:
     """Return what comes of the cells under a canary; a sentence when no launch tells. A launch that
     fails by the error of a canary has failed in every cell."""
     counts: Counter[str] = Counter()
@@ -453,7 +453,7 @@ def _value(environment: Mapping[str, str], variable: str) -> str | None:
 
 
 def _concerned(
-    canary: Canary, winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]
+    canary: DeliberateError, winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]
 ) -> tuple[PlanCase, ...]:
     """A cell of each winner that it concerns; where one of several is enough, all in its range."""
     mine = [winner for winner in winners if canary.concerns(winner)]

@@ -15,7 +15,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline_db.records import Campaign
 
 
-class Step(Enum):
+class CampaignStep(Enum):
     """`BEFORE`: the table of the library as it is. `SEARCH`: cells that the last table asks for.
     `SETTINGS`: those of the process as a whole. `CONFIRM`: winners are tried, exported, and the
     table is measured with them. `END`: the last round is kept."""
@@ -31,15 +31,19 @@ PHASES = ("measure", "settings", "search", "confirm", "further rounds")
 """What people are told of a campaign."""
 
 
-def phase(step: Step, before: int) -> int:
+def phase(step: CampaignStep, before: int) -> int:
     """Return the number of the phase that a step belongs to, from 1 on; `before` is that of the
     step before. Settings are confirmed in their own phase, and what follows the winners of the
     first search is the last phase."""
-    if step is Step.BEFORE:
+    if step is CampaignStep.BEFORE:
         return 1
-    if before >= 4 and step is not Step.END:
+    if before >= 4 and step is not CampaignStep.END:
         return 5
-    own = {Step.SETTINGS: 2, Step.SEARCH: 3, Step.CONFIRM: 2 if before == 2 else 4}
+    own = {
+        CampaignStep.SETTINGS: 2,
+        CampaignStep.SEARCH: 3,
+        CampaignStep.CONFIRM: 2 if before == 2 else 4,
+    }
     return max(before, own.get(step, before))
 
 
@@ -57,29 +61,29 @@ class Standing(msgspec.Struct, frozen=True):
     sets_first: bool = False
 
 
-def after(done: Step, now: Standing, has_time: Callable[[], bool]) -> Step:
+def after(done: CampaignStep, now: Standing, has_time: Callable[[], bool]) -> CampaignStep:
     """The next step. `has_time` is asked only where the answer matters: a campaign with a larger
     budget takes up what is stored up to the first answer that is another one."""
     unconfirmed = now.changed and now.winners
     sets = now.may_set and now.sets_first and not unconfirmed
-    if done is Step.BEFORE and sets and has_time():
-        return Step.SETTINGS
-    opened = done is Step.SEARCH and now.opened
-    if unconfirmed and (opened or done is Step.BEFORE):
-        return Step.CONFIRM
-    begins = opened or done in (Step.BEFORE, Step.CONFIRM)
-    begins |= done is Step.SETTINGS and now.sets_first and not unconfirmed
+    if done is CampaignStep.BEFORE and sets and has_time():
+        return CampaignStep.SETTINGS
+    opened = done is CampaignStep.SEARCH and now.opened
+    if unconfirmed and (opened or done is CampaignStep.BEFORE):
+        return CampaignStep.CONFIRM
+    begins = opened or done in (CampaignStep.BEFORE, CampaignStep.CONFIRM)
+    begins |= done is CampaignStep.SETTINGS and now.sets_first and not unconfirmed
     if begins and now.may_search and has_time():
-        return Step.SEARCH
+        return CampaignStep.SEARCH
     if not now.changed and now.may_set and not now.sets_first and has_time():
-        return Step.SETTINGS
-    return Step.CONFIRM if unconfirmed else Step.END
+        return CampaignStep.SETTINGS
+    return CampaignStep.CONFIRM if unconfirmed else CampaignStep.END
 
 
 class Steps(Protocol):
     """The steps of one kind of campaign: collectives (loop.py), overlap (overlap/tune.py)."""
 
-    def take(self, step: Step) -> None:
+    def take(self, step: CampaignStep) -> None:
         """Any but the end."""
         ...
 
@@ -93,9 +97,9 @@ class Steps(Protocol):
 def run(steps: Steps, store: LaunchStore, *, searches: bool) -> Campaign:
     """To the end. Everything a report needs is in the database afterwards. `searches`: it does more
     than measure the library as it is."""
-    step, number = Step.BEFORE, 0
+    step, number = CampaignStep.BEFORE, 0
     of = len(PHASES) if searches else 1
-    while step is not Step.END:
+    while step is not CampaignStep.END:
         number = phase(step, number)
         store.progress.phase(number, of, PHASES[number - 1], store.spent_seconds)
         steps.take(step)

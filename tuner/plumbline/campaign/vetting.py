@@ -18,10 +18,10 @@ import msgspec
 from msgspec.structs import replace
 
 from plumbline.campaign import pairs
-from plumbline.campaign.acceptance import BLOCKS, Acceptance
+from plumbline.campaign.acceptance import BLOCKS, WinnerAcceptance
 from plumbline.campaign.circumstances import everywhere, planned
 from plumbline.campaign.confirm import Confirmation, ConfirmTurn, confirm
-from plumbline.campaign.exported import Files
+from plumbline.campaign.exported import ExportedFiles
 from plumbline.campaign.other_uses import OtherUses
 from plumbline.campaign.pairs import ConfirmContext, told, untouched
 from plumbline.campaign.proof import Proven
@@ -217,7 +217,7 @@ class Vetting:
     def __init__(
         self,
         setup: CampaignSetup,
-        files: Files,
+        files: ExportedFiles,
         seconds: SecondChoices,
         replaced: Callable[[list[Winner], Sequence[Winner]], list[Winner]],
         has_time: Callable[[], bool],
@@ -232,7 +232,7 @@ class Vetting:
         self._replaced = replaced
         self._real = settings.ranks.simulate is None
         crowded = setup.crowded
-        self._acceptance = Acceptance(
+        self._acceptance = WinnerAcceptance(
             setup, files.with_winners, placement=store.starter.plain, crowded=crowded
         )
         self._in_turn = AcceptanceInTurn(store, settings, sizes, crowded=crowded)

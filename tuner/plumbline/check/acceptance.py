@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from plumbline.campaign import proof
-from plumbline.campaign.in_force import Files
+from plumbline.campaign.in_force import ActiveFiles
 from plumbline.check import ITERATIONS, PAIRS
 from plumbline.core.plan import Data
 from plumbline.launch import Job
@@ -135,7 +135,7 @@ class Acceptance(msgspec.Struct, frozen=True):
 
 
 def run(
-    found: Files,
+    found: ActiveFiles,
     *,
     pairs: int = PAIRS,
     seed: int = 1,
@@ -173,7 +173,7 @@ def run(
     return _acceptance(found, winners, judged, pairs, seed, notes)
 
 
-def _chosen(found: Files, functions: Sequence[str]) -> list[Winner]:
+def _chosen(found: ActiveFiles, functions: Sequence[str]) -> list[Winner]:
     if not found.winners:
         raise PlumblineError(f"campaign {found.campaign.id} has no winners: nothing to check")
     chosen = [winner for winner in found.winners if not functions or winner.function in functions]
@@ -187,7 +187,7 @@ def _chosen(found: Files, functions: Sequence[str]) -> list[Winner]:
     return chosen
 
 
-def _wanted(found: Files, winners: list[Winner]) -> tuple[Wanted, list[str]]:
+def _wanted(found: ActiveFiles, winners: list[Winner]) -> tuple[Wanted, list[str]]:
     settings = found.settings
     sizes = tables.sizes_of(identity.chosen(found.toolchain, settings), settings)
     data, notes = settings.cases.data, []
@@ -258,7 +258,7 @@ def _wide(cells: Sequence[CellSeen]) -> list[str]:
 
 
 def _acceptance(
-    found: Files,
+    found: ActiveFiles,
     winners: list[Winner],
     judged: Sequence[tuple[Program, Judgement]],
     pairs: int,
@@ -303,7 +303,7 @@ def placement_of(settings: Settings, processing_units: int | None, bind: str = "
 class _Sides:
     """`left_out`: variables of the library that are set in this shell, and are on neither side."""
 
-    def __init__(self, found: Files, bind: str, progress: Progress) -> None:
+    def __init__(self, found: ActiveFiles, bind: str, progress: Progress) -> None:
         """Raises PlumblineError where the installation cannot be had as it is."""
         toolchain = found.toolchain
         if found.settings.ranks.simulate is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plumbline.campaign.in_force import Files
+from plumbline.campaign.in_force import ActiveFiles
 
 from . import imb, osu
 from .programs import Program
@@ -13,7 +13,7 @@ NONE = Path("none")  # in place of a folder or a program: without them
 
 
 def programs(
-    found: Files, osu_folder: Path | None, imb_program: Path | None, iterations: int
+    found: ActiveFiles, osu_folder: Path | None, imb_program: Path | None, iterations: int
 ) -> list[Program]:
     """Return those that are named, or else found. Raises UsageError where what is named is none."""
     nprocs = found.settings.ranks.nprocs

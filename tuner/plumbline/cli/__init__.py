@@ -113,7 +113,7 @@ def _complete(ctx: click.Context, param: click.Parameter, shell: str | None) -> 
     help="Print what makes a shell complete commands and values.",
 )
 @options.shared
-def plumbline(program: base.Program, **shared: object) -> None:
+def plumbline(program: base.ProgramOptions, **shared: object) -> None:
     """Find MPI collectives that are slower than they should be, and install faster settings.
 
     Options may stand before the name of a command or after it.

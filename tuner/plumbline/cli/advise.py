@@ -14,13 +14,13 @@ from plumbline.system.words import counted
 from plumbline_db.errors import UsageError, typed
 
 from . import base, common, options, progress
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from plumbline.results.advice import Answer
-    from plumbline.results.advice_raced import Raced
+    from plumbline.results.advice_raced import RacedAdvice
     from plumbline.results.advice_stored import Advice, Advised
 
 
@@ -39,7 +39,7 @@ UNKNOWN, NOT_THE_LIBRARY = 1, 3
     "too, here and now.",
 )
 def command(
-    program: Program,
+    program: ProgramOptions,
     function: str,
     bytes: int,
     nprocs: int | None,
@@ -68,7 +68,7 @@ def command(
         raise UsageError(
             f"there is nothing to choose from for {asked}{mistakes.instead([asked], measurable)}"
         )
-    question = advice_stored.Question(asked, bytes, nprocs)
+    question = advice_stored.AdviceQuestion(asked, bytes, nprocs)
     if measure and not program.database.exists():
         advised = advice_stored.Advised(question, [], [], [])
     else:
@@ -88,14 +88,14 @@ def command(
 _OTHERS = 3  # other libraries and machines that get a line
 
 
-def _answer(advised: Advised, raced: Raced | None) -> Answer | None:
+def _answer(advised: Advised, raced: RacedAdvice | None) -> Answer | None:
     """Return what was measured now, else the best of what is stored."""
     if raced is not None:
         return raced.answer
     return advised.best.answer if advised.best else None
 
 
-def _race(program: Program, advised: Advised) -> Raced:
+def _race(program: ProgramOptions, advised: Advised) -> RacedAdvice:
     from plumbline.results import advice_raced
 
     with progress.Bar(in_all=advice_raced.FIRST + advice_raced.LAUNCHES) as bar:
@@ -103,7 +103,7 @@ def _race(program: Program, advised: Advised) -> Raced:
 
 
 def _shown(
-    advised: Advised, raced: Raced | None, now: datetime.datetime
+    advised: Advised, raced: RacedAdvice | None, now: datetime.datetime
 ) -> Iterator[RenderableType]:
     """Return what was measured now stands before what is stored."""
     from rich.text import Text
@@ -176,7 +176,7 @@ def _coverage(place: Advice, now: datetime.datetime) -> Iterator[str]:
     yield f"winners in use: those of {winners}" if winners else "winners in use: none"
 
 
-def _raced(raced: Raced) -> str:
+def _raced(raced: RacedAdvice) -> str:
     text = (
         f"measured now with {raced.library}, and not kept: {counted(raced.candidates, 'candidate')}"
         f" in {counted(raced.launches, 'launch')}, the fastest three of each side in the last ones"
@@ -184,7 +184,9 @@ def _raced(raced: Raced) -> str:
     return text + (f"; without the tuned one: {raced.left_out}" if raced.left_out else "")
 
 
-def _document(advised: Advised, raced: Raced | None, now: datetime.datetime) -> dict[str, Any]:
+def _document(
+    advised: Advised, raced: RacedAdvice | None, now: datetime.datetime
+) -> dict[str, Any]:
     documents = [_known(place, now) for place in advised.known]
     taken = _answer(advised, raced)
     return {

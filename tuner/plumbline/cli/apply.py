@@ -11,7 +11,7 @@ import msgspec
 from plumbline_db.errors import PlumblineError, UsageError
 
 from . import base, common, options
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from plumbline.applied.apply import Wish
@@ -66,7 +66,9 @@ class ApplyChoice(NamedTuple):
 )
 @options.unsafe
 @options.no_proof
-def command(program: Program, change: ApplyRequest, kept: ApplyChoice, undo: str | None) -> int:
+def command(
+    program: ProgramOptions, change: ApplyRequest, kept: ApplyChoice, undo: str | None
+) -> int:
     """Apply the winners of a campaign for a user or a site.
 
     Copies them into a folder of their own, and puts a few marked lines into the files that the
@@ -87,7 +89,7 @@ def command(program: Program, change: ApplyRequest, kept: ApplyChoice, undo: str
     return _undo(program, change, undo)
 
 
-def _apply(program: Program, change: ApplyRequest, kept: ApplyChoice) -> int:
+def _apply(program: ProgramOptions, change: ApplyRequest, kept: ApplyChoice) -> int:
     from plumbline.applied import apply, places
     from plumbline.results import putting_in_use
     from plumbline.settings import default_campaign, identity
@@ -107,7 +109,7 @@ def _apply(program: Program, change: ApplyRequest, kept: ApplyChoice) -> int:
     return _show(done, as_json=program.json)
 
 
-def _undo(program: Program, change: ApplyRequest, text: str) -> int:
+def _undo(program: ProgramOptions, change: ApplyRequest, text: str) -> int:
     from plumbline.applied import places, rollback
 
     words = text.split(",")
@@ -139,7 +141,7 @@ def _undo(program: Program, change: ApplyRequest, text: str) -> int:
 
 
 def _checked(
-    program: Program, done: AppliedOutcome, place: Place, wish: Wish, *, no_proof: bool
+    program: ProgramOptions, done: AppliedOutcome, place: Place, wish: Wish, *, no_proof: bool
 ) -> AppliedOutcome:
     """Return `done` with what the library reports, and what tamper checks show."""
     from plumbline.applied import readback

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WORDS = f"{__name__}.words"
 
 
-class Program(NamedTuple):
+class ProgramOptions(NamedTuple):
     """The options of the whole program."""
 
     mpi: Path | None = None
@@ -36,10 +36,10 @@ class Program(NamedTuple):
 
 class Command(click.Command):
     """`takes`: names of those options of the groups above that mean something here; the others are
-    refused. Those of `Program` reach the function as one `program`. `several`: of these, those that
-    take several values, where others take one. `told`: what the help says of them here in place of
-    their `help` and `unset`. `also`: parameters of another command, which are its own and hold
-    here too. `gathers`: the tuples that reach the function in place of the parameters that are
+    refused. Those of `ProgramOptions` reach the function as one `program`. `several`: those of them
+    that take several values, where others take one. `told`: what the help says of them here in
+    place of their `help` and `unset`. `also`: parameters of another command, which are its own and
+    hold here too. `gathers`: the tuples that reach the function in place of the parameters that are
     their fields."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Command(click.Command):
         self.several = several.split()
         self.told = told or {}
         self.also = also
-        self.gathers: dict[str, Any] = {"program": Program, **(gathers or {})}
+        self.gathers: dict[str, Any] = {"program": ProgramOptions, **(gathers or {})}
 
     def but(self, *names: str) -> list[click.Parameter]:
         """Return its parameters without some of them, for a command that has the others too."""
@@ -95,7 +95,7 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         taken = [option for option in _above(ctx) if option.name in self.takes]
-        of_program = [option for option in taken if option.name in Program._fields]
+        of_program = [option for option in taken if option.name in ProgramOptions._fields]
         of_group = [option for option in taken if option not in of_program and not _shared(option)]
         own = [*self.also, *super().get_params(ctx)]
         _section(ctx, formatter, "Options", [param for param in own if not _shared(param)])
@@ -157,7 +157,7 @@ def command(name: str, takes: str = "", **more: Any) -> Callable[[Callable[..., 
     return click.command(name, cls=Command, takes=takes, **more)
 
 
-class Group(click.Group, Command):
+class CommandGroup(click.Group, Command):
     command_class = Command
 
     def resolve_command(
@@ -171,7 +171,7 @@ class Group(click.Group, Command):
         return super().resolve_command(ctx, args)
 
 
-class Lazy(Group):
+class Lazy(CommandGroup):
     """A group that imports a command when it is called. `groups`: what each command does, by the
     title of its group and its name; its module is `prefix` and the name, with the function
     `command`. `renamed`: what is typed in place of commands of earlier versions."""

@@ -10,12 +10,12 @@ import click
 from plumbline_db.errors import PlumblineError, typed
 
 from . import base, common
-from .base import Program
+from .base import ProgramOptions
 
 
 @base.command("build", takes="mpi json")
 @click.argument("mpicc", required=False)
-def command(program: Program, mpicc: str | None) -> None:
+def command(program: ProgramOptions, mpicc: str | None) -> None:
     """Build the C programs for an MPI library: probe, preload library, recorder.
 
     They are made for the library behind MPICC, a compiler wrapper, else for that of --mpi, else for

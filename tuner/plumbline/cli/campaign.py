@@ -18,7 +18,7 @@ from plumbline.system.words import counted
 from plumbline_db.errors import PlumblineError, UsageError, command_name, typed
 
 from . import base, common, options, progress
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from plumbline.launch.starter import Starter
@@ -106,7 +106,7 @@ SEARCHING = (
 @options.wait_for_quiet
 @options.new
 def command(
-    program: Program,
+    program: ProgramOptions,
     output: Path | None,
     check: bool,
     continued: str | None,
@@ -145,7 +145,7 @@ def command(
     return max(status, *(_check(id, prefix, program.database) for id, prefix in pairs))
 
 
-def _continued(program: Program, id: str, manner: Manner, **asked: Any) -> Ran:
+def _continued(program: ProgramOptions, id: str, manner: Manner, **asked: Any) -> Ran:
     settings_given = sorted(name for name, value in asked.items() if value not in (None, False, ()))
     if settings_given:
         raise click.UsageError(
@@ -197,7 +197,9 @@ def _is_to_be_submitted() -> bool:
     return os.environ.pop(jobs.INSIDE, None) is None
 
 
-def _submit(program: Program, scheduler: str, continued: str | None, asked: dict[str, Any]) -> int:
+def _submit(
+    program: ProgramOptions, scheduler: str, continued: str | None, asked: dict[str, Any]
+) -> int:
     """Submit the job, or show that it is queued or running. The campaign's settings are checked
     before."""
     from plumbline.launch import submit as jobs
@@ -277,7 +279,7 @@ class Manner(msgspec.Struct, frozen=True):
     output: Path | None = None
 
 
-def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Report]:
+def show(program: ProgramOptions, ran: Ran, *, all_rows: bool | None = None) -> list[Report]:
     """Prints what the campaigns found, and returns it; `all_rows` None: it is about the search.
     Raises PlumblineError when one could not be run."""
     from plumbline.core import guidelines
@@ -303,7 +305,7 @@ def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Re
 
 
 def run(
-    program: Program,
+    program: ProgramOptions,
     campaign_file: Path | None,
     *,
     new: bool,
@@ -342,7 +344,7 @@ def run(
     return Ran(ids, failures, prefixes)
 
 
-def _run_again(program: Program, id: str, *, manner: Manner) -> Ran:
+def _run_again(program: ProgramOptions, id: str, *, manner: Manner) -> Ran:
     """Continues a campaign that is in the database. Raises UsageError where that is not possible
     here."""
     from plumbline.settings import identity
@@ -449,7 +451,9 @@ def _one(
             with progress.Bar(forecast=Forecast(settings.sampling.launches)) as bar, staying:
                 other_work = OtherWork(WAIT_SECONDS if manner.wait_for_quiet else 0.0)
                 store = LaunchStore(db, campaign.id, ranks, bar, other_work)
-                loop.Loop(store, toolchain, campaign, settings, folder, earlier=going.earlier).run()
+                loop.CampaignLoop(
+                    store, toolchain, campaign, settings, folder, earlier=going.earlier
+                ).run()
         except KeyboardInterrupt as error:
             kept = counted(len(runs.listing(db, campaign.id)), "launch")
             continued = typed("campaign", "--continue", campaign.id)

@@ -16,7 +16,7 @@ from plumbline_db.errors import UsageError
 from plumbline_exporters import bundle
 
 from . import base, common, options, progress
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from plumbline.check.judge import SpeedUp, WinnerInLoop
 
 
-class Loops(NamedTuple):
+class LoopOptions(NamedTuple):
     """Name what the programs measure, and how."""
 
     functions: list[str] | None
@@ -38,7 +38,7 @@ class Loops(NamedTuple):
 
 @base.command(
     "check",
-    gathers={"loops": Loops},
+    gathers={"loops": LoopOptions},
     takes="mpi db json campaign bind seed",
     context_settings={"default_map": options.usual("seed")},
     told={"bind": {"unset": "as the campaign was asked for, else plain"}},
@@ -58,8 +58,8 @@ class Loops(NamedTuple):
 )
 @options.no_proof
 def command(
-    program: Program,
-    loops: Loops,
+    program: ProgramOptions,
+    loops: LoopOptions,
     osu: Path | None,
     imb: Path | None,
     no_proof: bool,

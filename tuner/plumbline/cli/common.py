@@ -13,7 +13,7 @@ import click
 from plumbline.system.words import with_interval
 from plumbline_db.errors import PlumblineError, UsageError, command_name
 
-from .base import Program
+from .base import ProgramOptions
 from .streams import clean
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def print_json(value: object) -> None:
     click.echo(msgspec.json.format(text, indent=2))
 
 
-def answer(program: Program, document: object, shown: Iterable[RenderableType]) -> None:
+def answer(program: ProgramOptions, document: object, shown: Iterable[RenderableType]) -> None:
     """The document with --json, else what is shown of it."""
     if program.json:
         print_json(document)

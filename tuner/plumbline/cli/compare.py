@@ -13,14 +13,14 @@ from plumbline.system.words import counted, with_interval
 from plumbline_db.errors import PlumblineError, UsageError, command_name
 
 from . import base, common, options, progress
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from plumbline.results.compare import ComparedCell, Difference, How, SideComparison
     from plumbline.results.compared_now import MeasuredComparison
-    from plumbline.results.sides import Side, SideConditions
+    from plumbline.results.sides import ComparedSide, SideConditions
 
 
 _LONGEST = 90  # characters of a factor's value; --json has all of it
@@ -94,7 +94,7 @@ class Measuring(NamedTuple):
     "--history", is_flag=True, help="List all comparisons by --measure, the oldest first."
 )
 def command(
-    program: Program,
+    program: ProgramOptions,
     pair: Pair,
     picture: Path | None,
     only: Only,
@@ -154,7 +154,7 @@ def command(
     return _stored(program, pair, how, only, picture)
 
 
-def _stored(program: Program, pair: Pair, how: How, only: Only, picture: Path | None) -> int:
+def _stored(program: ProgramOptions, pair: Pair, how: How, only: Only, picture: Path | None) -> int:
     from plumbline.results import compare, comparison_chart, sides
     from plumbline_db.connection import Database
 
@@ -179,11 +179,11 @@ def _stored(program: Program, pair: Pair, how: How, only: Only, picture: Path | 
     return 0
 
 
-def _short(side: Side) -> str:
+def _short(side: ComparedSide) -> str:
     return f"{side.name.text}, {side.library.version_string}"
 
 
-def _heading(comparison: SideComparison, a: Side, b: Side) -> Iterator[str]:
+def _heading(comparison: SideComparison, a: ComparedSide, b: ComparedSide) -> Iterator[str]:
     for letter, side in (("A", a), ("B", b)):
         yield f"{headed(letter, side)} of {', '.join(side.suites)}"
     yield f"test: {comparison.test}, {comparison.how.alternative}; {comparison.why}"
@@ -262,10 +262,10 @@ def _summary(comparison: SideComparison) -> str:
     return text
 
 
-def _document(comparison: SideComparison, a: Side, b: Side) -> dict[str, Any]:
+def _document(comparison: SideComparison, a: ComparedSide, b: ComparedSide) -> dict[str, Any]:
     import msgspec
 
-    def side(compared_side: Side) -> dict[str, Any]:
+    def side(compared_side: ComparedSide) -> dict[str, Any]:
         header = compared_side.launches[0].header
         return {
             "name": compared_side.name.text,
@@ -326,7 +326,7 @@ def _typed(name: str) -> str:
 
 
 def _measure(
-    program: Program,
+    program: ProgramOptions,
     sides: tuple[str, str],
     how: How,
     *,
@@ -424,7 +424,7 @@ def _measured_summary(comparison: MeasuredComparison) -> str:
 # --- what sides do not share ---------------------------------------------------------------------
 
 
-def headed(letter: str, side: Side) -> str:
+def headed(letter: str, side: ComparedSide) -> str:
     """Return what a side is, and on how many launches it rests."""
     header = side.launches[0].header
     crowded = " (oversubscribed)" if header.oversubscribed else ""
@@ -478,7 +478,7 @@ def _load(conditions: SideConditions) -> str:
 # --- earlier comparisons -------------------------------------------------------------------------
 
 
-def _history(program: Program, pair: Pair) -> int:
+def _history(program: ProgramOptions, pair: Pair) -> int:
     if pair.a is not None:
         raise UsageError("--history lists all comparisons: leave out A and B")
     from plumbline.results import compared_now, regressions

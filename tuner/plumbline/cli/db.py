@@ -13,7 +13,7 @@ from plumbline.system.words import counted
 from plumbline_db.errors import UsageError
 
 from . import base, common, options
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from plumbline_db.connection import Database
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from plumbline_db.transfer import Moved
 
 
-@click.group("db", cls=base.Group)
+@click.group("db", cls=base.CommandGroup)
 def command() -> None:
     """Look after the database, and take data out of it or in.
 
@@ -32,7 +32,7 @@ def command() -> None:
 
 
 @command.command("check", takes="db json")
-def check(program: Program) -> int:
+def check(program: ProgramOptions) -> int:
     """Say whether the file is whole, and how to get it back if not. Exit code 1 if it is not.
 
     \b
@@ -59,7 +59,7 @@ def check(program: Program) -> int:
 
 @command.command("backup", takes="db json")
 @click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
-def backup(program: Program, target: Path) -> None:
+def backup(program: ProgramOptions, target: Path) -> None:
     """Copy the database to TARGET while it is in use.
 
     \b
@@ -73,7 +73,7 @@ def backup(program: Program, target: Path) -> None:
 
 
 @command.command("restore", takes="db json")
-def restore(program: Program) -> None:
+def restore(program: ProgramOptions) -> None:
     """Put the newest whole backup in the place of a damaged file, which stays beside it.
 
     \b
@@ -118,7 +118,7 @@ def restore(program: Program) -> None:
     "of each machine, library and layout (10); can be repeated.",
 )
 @options.listing
-def prune(program: Program, keep: tuple[str, ...], listing: bool) -> None:
+def prune(program: ProgramOptions, keep: tuple[str, ...], listing: bool) -> None:
     """Throw samples of old campaigns away; n, medians, quantiles and verdicts stay.
 
     \b
@@ -137,7 +137,7 @@ def prune(program: Program, keep: tuple[str, ...], listing: bool) -> None:
 
 
 @command.command("compact", takes="db json")
-def compact(program: Program) -> None:
+def compact(program: ProgramOptions) -> None:
     """Write the file anew without gaps. It needs as much room again meanwhile.
 
     \b
@@ -156,7 +156,7 @@ def compact(program: Program) -> None:
 @command.command("export", takes="db json")
 @click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
 @click.argument("runs", nargs=-1, shell_complete=options.complete_campaigns)
-def export(program: Program, target: Path, runs: tuple[str, ...]) -> None:
+def export(program: ProgramOptions, target: Path, runs: tuple[str, ...]) -> None:
     """Write RUNS, else all finished ones, to the file TARGET, for another site.
 
     A campaign is a run, and so are the suites of a file, and what was imported.
@@ -183,7 +183,7 @@ def export(program: Program, target: Path, runs: tuple[str, ...]) -> None:
     },
 )
 @click.argument("source", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-def take(program: Program, source: Path, nprocs: int | None) -> None:
+def take(program: ProgramOptions, source: Path, nprocs: int | None) -> None:
     """Put what another site has exported to the file SOURCE into the database, or what OSU, IMB,
     SKaMPI, ReproMPI or MadMPI have printed.
 
@@ -217,7 +217,7 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
     )
 
 
-def _show(program: Program, path: Path, moved: Sequence[Moved]) -> None:
+def _show(program: ProgramOptions, path: Path, moved: Sequence[Moved]) -> None:
     if program.json:
         common.print_json({"path": str(path), "runs": [run._asdict() for run in moved]})
         return
@@ -234,7 +234,7 @@ def _show(program: Program, path: Path, moved: Sequence[Moved]) -> None:
     type=options.NewFile(),
     help="A file NAME.csv, NAME.tex or NAME.parquet; else CSV is printed.",
 )
-def table(program: Program, what: str, runs: tuple[str, ...], output: Path | None) -> None:
+def table(program: ProgramOptions, what: str, runs: tuple[str, ...], output: Path | None) -> None:
     """Write a table of RUNS, else of all, for other programs.
 
     CSV, LaTeX, or Parquet with the extra `parquet`.
@@ -314,7 +314,12 @@ def _said(pruned_campaigns: list[Pruned]) -> str:
 
 
 def _show_pruned(
-    program: Program, policy: Policy, pruned_campaigns: list[Pruned], before: int, *, listing: bool
+    program: ProgramOptions,
+    policy: Policy,
+    pruned_campaigns: list[Pruned],
+    before: int,
+    *,
+    listing: bool,
 ) -> None:
     after = program.database.stat().st_size
     if program.json:

@@ -11,7 +11,7 @@ import click
 from plumbline_db.errors import PlumblineError
 
 from . import base, common, options, progress
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from plumbline.detect.findings import HandMade
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     help="Play the messages again, beside MPI's own collective, in eight launches.",
 )
 def command(
-    program: Program,
+    program: ProgramOptions,
     recording: Path,
     output: Path | None,
     replay: bool,
@@ -102,7 +102,7 @@ def _unfinished(recorded: Recording, folder: Path) -> str:
 
 
 def _predicted(
-    program: Program, recording: Recording, hand_made: Sequence[HandMade]
+    program: ProgramOptions, recording: Recording, hand_made: Sequence[HandMade]
 ) -> list[HandMade]:
     """Return the findings with what campaigns know, where there are any."""
     from plumbline.detect import known_costs
@@ -115,7 +115,7 @@ def _predicted(
 
 
 def _keep(
-    program: Program,
+    program: ProgramOptions,
     recorded: Recording,
     folder: Path,
     hand_made: Sequence[HandMade],
@@ -140,7 +140,7 @@ def _keep(
 
 
 def _replayed(
-    program: Program, recording: Recording, hand_made: Sequence[HandMade]
+    program: ProgramOptions, recording: Recording, hand_made: Sequence[HandMade]
 ) -> tuple[list[HandMade], list[str]]:
     from plumbline.detect import replay
     from plumbline.measure import unkept
@@ -163,7 +163,10 @@ def _replayed(
 
 
 def _winners(
-    program: Program, recording: Recording, hand_made: Sequence[HandMade], toolchain: Toolchain
+    program: ProgramOptions,
+    recording: Recording,
+    hand_made: Sequence[HandMade],
+    toolchain: Toolchain,
 ) -> Winners:
     """Return what a campaign has chosen, and can be put in force in the launches of a replay."""
     from plumbline.detect import known_costs

@@ -5,14 +5,14 @@ from __future__ import annotations
 import click
 
 from . import base, common
-from .base import Program
+from .base import ProgramOptions
 
 _MARKS = {"fine": "ok  ", "notes": "note", "warns": "warn", "fails": "FAIL", "inactive": "FAIL"}
 
 
 @base.command("doctor", takes="mpi db json")
 @click.option("--daemon", is_flag=True, help="Look at plumbline watch and its units instead.")
-def command(program: Program, daemon: bool) -> int:
+def command(program: ProgramOptions, daemon: bool) -> int:
     """What works here, what does not, and what to do about it.
 
     Exit code 1 if something fails that a campaign needs, or the daemon; else 3 if the library
@@ -31,7 +31,7 @@ def command(program: Program, daemon: bool) -> int:
         examined = doctor.examine_daemon(program.database, utc_now)
     else:
         examined = doctor.examine(program.mpi, program.database)
-    findings: list[doctor.Finding] = []
+    findings: list[doctor.DoctorFinding] = []
     for finding in examined:
         repeated = any(finding.text == before.text for before in findings)
         findings.append(finding)

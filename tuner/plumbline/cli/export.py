@@ -11,7 +11,7 @@ import msgspec
 from plumbline_db.errors import PlumblineError
 
 from . import base, common, options
-from .base import Program
+from .base import ProgramOptions
 
 
 class ExportFiles(NamedTuple):
@@ -34,7 +34,7 @@ class ExportFiles(NamedTuple):
 @click.option("--force", is_flag=True, help="Replace files that are not as Plumbline wrote them.")
 @options.unsafe
 def command(
-    program: Program,
+    program: ProgramOptions,
     files: ExportFiles,
     listing: bool,
     unsafe: bool,

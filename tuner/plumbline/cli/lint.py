@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import base, common, options
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from plumbline_exporters.lint.files import Linted
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 )
 @options.listing
 def command(
-    program: Program, files: tuple[Path, ...], format_name: str, library: str, listing: bool
+    program: ProgramOptions, files: tuple[Path, ...], format_name: str, library: str, listing: bool
 ) -> int:
     """What is wrong with files that set an MPI library's collectives.
 

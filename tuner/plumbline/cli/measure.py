@@ -19,7 +19,7 @@ from plumbline.system.words import with_interval
 from plumbline_db.errors import UsageError
 
 from . import base, common, options, progress
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -45,7 +45,7 @@ PINGPONG = "pingpong"  # in place of a function
 # Keys of a plan for --set: those that apply to all its cases, and those of its stopping rule.
 _OF_PLAN: dict[str, Any] = {
     **dict.fromkeys(("sync", "use", "arrival", "runtime", "clock", "clock_sync", "cache")),
-    **dict.fromkeys(("window_us", "budget_ms"), options.Count(0)),
+    **dict.fromkeys(("window_us", "budget_ms"), options.CountType(0)),
 }
 _OF_RULE = {"nrep_min": "least", "nrep_step": "step", "nrep_max": "most"}
 
@@ -97,10 +97,12 @@ class What(NamedTuple):
     help="Count the repetitions that each size needs until --rule is met "
     f"(default: {StoppingRule().criteria}).",
 )
-@options.settings("a plan or a campaign file", _OF_PLAN | dict.fromkeys(_OF_RULE, options.Count()))
+@options.settings(
+    "a plan or a campaign file", _OF_PLAN | dict.fromkeys(_OF_RULE, options.CountType())
+)
 @options.raw_records
 @options.new
-def command(program: Program, function: str, what: What, nrep: bool, **asked: Any) -> int:
+def command(program: ProgramOptions, function: str, what: What, nrep: bool, **asked: Any) -> int:
     """Measure one function, or one pattern, side by side in several variants.
 
     All cases run in the same launches, in random order; the ratio to the default is paired by
@@ -144,7 +146,7 @@ def _of_plan(what: What, asked: dict[str, Any], *, nrep: bool = False) -> dict[s
 # --- one function, side by side -------------------------------------------------------------------
 
 
-def _side_by_side(program: Program, name: str, what: What, asked: dict[str, Any]) -> int:
+def _side_by_side(program: ProgramOptions, name: str, what: What, asked: dict[str, Any]) -> int:
     from plumbline.measure import conditions, settling, side_by_side, unkept
     from plumbline.measure.refine import Axis, Refinement, run_refined
     from plumbline.search.outcome import label
@@ -271,7 +273,7 @@ def _first_ranks(first: int, nprocs: int) -> list[int]:
 
 
 def _show(
-    program: Program,
+    program: ProgramOptions,
     lines: list[MeasuredCase],
     added: Sequence[SuitePoint],
     axis: Axis,
@@ -365,7 +367,7 @@ def _table(
 # --- how many repetitions -------------------------------------------------------------------------
 
 
-def _repetitions(program: Program, name: str, what: What, asked: dict[str, Any]) -> int:
+def _repetitions(program: ProgramOptions, name: str, what: What, asked: dict[str, Any]) -> int:
 
     from plumbline.measure import nrep, unkept
     from plumbline.settings import campaign_file, starting
@@ -438,7 +440,7 @@ def _condition(criterion: Criterion) -> str:
 
 
 def _round_trips(
-    program: Program, what: What, *, nprocs: int | None, seed: int | None, **asked: Any
+    program: ProgramOptions, what: What, *, nprocs: int | None, seed: int | None, **asked: Any
 ) -> int:
     from plumbline.measure import pingpong
     from plumbline.measure.launches import LaunchStore

@@ -20,7 +20,7 @@ from plumbline.system.limits import LARGEST, MOST
 from plumbline.system.words import number_of_bytes
 from plumbline_db.errors import PlumblineError, UsageError
 
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -101,7 +101,7 @@ class AllOrWords(Words):
         return words == ["all"] if words in (["all"], ["none"]) else words
 
 
-class Count(click.IntRange):
+class CountType(click.IntRange):
     """So many of something."""
 
     name = "number"
@@ -267,7 +267,7 @@ def _try_folder(folder: Path) -> None:
 # --- settings by their keys -----------------------------------------------------------------------
 
 _TYPES: dict[str, click.ParamType[Any]] = {
-    "whole number": Count(0),
+    "whole number": CountType(0),
     "number": Real(),
     "list of whole numbers": Numbers(),
     "list of texts": Words(),
@@ -380,7 +380,7 @@ shared = together(
     ),
     _shared(
         "--nodes",
-        type=Count(),
+        type=CountType(),
         help="Nodes, with the same number of ranks on each; default: one, all `hosts`, or "
         "one simulated node for each rank.",
     ),
@@ -411,8 +411,8 @@ shared = together(
         "MPI_BYTE.",
     ),
     _shared("--op", help="MPI reduction operator; default: MPI_SUM, for MPI_BYTE MPI_BOR."),
-    _shared("--root", type=Count(0, LARGEST), unset="0", help="Root of rooted functions."),
-    _shared("--seed", type=Count(0, LARGEST), unset="1", help="Seed of orders and data."),
+    _shared("--root", type=CountType(0, LARGEST), unset="0", help="Root of rooted functions."),
+    _shared("--seed", type=CountType(0, LARGEST), unset="1", help="Seed of orders and data."),
     _shared(
         "--campaign",
         unset="the one finished last that has winners",
@@ -475,7 +475,7 @@ raw_records = option(
 
 
 def launches(help: str = "Launches; each is started anew.", **more: Any) -> Wrap:
-    return option("--launches", **({"type": Count(), "help": help} | more))
+    return option("--launches", **({"type": CountType(), "help": help} | more))
 
 
 def picture(what: str) -> Wrap:
@@ -498,7 +498,7 @@ def complete_campaigns(
     from plumbline_db.connection import Database
 
     del param
-    program = ctx.params.get("program") or Program(db=ctx.find_root().params.get("db"))
+    program = ctx.params.get("program") or ProgramOptions(db=ctx.find_root().params.get("db"))
     try:
         with Database.open(program.database) as db:
             names = [campaign.id for campaign in reversed(stored.every(db))]

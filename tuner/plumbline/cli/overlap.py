@@ -21,7 +21,7 @@ from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign
 
 from . import base, common, options, progress
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -65,11 +65,11 @@ class ChosenAid(click.ParamType[tuple[Aid, int]]):
         name, colon = words[0], len(words) > 1
         for aid in get_args(Aid):
             if aid == name and (aid == "test") == colon:
-                return aid, options.Count().convert(words[1], param, ctx) if colon else 0
+                return aid, options.CountType().convert(words[1], param, ctx) if colon else 0
         self.fail(f"{value} is none of test:US, library, helper, spare and none", param, ctx)
 
 
-class Wanted(NamedTuple):
+class OverlapOptions(NamedTuple):
     """Options that say what is measured, and with what in force."""
 
     knobs: tuple[str, ...]
@@ -91,7 +91,7 @@ class Wanted(NamedTuple):
     groups={"Commands": COMMANDS},
     prefix="plumbline.cli.overlap_",
     takes="mpi db json nprocs nodes bind map_by sizes seed",
-    gathers={"wanted": Wanted},
+    gathers={"wanted": OverlapOptions},
     invoke_without_command=True,
     context_settings={"default_map": options.usual("seed")},
     told={"nprocs": RANKS, "sizes": {"unset": lambda: _axis(0, 1)}},
@@ -125,7 +125,7 @@ class Wanted(NamedTuple):
 )
 @options.option(
     "--triples",
-    type=options.Count(),
+    type=options.CountType(),
     default=_USUAL.triples,
     help="Communication, work and both, so often in a launch.",
 )
@@ -138,9 +138,9 @@ class Wanted(NamedTuple):
 def command(
     ctx: click.Context,
     /,
-    program: Program,
+    program: ProgramOptions,
     campaign_file: Path | None,
-    wanted: Wanted,
+    wanted: OverlapOptions,
     picture: Path | None,
     new: bool,
     **asked: Any,
@@ -315,7 +315,7 @@ LEAST_TRIPLES = 4
     told={"nprocs": RANKS},
 )
 def thresholds(
-    program: Program,
+    program: ProgramOptions,
     campaign_file: Path | None,
     knobs: tuple[str, ...],
     triples: int,

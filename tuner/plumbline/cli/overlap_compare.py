@@ -12,13 +12,13 @@ from plumbline.system.words import counted
 from plumbline_db.errors import UsageError, command_name
 
 from . import base, common
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from plumbline.overlap.difference import Between, Total
-    from plumbline.overlap.stored import Measured, Stored
+    from plumbline.overlap.stored import MeasuredCampaign, Stored
 
 
 ALL = "all"
@@ -36,7 +36,7 @@ ALL = "all"
     help="In the picture the heat maps of all campaigns, a row each; else the difference of two.",
 )
 def command(
-    program: Program,
+    program: ProgramOptions,
     campaigns: tuple[str, ...],
     benches: str,
     picture: Path | None,
@@ -91,7 +91,7 @@ def command(
         click.echo(picture)
 
 
-def _read(text: str, database: Path) -> Measured:
+def _read(text: str, database: Path) -> MeasuredCampaign:
     from plumbline.overlap import stored
     from plumbline_db.connection import Database
 
@@ -100,7 +100,7 @@ def _read(text: str, database: Path) -> Measured:
         return stored.measured(db, stored.one(db, id))
 
 
-def _require_benches(chosen: Sequence[str], read_campaigns: Sequence[Measured]) -> None:
+def _require_benches(chosen: Sequence[str], read_campaigns: Sequence[MeasuredCampaign]) -> None:
     known_benches = list(
         dict.fromkeys(
             name for measured in read_campaigns for name in measured.stored.settings.benches
@@ -114,7 +114,9 @@ def _require_benches(chosen: Sequence[str], read_campaigns: Sequence[Measured]) 
         )
 
 
-def _draw_sheet(file: Path, read_campaigns: Sequence[Measured], chosen: Sequence[str]) -> None:
+def _draw_sheet(
+    file: Path, read_campaigns: Sequence[MeasuredCampaign], chosen: Sequence[str]
+) -> None:
     from plumbline.overlap import sheet
 
     rows = [
@@ -128,7 +130,7 @@ def _draw_sheet(file: Path, read_campaigns: Sequence[Measured], chosen: Sequence
     common.draw(file, sheet.of_several(title, rows))
 
 
-def _list(program: Program) -> None:
+def _list(program: ProgramOptions) -> None:
     from plumbline.overlap import stored
     from plumbline.overlap.difference import about
     from plumbline_db.connection import Database

@@ -16,7 +16,7 @@ from plumbline_db.errors import UsageError
 from plumbline_db.probe_records import OverlapTrace, ProbeRecord
 
 from . import base, common, options, progress
-from .base import Program
+from .base import ProgramOptions
 from .overlap import MEASURING, RANKS
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class ShownTimeline(NamedTuple):
     help="Write all events into this file, for Perfetto or Chrome's tracing; of one benchmark.",
 )
 def command(
-    program: Program,
+    program: ProgramOptions,
     campaign_file: Path | None,
     cell: TimelineCell,
     shown: ShownTimeline,

@@ -10,7 +10,7 @@ import click
 from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import benches as names
 from plumbline.overlap import place
-from plumbline.overlap.tune import Asked
+from plumbline.overlap.tune import OverlapTuningSettings
 from plumbline.search.outcome import label
 from plumbline.settings import Settings, starting
 from plumbline.settings.sampling import Sampling
@@ -21,7 +21,7 @@ from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign
 
 from . import base, common, options, progress
-from .base import Program
+from .base import ProgramOptions
 from .overlap import MEASURING, RANKS
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 _BENCHES = "sender,receiver,both,vector,structure"
 _SIZES = "4096,16384,65536,262144,1048576"
-_USUAL = Asked((), ())
+_USUAL = OverlapTuningSettings((), ())
 LEAST_TRIPLES = 3
 BUDGET_SECONDS = 600.0
 
 
-class Table(NamedTuple):
+class TableOptions(NamedTuple):
     """The cells of the table, as they are typed."""
 
     benches: str
@@ -47,7 +47,7 @@ class Table(NamedTuple):
 
 @base.command(
     "tune",
-    gathers={"table": Table},
+    gathers={"table": TableOptions},
     takes=f"{MEASURING} benches sizes triples launches",
     context_settings={
         "default_map": {"benches": _BENCHES, "sizes": _SIZES, "triples": _USUAL.triples}
@@ -74,8 +74,8 @@ class Table(NamedTuple):
 def command(
     ctx: click.Context,
     /,
-    program: Program,
-    table: Table,
+    program: ProgramOptions,
+    table: TableOptions,
     campaign_file: Path | None,
     output: Path | None,
     new: bool,
@@ -102,7 +102,9 @@ def command(
             raise UsageError(f"--benches {name}: benchmarks of one thread are tuned")
     if table.triples < LEAST_TRIPLES:
         raise UsageError(f"--triples {table.triples}: {LEAST_TRIPLES} at least")
-    wish = Asked(chosen, tuple(sorted(set(table.sizes))), table.limit, table.triples)
+    wish = OverlapTuningSettings(
+        chosen, tuple(sorted(set(table.sizes))), table.limit, table.triples
+    )
     settings = _settings(campaign_file, base.typed(ctx, asked))
     campaign, tuned_guidelines = _run(wish, settings, program, output, new=new)
     if program.json:
@@ -126,7 +128,12 @@ def _settings(file: Path | None, given: dict[str, Any]) -> Settings:
 
 
 def _run(
-    asked: Asked, settings: Settings, program: Program, output: Path | None, *, new: bool
+    asked: OverlapTuningSettings,
+    settings: Settings,
+    program: ProgramOptions,
+    output: Path | None,
+    *,
+    new: bool,
 ) -> tuple[Campaign, list[TunedGuideline]]:
     """To the end; from the database where it is there already."""
     from plumbline.campaign import exported
@@ -147,7 +154,7 @@ def _run(
             folder = output or exported.claim_folder(db, database, campaign)
             with progress.Bar(forecast=Forecast(settings.sampling.launches)) as bar:
                 store = LaunchStore(db, campaign.id, starter, bar)
-                campaign = tune.Loop(store, toolchain, asked, settings, folder).run()
+                campaign = tune.OverlapTuning(store, toolchain, asked, settings, folder).run()
         return campaign, tune.tuned_lines(db, campaign, toolchain.guidelines)
 
 

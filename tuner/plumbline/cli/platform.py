@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from . import base, common, options
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from plumbline.results.twin import Twin
 
 
-class Ranks(NamedTuple):
+class MachineOptions(NamedTuple):
     """The machine and its ranks."""
 
     nprocs: int | None
@@ -25,14 +25,16 @@ class Ranks(NamedTuple):
     simulate: str | None
 
 
-@base.command("platform", gathers={"ranks": Ranks}, takes="mpi db json nprocs nodes simulate")
+@base.command(
+    "platform", gathers={"ranks": MachineOptions}, takes="mpi db json nprocs nodes simulate"
+)
 @options.campaign_file
 @click.option("--output", type=options.NewFile(), help="File to write in place of the terminal.")
 @click.option("--fit", help="Instead: fit a machine to the ping-pongs of this campaign.")
 def command(
-    program: Program,
+    program: ProgramOptions,
     campaign_file: Path | None,
-    ranks: Ranks,
+    ranks: MachineOptions,
     output: Path | None,
     fit: str | None,
 ) -> int:
@@ -80,7 +82,7 @@ def _out(output: Path | None, text: str) -> None:
         common.write(output, text)
 
 
-def _fit(program: Program, campaign: str, selector: Selector, output: Path | None) -> int:
+def _fit(program: ProgramOptions, campaign: str, selector: Selector, output: Path | None) -> int:
     from plumbline.results import twin
     from plumbline_db.connection import Database
 

@@ -10,7 +10,7 @@ import click
 from plumbline.system.words import counted
 
 from . import base, common, options
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,7 +28,7 @@ _ROWS = 15
     default="application.json",
     help="File for the profile, in a folder that all nodes see.",
 )
-def command(program: Program, application: tuple[str, ...], output: Path) -> int:
+def command(program: ProgramOptions, application: tuple[str, ...], output: Path) -> int:
     """Record which collectives an application calls, with what sizes, and how long they take.
 
     Starts the application's mpirun as it is, with the preload library in its ranks, which counts
@@ -58,7 +58,7 @@ def _is_recording(application: tuple[str, ...]) -> bool:
     return len(application) == 1 and Path(application[0]).is_dir()
 
 
-def _found(program: Program, application: tuple[str, ...], output: Path) -> Application:
+def _found(program: ProgramOptions, application: tuple[str, ...], output: Path) -> Application:
     """Return the profile of a recording, or of a run."""
     if _is_recording(application):
         from plumbline.detect import application as of_recording

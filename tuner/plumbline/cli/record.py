@@ -10,7 +10,7 @@ import click
 from plumbline_db.errors import UsageError
 
 from . import base, common, options
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from plumbline.detect.record import RecordingSummary
@@ -34,7 +34,7 @@ _SITES = 5
 )
 @options.option(
     "--limit",
-    type=options.Count(1, 1 << 20),
+    type=options.CountType(1, 1 << 20),
     default=256,
     help="MiB a rank; events behind that are counted, not kept.",
 )
@@ -45,7 +45,7 @@ _SITES = 5
     help="Write this RECORDING into the folder --output, in the format of another tool.",
 )
 def command(
-    program: Program,
+    program: ProgramOptions,
     application: tuple[str, ...],
     output: Path | None,
     limit: int,
@@ -84,7 +84,9 @@ def command(
     return about.status
 
 
-def _convert(program: Program, form: str, words: tuple[str, ...], output: Path | None) -> int:
+def _convert(
+    program: ProgramOptions, form: str, words: tuple[str, ...], output: Path | None
+) -> int:
     if output is None or len(words) != 1:
         raise UsageError("--convert needs the folder of one recording, and --output")
     recording = Path(words[0])

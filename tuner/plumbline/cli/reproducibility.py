@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import base, common, options, progress
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from plumbline.reproducibility.report import EffectTable, Report, SpreadTable
+    from plumbline.reproducibility.report import EffectTable, ReproducibilityReport, SpreadTable
     from plumbline.reproducibility.settings import ReproducibilitySettings
 
 _ESTIMATORS = {
@@ -57,19 +57,21 @@ def _standing(name: str) -> Callable[[], str]:
 )
 @options.option(
     "--trials",
-    type=options.Count(),
+    type=options.CountType(),
     unset=_standing("trials"),
     help="Whole experiments that are compared.",
 )
 @options.launches("Launches of a trial.", unset=_standing("launches"))
 @options.settings(
     "the planted slow-downs: effects (per cent, with commas between), effect_launches (0: none)",
-    {"effects": options.Numbers(float), "effect_launches": options.Count(0)},
+    {"effects": options.Numbers(float), "effect_launches": options.CountType(0)},
     of_campaign=False,
 )
 @options.new
 @options.picture("Draw the trials")
-def command(program: Program, quick: bool, new: bool, picture: Path | None, **asked: Any) -> int:
+def command(
+    program: ProgramOptions, quick: bool, new: bool, picture: Path | None, **asked: Any
+) -> int:
     """How far the measurements themselves can be trusted here.
 
     It begins to measure at once, without options for long and into the default database: --quick
@@ -133,7 +135,7 @@ def _overridden(
     return msgspec.structs.replace(settings, **values)
 
 
-def _shown(report: Report) -> Iterator[RenderableType]:
+def _shown(report: ReproducibilityReport) -> Iterator[RenderableType]:
     """Everything, in reading order: spread, false alarms, power, cost."""
     from rich.text import Text
 
@@ -277,7 +279,7 @@ def _looks_line(name: str, table: EffectTable, settings: ReproducibilitySettings
     )
 
 
-def _seconds(report: Report) -> Iterator[str]:
+def _seconds(report: ReproducibilityReport) -> Iterator[str]:
     seconds, table = report.seconds, report.spread
     sets = table.trials * len(report.settings.nprocs)
     plain = ", ".join(f"{time / sets:.2f} s ({name})" for name, time in seconds.plain.items())

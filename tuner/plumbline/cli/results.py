@@ -15,7 +15,7 @@ from plumbline.system.words import counted
 from plumbline_db.errors import PlumblineError, UsageError, command_name, typed
 
 from . import base, common, options, progress
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -73,7 +73,7 @@ class ShownResults(NamedTuple):
     "for each cell, not only for the worst one of each function (minutes, many files).",
 )
 def command(
-    program: Program,
+    program: ProgramOptions,
     campaign_file: Path | None,
     asked: ShownResults,
     listing: bool,
@@ -102,7 +102,7 @@ def command(
 
 
 def _show(
-    program: Program, campaign_file: Path | None, campaign: str | None, asked: ShownResults
+    program: ProgramOptions, campaign_file: Path | None, campaign: str | None, asked: ShownResults
 ) -> None:
     from plumbline.results import report
     from plumbline_db.connection import Database
@@ -138,7 +138,7 @@ def _show(
         common.show(*shown, fit=True)
 
 
-def _list(program: Program) -> None:
+def _list(program: ProgramOptions) -> None:
     from plumbline_db import campaigns
     from plumbline_db.connection import Database
 
@@ -233,7 +233,7 @@ class _WrittenFiles:
 
 
 def _report(
-    program: Program, folder: Path, asked: tuple[Path | None, str | None], *, all_cells: bool
+    program: ProgramOptions, folder: Path, asked: tuple[Path | None, str | None], *, all_cells: bool
 ) -> None:
     from plumbline.pages import frozen
     from plumbline_db.connection import Database

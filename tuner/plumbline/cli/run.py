@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from . import base, common, options
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
-    from plumbline.campaign.in_force import Files
+    from plumbline.campaign.in_force import ActiveFiles
     from plumbline.results.saving import SavedCalls, Saving
 
 _MOST_NAMED = 4  # functions, or volumes that nobody has measured, in a line
@@ -30,7 +30,7 @@ _MOST_NAMED = 4  # functions, or volumes that nobody has measured, in a line
 )
 @options.no_proof
 def command(
-    program: Program,
+    program: ProgramOptions,
     application: tuple[str, ...],
     output: Path | None,
     no_proof: bool,
@@ -69,10 +69,10 @@ def command(
 
 
 def _recorded(
-    program: Program,
+    program: ProgramOptions,
     application: Sequence[str],
     output: Path,
-    files: Files,
+    files: ActiveFiles,
     environment: dict[str, str],
 ) -> int:
     """Runs it to its end, and says what was saved; the application's exit status."""
@@ -92,7 +92,7 @@ def _recorded(
     return profile.status
 
 
-def _lines(saved: Saving, files: Files) -> Iterator[str]:
+def _lines(saved: Saving, files: ActiveFiles) -> Iterator[str]:
     if not saved.decided and not saved.unmeasured:
         yield f"saved: nothing; no winner of {files.campaign.id} decides a call that was made"
         return

@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from . import base, options
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
-    from plumbline.daemon.configuration import Configuration, Serve
+    from plumbline.daemon.configuration import DaemonConfiguration, Serve
     from plumbline_exporters import web
     from plumbline_exporters.metrics.scrape import Collect
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-class Address(NamedTuple):
+class ListenOptions(NamedTuple):
     """The place where clients find the server, and by which names."""
 
     listen: str
     names: tuple[str, ...]
 
 
-@base.command("serve", gathers={"address": Address}, takes="db")
+@base.command("serve", gathers={"address": ListenOptions}, takes="db")
 @click.option(
     "--listen",
     default="127.0.0.1:9464",
@@ -51,15 +51,15 @@ class Address(NamedTuple):
 @click.option(
     "--max-series",
     default=5000,
-    type=options.Count(100),
+    type=options.CountType(100),
     help="Of more metrics than this, those of the oldest places are left out.",
 )
 @click.option(
     "--include-simulated", "simulated", is_flag=True, help="Metrics of simulated machines too."
 )
 def command(
-    program: Program,
-    address: Address,
+    program: ProgramOptions,
+    address: ListenOptions,
     textfile: Path | None,
     max_series: int,
     simulated: bool,
@@ -136,7 +136,7 @@ def collectors() -> Mapping[str, Collect]:
     return {"applied": applied_metrics(), "guideline_names": guideline_names}
 
 
-class Beside:
+class ServerThread:
     """The daemon's: in a thread that ends with the process."""
 
     def __init__(self, database: Path, say: Say) -> None:
@@ -144,7 +144,7 @@ class Beside:
         self._say = say
         self._table: Serve | None = None
 
-    def begin(self, configuration: Configuration) -> None:
+    def begin(self, configuration: DaemonConfiguration) -> None:
         """Raises PlumblineError where it cannot listen."""
 
         from plumbline.daemon.configuration import listened
@@ -160,7 +160,7 @@ class Beside:
         server = site.server(self._say)
         threading.Thread(target=server.run, name="web", daemon=True).start()
 
-    def renew(self, configuration: Configuration) -> None:
+    def renew(self, configuration: DaemonConfiguration) -> None:
         """Report a change of the table: it waits for the next start."""
         if configuration.serve != self._table:
             self._say("[serve] was changed: restart plumbline watch to apply it")

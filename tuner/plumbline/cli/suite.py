@@ -12,7 +12,7 @@ import msgspec
 from plumbline_db.errors import UsageError, command_name
 
 from . import base, common, options, progress
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from plumbline.measure.conditions import Weakness
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @options.new
 @options.picture("Draw the suites, a curve an operation,")
 def command(
-    program: Program,
+    program: ProgramOptions,
     name: str | None,
     listing: bool,
     new: bool,
@@ -68,7 +68,7 @@ def command(
     return 0
 
 
-def _list(program: Program, descriptions: dict[str, Description]) -> None:
+def _list(program: ProgramOptions, descriptions: dict[str, Description]) -> None:
     if program.json:
         common.print_json(msgspec.to_builtins(descriptions))
         return
@@ -79,7 +79,7 @@ def _list(program: Program, descriptions: dict[str, Description]) -> None:
             click.echo(f"  {suite.name}: {suite.pattern}, {over}: {', '.join(suite.operations)}")
 
 
-def _show(program: Program, ran: SuitesRan) -> None:
+def _show(program: ProgramOptions, ran: SuitesRan) -> None:
     from plumbline.suites import report
 
     row = ran.campaign
@@ -140,7 +140,12 @@ class SuitesRan(msgspec.Struct, frozen=True):
 
 
 def run(
-    program: Program, settings: Settings, title: str, suites: Sequence[AskedSuite], *, new: bool
+    program: ProgramOptions,
+    settings: Settings,
+    title: str,
+    suites: Sequence[AskedSuite],
+    *,
+    new: bool,
 ) -> SuitesRan:
     """Measures what is missing. Raises UsageError for what cannot be measured, before a launch."""
     from plumbline.measure import conditions

@@ -10,7 +10,7 @@ import click
 from plumbline.system.words import counted
 
 from . import base, common, options, progress
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,7 +23,7 @@ KINDS = ("algorithm", "mockup", "naive")
 FIRST, LAUNCHES = 3, 10
 
 
-class Race(NamedTuple):
+class RaceOptions(NamedTuple):
     """The race that is measured with --best."""
 
     measure: bool
@@ -34,7 +34,7 @@ class Race(NamedTuple):
 
 @base.command(
     "variants",
-    gathers={"race": Race},
+    gathers={"race": RaceOptions},
     takes="mpi json nprocs nodes sizes type op seed simulate",
     several="nprocs",
     context_settings={"default_map": {"sizes": "8,1024,16384,131072"}},
@@ -52,10 +52,10 @@ class Race(NamedTuple):
     "Launches in which the fastest meet.", unset=f"{LAUNCHES}; 1 on a simulated machine"
 )
 def command(
-    program: Program,
+    program: ProgramOptions,
     functions: tuple[str, ...],
     kind: str | None,
-    race: Race,
+    race: RaceOptions,
     **asked: Any,
 ) -> int:
     """The catalogue: mock-ups, algorithms and naive versions of each function.

@@ -11,7 +11,7 @@ import click
 from plumbline_db.errors import UsageError
 
 from . import base, campaign, common, options
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from plumbline.suites.report import MeasuredSuite
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     "--list", "listing", is_flag=True, help="Explain the guidelines; with --guidelines in full."
 )
 def command(
-    program: Program,
+    program: ProgramOptions,
     all_rows: bool,
     refine: bool,
     listing: bool,
@@ -65,7 +65,7 @@ def command(
     return common.VIOLATIONS_FOUND if violated or wrong else 0
 
 
-def _list(program: Program, ids: Sequence[str]) -> int:
+def _list(program: ProgramOptions, ids: Sequence[str]) -> int:
     """Print what each guideline says, what it compares, and where it is from."""
     from plumbline.core import guidelines
     from plumbline.system import mistakes
@@ -90,7 +90,9 @@ def _list(program: Program, ids: Sequence[str]) -> int:
     return 0
 
 
-def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked: Any) -> Any:
+def _refined(
+    program: ProgramOptions, campaign_file: Path | None, *, new: bool, **asked: Any
+) -> Any:
     """The sizes that are asked for, and those that a run of suites adds. Raises UsageError where
     several campaigns are asked for, as each would have its own."""
     from plumbline.measure import tables

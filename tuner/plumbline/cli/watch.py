@@ -14,7 +14,7 @@ from plumbline.system.words import counted
 from plumbline_db.errors import command_name
 
 from . import base, common, progress
-from .base import Program
+from .base import ProgramOptions
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "file", required=False, type=click.Path(path_type=Path, dir_okay=False, exists=True)
 )
 def command(
-    program: Program, once: bool, status: bool, check: bool, example: bool, file: Path | None
+    program: ProgramOptions, once: bool, status: bool, check: bool, example: bool, file: Path | None
 ) -> int:
     """Watch finished campaigns for ever, and tune again what becomes slower.
 
@@ -71,10 +71,10 @@ def _say(text: str) -> None:
     progress.say(text, "%Y-%m-%d %H:%M:%S%z")
 
 
-def _run(program: Program, file: Path, *, once: bool) -> int:
+def _run(program: ProgramOptions, file: Path, *, once: bool) -> int:
     from plumbline.daemon.service import Service, Signals
 
-    from .serve import Beside
+    from .serve import ServerThread
 
     service = Service(program.database, file, _say)
     if once:
@@ -82,7 +82,7 @@ def _run(program: Program, file: Path, *, once: bool) -> int:
         _say(done.because or f"{done.step.value} {done.campaign}".strip())
         return 1 if done.error else 0
     try:
-        service.run(Signals(), Beside(program.database, _say))
+        service.run(Signals(), ServerThread(program.database, _say))
     except ending.Ended as ended:
         if ended.signal is not signal.SIGTERM:
             raise
@@ -90,7 +90,7 @@ def _run(program: Program, file: Path, *, once: bool) -> int:
     return 0
 
 
-def _status(program: Program) -> int:
+def _status(program: ProgramOptions) -> int:
     from plumbline.daemon import status
     from plumbline.daemon.moments import utc_now
 
@@ -99,7 +99,7 @@ def _status(program: Program) -> int:
     return 0
 
 
-def _check(program: Program, file: Path | None) -> int:
+def _check(program: ProgramOptions, file: Path | None) -> int:
     from plumbline.daemon import status
     from plumbline.daemon.moments import utc_now
 

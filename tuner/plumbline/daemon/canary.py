@@ -16,14 +16,14 @@ from typing import Literal
 import msgspec
 
 from plumbline.daemon import cells
-from plumbline.daemon.cells import Cell, Chosen, cell_of, state_of, with_state
+from plumbline.daemon.cells import CanaryCell, CellRoles, cell_of, state_of, with_state
 from plumbline.daemon.moments import iso, moment_of
-from plumbline.daemon.work import Measured, Work
+from plumbline.daemon.work import CellTimes, Work
 from plumbline.measure.comparison import REFERENCE_CELLS
 from plumbline.measure.experiment import of_round
 from plumbline.system.words import counted
 from plumbline.watch.canary import Watched, observe
-from plumbline.watch.design import Design
+from plumbline.watch.design import DetectorDesign
 from plumbline.watch.sizing import launches_of
 from plumbline.watch.state import CellState
 from plumbline_db import verdicts, watching, winners
@@ -52,7 +52,7 @@ def begin_watching(work: Work, fingerprint: dict[str, str]) -> WatchedCampaign:
     return made
 
 
-def chosen(work: Work) -> Chosen:
+def chosen(work: Work) -> CellRoles:
     """The cells that matter now."""
     db, id = work.db, work.campaign.id
     stages = verdicts.stages(db, id)
@@ -85,7 +85,7 @@ def take(work: Work, due: datetime) -> Canary:
     return _judged(work, number, canary, choice, measured)
 
 
-def _launches(work: Work, choice: Chosen) -> dict[Cell, int]:
+def _launches(work: Work, choice: CellRoles) -> dict[CanaryCell, int]:
     """Return in how many launches of a canary each cell takes part, by its noise."""
     design, watched_cells = work.configuration.design, watching.cells(work.db, work.campaign.id)
     states = {cell_of(cell): state_of(cell) for cell in watched_cells}
@@ -96,12 +96,12 @@ class Part(msgspec.Struct, frozen=True):
     """`before`: launches of the parts before it; `launches`: those it adds."""
 
     suite: Suite
-    cells: list[Cell]
+    cells: list[CanaryCell]
     before: int
     launches: int
 
 
-def parts(canary: Canary, choice: Chosen, launches: Mapping[Cell, int]) -> Iterator[Part]:
+def parts(canary: Canary, choice: CellRoles, launches: Mapping[CanaryCell, int]) -> Iterator[Part]:
     """`launches`: in how many each cell takes part; references are in all."""
     before, suite = 0, Suite(CANARY, canary.round)
     for number, count in enumerate(sorted(set(launches.values())), 1):
@@ -114,10 +114,12 @@ def parts(canary: Canary, choice: Chosen, launches: Mapping[Cell, int]) -> Itera
         before = count
 
 
-def launched(work: Work, canary: Canary, choice: Chosen, launches: Mapping[Cell, int]) -> Measured:
+def launched(
+    work: Work, canary: Canary, choice: CellRoles, launches: Mapping[CanaryCell, int]
+) -> CellTimes:
     """Return the launches; those that are stored are taken from there. Raises PlumblineError where
     they fail."""
-    measured: dict[Suite, Measured] = {}
+    measured: dict[Suite, CellTimes] = {}
     for part in parts(canary, choice, launches):
         plan = work.plan([cell.case() for cell in part.cells])
         plan = of_round(plan, canary.round, part.before)
@@ -132,19 +134,21 @@ def launched(work: Work, canary: Canary, choice: Chosen, launches: Mapping[Cell,
     return msgspec.structs.replace(whole, times=complete)
 
 
-def spent(work: Work, canary: Canary, choice: Chosen, launches: Mapping[Cell, int]) -> Measured:
+def spent(
+    work: Work, canary: Canary, choice: CellRoles, launches: Mapping[CanaryCell, int]
+) -> CellTimes:
     """Return what there is of them, where they have failed."""
     measured_parts = [work.measured(part.suite) for part in parts(canary, choice, launches)]
     return together(measured_parts)
 
 
-def together(measured_parts: list[Measured]) -> Measured:
+def together(measured_parts: list[CellTimes]) -> CellTimes:
     """Return that of parts that follow each other."""
-    times: dict[Cell, list[float]] = {}
+    times: dict[CanaryCell, list[float]] = {}
     for part in measured_parts:
         for cell, seconds in part.times.items():
             times.setdefault(cell, []).extend(seconds)
-    return Measured(
+    return CellTimes(
         times,
         sum(part.launches for part in measured_parts),
         sum(part.seconds for part in measured_parts),
@@ -165,7 +169,7 @@ def _begun(work: Work, due: datetime) -> tuple[int, Canary]:
     return number, canary
 
 
-def ended(work: Work, canary: Canary, measured: Measured, **more: str) -> Canary:
+def ended(work: Work, canary: Canary, measured: CellTimes, **more: str) -> Canary:
     """Return it with `more` of its columns."""
     return msgspec.structs.replace(
         canary,
@@ -178,7 +182,9 @@ def ended(work: Work, canary: Canary, measured: Measured, **more: str) -> Canary
     )
 
 
-def _judged(work: Work, number: int, canary: Canary, choice: Chosen, measured: Measured) -> Canary:
+def _judged(
+    work: Work, number: int, canary: Canary, choice: CellRoles, measured: CellTimes
+) -> Canary:
     db, id = work.db, work.campaign.id
     watched_cells = {cell_of(stored): stored for stored in watching.cells(db, id)}
     over = {
@@ -230,13 +236,13 @@ def _judged(work: Work, number: int, canary: Canary, choice: Chosen, measured: M
     return judged
 
 
-def _counts(observed: Watched[Cell]) -> dict[str, int]:
+def _counts(observed: Watched[CanaryCell]) -> dict[str, int]:
     if observed.disturbance is None:
         return {"errors": 1}
     return {"canaries": 1} if observed.counts else {"busy": 1}
 
 
-def _said(ended: Canary, observed: Watched[Cell], references: int) -> Canary:
+def _said(ended: Canary, observed: Watched[CanaryCell], references: int) -> Canary:
     if observed.disturbance is None:
         detail = f"{counted(references, 'reference case')}, at least {REFERENCE_CELLS} are needed"
     elif observed.counts:
@@ -258,8 +264,8 @@ def _said(ended: Canary, observed: Watched[Cell], references: int) -> Canary:
 
 
 def _design(
-    work: Work, watched_cells: Mapping[Cell, WatchedCell]
-) -> tuple[Design, dict[Cell, CellState]]:
+    work: Work, watched_cells: Mapping[CanaryCell, WatchedCell]
+) -> tuple[DetectorDesign, dict[CanaryCell, CellState]]:
     """Return it with another design states are not the same: what was learnt stays, and sums begin
     anew."""
     design = work.configuration.design
@@ -274,11 +280,11 @@ def _design(
 
 def _keep(
     work: Work,
-    choice: Chosen,
-    observed: Watched[Cell],
-    watched_cells: Mapping[Cell, WatchedCell],
-    over: Mapping[Cell, float],
-    offs: Mapping[Cell, float],
+    choice: CellRoles,
+    observed: Watched[CanaryCell],
+    watched_cells: Mapping[CanaryCell, WatchedCell],
+    over: Mapping[CanaryCell, float],
+    offs: Mapping[CanaryCell, float],
 ) -> None:
     now, id = work.now(), work.campaign.id
     no_longer_chosen = [
@@ -339,5 +345,5 @@ def _busy_for_long(work: Work, number: int, now: str) -> bool:
     return at is not None and begun is not None and enough and at - begun >= BUSY_FOR
 
 
-def _design_text(design: Design) -> str:
+def _design_text(design: DetectorDesign) -> str:
     return msgspec.json.encode(design).decode()

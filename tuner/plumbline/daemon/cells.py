@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Role = Literal["winner", "violation", "application", "table", "reference"]
 
 
-class Cell(NamedTuple):
+class CanaryCell(NamedTuple):
     """`variant`: default, as a user calls it; else that of a reference case."""
 
     function: str
@@ -39,8 +39,8 @@ class Cell(NamedTuple):
         return f"{self.function}{variant} at {self.bytes} B"
 
 
-def cell_of(watched: WatchedCell) -> Cell:
-    return Cell(watched.function, watched.variant, watched.bytes)
+def cell_of(watched: WatchedCell) -> CanaryCell:
+    return CanaryCell(watched.function, watched.variant, watched.bytes)
 
 
 def state_of(watched: WatchedCell) -> CellState:
@@ -52,13 +52,13 @@ def with_state(watched: WatchedCell, state: CellState) -> WatchedCell:
     return msgspec.structs.replace(watched, state=msgspec.json.encode(state).decode())
 
 
-class Chosen(msgspec.Struct, frozen=True):
+class CellRoles(msgspec.Struct, frozen=True):
     """The reasons, by cell, why it is watched."""
 
-    roles: dict[Cell, Role]
+    roles: dict[CanaryCell, Role]
 
     @property
-    def references(self) -> list[Cell]:
+    def references(self) -> list[CanaryCell]:
         return [cell for cell, role in self.roles.items() if role == "reference"]
 
 
@@ -69,12 +69,12 @@ def choose(
     sizes: Mapping[str, Sequence[int]],
     variants: Sequence[Variant],
     asked: CanaryTable,
-) -> Chosen:
+) -> CellRoles:
     """Return as many cells that matter, and references, as are asked for at most. `table`: the
     last verdicts; `weights`: shares of an application's time, by function and bytes; `sizes`: those
     that are measured, by function."""
-    chosen: dict[Cell, Role] = {}
-    ranked: list[tuple[Role, Iterable[Cell]]] = [
+    chosen: dict[CanaryCell, Role] = {}
+    ranked: list[tuple[Role, Iterable[CanaryCell]]] = [
         ("winner", _of_winners(winners, sizes)),
         ("violation", _violated(table)),
         ("application", _called(weights)),
@@ -86,13 +86,15 @@ def choose(
                 chosen.setdefault(cell, role)
     for cell in _references(variants, sizes, asked.references):
         chosen.setdefault(cell, "reference")
-    return Chosen(chosen)
+    return CellRoles(chosen)
 
 
-def _of_winners(winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]) -> Iterator[Cell]:
+def _of_winners(
+    winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]
+) -> Iterator[CanaryCell]:
     """Return those that gain most first."""
     held = [
-        (winner.speedup, Cell(function, "default", size))
+        (winner.speedup, CanaryCell(function, "default", size))
         for function, its_sizes in sizes.items()
         for size in its_sizes
         if (winner := deciding(winners, Target(function, size))) is not None
@@ -101,7 +103,7 @@ def _of_winners(winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]) -
         yield cell
 
 
-def _violated(table: Sequence[Verdict]) -> Iterator[Cell]:
+def _violated(table: Sequence[Verdict]) -> Iterator[CanaryCell]:
     """Return those that are farthest from their guideline first."""
     violated = [
         verdict
@@ -109,20 +111,20 @@ def _violated(table: Sequence[Verdict]) -> Iterator[Cell]:
         if verdict.verdict == "violated" and verdict.replaceable and verdict.ratio
     ]
     for one in sorted(violated, key=lambda verdict: -(verdict.ratio or 0.0)):
-        yield Cell(one.function, "default", one.bytes)
+        yield CanaryCell(one.function, "default", one.bytes)
 
 
-def _called(weights: Mapping[tuple[str, int], float]) -> Iterator[Cell]:
+def _called(weights: Mapping[tuple[str, int], float]) -> Iterator[CanaryCell]:
     for (function, size), _ in sorted(
         weights.items(), key=lambda weighed: (-weighed[1], weighed[0])
     ):
-        yield Cell(function, "default", size)
+        yield CanaryCell(function, "default", size)
 
 
-def _measured(sizes: Mapping[str, Sequence[int]]) -> Iterator[Cell]:
+def _measured(sizes: Mapping[str, Sequence[int]]) -> Iterator[CanaryCell]:
     """All others; functions in turn, and of each its largest size first."""
     by_function = [
-        [Cell(function, "default", size) for size in sorted(its_sizes, reverse=True)]
+        [CanaryCell(function, "default", size) for size in sorted(its_sizes, reverse=True)]
         for function, its_sizes in sizes.items()
     ]
     for row in zip_longest(*by_function):
@@ -131,16 +133,16 @@ def _measured(sizes: Mapping[str, Sequence[int]]) -> Iterator[Cell]:
 
 def _references(
     variants: Sequence[Variant], sizes: Mapping[str, Sequence[int]], most: int
-) -> list[Cell]:
+) -> list[CanaryCell]:
     """Return those of our algorithms, which send their messages themselves and take any arguments:
     no rule of a library changes them. Functions and sizes in turn, so that few stand for many."""
     every = sorted({size for its_sizes in sizes.values() for size in its_sizes})
-    by_function: dict[str, list[Cell]] = {}
+    by_function: dict[str, list[CanaryCell]] = {}
     for variant in variants:
         has_sizes = variant.function != "MPI_Barrier"
         if variant.kind == "algorithm" and not variant.restrictions and has_sizes:
             for size in every:
-                cell = Cell(variant.function, variant.name, size)
+                cell = CanaryCell(variant.function, variant.name, size)
                 by_function.setdefault(variant.function, []).append(cell)
     in_turn = [
         _from(cells, number % max(1, len(every)))
@@ -150,7 +152,7 @@ def _references(
     return [cell for row in rows for cell in row if cell is not None][:most]
 
 
-def _from(cells: Sequence[Cell], first: int) -> list[Cell]:
+def _from(cells: Sequence[CanaryCell], first: int) -> list[CanaryCell]:
     """Return by size, those of the first variant before those of the next, from the `first` one
     on."""
     return [*cells[first:], *cells[:first]]

@@ -16,16 +16,16 @@ import msgspec
 
 from plumbline.daemon.windows import OpenTimes, Window, times
 from plumbline.system import toml
-from plumbline.watch.design import LEAST_LEARNING, Design
+from plumbline.watch.design import LEAST_LEARNING, DetectorDesign
 from plumbline_db.errors import UsageError
 
 
-def read(path: Path | None) -> Configuration:
+def read(path: Path | None) -> DaemonConfiguration:
     """None: all defaults. Raises UsageError that names the file and the key."""
     if path is None:
-        return Configuration()
+        return DaemonConfiguration()
     document = toml.read(path, f"configuration {path}")
-    configuration = document.convert(Configuration)
+    configuration = document.convert(DaemonConfiguration)
     try:
         for problem in _problems(configuration):
             raise UsageError(problem)
@@ -34,7 +34,7 @@ def read(path: Path | None) -> Configuration:
     return _beside(path.absolute().parent, configuration)
 
 
-def _beside(folder: Path, configuration: Configuration) -> Configuration:
+def _beside(folder: Path, configuration: DaemonConfiguration) -> DaemonConfiguration:
     """Files that it names, relative to the folder of its own."""
 
     def whole(name: str) -> str:
@@ -52,7 +52,7 @@ def example() -> str:
     return resources.files("plumbline.daemon").joinpath("example.toml").read_text("utf-8")
 
 
-def _problems(configuration: Configuration) -> Iterator[str]:
+def _problems(configuration: DaemonConfiguration) -> Iterator[str]:
     """Return what cannot be, though each value may stand there. Parsers of texts raise
     UsageError."""
     if configuration.campaign_file and configuration.campaign:
@@ -181,7 +181,7 @@ class CanaryTable(Table, frozen=True):
         return _duration("canary.every", self.every)
 
 
-class Schedule(Table, frozen=True):
+class MeasuringHours(Table, frozen=True):
     """When it may measure; no windows: always."""
 
     time_zone: str = "UTC"
@@ -207,7 +207,7 @@ class Neighbour(Table, frozen=True):
     """Likewise."""
 
 
-class Searching(Table, frozen=True):
+class SearchPolicy(Table, frozen=True):
     """What follows from a change that was confirmed."""
 
     open: bool = True
@@ -245,7 +245,7 @@ class Notify(Table, frozen=True):
     `command` may have the same names."""
 
 
-class Keeping(Table, frozen=True):
+class Retention(Table, frozen=True):
     """How long things stay in the database."""
 
     launches: str = "60d"
@@ -267,7 +267,7 @@ class Backup(Table, frozen=True):
     """Of this database's alone, relative to this file; "": FILE.backups beside the database."""
 
 
-class Configuration(Table, frozen=True):
+class DaemonConfiguration(Table, frozen=True):
     """In this order in docs/daemon.md."""
 
     campaign_file: str = ""
@@ -278,12 +278,12 @@ class Configuration(Table, frozen=True):
     """Prefix of the MPI installation, or module:NAME; "": as in the campaign file, or on PATH."""
     serve: Serve = Serve()
     canary: CanaryTable = CanaryTable()
-    schedule: Schedule = Schedule()
+    schedule: MeasuringHours = MeasuringHours()
     neighbour: Neighbour = Neighbour()
-    search: Searching = Searching()
+    search: SearchPolicy = SearchPolicy()
     apply: Applying = Applying()
     notify: Notify = Notify()
-    keep: Keeping = Keeping()
+    keep: Retention = Retention()
     backup: Backup = Backup()
 
     @property
@@ -297,9 +297,9 @@ class Configuration(Table, frozen=True):
         return msgspec.json.encode(msgspec.structs.replace(self, notify=notify)).decode()
 
     @property
-    def design(self) -> Design:
+    def design(self) -> DetectorDesign:
         canaries = max(1, timedelta(days=30) // self.canary.interval)
-        return Design(
+        return DetectorDesign(
             cells=self.canary.cells + self.canary.references,
             canaries=canaries,
             false_alarms=self.canary.false_alarms,

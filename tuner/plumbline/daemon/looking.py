@@ -12,7 +12,7 @@ from plumbline.daemon.in_force import InForce
 from plumbline.daemon.work import Work
 from plumbline.libraries import Knob
 from plumbline.settings import site_rules
-from plumbline.settings.site_rules import InForce as SiteRules
+from plumbline.settings.site_rules import ActiveSiteRules
 from plumbline_db import machines, watching
 from plumbline_db.records import Library, Machine
 from plumbline_db.watch_records import WatchedCampaign
@@ -47,7 +47,7 @@ def fingerprint_facts(
     machine: Machine,
     library: Library,
     knobs: Mapping[str, Knob],
-    site: SiteRules | None,
+    site: ActiveSiteRules | None,
     in_force: InForce,
 ) -> dict[str, str]:
     """`knobs` as the library reports them, `site`: its rules file."""
@@ -71,7 +71,7 @@ def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[Fingerpri
     ]
 
 
-def _site(knobs: Mapping[str, Knob], site: SiteRules | None, in_force: InForce) -> str:
+def _site(knobs: Mapping[str, Knob], site: ActiveSiteRules | None, in_force: InForce) -> str:
     """Return what parameter files set beside what we have put there, and the rules file, unless
     that is ours: files in force are told of apart."""
     settings = [

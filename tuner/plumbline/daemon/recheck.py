@@ -11,8 +11,8 @@ import msgspec
 
 from plumbline.core.plan import PlanCase
 from plumbline.daemon import canary
-from plumbline.daemon.cells import Cell, cell_of, state_of, with_state
-from plumbline.daemon.work import Measured, Work
+from plumbline.daemon.cells import CanaryCell, cell_of, state_of, with_state
+from plumbline.daemon.work import CellTimes, Work
 from plumbline.measure.comparison import REFERENCE_CELLS, without_shared_factor
 from plumbline.measure.experiment import of_round
 from plumbline.settings.identity import chosen
@@ -32,12 +32,12 @@ class Rechecked(msgspec.Struct, frozen=True):
     """`decisions`: on times of cells now over those that were learnt. `broken`: by cell, which
     guidelines are violated now, in words."""
 
-    decisions: dict[Cell, CellDecision[Cell]]
-    broken: dict[Cell, list[str]]
+    decisions: dict[CanaryCell, CellDecision[CanaryCell]]
+    broken: dict[CanaryCell, list[str]]
 
 
-def of_alarm(alarm: CellAlarm) -> Cell:
-    return Cell(alarm.function, alarm.variant, alarm.bytes)
+def of_alarm(alarm: CellAlarm) -> CanaryCell:
+    return CanaryCell(alarm.function, alarm.variant, alarm.bytes)
 
 
 def take(work: Work) -> list[CellAlarm]:
@@ -71,8 +71,8 @@ def take(work: Work) -> list[CellAlarm]:
 
 
 def _of_their_functions(
-    watched_cells: Mapping[Cell, WatchedCell], raised: Sequence[CellAlarm]
-) -> list[Cell]:
+    watched_cells: Mapping[CanaryCell, WatchedCell], raised: Sequence[CellAlarm]
+) -> list[CanaryCell]:
     """Learnt cells of the functions that have become slower, which raise no alarm themselves."""
     slower = [of_alarm(alarm) for alarm in raised if alarm.direction == "slower"]
     functions = {cell.function for cell in slower if cell.variant == "default"}
@@ -85,7 +85,7 @@ def _of_their_functions(
 
 
 def _slower_too(
-    work: Work, cell: Cell, judged: Sequence[CellAlarm], rechecked: Rechecked
+    work: Work, cell: CanaryCell, judged: Sequence[CellAlarm], rechecked: Rechecked
 ) -> CellAlarm | None:
     """A confirmed alarm of a cell that the recheck has found beside one of its function."""
     decision = rechecked.decisions.get(cell)
@@ -115,13 +115,15 @@ def _slower_too(
     )
 
 
-def forget(work: Work, watched_cells: Mapping[Cell, WatchedCell], cells: Iterable[Cell]) -> None:
+def forget(
+    work: Work, watched_cells: Mapping[CanaryCell, WatchedCell], cells: Iterable[CanaryCell]
+) -> None:
     """They are learnt anew, as others; inside a transaction."""
     relearnt = [watched_cells[cell] for cell in cells if cell in watched_cells]
     watching.forget_cells(work.db, work.campaign.id, relearnt)
 
 
-def measure(work: Work, cells: Sequence[Cell], about: str) -> Rechecked:
+def measure(work: Work, cells: Sequence[CanaryCell], about: str) -> Rechecked:
     """Launches of `cells`, which are watched; their row says what they are `about`."""
     db, id = work.db, work.campaign.id
     watched_cells = {cell_of(stored): stored for stored in watching.cells(db, id)}
@@ -134,7 +136,7 @@ def measure(work: Work, cells: Sequence[Cell], about: str) -> Rechecked:
     return Rechecked(decisions, broken)
 
 
-def _launched(work: Work, cases: list[PlanCase], about: str) -> Measured:
+def _launched(work: Work, cases: list[PlanCase], about: str) -> CellTimes:
     """Go on with its row where one was begun about the same."""
     db, id = work.db, work.campaign.id
     rows = [
@@ -173,15 +175,15 @@ def _launched(work: Work, cases: list[PlanCase], about: str) -> Measured:
 
 
 def decided(
-    watched_cells: Mapping[Cell, WatchedCell],
-    measured: Measured,
-    cells: Sequence[Cell],
-    references: Sequence[Cell],
-) -> dict[Cell, CellDecision[Cell]]:
+    watched_cells: Mapping[CanaryCell, WatchedCell],
+    measured: CellTimes,
+    cells: Sequence[CanaryCell],
+    references: Sequence[CanaryCell],
+) -> dict[CanaryCell, CellDecision[CanaryCell]]:
     """Decide the cells that are known and were measured. Intervals hold for all of them together,
     as far as so few launches can. With too few references nothing can be said."""
 
-    def offs(cell: Cell) -> list[float]:
+    def offs(cell: CanaryCell) -> list[float]:
         middle = canary.middle_of(state_of(watched_cells[cell]))
         return [
             math.log(seconds / watched_cells[cell].seconds) - middle
@@ -233,7 +235,7 @@ def interval(comparison: Comparison) -> str:
     return f"{comparison.ratio:.2f} times ({comparison.low:.2f}-{comparison.high:.2f})"
 
 
-def _right_sides(work: Work, cell: Cell) -> list[tuple[PlanCase, str]]:
+def _right_sides(work: Work, cell: CanaryCell) -> list[tuple[PlanCase, str]]:
     """Return what guidelines compare a call of the library with, and their names."""
     if cell.variant != "default":
         return []
@@ -246,12 +248,12 @@ def _right_sides(work: Work, cell: Cell) -> list[tuple[PlanCase, str]]:
 
 
 def _broken(
-    work: Work, measured: Measured, cell: Cell, beside: Mapping[PlanCase, str]
+    work: Work, measured: CellTimes, cell: CanaryCell, beside: Mapping[PlanCase, str]
 ) -> list[str]:
     """Return those broken in the same launches, so that nothing has to be taken off."""
     logs: dict[str, list[float]] = {}
     for case, name in beside.items():
-        right = Cell(case.function, case.variant, case.bytes)
+        right = CanaryCell(case.function, case.variant, case.bytes)
         if (right.function, right.bytes) != (cell.function, cell.bytes):
             continue
         if right not in measured.times or cell not in measured.times:

@@ -12,7 +12,7 @@ import msgspec
 from plumbline.campaign import exported, loop
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding, of_measured_sizes, without_sizes
-from plumbline.daemon.cells import Cell
+from plumbline.daemon.cells import CanaryCell
 from plumbline.daemon.recheck import of_alarm
 from plumbline.daemon.work import Work
 from plumbline.libraries import gate
@@ -82,7 +82,7 @@ def said(confirmed: Sequence[tuple[int, CellAlarm]]) -> str:
 
 def limited(
     settings: Settings,
-    cells: Sequence[Cell],
+    cells: Sequence[CanaryCell],
     sizes: dict[str, list[int]],
     toolchain: Toolchain,
     budget_seconds: float,
@@ -132,7 +132,7 @@ def run_campaign(work: Work, campaign: Campaign, settings: Settings) -> Campaign
     starter = work.here.starter
     where = exported.claim_folder(work.db, work.db.path, campaign)
     store = LaunchStore(work.db, campaign.id, starter, work.progress)
-    done = loop.Loop(store, toolchain, campaign, settings, where).run()
+    done = loop.CampaignLoop(store, toolchain, campaign, settings, where).run()
     exported.release_folder(where)
     return done
 
@@ -169,7 +169,9 @@ def finish(work: Work, number: int, row: Retuning) -> tuple[Retuning, Found]:
     return row, _together(work, begun, settings, opened_by)
 
 
-def _together(work: Work, search: Campaign, settings: Settings, opened_by: Sequence[Cell]) -> Found:
+def _together(
+    work: Work, search: Campaign, settings: Settings, opened_by: Sequence[CanaryCell]
+) -> Found:
     """The winners of the search with those that were in force, which its exported files then hold:
     whoever exports or applies them loses nothing. What else was searched decides nothing. Where
     the library as it is has won against a winner of ours, that one goes."""

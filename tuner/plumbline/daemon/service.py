@@ -26,9 +26,9 @@ from typing import Protocol
 import msgspec
 
 from plumbline.daemon import notify
-from plumbline.daemon.configuration import Backup, Configuration, read
+from plumbline.daemon.configuration import Backup, DaemonConfiguration, read
 from plumbline.daemon.moments import Clock, iso, utc_now
-from plumbline.daemon.step import Step
+from plumbline.daemon.step import DaemonStep
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watched import Finder
 from plumbline.daemon.watched import find as find_installed
@@ -103,12 +103,12 @@ class MadeBackup(msgspec.Struct, frozen=True):
     error: str = ""
 
 
-class Beside(Protocol):
+class BackgroundService(Protocol):
     """The things that run beside the steps, from the moment on at which nobody else watches."""
 
-    def begin(self, configuration: Configuration) -> None: ...
+    def begin(self, configuration: DaemonConfiguration) -> None: ...
 
-    def renew(self, configuration: Configuration) -> None: ...
+    def renew(self, configuration: DaemonConfiguration) -> None: ...
 
 
 class Service:
@@ -134,13 +134,13 @@ class Service:
         self._backups = Backups(database)
         self._watch = _begun(configuration, file, iso(clock()))
         self._error_told = ""
-        self._beside: Beside | None = None
+        self._beside: BackgroundService | None = None
 
     @property
-    def configuration(self) -> Configuration:
+    def configuration(self) -> DaemonConfiguration:
         return self._watcher.configuration
 
-    def run(self, signals: Signals, beside: Beside | None = None) -> None:
+    def run(self, signals: Signals, beside: BackgroundService | None = None) -> None:
         """Until a signal ends it. Raises TryLaterError where another daemon watches already."""
         held = lock.to_watch(self._database)
         self._beside = beside
@@ -154,7 +154,7 @@ class Service:
                     if signals.reload_asked():
                         self._reload()
                     done = self._step()
-                    if done.step is Step.WAIT:
+                    if done.step is DaemonStep.WAIT:
                         signals.pause(self._pause(done))
         finally:
             self._notifier.stopping()
@@ -167,7 +167,7 @@ class Service:
         try:
             for _ in range(_MOST_STEPS):
                 done = self._step(raises=True)
-                if done.step is Step.WAIT and not done.told:
+                if done.step is DaemonStep.WAIT and not done.told:
                     break
             return done
         finally:
@@ -220,9 +220,11 @@ class Service:
         if why != self._error_told:
             self._say(why)
             self._error_told = why
-        self._watch = msgspec.structs.replace(self._watch, step=Step.WAIT.value, waits_for=why)
+        self._watch = msgspec.structs.replace(
+            self._watch, step=DaemonStep.WAIT.value, waits_for=why
+        )
         self._notifier.status(why)
-        return Advance(Step.WAIT, because=why, due=self._clock() + timedelta(minutes=1))
+        return Advance(DaemonStep.WAIT, because=why, due=self._clock() + timedelta(minutes=1))
 
     def _after(self, done: Advance) -> Watch:
         self._error_told = ""
@@ -232,7 +234,7 @@ class Service:
             stepped=now,
             step=done.step.value,
             waits_for=done.because,
-            next_canary=iso(done.due) if done.step is Step.WAIT else self._watch.next_canary,
+            next_canary=iso(done.due) if done.step is DaemonStep.WAIT else self._watch.next_canary,
         )
         if done.error:
             watch = msgspec.structs.replace(watch, error=done.error, failed=now)
@@ -249,7 +251,7 @@ class Service:
         )
 
     def _status(self, done: Advance) -> str:
-        if done.step is not Step.WAIT:
+        if done.step is not DaemonStep.WAIT:
             return f"{done.step.value} of {done.campaign}"
         when = f"; the next canary is due {iso(done.due)}" if done.due else ""
         return f"waiting{': ' + done.because if done.because else ''}{when}"
@@ -310,7 +312,7 @@ class Service:
         return time.monotonic() - self._beat < _LIVES_SECONDS
 
 
-def _begun(configuration: Configuration, file: Path | None, now: str) -> Watch:
+def _begun(configuration: DaemonConfiguration, file: Path | None, now: str) -> Watch:
     """`file`: where the configuration was read from, at the time of day `now`."""
     return Watch(
         daemon=uuid.uuid4().hex,
@@ -319,7 +321,7 @@ def _begun(configuration: Configuration, file: Path | None, now: str) -> Watch:
         host=socket.gethostname(),
         started=now,
         stepped="",
-        step=Step.WAIT.value,
+        step=DaemonStep.WAIT.value,
         waits_for="",
         next_canary="",
         error="",

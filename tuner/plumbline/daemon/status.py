@@ -10,7 +10,7 @@ import msgspec
 
 from plumbline.daemon.cells import state_of
 from plumbline.daemon.moments import Clock, iso, moment_of
-from plumbline.watch.design import Design
+from plumbline.watch.design import DetectorDesign
 from plumbline.watch.sizing import found_change, largest_scale, launches_of
 from plumbline.watch.state import CellState
 from plumbline_db import campaigns, cost, lock, watching, way_back
@@ -168,7 +168,7 @@ def _campaign(db: Database, id: str, now: datetime) -> CampaignStatus:
     finished = moment_of(campaign.finished)
     last = watching.canaries(db, id, last=1)
     states = {cell: state_of(cell) for cell in own}
-    design = msgspec.json.decode(row.design, type=Design)
+    design = msgspec.json.decode(row.design, type=DetectorDesign)
     return CampaignStatus(
         campaign=id,
         table_finished=campaign.finished,
@@ -188,7 +188,7 @@ def _campaign(db: Database, id: str, now: datetime) -> CampaignStatus:
     )
 
 
-def _resolution(design: Design, states: dict[WatchedCell, CellState]) -> float | None:
+def _resolution(design: DetectorDesign, states: dict[WatchedCell, CellState]) -> float | None:
     """Return that of the cell whose scale is the middle one."""
     baselines = [state.baseline for state in states.values() if state.baseline is not None]
     if not baselines:
@@ -198,7 +198,7 @@ def _resolution(design: Design, states: dict[WatchedCell, CellState]) -> float |
     return change if math.isfinite(change) else None
 
 
-def _noisy(design: Design, states: dict[WatchedCell, CellState]) -> list[NoisyCell]:
+def _noisy(design: DetectorDesign, states: dict[WatchedCell, CellState]) -> list[NoisyCell]:
     """The worst one first. Scales fall with the root of the number of launches."""
     most = largest_scale(design)
     launches_needed = {

@@ -12,7 +12,7 @@ import msgspec
 from plumbline_db.errors import command_name
 
 
-class Step(Enum):
+class DaemonStep(Enum):
     """`CAMPAIGN`: the whole of it, for a table that is missing or out of date. `CONFIRM`: what was
     applied is measured, and kept or rolled back. `CANARY`: one, or the rest of one. `RECHECK`:
     alarms are confirmed or refuted. `SEARCH`: the cells of confirmed alarms are searched, and what
@@ -48,7 +48,7 @@ class Situation(msgspec.Struct, frozen=True):
 class Next(msgspec.Struct, frozen=True):
     """`because`: why it waits, where something would be done but for that; else empty."""
 
-    step: Step
+    step: DaemonStep
     because: str = ""
 
 
@@ -59,25 +59,25 @@ def following(situation: Situation) -> Next:
     """Return the next step: what was applied is confirmed before anything else is done. Alarms go
     before canaries: what is being confirmed is not to be learnt."""
     step = _wanted(situation)
-    if step is Step.WAIT:
+    if step is DaemonStep.WAIT:
         return Next(step, _missing(situation))
     if situation.why_not:
-        return Next(Step.WAIT, situation.why_not)
+        return Next(DaemonStep.WAIT, situation.why_not)
     return Next(step)
 
 
-def _wanted(situation: Situation) -> Step:
+def _wanted(situation: Situation) -> DaemonStep:
     if not situation.table or situation.stale:
-        return Step.CAMPAIGN if situation.may_run_whole else Step.WAIT
+        return DaemonStep.CAMPAIGN if situation.may_run_whole else DaemonStep.WAIT
     if situation.applied:
-        return Step.CONFIRM
+        return DaemonStep.CONFIRM
     if situation.under_way:
-        return Step.CANARY
+        return DaemonStep.CANARY
     if situation.raised:
-        return Step.RECHECK
+        return DaemonStep.RECHECK
     if situation.searching or (situation.confirmed and situation.may_search):
-        return Step.SEARCH
-    return Step.CANARY if situation.due else Step.WAIT
+        return DaemonStep.SEARCH
+    return DaemonStep.CANARY if situation.due else DaemonStep.WAIT
 
 
 def _missing(situation: Situation) -> str:

@@ -16,12 +16,12 @@ from plumbline.applied.places import Place
 from plumbline.applied.targets import AppliedOutcome
 from plumbline.campaign import applied_proof
 from plumbline.daemon import canary, in_force, looking, notify, recheck, searching, windows
-from plumbline.daemon.cells import Cell, cell_of
+from plumbline.daemon.cells import CanaryCell, cell_of
 from plumbline.daemon.configuration import Applying
 from plumbline.daemon.moments import iso
 from plumbline.daemon.notify import Told
 from plumbline.daemon.recheck import of_alarm
-from plumbline.daemon.step import Step
+from plumbline.daemon.step import DaemonStep
 from plumbline.daemon.watched import Here
 from plumbline.daemon.work import Work
 from plumbline.libraries import gate
@@ -45,7 +45,7 @@ class Advance(msgspec.Struct, frozen=True):
     now; `due`: when the next canary is. `error`: of the step; `said` is for a log, `told` for
     people."""
 
-    step: Step
+    step: DaemonStep
     campaign: str = ""
     because: str = ""
     due: datetime | None = None
@@ -54,20 +54,20 @@ class Advance(msgspec.Struct, frozen=True):
     told: list[Told] = []
 
 
-def take(work: Work, step: Step, due: windows.Due) -> Advance:
+def take(work: Work, step: DaemonStep, due: windows.Due) -> Advance:
     """Any but the whole campaign and waiting. Raises PlumblineError where launches fail."""
-    if step is Step.CANARY:
+    if step is DaemonStep.CANARY:
         return _canary(work, due)
-    if step is Step.RECHECK:
+    if step is DaemonStep.RECHECK:
         return _news(work, step, notify.of_alarms(work.campaign.id, recheck.take(work)))
-    if step is Step.SEARCH:
+    if step is DaemonStep.SEARCH:
         return _search(work)
-    if step is Step.CONFIRM:
+    if step is DaemonStep.CONFIRM:
         return _confirm(work)
     raise ValueError(f"{step} is no step of watching")
 
 
-def _news(work: Work, step: Step, news: Told | None) -> Advance:
+def _news(work: Work, step: DaemonStep, news: Told | None) -> Advance:
     if news is None:
         return Advance(step, work.campaign.id)
     return Advance(step, work.campaign.id, said=[news.what], told=[news])
@@ -88,7 +88,7 @@ def _canary(work: Work, due: windows.Due) -> Advance:
     lines.append(f"{work.campaign.id}: canary {taken.round} {taken.outcome}: {about}{detail}")
     anew = "learnt anew" in taken.detail
     news = [notify.of_error(work.campaign.id, "watching", taken.detail)] if anew else []
-    return Advance(Step.CANARY, work.campaign.id, said=lines, told=news)
+    return Advance(DaemonStep.CANARY, work.campaign.id, said=lines, told=news)
 
 
 def _next_is_due(work: Work, at: datetime, missed: int) -> None:
@@ -124,10 +124,10 @@ def _search(work: Work) -> Advance:
             raise
         failure = f"the search failed: {error}"
         row = ended(work, number, row, "failed", str(error), said=failure)
-    return _told_of(work, Step.SEARCH, number, row)
+    return _told_of(work, DaemonStep.SEARCH, number, row)
 
 
-def _told_of(work: Work, step: Step, number: int, row: Retuning) -> Advance:
+def _told_of(work: Work, step: DaemonStep, number: int, row: Retuning) -> Advance:
     show = typed("results", "--campaign", row.search or work.campaign.id)
     if row.state == "offered":
         show = row.detail.partition(" (")[0]
@@ -187,7 +187,7 @@ def _confirm(work: Work) -> Advance:
     number, row = search_under_way
     row = confirm(work, number, row)
     looking.changed_by_us(work)
-    return _told_of(work, Step.CONFIRM, number, row)
+    return _told_of(work, DaemonStep.CONFIRM, number, row)
 
 
 def begun(db: Database, here: Here, settings: Settings) -> Campaign:
@@ -201,7 +201,7 @@ def begun(db: Database, here: Here, settings: Settings) -> Campaign:
 def whole(work: Work) -> Advance:
     """`work` is of the campaign that was begun."""
     done = searching.run_campaign(work, work.campaign, work.settings)
-    return Advance(Step.CAMPAIGN, done.id, said=[f"{done.id}: its table is measured"])
+    return Advance(DaemonStep.CAMPAIGN, done.id, said=[f"{done.id}: its table is measured"])
 
 
 def command(work: Work, search: str) -> str:
@@ -335,7 +335,9 @@ def _to_be_searched(work: Work, number: int, row: Retuning, harm: str) -> Retuni
     return ended
 
 
-def _harmed(comparisons: dict[Cell, Comparison], before: dict[Cell, float]) -> list[str]:
+def _harmed(
+    comparisons: dict[CanaryCell, Comparison], before: dict[CanaryCell, float]
+) -> list[str]:
     """Say in words who was harmed; `before`: ratios of the cells that were searched, when their
     alarms were confirmed."""
     return [
@@ -374,7 +376,9 @@ def ended(
     return row
 
 
-def _anew(row: Retuning, searched: Sequence[Cell], every: Sequence[Cell]) -> list[Cell]:
+def _anew(
+    row: Retuning, searched: Sequence[CanaryCell], every: Sequence[CanaryCell]
+) -> list[CanaryCell]:
     """After a change of what is in force all cells of its functions are others than were
     learnt."""
     if row.state != "kept":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.daemon.configuration import Configuration
+from plumbline.daemon.configuration import DaemonConfiguration
 from plumbline.launch.starter import Starter
 from plumbline.measure import tables
 from plumbline.settings import Settings, campaign_file, default_campaign, starting
@@ -52,7 +52,7 @@ def find(settings: Settings, mpi_prefix: Path | None, beside: Path) -> tuple[Too
     return toolchain, starting.starter(toolchain, settled)
 
 
-def asked(db: Database, configuration: Configuration) -> list[WatchedTask]:
+def asked(db: Database, configuration: DaemonConfiguration) -> list[WatchedTask]:
     """Return them in the order of the campaign file. Raises PlumblineError where nothing can be
     watched."""
     prefix = Path(configuration.mpi) if configuration.mpi else None
@@ -125,7 +125,7 @@ def _is_of(db: Database, campaign: Campaign, task: campaign_file.Task) -> bool:
     return Path(machines.library(db, campaign.library_fingerprint).prefix) == task.mpi_prefix
 
 
-def labels(configuration: Configuration) -> Iterator[str]:
+def labels(configuration: DaemonConfiguration) -> Iterator[str]:
     """Return what is asked for, in words, without a database."""
     if configuration.campaign_file:
         prefix = Path(configuration.mpi) if configuration.mpi else None

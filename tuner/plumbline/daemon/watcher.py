@@ -15,9 +15,9 @@ import msgspec
 
 from plumbline.daemon import in_force, looking, notify, step, taking, windows
 from plumbline.daemon import watched as watched_campaigns
-from plumbline.daemon.configuration import Configuration, Keeping, Neighbour
+from plumbline.daemon.configuration import DaemonConfiguration, Neighbour, Retention
 from plumbline.daemon.moments import Clock, iso, moment_of
-from plumbline.daemon.step import Next, Situation, Step
+from plumbline.daemon.step import DaemonStep, Next, Situation
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watched import Finder, Here, WatchedTask
 from plumbline.daemon.work import Paused, StepProgress, Work
@@ -41,7 +41,7 @@ _AT_ONCE = 200  # canaries; the rest in the next steps
 _JUMP, _WAIT = timedelta(days=7), timedelta(days=1)
 
 
-class Seen(msgspec.Struct, frozen=True):
+class WatchConditions(msgspec.Struct, frozen=True):
     """`closed`: why windows forbid it; `load` a processing unit (None: ranks run elsewhere);
     node-seconds of today and of the last seven days, this one too."""
 
@@ -57,7 +57,7 @@ class Watcher:
 
     def __init__(
         self,
-        configuration: Configuration,
+        configuration: DaemonConfiguration,
         clock: Clock,
         find: Finder = watched_campaigns.find,
         alive: Callable[[], None] = lambda: None,
@@ -77,12 +77,12 @@ class Watcher:
         lines = self._removal.once_a_day(db, self.configuration.keep, self._clock())
         for each in watched_campaigns.asked(db, self.configuration):
             done = self._campaign(db, each)
-            if done.step is not Step.WAIT or done.told or done.error:
+            if done.step is not DaemonStep.WAIT or done.told or done.error:
                 return msgspec.structs.replace(done, said=[*lines, *done.said])
             waits.append(done)
         due = min((waiting.due for waiting in waits if waiting.due is not None), default=None)
         because = next((waiting.because for waiting in waits if waiting.because), "")
-        return Advance(Step.WAIT, because=because, due=due, said=lines)
+        return Advance(DaemonStep.WAIT, because=because, due=due, said=lines)
 
     def plan(self, db: Database) -> list[tuple[WatchedTask, Next, windows.Due]]:
         """Return what would be done now, and when the next canary is due, of each campaign."""
@@ -96,16 +96,16 @@ class Watcher:
         now = self._clock()
         until, _ = self._resting.get(asked.name, (now, REST))
         if until > now:
-            return Advance(Step.WAIT, asked.name, _ERROR, until)
+            return Advance(DaemonStep.WAIT, asked.name, _ERROR, until)
         row, following, due = self._following(db, asked, now)
         looked = self._looked.get(asked.name, _NEVER)
-        if following.step is Step.WAIT and (row is None or now - looked < LOOK_EVERY):
-            return Advance(Step.WAIT, asked.name, following.because, due.at)
+        if following.step is DaemonStep.WAIT and (row is None or now - looked < LOOK_EVERY):
+            return Advance(DaemonStep.WAIT, asked.name, following.because, due.at)
         try:
             with of_machine():
                 done = self._taken(db, asked, following, due)
         except Paused as pause:
-            return Advance(Step.WAIT, asked.name, str(pause), due.at)
+            return Advance(DaemonStep.WAIT, asked.name, str(pause), due.at)
         except PlumblineError as error:
             return self._failed(db, asked, following, error)
         self._resting.pop(asked.name, None)
@@ -123,10 +123,12 @@ class Watcher:
         if changed := looking.look(work):
             news = notify.of_changes(work.campaign.id, changed)
             stale = looking.stale(watching.campaign(db, work.campaign.id))
-            return Advance(Step.WAIT, asked.name, stale, due.at, said=[news.what], told=[news])
-        if following.step is Step.WAIT:
-            return Advance(Step.WAIT, asked.name, following.because, due.at)
-        if following.step is Step.CAMPAIGN:
+            return Advance(
+                DaemonStep.WAIT, asked.name, stale, due.at, said=[news.what], told=[news]
+            )
+        if following.step is DaemonStep.WAIT:
+            return Advance(DaemonStep.WAIT, asked.name, following.because, due.at)
+        if following.step is DaemonStep.CAMPAIGN:
             return self._whole(db, asked, here)
         return taking.take(work, following.step, due)
 
@@ -134,12 +136,12 @@ class Watcher:
         settings = asked.settings.on(here.toolchain.launcher.processing_units())
         asked = msgspec.structs.replace(asked, settings=settings)
         begun = taking.begun(db, here, settings)
-        return taking.whole(self._work(db, asked, begun, here, Step.CAMPAIGN))
+        return taking.whole(self._work(db, asked, begun, here, DaemonStep.CAMPAIGN))
 
     def _work(
-        self, db: Database, asked: WatchedTask, campaign: Campaign, here: Here, taken: Step
+        self, db: Database, asked: WatchedTask, campaign: Campaign, here: Here, taken: DaemonStep
     ) -> Work:
-        long = taken in (Step.SEARCH, Step.CAMPAIGN)
+        long = taken in (DaemonStep.SEARCH, DaemonStep.CAMPAIGN)
         progress = StepProgress(
             db,
             self._clock,
@@ -218,7 +220,7 @@ class Watcher:
         self._resting[asked.name] = now + rest, rest
         watching.add(db, WatchDay(iso(now)[:10], errors=1))
         text = f"{asked.name}: {following.step.value}: {error}"
-        return Advance(Step.WAIT, asked.name, _ERROR, now + rest, text, said=[text])
+        return Advance(DaemonStep.WAIT, asked.name, _ERROR, now + rest, text, said=[text])
 
 
 class _Removal:
@@ -229,7 +231,7 @@ class _Removal:
         self._asked: datetime | None = None
         self._jumped: datetime | None = None
 
-    def once_a_day(self, db: Database, keeping: Keeping, now: datetime) -> list[str]:
+    def once_a_day(self, db: Database, keeping: Retention, now: datetime) -> list[str]:
         """Says what is gone."""
         today = iso(now)[:10]
         if today == self._day:
@@ -266,7 +268,7 @@ def _last_canary(db: Database) -> datetime | None:
     return next((moment_of(canary.started) for _, canary in watching.canaries(db, last=1)), None)
 
 
-def why_not(limits: Neighbour, situation: Seen) -> str:
+def why_not(limits: Neighbour, situation: WatchConditions) -> str:
     """Return why nothing is measured now, for people; "": it may be."""
     if situation.closed:
         return situation.closed
@@ -282,13 +284,13 @@ def why_not(limits: Neighbour, situation: Seen) -> str:
 
 
 def look(
-    configuration: Configuration, settings: Settings, days: Sequence[WatchDay], now: datetime
-) -> Seen:
+    configuration: DaemonConfiguration, settings: Settings, days: Sequence[WatchDay], now: datetime
+) -> WatchConditions:
     """Return what there is to judge."""
     here = settings.ranks.place is None
     today = now.date().isoformat()
     since = (now - timedelta(days=6)).date().isoformat()
-    return Seen(
+    return WatchConditions(
         closed=configuration.schedule.times.closed(now),
         load=os.getloadavg()[0] / processing_units() if here else None,
         today_seconds=sum(day.node_seconds for day in days if day.day == today),

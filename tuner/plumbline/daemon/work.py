@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.daemon.cells import Cell
-from plumbline.daemon.configuration import Configuration
+from plumbline.daemon.cells import CanaryCell
+from plumbline.daemon.configuration import DaemonConfiguration
 from plumbline.daemon.in_force import InForce
 from plumbline.daemon.moments import Clock, iso
 from plumbline.daemon.watched import Here
@@ -63,12 +63,12 @@ class StepProgress(Silent):
         self._alive()
 
 
-class Measured(msgspec.Struct, frozen=True):
+class CellTimes(msgspec.Struct, frozen=True):
     """Seconds of each cell, one a launch, of those that all finished launches have: the lower
     quartile of its calls, which others on the machine move least. `seconds`: what the launches
     have taken."""
 
-    times: dict[Cell, list[float]]
+    times: dict[CanaryCell, list[float]]
     launches: int
     seconds: float
 
@@ -81,7 +81,7 @@ class Work(msgspec.Struct, frozen=True):
     campaign: Campaign
     settings: Settings
     here: Here
-    configuration: Configuration
+    configuration: DaemonConfiguration
     in_force: InForce
     clock: Clock
     progress: Progress
@@ -101,22 +101,22 @@ class Work(msgspec.Struct, frozen=True):
         blocks = math.ceil(self.configuration.canary.samples / plan.reps)
         return msgspec.structs.replace(plan, blocks=max(plan.blocks, blocks))
 
-    def measure(self, suite: Suite, plan: Plan, launches: int) -> Measured:
+    def measure(self, suite: Suite, plan: Plan, launches: int) -> CellTimes:
         """Launches with what is in force for users. Those that are stored are taken from there.
         Raises PlumblineError where they fail, or cannot be joined with those of the campaign."""
         series = Series(self.store(), suite, plan, self.in_force.environment)
         series.advance(launches)
         return self.measured(suite)
 
-    def measured(self, suite: Suite) -> Measured:
+    def measured(self, suite: Suite) -> CellTimes:
         """Return what the launches of a suite say, as they are stored."""
         listed = runs.listing(self.db, self.campaign.id, [suite.name])
         finished = sum(run.finished for run in listed)
         times = {
-            Cell(samples.case.function, samples.case.variant, samples.case.bytes): [
+            CanaryCell(samples.case.function, samples.case.variant, samples.case.bytes): [
                 1e-9 * float(np.quantile(ns, QUARTILE)) for ns in samples.ns
             ]
             for samples in runs.launch_samples(self.db, self.campaign.id, [suite.name])
             if not samples.case.ranks and len(samples.ns) == finished
         }
-        return Measured(times, finished, sum(run.seconds for run in listed))
+        return CellTimes(times, finished, sum(run.seconds for run in listed))

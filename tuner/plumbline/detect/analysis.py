@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from plumbline.detect import core
-from plumbline.detect.calls import Calls, collective_calls
+from plumbline.detect.calls import RecordedCalls, collective_calls
 from plumbline.detect.columns import (
     Indices,
     Mask,
@@ -32,10 +32,10 @@ from plumbline.detect.findings import (
     with_instances,
 )
 from plumbline.detect.instances import Instance, components, described
-from plumbline.detect.kinds import Flag, Kind
+from plumbline.detect.kinds import EventKind, Flag
 from plumbline.detect.personal import is_uneven
 from plumbline.detect.recording import Recording
-from plumbline.detect.savings import Saved, Saving
+from plumbline.detect.savings import ReplaySaving, Saved
 from plumbline.detect.traffic import Traffic
 
 # The part of what is saved in calls that shows in the run's time. The rest is waited for elsewhere:
@@ -56,7 +56,7 @@ def _lowered(traffic: Traffic, finding: HandMade, instances: Sequence[Instance])
         return finding
     share = shown(traffic, instances, finding.work_seconds)
     tuned = None if saving.tuned is None else _at_least(saving.tuned, share)
-    lower: Saving = msgspec.structs.replace(
+    lower: ReplaySaving = msgspec.structs.replace(
         saving, shown=share, default=_at_least(saving.default, share), tuned=tuned
     )
     return msgspec.structs.replace(finding, saving=lower)
@@ -109,7 +109,7 @@ def _behind(traffic: Traffic) -> Indices:
     behind = recording.partner.copy()
     has_partner = behind >= 0
     partner = np.maximum(behind, 0)
-    sends = columns["kind"] == Kind.SEND
+    sends = columns["kind"] == EventKind.SEND
     meanwhile = (columns["post_ns"][partner] > columns["start_ns"]) & (
         columns["post_ns"][partner] <= columns["end_ns"]
     )
@@ -264,7 +264,9 @@ def uses(recording: Recording) -> list[HandMade]:
     return [*_sparse(calls), *_barriers(calls), *_rows(calls), *_one_reader(calls)]
 
 
-def _by_site(calls: Calls, times: Indices, more: Indices | None = None) -> Iterator[Indices]:
+def _by_site(
+    calls: RecordedCalls, times: Indices, more: Indices | None = None
+) -> Iterator[Indices]:
     """Times of each call site, and of what else they have to have in common."""
     sites = calls.site[calls.first[times]]
     rows = classes(sites, np.zeros_like(sites) if more is None else more)
@@ -272,7 +274,7 @@ def _by_site(calls: Calls, times: Indices, more: Indices | None = None) -> Itera
         yield times[rows[row]]
 
 
-def _sparse(calls: Calls) -> Iterator[HandMade]:
+def _sparse(calls: RecordedCalls) -> Iterator[HandMade]:
     sizes = calls.times.lengths
     times = np.flatnonzero(calls.named("MPI_Alltoallv", "MPI_Alltoallw") & (sizes >= _LEAST_RANKS))
     blocks = np.maximum(calls.recording.columns["blocks"][calls.input], 0)
@@ -288,7 +290,7 @@ def _sparse(calls: Calls) -> Iterator[HandMade]:
             yield _finding(calls, own, "MPI_Neighbor_alltoallv", text)
 
 
-def _barriers(calls: Calls) -> Iterator[HandMade]:
+def _barriers(calls: RecordedCalls) -> Iterator[HandMade]:
     times = np.flatnonzero(calls.named("MPI_Barrier"))
     following, functions = calls.next, calls.recording.functions
     is_followed = following >= 0
@@ -310,7 +312,7 @@ def _barriers(calls: Calls) -> Iterator[HandMade]:
         yield _finding(calls, own, "none", text)
 
 
-def _rows(calls: Calls) -> Iterator[HandMade]:
+def _rows(calls: RecordedCalls) -> Iterator[HandMade]:
     """Broadcasts of one root from one call site, with nothing between them on any rank, and on the
     root hardly any time."""
     times = np.flatnonzero(calls.named("MPI_Bcast"))
@@ -339,7 +341,7 @@ def _rows(calls: Calls) -> Iterator[HandMade]:
         yield _finding(calls, own, "MPI_Bcast", text)
 
 
-def _idle_root(calls: Calls, row: list[int]) -> bool:
+def _idle_root(calls: RecordedCalls, row: list[int]) -> bool:
     members = calls.times.picked(np.array(row)).at
     of_root = members[calls.rank[members] == calls.root[members]]
     if len(of_root) < len(row):
@@ -349,7 +351,7 @@ def _idle_root(calls: Calls, row: list[int]) -> bool:
     return between <= within
 
 
-def _one_reader(calls: Calls) -> Iterator[HandMade]:
+def _one_reader(calls: RecordedCalls) -> Iterator[HandMade]:
     """Allreduces whose result all ranks but one write over at once, the same one each time."""
     times = np.flatnonzero(calls.named("MPI_Allreduce"))
     # This was the last event of the rank, so nothing is known about later reads.
@@ -365,7 +367,7 @@ def _one_reader(calls: Calls) -> Iterator[HandMade]:
             yield _finding(calls, own, "MPI_Reduce", text)
 
 
-def _written_over(calls: Calls) -> Mask:
+def _written_over(calls: RecordedCalls) -> Mask:
     """Return by call, where something comes behind it."""
     columns, output = calls.recording.columns, calls.output
     nbytes, start = columns["bytes"][output], columns["address"][output]
@@ -376,13 +378,13 @@ def _written_over(calls: Calls) -> Mask:
     for later in (0, 1):
         at = np.minimum(calls.behind + later, len(columns["kind"]) - 1)
         address, kind = columns["address"][at], columns["kind"][at]
-        writes = (kind == Kind.OUTPUT) | (kind == Kind.RECEIVE)
+        writes = (kind == EventKind.OUTPUT) | (kind == EventKind.RECEIVE)
         writes &= columns["rank"][at] == calls.rank
         over |= writes & (address <= start) & (end <= address + columns["extent"][at])
     return np.asarray(over & soon & (nbytes > 0) & (calls.behind >= 0))
 
 
-def _finding(calls: Calls, times: Indices, better: str, text: str) -> HandMade:
+def _finding(calls: RecordedCalls, times: Indices, better: str, text: str) -> HandMade:
     recording, members = calls.recording, calls.times.picked(times)
     first = int(members.at[0])
     comm = int(calls.comm[first])

@@ -10,7 +10,7 @@ import numpy as np
 
 from plumbline.core.application import Application
 from plumbline.detect import read
-from plumbline.detect.calls import Calls, collective_calls
+from plumbline.detect.calls import RecordedCalls, collective_calls
 from plumbline.detect.columns import Indices, classes, numbered
 from plumbline.detect.recording import Communicator, Recording
 from plumbline.results import profiling
@@ -38,7 +38,7 @@ def application(folder: Path) -> Application:
     )
 
 
-def ranks(recording: Recording) -> list[profiling.RecordedRank]:
+def ranks(recording: Recording) -> list[profiling.ProfiledRank]:
     """Blocking collectives by rank, function, shape of the communicator and volume."""
     calls = collective_calls(recording)
     counted = [name in COUNTED for name in recording.functions]
@@ -63,7 +63,7 @@ def ranks(recording: Recording) -> list[profiling.RecordedRank]:
             min(before[2], int(taken[own].min())),
         )
     return [
-        profiling.RecordedRank(
+        profiling.ProfiledRank(
             job=0,
             rank=rank.rank,
             nprocs=recording.nprocs,
@@ -85,7 +85,7 @@ def _shape(recording: Recording, comm: Communicator) -> tuple[int, int, int]:
     return comm.size, len(set(hosts)), max(hosts.count(host) for host in set(hosts))
 
 
-def _volumes(calls: Calls) -> Indices:
+def _volumes(calls: RecordedCalls) -> Indices:
     """Return by call: as docs/plan-and-records.md defines it, by what its rank knows; -1: nobody
     does."""
     columns = calls.recording.columns

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from plumbline.detect.columns import Indices, Mask, Rows, classes, numbered
-from plumbline.detect.kinds import Kind
+from plumbline.detect.kinds import EventKind
 from plumbline.detect.recording import Recording
 
 
@@ -19,7 +19,7 @@ def plain_name(function: str) -> str:
     return name[1:].capitalize() if name.startswith("I") else name
 
 
-class Calls(msgspec.Struct, frozen=True, eq=False, dict=True):
+class RecordedCalls(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Calls of collectives by all ranks, a number each, by rank and in order. `number` is its place
     among the communicator's calls; `input` and `output` are events. `times`: calls that are one
     collective, of which all ranks are there."""
@@ -98,9 +98,12 @@ def _at(values: Indices, places: Indices) -> Mask:
     return mask
 
 
-def collective_calls(recording: Recording) -> Calls:
+def collective_calls(recording: Recording) -> RecordedCalls:
     events, kinds = recording.events, recording.columns["kind"]
-    inputs, outputs = np.flatnonzero(kinds == Kind.INPUT), np.flatnonzero(kinds == Kind.OUTPUT)
+    inputs, outputs = (
+        np.flatnonzero(kinds == EventKind.INPUT),
+        np.flatnonzero(kinds == EventKind.OUTPUT),
+    )
 
     def of(name: str, at: Indices) -> Indices:
         return events[name][at].astype(np.int64)
@@ -112,7 +115,7 @@ def collective_calls(recording: Recording) -> Calls:
     output_of[numbers[len(inputs) :]] = outputs
     output = output_of[numbers[: len(inputs)]]
     output = np.where(output < 0, inputs, output)
-    return Calls(
+    return RecordedCalls(
         recording=recording,
         rank=of("rank", inputs),
         function=of("function", inputs),

@@ -29,7 +29,7 @@ WAYS = (Shared.SITE, Shared.TAG, Shared.NOTHING)
 """To see what belongs together: what is sent from one call site; with one tag; all of it."""
 
 
-class Search(enum.IntEnum):
+class ClassSearch(enum.IntEnum):
     """A search for something in classes."""
 
     BARRIERS = 0
@@ -50,7 +50,7 @@ def in_classes(
     traffic: Traffic,
     messages: Indices,
     ways: Sequence[Shared],
-    search: Search,
+    search: ClassSearch,
     look: Callable[[int, tuple[int, ...], Indices], Iterable[Instance]],
 ) -> list[Instance]:
     """Return what `look` finds in classes, given a communicator, a group of its ranks that messages

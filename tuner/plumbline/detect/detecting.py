@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plumbline.detect import core, operators
-from plumbline.detect.classes import WAYS, Search, Shared, classes_of, in_classes
+from plumbline.detect.classes import WAYS, ClassSearch, Shared, classes_of, in_classes
 from plumbline.detect.columns import Indices, Mask, Rows, numbered, rows
 from plumbline.detect.instances import (
     SMALLEST_GROUP,
@@ -440,7 +440,7 @@ def _reductions(traffic: Traffic, messages: Indices, *, surely: bool = False) ->
     """Reductions to a root, to all, and along a chain. `surely`: only those of which contents
     prove the operator, or speak for it where it hands on values as they are."""
     numbers = messages[(traffic.bytes[messages] > 0) & _IS_NUMERIC[traffic.element[messages]]]
-    search = Search.SURE_REDUCTIONS if surely else Search.REDUCTIONS
+    search = ClassSearch.SURE_REDUCTIONS if surely else ClassSearch.REDUCTIONS
     return in_classes(traffic, numbers, _WAYS, search, partial(_of_group, traffic, surely))
 
 

@@ -31,7 +31,7 @@ from plumbline.detect.instances import Instance, components, described, split
 from plumbline.detect.kinds import Flag
 from plumbline.detect.patterns import HandPattern, patterns
 from plumbline.detect.recording import Frame, Recording
-from plumbline.detect.savings import Saving
+from plumbline.detect.savings import ReplaySaving
 from plumbline.detect.traffic import Traffic
 from plumbline.settings.identity import now
 from plumbline_db.detections import Detection
@@ -135,7 +135,7 @@ class HandMade(msgspec.Struct, frozen=True):
     work_seconds: float = 0.0
     between_seconds: float = 0.0
     patterns: tuple[HandPattern, ...] = ()
-    saving: Saving | None = None
+    saving: ReplaySaving | None = None
 
 
 def with_instances(detected: Detected) -> list[tuple[HandMade, list[Instance]]]:

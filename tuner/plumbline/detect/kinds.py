@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 
-class Kind(enum.IntEnum):
+class EventKind(enum.IntEnum):
     """The kind of an event. Each call of a collective has an input and an output on every rank."""
 
     SEND = 1
@@ -75,7 +75,7 @@ class Element(enum.IntEnum):
     FLOAT64_FLOAT64 = 22
 
 
-class Operation(enum.IntEnum):
+class ReductionOperator(enum.IntEnum):
     """The operator of a reduction."""
 
     NONE = 0

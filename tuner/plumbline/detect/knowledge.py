@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from plumbline.detect import core
-from plumbline.detect.classes import Search, Shared, in_classes
+from plumbline.detect.classes import ClassSearch, Shared, in_classes
 from plumbline.detect.columns import Indices, Mask, Rows
 from plumbline.detect.instances import Instance
 from plumbline.detect.traffic import Traffic
@@ -28,7 +28,7 @@ def barriers(traffic: Traffic, messages: Indices) -> list[Instance]:
     from a call site, with a tag."""
     small = messages[traffic.bytes[messages] <= SIGNAL]
     ways = (Shared.BYTES | Shared.TAG, Shared.BYTES | Shared.SITE, Shared.BYTES)
-    return in_classes(traffic, small, ways, Search.BARRIERS, partial(_of_group, traffic))
+    return in_classes(traffic, small, ways, ClassSearch.BARRIERS, partial(_of_group, traffic))
 
 
 def _of_group(

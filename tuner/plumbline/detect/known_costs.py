@@ -18,7 +18,7 @@ from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS
 from plumbline.core.winner import deciding
 from plumbline.detect.findings import HandMade
 from plumbline.detect.recording import Recording
-from plumbline.detect.savings import Call, Saved, Saving, SizeSaving
+from plumbline.detect.savings import Call, ReplaySaving, Saved, SizeSaving
 from plumbline.results import saving as cold_savings
 from plumbline.search.outcome import label
 from plumbline.search.space.candidates import DEFAULT
@@ -53,7 +53,7 @@ def saving(
     source: Literal["campaign", "replay"],
     campaign: str,
     sizes: Sequence[SizeSaving],
-) -> Saving | None:
+) -> ReplaySaving | None:
     """None where nothing was measured."""
     if not sizes:
         return None
@@ -61,7 +61,7 @@ def saving(
     replayed = [size.by_hand.seconds * size.instances for size in sizes if size.by_hand]
     per_group = 1 / max(1, len(finding.groups))
     tuned = any(size.tuned is not None for size in sizes)
-    return Saving(
+    return ReplaySaving(
         source=source,
         campaign=campaign,
         replayed_seconds=sum(replayed) * per_group if replayed else None,
@@ -221,7 +221,7 @@ def call_of(seconds: Sequence[float]) -> Call:
     return Call(estimate.ratio, estimate.low or min(seconds), estimate.high or max(seconds))
 
 
-def _saving(finding: HandMade, costs: Callable[[int], _Costs | None]) -> Saving | None:
+def _saving(finding: HandMade, costs: Callable[[int], _Costs | None]) -> ReplaySaving | None:
     costs_known = costs(finding.group_size)
     if costs_known is None:
         return None

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from plumbline.detect.calls import plain_name
-from plumbline.detect.kinds import Flag, Kind
+from plumbline.detect.kinds import EventKind, Flag
 from plumbline.detect.recording import Recording
 from plumbline.detect.steps import TraceCall, steps
 from plumbline_db.errors import PlumblineError, UsageError
@@ -25,19 +25,19 @@ _COLLECTIVES = {
 _COMPLETION = "MPI_Wait"  # of any kind: which one it was is not recorded
 
 
-class Written(msgspec.Struct, frozen=True):
+class Otf2Archive(msgspec.Struct, frozen=True):
     path: Path
     events: int
 
 
-def write(recording: Recording, folder: Path) -> Written:
+def write(recording: Recording, folder: Path) -> Otf2Archive:
     """An archive `traces.otf2` in `folder`, which must not be there. Raises PlumblineError where
     python3-otf2 is missing."""
     if folder.exists():
         raise UsageError(f"{folder} exists already; name another folder")
     otf2 = _module()
     with otf2.writer.open(str(folder), timer_resolution=1_000_000_000) as trace:
-        return Written(folder / "traces.otf2", _Archive(otf2, trace, recording).write())
+        return Otf2Archive(folder / "traces.otf2", _Archive(otf2, trace, recording).write())
 
 
 def _module() -> Any:
@@ -149,13 +149,13 @@ class _Archive:
         event = self._recording.events[index]
         nonblocking = bool(event["flags"] & Flag.NONBLOCKING)
         more = {"attributes": self._attributes(index)}
-        if event["kind"] == Kind.SEND and nonblocking:
+        if event["kind"] == EventKind.SEND and nonblocking:
             writer.mpi_isend(time, *self._peer(index), index, **more)
-        elif event["kind"] == Kind.SEND:
+        elif event["kind"] == EventKind.SEND:
             writer.mpi_send(time, *self._peer(index), **more)
-        elif event["kind"] == Kind.RECEIVE and nonblocking:
+        elif event["kind"] == EventKind.RECEIVE and nonblocking:
             writer.mpi_irecv_request(time, index)
-        elif event["kind"] == Kind.INPUT:
+        elif event["kind"] == EventKind.INPUT:
             writer.mpi_collective_begin(time)
         else:
             return 0
@@ -165,13 +165,13 @@ class _Archive:
         event = self._recording.events[index]
         nonblocking = bool(event["flags"] & Flag.NONBLOCKING)
         more = {"attributes": self._attributes(index)}
-        if event["kind"] == Kind.RECEIVE and nonblocking:
+        if event["kind"] == EventKind.RECEIVE and nonblocking:
             writer.mpi_irecv(time, *self._peer(index), index, **more)
-        elif event["kind"] == Kind.RECEIVE:
+        elif event["kind"] == EventKind.RECEIVE:
             writer.mpi_recv(time, *self._peer(index), **more)
-        elif event["kind"] == Kind.SEND and nonblocking:
+        elif event["kind"] == EventKind.SEND and nonblocking:
             writer.mpi_isend_complete(time, index)
-        elif event["kind"] == Kind.OUTPUT:
+        elif event["kind"] == EventKind.OUTPUT:
             self._collective(writer, time, index)
         else:
             return 0
@@ -191,7 +191,7 @@ class _Archive:
         """Bytes of the input that an output belongs to: the event before it, where one is."""
         events = self._recording.events
         before = events[max(0, index - 1)]
-        fits = before["kind"] == Kind.INPUT and before["sequence"] == events[index]["sequence"]
+        fits = before["kind"] == EventKind.INPUT and before["sequence"] == events[index]["sequence"]
         return int(before["bytes"]) if fits else 0
 
 

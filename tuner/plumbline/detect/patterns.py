@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from plumbline.detect.instances import Instance
-from plumbline.detect.kinds import Element, Flag, Kind, Mode
+from plumbline.detect.kinds import Element, EventKind, Flag, Mode
 from plumbline.detect.traffic import Traffic
 
 # At most so many sizes of a finding are replayed, and so many messages of a pattern.
@@ -132,7 +132,7 @@ def _steps(own: dict[int, _Half]) -> Iterator[str]:
     begun = 0
     for order, event in enumerate(sorted(own)):
         half = own[event]
-        sends = half.kind == Kind.SEND
+        sends = half.kind == EventKind.SEND
         word = "send" if sends else "recv"
         if sends and half.mode == Mode.SYNCHRONOUS:
             word = "ssend"

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plumbline.detect import core
-from plumbline.detect.classes import WAYS, Search, classes_of, in_classes
+from plumbline.detect.classes import WAYS, ClassSearch, classes_of, in_classes
 from plumbline.detect.columns import Indices, Mask, Rows, classes
 from plumbline.detect.instances import (
     SMALLEST_GROUP,
@@ -41,7 +41,7 @@ _Turns = Indices  # shape (ranks, times, steps): messages, by who sends them
 
 def alltoalls(traffic: Traffic, messages: Indices) -> list[Instance]:
     some = messages[traffic.bytes[messages] > 0]
-    return in_classes(traffic, some, WAYS[:2], Search.BRUCK, partial(_of_group, traffic))
+    return in_classes(traffic, some, WAYS[:2], ClassSearch.BRUCK, partial(_of_group, traffic))
 
 
 def _of_group(

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from plumbline.detect import core, record_file
 from plumbline.detect.columns import Indices, Mask, by_owner, numbered, ranges, rows, starts
-from plumbline.detect.kinds import Flag, Kind
+from plumbline.detect.kinds import EventKind, Flag
 from plumbline.detect.record_file import SUFFIX, Members, Offset, RankFile
 from plumbline.detect.recording import (
     EVENT,
@@ -83,7 +83,7 @@ def _sides(events: _Columns) -> tuple[Indices, Indices]:
     """Sends, and receives that have taken one or hold the place of one."""
     kinds = np.ascontiguousarray(events["kind"])
     real = ((events["flags"] & Flag.CANCELLED) == 0) & (events["peer"] >= 0) & (events["tag"] >= 0)
-    sends, receives = (kinds == Kind.SEND) & real, (kinds == Kind.RECEIVE) & real
+    sends, receives = (kinds == EventKind.SEND) & real, (kinds == EventKind.RECEIVE) & real
     return np.flatnonzero(sends), np.flatnonzero(receives)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from plumbline.detect.kinds import Flag, Kind
+from plumbline.detect.kinds import EventKind, Flag
 from plumbline.detect.read import ABOUT, About
 from plumbline.detect.record_file import SUFFIX
 from plumbline.detect.recording import CallSite, Recording
@@ -56,9 +56,9 @@ class RecordingSummary(msgspec.Struct, frozen=True):
 def summary(recording: Recording, folder: str, status: int) -> RecordingSummary:
     """`functions`: events by the function that began them; collectives once a rank."""
     events = recording.events
-    sends = events[(events["kind"] == Kind.SEND) & ((events["flags"] & Flag.CANCELLED) == 0)]
+    sends = events[(events["kind"] == EventKind.SEND) & ((events["flags"] & Flag.CANCELLED) == 0)]
     counted = np.bincount(
-        events["function"][events["kind"] != Kind.OUTPUT], minlength=len(recording.functions)
+        events["function"][events["kind"] != EventKind.OUTPUT], minlength=len(recording.functions)
     )
     return RecordingSummary(
         folder=folder,
@@ -74,7 +74,7 @@ def summary(recording: Recording, folder: str, status: int) -> RecordingSummary:
         matched=len(recording.messages),
         verified=int(recording.messages["verified"].sum()),
         unmatched=len(recording.unmatched()),
-        collectives=int((events["kind"] == Kind.INPUT).sum()),
+        collectives=int((events["kind"] == EventKind.INPUT).sum()),
         lost=sum(rank.lost for rank in recording.ranks),
         communicators=len(recording.communicators),
         functions={

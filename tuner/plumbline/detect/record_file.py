@@ -14,7 +14,7 @@ import numpy.typing as npt
 from plumbline.detect import core
 from plumbline.detect.columns import Indices
 from plumbline.detect.hashes import PRIME, SKETCH
-from plumbline.detect.kinds import Element, Kind, Mode, Operation
+from plumbline.detect.kinds import Element, EventKind, Mode, ReductionOperator
 from plumbline.detect.recording import PAYLOAD
 from plumbline_db import user_files
 
@@ -304,10 +304,10 @@ def _check(
 ) -> None:
     least, most = survey.least, survey.most
     for name, bound in (
-        ("kind", max(Kind)),
+        ("kind", max(EventKind)),
         ("mode", max(Mode)),
         ("element", max(Element)),
-        ("operation", max(Operation)),
+        ("operation", max(ReductionOperator)),
         ("function", header.functions - 1),
         ("poly", PRIME - 1),
         ("flags", (1 << 14) - 1),

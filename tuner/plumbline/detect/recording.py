@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from plumbline.detect import core
 from plumbline.detect.hashes import EXTREMES, SKETCH
-from plumbline.detect.kinds import Flag, Kind
+from plumbline.detect.kinds import EventKind, Flag
 from plumbline.system.placement import PLAIN, Bind
 
 PAYLOAD = 64  # bytes of a message that are kept as they are
@@ -27,7 +27,7 @@ EVENT = np.dtype(
         ("end_ns", "<i8"),  # that call returns. INCOMPLETE: start_ns and end_ns are post_ns
         ("rank", "<i4"),  # whose event it is
         ("serial", "<i8"),  # its number among this rank's events, in the order of post_ns
-        ("kind", "u1"),  # kinds.Kind
+        ("kind", "u1"),  # kinds.EventKind
         ("mode", "u1"),  # kinds.Mode
         ("flags", "<u4"),  # kinds.Flag
         ("function", "<u2"),  # index into Recording.functions: of the call that begins it
@@ -43,7 +43,7 @@ EVENT = np.dtype(
         ("bytes", "<i8"),  # of packed data; of a receive: what came, not what there was room for
         ("signature", "<u8"),  # of the basic types in their order; equal on both sides of a message
         ("element", "u1"),  # kinds.Element
-        ("operation", "u1"),  # kinds.Operation
+        ("operation", "u1"),  # kinds.ReductionOperator
         ("address", "<u8"),  # of the first byte in this rank's memory; 0: no bytes
         ("extent", "<i8"),  # bytes from there to behind the last one; without gaps: `bytes`
         ("content", "<u8"),  # XXH3-64 of the packed bytes; equal where contents are (seed 0)
@@ -206,5 +206,5 @@ class Recording(msgspec.Struct, frozen=True, eq=False, weakref=True, dict=True):
     def unmatched(self) -> npt.NDArray[np.int64]:
         """Indices of sends and receives that should have another side and have none."""
         kinds, flags = self.events["kind"], self.events["flags"]
-        message = (kinds == Kind.SEND) | (kinds == Kind.RECEIVE)
+        message = (kinds == EventKind.SEND) | (kinds == EventKind.RECEIVE)
         return np.flatnonzero(message & ((flags & Flag.CANCELLED) == 0) & (self.partner < 0))

@@ -50,7 +50,7 @@ class SizeSaving(msgspec.Struct, frozen=True):
     in_run: SavedInRun | None = None
 
 
-class Saving(msgspec.Struct, frozen=True):
+class ReplaySaving(msgspec.Struct, frozen=True):
     """`source`: where times of calls are from, and `campaign` which one. `replayed_seconds`: what
     the replay takes in place of `HandMade.work_seconds` (None: not replayed). `default`, `tuned`:
     what is saved with the library as it is, and with winners in force. `share`: of the instances,

@@ -11,7 +11,7 @@ import numpy as np
 
 from plumbline.detect.calls import plain_name
 from plumbline.detect.columns import Indices
-from plumbline.detect.kinds import Flag, Kind
+from plumbline.detect.kinds import EventKind, Flag
 from plumbline.detect.recording import Recording
 from plumbline.detect.steps import TraceCall, steps
 from plumbline_db import scratch
@@ -35,7 +35,7 @@ _ACTIONS = {
 }
 
 
-class Written(msgspec.Struct, frozen=True):
+class SimgridTrace(msgspec.Struct, frozen=True):
     """`left_out`: calls that the format has no action for, by function: collectives of some ranks,
     and with different amounts."""
 
@@ -53,7 +53,7 @@ class _Rank(msgspec.Struct):
     left_out: dict[str, int]
 
 
-def write(recording: Recording, folder: Path, flops: float = FLOPS) -> Written:
+def write(recording: Recording, folder: Path, flops: float = FLOPS) -> SimgridTrace:
     """Write files `rank-N.trace` and the list of them, `simgrid.txt`, to `folder`. `flops`: how
     many a rank computes in a second between its calls."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def write(recording: Recording, folder: Path, flops: float = FLOPS) -> Written:
             path.write_text("\n".join(lines) + "\n")
     with scratch.replacing(folder / LIST) as path:
         path.write_text("".join(f"{(folder / name).absolute()}\n" for name in names))
-    return Written(folder / LIST, count, left_out)
+    return SimgridTrace(folder / LIST, count, left_out)
 
 
 def _numbers(recording: Recording) -> Indices:
@@ -104,19 +104,19 @@ def _actions(own: _Rank, step: TraceCall) -> Iterator[str]:
     both = len(step.begun) == 2
     for index in step.begun:
         event = events[index]
-        if event["kind"] == Kind.INPUT:
+        if event["kind"] == EventKind.INPUT:
             yield from _collective(own, index)
-        elif event["kind"] != Kind.OUTPUT and tags[index] >= 0:
+        elif event["kind"] != EventKind.OUTPUT and tags[index] >= 0:
             apart = both or event["flags"] & Flag.NONBLOCKING
-            word = "send" if event["kind"] == Kind.SEND else "recv"
+            word = "send" if event["kind"] == EventKind.SEND else "recv"
             name = f"i{word}" if apart else word
             yield f"{rank} {name} {event['peer']} {tags[index]} {event['bytes']}"
     for index in step.completed:
         event = events[index]
-        message = event["kind"] in (Kind.SEND, Kind.RECEIVE) and tags[index] >= 0
+        message = event["kind"] in (EventKind.SEND, EventKind.RECEIVE) and tags[index] >= 0
         if message and (both or not step.begun):
             source, target = rank, int(event["peer"])
-            if event["kind"] == Kind.RECEIVE:
+            if event["kind"] == EventKind.RECEIVE:
                 source, target = target, source
             yield f"{rank} wait {source} {target} {tags[index]}"
 
@@ -141,6 +141,6 @@ def _output_bytes(recording: Recording, index: int) -> int:
     communicator."""
     event, events = recording.events[index], recording.events
     own = events[index + 1 : recording.of_rank(int(event["rank"])).stop]
-    fits = (own["kind"] == Kind.OUTPUT) & (own["comm"] == event["comm"])
+    fits = (own["kind"] == EventKind.OUTPUT) & (own["comm"] == event["comm"])
     places = np.flatnonzero(fits[:64] & (own["sequence"][:64] == event["sequence"]))
     return int(own["bytes"][places[0]]) if len(places) else 0

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from plumbline.detect.kinds import Flag, Kind
+from plumbline.detect.kinds import EventKind, Flag
 from plumbline.detect.recording import Recording
 
 
@@ -48,7 +48,7 @@ def _blocking(recording: Recording, rank: int, thread: int | None) -> Iterator[T
     while at < len(indices):
         first = indices[at]
         together = [first]
-        if events["flags"][first] & Flag.EXCHANGE or events["kind"][first] == Kind.INPUT:
+        if events["flags"][first] & Flag.EXCHANGE or events["kind"][first] == EventKind.INPUT:
             together += [
                 second for second in indices[at + 1 : at + 2] if _same(recording, first, second)
             ]

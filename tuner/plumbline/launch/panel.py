@@ -47,7 +47,7 @@ class KeepsRanks(Launcher, Protocol):
         ...
 
 
-class Experiment(msgspec.Struct, frozen=True):
+class PanelExperiment(msgspec.Struct, frozen=True):
     """The experiment that launches are samples of. None of them visits a member that another one
     has visited, unless there are `most_members` (0: no limit) with its key already."""
 
@@ -55,7 +55,7 @@ class Experiment(msgspec.Struct, frozen=True):
     most_members: int = 0
 
 
-class Visit(msgspec.Struct, frozen=True):
+class MemberVisit(msgspec.Struct, frozen=True):
     """A launch that was answered by a member. `number` counts the visits of the member from 1; the
     first one started it."""
 
@@ -147,7 +147,7 @@ class Panel:
             self._end(member)
         return list(self._members)
 
-    def visit(self, job: Job, experiment: Experiment) -> Visit | None:
+    def visit(self, job: Job, experiment: PanelExperiment) -> MemberVisit | None:
         """Measures the plan of `job`, whose program is the probe that serves. Of the members with
         its key that launches of `experiment` may visit, the oldest one of those that they have
         visited least takes it; else a new one. None: its mpirun does not hand on standard input, so
@@ -168,9 +168,9 @@ class Panel:
             if member.visits == 1:
                 break  # they cannot be started; others had ended before they were asked
         finished = msgspec.structs.replace(done, seconds=time.monotonic() - started)
-        return Visit(finished, member.name, member.visits)
+        return MemberVisit(finished, member.name, member.visits)
 
-    def withdraw(self, experiment: Experiment) -> None:
+    def withdraw(self, experiment: PanelExperiment) -> None:
         """The last visit is no sample of `experiment`: the member may be visited for it again."""
         for member in self._members:
             if member.last_use == self._visits:
@@ -189,7 +189,7 @@ class Panel:
         while self._members:
             self._end(self._members[-1])
 
-    def _free(self, key: str, experiment: Experiment) -> Member | None:
+    def _free(self, key: str, experiment: PanelExperiment) -> Member | None:
         alike = [member for member in self.members if member.key == key]
         if not alike:
             return None

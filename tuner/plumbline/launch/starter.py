@@ -97,7 +97,7 @@ class Starter:
 
     _by_choice = False  # launches start with what the library chooses anyway: `_choice`
     _panel: panel.Panel | None = None  # ranks that stay alive between launches
-    _experiment = panel.Experiment()  # what the next launches are samples of
+    _experiment = panel.PanelExperiment()  # what the next launches are samples of
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class Starter:
             finally:
                 self._panel = None
 
-    def begin(self, experiment: panel.Experiment) -> None:
+    def begin(self, experiment: panel.PanelExperiment) -> None:
         """The next launches are samples of `experiment`."""
         self._experiment = experiment
 

@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 from plumbline.core.reach import Reach
-from plumbline.libraries.canary import Canary
+from plumbline.libraries.canary import DeliberateError
 from plumbline.system import modules, version
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
@@ -98,7 +98,7 @@ class Family(Protocol):
         library says what it does not take."""
         ...
 
-    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[DeliberateError]:
         """Ways to see whether the exported settings in `environment` decide; none when there are no
         settings of the library's own in it. `folder` is for files."""
         ...

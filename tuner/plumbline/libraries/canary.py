@@ -13,7 +13,7 @@ from plumbline_db import user_files
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 
 
-class Canary(msgspec.Struct, frozen=True):
+class DeliberateError(msgspec.Struct, frozen=True):
     """`environment` has the error in it, in what `name` says (a file, a variable). It concerns the
     `functions` (none: all that have a winner of the library's own parameters), and winners for some
     sizes from `bytes_from` to `bytes_to`. It must make the calls in question fail one by one

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from plumbline.libraries import space_file
-from plumbline.libraries.space import Parameter, Setting, Space
+from plumbline.libraries.space import AlgorithmParameter, Setting, Space
 from plumbline.system import paths
 from plumbline_db.records import EVERY_FUNCTION, Library, Winner
 from plumbline_exporters import by_size, families
@@ -83,7 +83,7 @@ class _Legal:
         except ValueError:
             return False
 
-    def add(self, number: Parameter | Setting) -> None:
+    def add(self, number: AlgorithmParameter | Setting) -> None:
         """Allow the values of a parameter or a setting."""
         self.words |= {str(value) for value in number.values}
         if number.default is not None:

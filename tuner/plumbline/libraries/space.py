@@ -52,7 +52,7 @@ class Algorithm(_Entry, frozen=True):
         return self.min_processes <= nprocs <= self.max_processes
 
 
-class Parameter(_Entry, frozen=True):
+class AlgorithmParameter(_Entry, frozen=True):
     """A numeric knob that only some algorithms read. `scope` is `each` where an exported file can
     hold it for each message size (from the version `each_since` on), `process` where the whole
     process has one value. Legal are `least` to `most`; `values` are worth a try. `default` is the
@@ -87,7 +87,7 @@ class FunctionSpace(_Entry, frozen=True):
     sizes: Literal["each", "one", "ranges"]
     summary: str
     algorithms: list[Algorithm]
-    parameters: list[Parameter] = []
+    parameters: list[AlgorithmParameter] = []
     needs: dict[str, str] = {}
     needs_nodes: dict[str, str] = {}
     cold: bool = False
@@ -132,7 +132,7 @@ class FunctionSpace(_Entry, frozen=True):
             ),
         ]
 
-    def parameters_of(self, algorithm: str) -> list[Parameter]:
+    def parameters_of(self, algorithm: str) -> list[AlgorithmParameter]:
         return [parameter for parameter in self.parameters if algorithm in parameter.algorithms]
 
 
@@ -202,7 +202,7 @@ class SiteRules(_Entry, frozen=True):
         return {self.knob: ""} | self.needs
 
 
-class Progress(_Entry, frozen=True):
+class ProgressThread(_Entry, frozen=True):
     """The thread by which the library itself moves messages on: `knobs` start one in each rank. It
     moves those alone for which knobs have one of the values in `where`. `spins`: it never sleeps,
     and wants a processing unit for itself. `none`: why the library has no such thread."""
@@ -231,7 +231,7 @@ class Space(_Entry, frozen=True):
     site_rules: SiteRules | None = None
     setting: list[Setting] = []
     ignored: list[Ignored] = []
-    progress: Progress = Progress(none="its search space names none")
+    progress: ProgressThread = ProgressThread(none="its search space names none")
 
     @property
     def hot_environment(self) -> dict[str, str]:
@@ -359,7 +359,7 @@ def differences(
     for setting in space.setting:
         if setting.knob in installed:
             sentences += _choice_differences(setting, installed[setting.knob])
-    numbers: list[Parameter | Setting] = [*space.setting]
+    numbers: list[AlgorithmParameter | Setting] = [*space.setting]
     numbers += [parameter for entry in space.function for parameter in entry.parameters]
     for number in numbers:
         knob = installed.get(number.knob)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from plumbline.measure import factors, settling
-from plumbline.measure.settling import Start
+from plumbline.measure.settling import FirstBlockTimes
 from plumbline.system.words import counted
 from plumbline.verify.independence import Dependence
 from plumbline_db.probe_records import Footer, Header, Load, ProbeRecord
@@ -250,7 +250,7 @@ def of_tables(tables: Mapping[str, Dependence]) -> list[Weakness]:
     ]
 
 
-def of_starts(starts: Sequence[Start], *, simulated: bool) -> list[Weakness]:
+def of_starts(starts: Sequence[FirstBlockTimes], *, simulated: bool) -> list[Weakness]:
     """Cases whose times were not yet, or at first, what they come to."""
     sentences = {
         "unsettled": settling.unsettled(starts, simulated=simulated),

@@ -15,7 +15,7 @@ import msgspec
 
 from plumbline.core.configuration import AS_IT_IS
 from plumbline.core.plan import Plan, PlanCase, named
-from plumbline.launch.panel import Experiment
+from plumbline.launch.panel import PanelExperiment
 from plumbline.launch.starter import Starter
 from plumbline.measure import conditions, factors
 from plumbline.measure.aside import LIBRARY, MEMBERS_DIFFER, PUT_ASIDE, Aside
@@ -233,10 +233,10 @@ class LaunchStore:
         fast = sorted(shortest.values())[len(shortest) // 10] if shortest else 0
         return frozenset(number for number, trip in shortest.items() if trip > LONG * fast)
 
-    def _experiment(self, suite: Suite) -> Experiment:
+    def _experiment(self, suite: Suite) -> PanelExperiment:
         if suite.step in _FRESH:
-            return Experiment(suite.experiment, 0)
-        return Experiment(suite.experiment, _CHOOSING.get(suite.stage, self._members))
+            return PanelExperiment(suite.experiment, 0)
+        return PanelExperiment(suite.experiment, _CHOOSING.get(suite.stage, self._members))
 
     def part(self) -> None:
         """Keep under other names what is stored and was not asked for yet: it is of another way

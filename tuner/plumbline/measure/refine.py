@@ -98,8 +98,8 @@ def run_refined(
 def _swept(
     cases: Sequence[MeasuredCase], axis: Axis, label: Callable[[str, dict[str, str]], str]
 ) -> list[SweptCurve]:
-    points: dict[str, dict[int, Estimate]] = {}
-    ratios: dict[str, dict[int, Estimate]] = {}
+    points: dict[str, dict[int, CurveValue]] = {}
+    ratios: dict[str, dict[int, CurveValue]] = {}
     for case in cases:
         name = label(case.variant, case.knobs)
         ratios.setdefault(name, {})
@@ -110,14 +110,14 @@ def _swept(
     return [SweptCurve(name, at, ratios[name]) for name, at in points.items()]
 
 
-def _ratio(of: Comparison) -> Estimate | None:
+def _ratio(of: Comparison) -> CurveValue | None:
     """Return the ratio; a single launch, of which nobody knows how far it is off, decides
     nothing."""
     if of.ratio is None:
         return None
     if of.low is None or of.high is None:
-        return Estimate(math.log(of.ratio), math.inf)
-    return Estimate(math.log(of.ratio), math.log(of.high / of.low) / 2)
+        return CurveValue(math.log(of.ratio), math.inf)
+    return CurveValue(math.log(of.ratio), math.log(of.high / of.low) / 2)
 
 
 # Of what is expected of the best place: places that promise less wait for the next look.
@@ -125,7 +125,7 @@ _NEARLY_AS_GOOD = 0.5
 _PER_LOOK = 3
 
 
-class Estimate(NamedTuple):
+class CurveValue(NamedTuple):
     """The estimate of a curve at a place: the logarithm of its time, and half the width of its
     interval."""
 
@@ -142,8 +142,8 @@ class SweptCurve(msgspec.Struct, frozen=True):
     by launch, by place (none: it is the first)."""
 
     name: str
-    points: Mapping[int, Estimate]
-    ratios: Mapping[int, Estimate] = {}
+    points: Mapping[int, CurveValue]
+    ratios: Mapping[int, CurveValue] = {}
 
 
 class Refinement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -222,14 +222,14 @@ class _Stretch(NamedTuple):
         return abs(change) / 8 if abs(change) > 4 * self.noise else 0.0
 
 
-def estimate(values: Sequence[float]) -> Estimate:
+def estimate(values: Sequence[float]) -> CurveValue:
     """Return the estimate from one value a launch: their median, and half of its interval in log
     space (of too few: half of what they span)."""
     middle = median_interval(values)
     low, high = middle.low, middle.high
     if low is None or high is None:
         low, high = min(values), max(values)
-    return Estimate(math.log(middle.value), math.log(high / low) / 2)
+    return CurveValue(math.log(middle.value), math.log(high / low) / 2)
 
 
 def proposals(curves: Sequence[SweptCurve], how: Refinement) -> list[Proposal]:

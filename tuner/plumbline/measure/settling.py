@@ -24,7 +24,7 @@ FIRST = 0.01  # a first call that differs by more is worth a word
 _NAMED = 5
 
 
-class Start(msgspec.Struct, frozen=True):
+class FirstBlockTimes(msgspec.Struct, frozen=True):
     """The times that a case, `label`, took in the first block of one of so many `launches`;
     `transit`: how many blocks of it are no results."""
 
@@ -41,14 +41,14 @@ def named(function: str, how: str, bytes: int, ranks: int) -> str:
     return f"{function} {how} at {bytes} B" + (f" on {ranks} ranks" if ranks else "")
 
 
-def start_of(label: str, record: Samples, transit: int, launches: int = 1) -> Start:
+def start_of(label: str, record: Samples, transit: int, launches: int = 1) -> FirstBlockTimes:
     """Return the start of a case from the first block that it has."""
     warmup_ns = record.warmup_ns[: record.warmups[0]]
     ns = record.ns[: record.samples[0]]
-    return Start(label, warmup_ns, ns, all(record.settled[:1]), launches, transit)
+    return FirstBlockTimes(label, warmup_ns, ns, all(record.settled[:1]), launches, transit)
 
 
-def starts(raw: Iterable[Sequence[ProbeRecord]]) -> list[Start]:
+def starts(raw: Iterable[Sequence[ProbeRecord]]) -> list[FirstBlockTimes]:
     """Return the starts in the records of launches."""
     first_blocks = []
     for records in raw:
@@ -74,7 +74,7 @@ def until_settled(plan: Plan, *, simulated: bool) -> Plan:
     return msgspec.structs.replace(plan, settle=SETTLE if plan.warmup < SETTLE else 0)
 
 
-def unsettled(starts: Iterable[Start], *, simulated: bool) -> str:
+def unsettled(starts: Iterable[FirstBlockTimes], *, simulated: bool) -> str:
     """Empty where all have settled."""
     launches_by_label: dict[str, int] = {}
     for start in starts:
@@ -97,7 +97,7 @@ def unsettled(starts: Iterable[Start], *, simulated: bool) -> str:
     )
 
 
-def first_calls(starts: Iterable[Start]) -> str:
+def first_calls(starts: Iterable[FirstBlockTimes]) -> str:
     """Return the cases of a simulated machine whose first call takes another time than those it
     settles at."""
     far: dict[str, tuple[float, float, float]] = {}
@@ -119,10 +119,10 @@ def first_calls(starts: Iterable[Start]) -> str:
     )
 
 
-def in_transit(starts: Iterable[Start]) -> str:
+def in_transit(starts: Iterable[FirstBlockTimes]) -> str:
     """Whose first blocks are no results, in more launches than not and in two at least. Where ranks
     share cores, blocks differ by chance in some launches of any case."""
-    by_label: dict[str, list[Start]] = {}
+    by_label: dict[str, list[FirstBlockTimes]] = {}
     for start in starts:
         if start.transit:
             by_label.setdefault(start.label, []).append(start)

@@ -77,7 +77,7 @@ class Network(msgspec.Struct, frozen=True):
         return into if way == "in" else out
 
 
-class Messages(msgspec.Struct, frozen=True):
+class MessageGroup(msgspec.Struct, frozen=True):
     """`count` messages of `bytes` on the critical path, one after the other; or a flood, all of
     them into one rank, out of one, or both, at the same time (`window`: so many of them; 0: all),
     and so in each of `rounds`."""
@@ -98,14 +98,16 @@ class Messages(msgspec.Struct, frozen=True):
         return self.rounds * self.count - self.whole_ways
 
 
-class Cost(msgspec.Struct, frozen=True):
+class CriticalPath(msgspec.Struct, frozen=True):
     """The critical path of an algorithm: its messages, and the bytes that are reduced on it."""
 
-    messages: tuple[Messages, ...]
+    messages: tuple[MessageGroup, ...]
     reduced_bytes: float = 0.0
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.messages + other.messages, self.reduced_bytes + other.reduced_bytes)
+    def __add__(self, other: CriticalPath) -> CriticalPath:
+        return CriticalPath(
+            self.messages + other.messages, self.reduced_bytes + other.reduced_bytes
+        )
 
     @property
     def count(self) -> int:
@@ -116,13 +118,13 @@ class Cost(msgspec.Struct, frozen=True):
         return sum(message.rounds * message.count * message.bytes for message in self.messages)
 
 
-def cost(*messages: Messages, reduced: float = 0.0) -> Cost:
-    return Cost(
+def cost(*messages: MessageGroup, reduced: float = 0.0) -> CriticalPath:
+    return CriticalPath(
         tuple(message for message in messages if message.count * message.rounds > 0), reduced
     )
 
 
-def hockney(of: Cost, network: Network) -> float:
+def hockney(of: CriticalPath, network: Network) -> float:
     """Seconds: every message by itself, each α + β m."""
     sent = sum(
         message.rounds * message.count * network.line(message.bytes) for message in of.messages
@@ -130,7 +132,7 @@ def hockney(of: Cost, network: Network) -> float:
     return sent + _reduction(of, network)
 
 
-def loggp(of: Cost, network: Network) -> float:
+def loggp(of: CriticalPath, network: Network) -> float:
     """Seconds: messages as measured, floods a gap apart. Of a Network of pieces alone the same as
     `hockney`."""
     sent = 0.0
@@ -142,11 +144,11 @@ def loggp(of: Cost, network: Network) -> float:
     return sent + _reduction(of, network)
 
 
-def _reduction(of: Cost, network: Network) -> float:
+def _reduction(of: CriticalPath, network: Network) -> float:
     return of.reduced_bytes * (network.gamma_seconds_per_byte or 0.0)
 
 
-def formula(of: Cost) -> str:
+def formula(of: CriticalPath) -> str:
     """`5 α + 26 g + 124 B·β + 62 B·γ`, with the terms that are there; Hockney has α for g."""
     counts = {
         "α": sum(message.whole_ways for message in of.messages),

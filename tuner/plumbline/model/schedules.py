@@ -15,7 +15,7 @@ import msgspec
 
 from plumbline.core.plan import blocking
 
-from .costs import Cost
+from .costs import CriticalPath
 
 THAKUR = (
     "R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in "
@@ -91,12 +91,12 @@ class Schedule(msgspec.Struct, frozen=True):
     name: str
     what: str
     source: str
-    cost: Callable[[Shape], Cost]
+    cost: Callable[[Shape], CriticalPath]
 
 
 _TABLE: dict[tuple[str, str], Schedule] = {}
 
-Rule = Callable[[Shape], Cost]
+Rule = Callable[[Shape], CriticalPath]
 
 
 def schedule(name: str, *functions: str, source: str) -> Callable[[Rule], Rule]:

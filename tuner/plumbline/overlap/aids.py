@@ -10,7 +10,7 @@ import msgspec
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan
 from plumbline.launch.starter import THREADS
-from plumbline.libraries.space import Progress
+from plumbline.libraries.space import ProgressThread
 from plumbline.overlap import benches
 from plumbline.overlap.benches import OverlapSettings
 from plumbline.settings import Settings as CampaignSettings
@@ -67,7 +67,7 @@ def require_spare(ranks: int, threads: int, units: int) -> None:
 
 
 def of_library(
-    progress: Progress, library: str, values: Mapping[str, str], ranks: int, units: int
+    progress: ProgressThread, library: str, values: Mapping[str, str], ranks: int, units: int
 ) -> dict[str, str]:
     """Knobs that start the library's own progress threads; `values`: of its knobs, as they are.
     Raises UsageError where it has none, or none that would do anything."""

@@ -50,7 +50,7 @@ _WIDEST = 0.5  # interval that still says something: half of what lies between p
 _CHANGE = 0.3
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class SizeVerdict(msgspec.Struct, frozen=True):
     """Medians over the `cells` of a size that say something; `kind` None: none does."""
 
     bytes: int
@@ -72,14 +72,14 @@ class Stretch(msgspec.Struct, frozen=True):
     sizes: int
 
 
-class Bench(msgspec.Struct, frozen=True):
+class ClassifiedBench(msgspec.Struct, frozen=True):
     """`until`: the last size at which messages overlap, of the class `small only`."""
 
     bench: str
     found: BenchClass
     until: int | None
     stretches: list[Stretch]
-    verdicts: list[Verdict]
+    verdicts: list[SizeVerdict]
 
 
 class Classes(msgspec.Struct, frozen=True):
@@ -87,9 +87,9 @@ class Classes(msgspec.Struct, frozen=True):
 
     library: LibraryClass
     until: int | None
-    benches: list[Bench]
+    benches: list[ClassifiedBench]
 
-    def bench(self, name: str) -> Bench | None:
+    def bench(self, name: str) -> ClassifiedBench | None:
         return next((bench for bench in self.benches if bench.bench == name), None)
 
 
@@ -105,7 +105,7 @@ def of(cells: Sequence[OverlapResult]) -> Classes:
     return Classes(library, until, bench_classes)
 
 
-def of_bench(name: str, cells: Sequence[OverlapResult]) -> Bench:
+def of_bench(name: str, cells: Sequence[OverlapResult]) -> ClassifiedBench:
     verdicts = [
         _verdict(size, [cell for cell in cells if cell.bytes == size])
         for size in sorted({cell.bytes for cell in cells})
@@ -116,10 +116,10 @@ def of_bench(name: str, cells: Sequence[OverlapResult]) -> Bench:
     stretches = _stretches(clear_ratios)
     firm = _firm(stretches)
     bench_class = _bench_class(firm)
-    return Bench(name, bench_class, _until(bench_class, firm), stretches, verdicts)
+    return ClassifiedBench(name, bench_class, _until(bench_class, firm), stretches, verdicts)
 
 
-def _verdict(size: int, cells: Sequence[OverlapResult]) -> Verdict:
+def _verdict(size: int, cells: Sequence[OverlapResult]) -> SizeVerdict:
     ratios = [cell.ratio for cell in cells if cell.ratio is not None and not cell.ratio.noisy]
     clear_ratios = [
         ratio
@@ -129,12 +129,12 @@ def _verdict(size: int, cells: Sequence[OverlapResult]) -> Verdict:
         and ratio.high - ratio.low <= _WIDEST
     ]
     if not clear_ratios:
-        return Verdict(size, None, None, None, None, 0)
+        return SizeVerdict(size, None, None, None, None, 0)
     value, low, high = (
         statistics.median(getattr(ratio, name) for ratio in clear_ratios)
         for name in ("value", "low", "high")
     )
-    return Verdict(size, kind_of(value), value, low, high, len(clear_ratios))
+    return SizeVerdict(size, kind_of(value), value, low, high, len(clear_ratios))
 
 
 def kind_of(ratio: float) -> Kind:
@@ -207,7 +207,7 @@ def _until(bench_class: BenchClass, stretches: Sequence[Stretch]) -> int | None:
     return [stretch.bytes_to for stretch in stretches if stretch.kind not in _NOT][-1]
 
 
-def _library(bench_by_name: dict[str, Bench]) -> tuple[LibraryClass, int | None]:
+def _library(bench_by_name: dict[str, ClassifiedBench]) -> tuple[LibraryClass, int | None]:
     """Return it from both sides. What goes on beside large messages counts."""
     sides = [bench_by_name.get("sender"), bench_by_name.get("receiver")]
     if any(side is None or side.found == "not told" for side in sides):

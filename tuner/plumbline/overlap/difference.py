@@ -21,7 +21,7 @@ import msgspec
 from plumbline.measure import factors
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.metric import Ratio
-from plumbline.overlap.stored import Measured, Stored, how
+from plumbline.overlap.stored import MeasuredCampaign, Stored, how
 from plumbline.overlap.suite import OverlapResult
 from plumbline.results import compare, sides
 from plumbline.results.sides import SideConditions
@@ -32,15 +32,17 @@ class Between(msgspec.Struct, frozen=True):
     """`differences`: factors and settings that the sides do not share. `launches`: of each side, of
     the benchmark that has the fewest."""
 
-    a: Measured
-    b: Measured
-    found: Difference
+    a: MeasuredCampaign
+    b: MeasuredCampaign
+    found: CampaignDifference
     differences: list[factors.Difference]
     conditions: tuple[SideConditions, SideConditions]
     launches: tuple[int, int]
 
 
-def campaigns_apart(a: Measured, b: Measured, benches: Collection[str] = ()) -> Between:
+def campaigns_apart(
+    a: MeasuredCampaign, b: MeasuredCampaign, benches: Collection[str] = ()
+) -> Between:
     """`benches`: only these. Raises UsageError when both are the same campaign, or share no
     cell."""
     same = a.stored.campaign == b.stored.campaign and a.side.database == b.side.database
@@ -74,7 +76,7 @@ def _settings(a: Stored, b: Stored) -> list[factors.Difference]:
     ]
 
 
-def _fewest(side: Measured) -> int:
+def _fewest(side: MeasuredCampaign) -> int:
     return min((cell.launches for cell in side.cells if cell.launches), default=0)
 
 
@@ -150,7 +152,7 @@ class Total(msgspec.Struct, frozen=True):
     furthest: CellDifference | None
 
 
-class Difference(msgspec.Struct, frozen=True):
+class CampaignDifference(msgspec.Struct, frozen=True):
     """`only_a`, `only_b`: cells that the other side has not."""
 
     lines: list[CellDifference]
@@ -159,7 +161,7 @@ class Difference(msgspec.Struct, frozen=True):
     totals: list[Total]
 
 
-def find(a: Sequence[OverlapResult], b: Sequence[OverlapResult]) -> Difference:
+def find(a: Sequence[OverlapResult], b: Sequence[OverlapResult]) -> CampaignDifference:
     """Raises UsageError when there is no common cell."""
     cells_of_a, cells_of_b = _by_key(a), _by_key(b)
     lines = [_line(*cells_of_a[key], *cells_of_b[key]) for key in cells_of_a if key in cells_of_b]
@@ -170,7 +172,9 @@ def find(a: Sequence[OverlapResult], b: Sequence[OverlapResult]) -> Difference:
         )
     benches = dict.fromkeys(line.bench for line in lines)
     totals = [total(bench, [line for line in lines if line.bench == bench]) for bench in benches]
-    return Difference(lines, len(cells_of_a) - len(lines), len(cells_of_b) - len(lines), totals)
+    return CampaignDifference(
+        lines, len(cells_of_a) - len(lines), len(cells_of_b) - len(lines), totals
+    )
 
 
 def _by_key(

@@ -18,10 +18,10 @@ from plumbline.overlap import classes, difference, heatmap, ranks, sheet, stored
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.difference import Between
 from plumbline.overlap.metric import Ratio
-from plumbline.overlap.stored import Measured, Stored
+from plumbline.overlap.stored import MeasuredCampaign, Stored
 from plumbline.overlap.suite import OverlapResult
 from plumbline.system import chart
-from plumbline.system.lru import Kept
+from plumbline.system.lru import BoundedCache
 from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError, typed
@@ -51,11 +51,11 @@ class MapTable(msgspec.Struct, frozen=True):
 def pages(db_path: Path) -> Pages:
     """Over one database, which is opened anew for every request; what was read and drawn is kept as
     long as nothing was stored since."""
-    measured: Kept[Measured] = Kept(_MOST)
-    maps_of: Kept[list[str]] = Kept(_MOST)
-    differences_of: Kept[list[tuple[str, list[str]]]] = Kept(_MOST)
+    measured: BoundedCache[MeasuredCampaign] = BoundedCache(_MOST)
+    maps_of: BoundedCache[list[str]] = BoundedCache(_MOST)
+    differences_of: BoundedCache[list[tuple[str, list[str]]]] = BoundedCache(_MOST)
 
-    def read(db: Database, campaign: Stored) -> Measured:
+    def read(db: Database, campaign: Stored) -> MeasuredCampaign:
         return measured.get(_state(db, campaign), lambda: stored.measured(db, campaign))
 
     def listing(request: Request) -> Response:

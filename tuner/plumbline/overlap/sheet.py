@@ -9,7 +9,7 @@ from typing import Any
 
 from plumbline.overlap import heatmap
 from plumbline.overlap.benches import LOAD
-from plumbline.overlap.difference import CellDifference, Difference
+from plumbline.overlap.difference import CampaignDifference, CellDifference
 from plumbline.overlap.heatmap import APART, GREY, TIMES, Spot
 from plumbline.overlap.suite import OverlapResult
 
@@ -22,7 +22,7 @@ _MAP_SIDE = 190
 _RATIOS, _TIMES = "overhead ratio", "time of communication and computation together"
 
 
-def difference_sheet(difference: Difference, a: str, b: str) -> dict[str, Any]:
+def difference_sheet(difference: CampaignDifference, a: str, b: str) -> dict[str, Any]:
     """`a`, `b`: what the sides are called."""
     rows = [
         {
@@ -42,7 +42,7 @@ def difference_sheet(difference: Difference, a: str, b: str) -> dict[str, Any]:
     return spec
 
 
-def difference_views(difference: Difference) -> list[tuple[str, list[dict[str, Any]]]]:
+def difference_views(difference: CampaignDifference) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return the two rows of the sheet, each with its name, as pictures of their own for a page:
     a map for each benchmark, and the legend of the row."""
     rows = [
@@ -52,7 +52,7 @@ def difference_views(difference: Difference) -> list[tuple[str, list[dict[str, A
     return [(title, [view(part) for part in parts]) for title, parts in rows]
 
 
-def _maps(difference: Difference, *, times: bool) -> list[dict[str, Any]]:
+def _maps(difference: CampaignDifference, *, times: bool) -> list[dict[str, Any]]:
     benches = dict.fromkeys(line.bench for line in difference.lines)
     return [
         _map(bench, [line for line in difference.lines if line.bench == bench], times=times)
@@ -60,7 +60,7 @@ def _maps(difference: Difference, *, times: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _bars(difference: Difference) -> list[dict[str, Any]]:
+def _bars(difference: CampaignDifference) -> list[dict[str, Any]]:
     """The legend of ratios: the benchmark of load has none."""
     return [APART.bar()] if any(line.bench != LOAD for line in difference.lines) else []
 

@@ -24,7 +24,7 @@ from plumbline_db.records import Case, Medians
 Place = tuple[str, int]  # a benchmark as people name it, bytes
 
 
-class Times(NamedTuple):
+class OverlapTimes(NamedTuple):
     """Seconds of one cell in one launch: medians over triples, on the rank that took longest."""
 
     communication: float
@@ -32,7 +32,7 @@ class Times(NamedTuple):
     both: float
 
 
-Measured = Mapping[tuple[str, int, int], Times]  # by benchmark, bytes, nanoseconds of work
+Measured = Mapping[tuple[str, int, int], OverlapTimes]  # by benchmark, bytes, nanoseconds of work
 
 
 class OverlapGrid(msgspec.Struct, frozen=True):
@@ -147,14 +147,14 @@ def require_delivered(db: Database, campaign: str, suites: Sequence[str]) -> Non
 def _times(records: Iterable[object]) -> Measured:
     every_record = list(records)
     empty_ns = latency(every_record)
-    times_by_cell: dict[tuple[str, int, int], Times] = {}
+    times_by_cell: dict[tuple[str, int, int], OverlapTimes] = {}
     for record in every_record:
         if not isinstance(record, Overlap) or not record.delivered:
             continue
         key = (name_of(record), record.bytes, record.work_ns)
         own_times, other_times = _of_rank(record, empty_ns), times_by_cell.get(key)
         times_by_cell[key] = (
-            own_times if other_times is None else Times(*map(max, own_times, other_times))
+            own_times if other_times is None else OverlapTimes(*map(max, own_times, other_times))
         )
     return times_by_cell
 
@@ -170,12 +170,12 @@ def case_of(side: Side) -> Case:
     return Case(side.function, side.variant, {}, "default", side.bytes, "MPI_BYTE", "", 0)
 
 
-def _of_rank(cell: Overlap, empty_ns: float) -> Times:
+def _of_rank(cell: Overlap, empty_ns: float) -> OverlapTimes:
     off = cell.latencies * empty_ns
     communication, computation, both = (
         float(np.median(ns)) for ns in (cell.communication_ns, cell.computation_ns, cell.both_ns)
     )
-    return Times(
+    return OverlapTimes(
         (communication - off) / cell.halves / 1e9,
         computation / 1e9,
         (both - off) / cell.halves / 1e9,

@@ -9,7 +9,7 @@ from plumbline.measure import factors
 from plumbline.overlap import suite
 from plumbline.overlap.benches import OverlapSettings
 from plumbline.overlap.suite import OverlapResult
-from plumbline.results.sides import Name, Side
+from plumbline.results.sides import ComparedSide, Name
 from plumbline_db import campaigns, machines, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError, command_name
@@ -85,16 +85,16 @@ def _stored(db: Database, campaign: Campaign) -> Stored:
     )
 
 
-class Measured(msgspec.Struct, frozen=True):
+class MeasuredCampaign(msgspec.Struct, frozen=True):
     """A campaign with its cells so far, and its launches and their surroundings as a comparison has
     them."""
 
     stored: Stored
-    side: Side
+    side: ComparedSide
     cells: list[OverlapResult]
 
 
-def measured(db: Database, stored: Stored) -> Measured:
+def measured(db: Database, stored: Stored) -> MeasuredCampaign:
     """Raises UsageError where nothing is measured yet; PlumblineError where its launches may not be
     joined, or as `suite.read`."""
     id = stored.campaign.id
@@ -104,7 +104,7 @@ def measured(db: Database, stored: Stored) -> Measured:
     factors.require_joinable(
         factors.named(launches), across_suites=True, otherwise="Measure afresh with --new"
     )
-    side = Side(
+    side = ComparedSide(
         name=Name(id, None, id, "", "", ""),
         database=db.path,
         campaign=stored.campaign,
@@ -114,4 +114,4 @@ def measured(db: Database, stored: Stored) -> Measured:
         launches=launches,
         samples=[],
     )
-    return Measured(stored, side, suite.read(db, stored.campaign, stored.settings))
+    return MeasuredCampaign(stored, side, suite.read(db, stored.campaign, stored.settings))

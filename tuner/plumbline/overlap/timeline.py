@@ -156,7 +156,7 @@ KINDS = {
 }
 
 
-class Event(msgspec.Struct, frozen=True):
+class TimelineEvent(msgspec.Struct, frozen=True):
     """A call, a block of computation, or an empty word of the probe (`await`, `signal`)."""
 
     name: str
@@ -196,7 +196,7 @@ class Timeline(msgspec.Struct, frozen=True):
     zero_ns: int
     measured_ns: int
     ratio: Ratio | None
-    lanes: dict[int, tuple[Event, ...]]
+    lanes: dict[int, tuple[TimelineEvent, ...]]
     messages: tuple[Message, ...]
     clock: StampAgreement
 
@@ -258,10 +258,10 @@ def _timeline(
     )
 
 
-def events_of(trace: OverlapTrace, zero_ns: int) -> tuple[Event, ...]:
+def events_of(trace: OverlapTrace, zero_ns: int) -> tuple[TimelineEvent, ...]:
     """Return it without arrivals, in the order in which they begin."""
     events = (
-        Event(name, begin - zero_ns, end - zero_ns, peer)
+        TimelineEvent(name, begin - zero_ns, end - zero_ns, peer)
         for name, peer, begin, end in zip(
             trace.names, trace.peers, trace.begin_ns, trace.end_ns, strict=True
         )

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from plumbline.overlap.timeline import COMPUTATION, Event, Message, StampAgreement, Timeline
+from plumbline.overlap.timeline import COMPUTATION, Message, StampAgreement, Timeline, TimelineEvent
 from plumbline_db.probe_records import Overlap
 
 _WIDTH, _LANE = 860, 74  # pixels
@@ -307,7 +307,7 @@ def _lane(place: int, view: tuple[float, float]) -> dict[str, float]:
     return {"begin": view[0], "end": view[1], "low": place - _HALF, "high": place + _HALF}
 
 
-def _block(event: Event, place: int, view: tuple[float, float]) -> dict[str, Any] | None:
+def _block(event: TimelineEvent, place: int, view: tuple[float, float]) -> dict[str, Any] | None:
     """Return what of an event can be seen; None: nothing."""
     begin, end = max(event.begin_ns / 1000, view[0]), min(event.end_ns / 1000, view[1])
     if begin >= end:

@@ -14,9 +14,9 @@ from pathlib import Path
 import msgspec
 
 from plumbline.campaign import states
-from plumbline.campaign.exported import Files
+from plumbline.campaign.exported import ExportedFiles
 from plumbline.campaign.proof import Proven
-from plumbline.campaign.states import Standing, Step
+from plumbline.campaign.states import CampaignStep, Standing
 from plumbline.core.cell import Side
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.guidelines import Guidelines
@@ -27,7 +27,7 @@ from plumbline.measure.comparison import ArmComparison, claim_of
 from plumbline.measure.experiment import Arm, NextLook, looks, take_turns
 from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import benches, metric, sides
-from plumbline.overlap.sides import OverlapGrid, Times
+from plumbline.overlap.sides import OverlapGrid, OverlapTimes
 from plumbline.search.outcome import label
 from plumbline.search.process import Settable, values_of
 from plumbline.search.settings_race import SettingsRace
@@ -72,7 +72,7 @@ class TunedGuideline(msgspec.Struct, frozen=True):
 
 def tuned_lines(db: Database, campaign: Campaign, guidelines: Guidelines) -> list[TunedGuideline]:
     """Return those of a run that has verdicts, in their order."""
-    asked = msgspec.json.decode(campaign.settings, type=Asked)
+    asked = msgspec.json.decode(campaign.settings, type=OverlapTuningSettings)
     own = sides.own_ns(sides.read(db, campaign.id, ["pilot"]), LEAST_NS)
     grid = grid_of(asked, guidelines, own)
     before = verdicts.get(db, campaign.id, "before")
@@ -107,7 +107,7 @@ def _state(
     times = [
         medians[key] for _, medians in sides.read(db, campaign, verdict.suites) if key in medians
     ]
-    middle = Times(*map(statistics.median, zip(*times, strict=True))) if times else None
+    middle = OverlapTimes(*map(statistics.median, zip(*times, strict=True))) if times else None
     return TimedVerdict(
         verdict.verdict,
         middle.both if middle else None,
@@ -121,7 +121,7 @@ def _state(
     )
 
 
-def _overhead(times: Times) -> float | None:
+def _overhead(times: OverlapTimes) -> float | None:
     shorter = min(times.communication, times.computation)
     return (
         (times.both - max(times.communication, times.computation)) / shorter
@@ -136,7 +136,7 @@ LEAST_NS = 1_000  # of work that is as long as a message
 _PROOF = {"MPI_Bcast": [8]}  # a call by which a launch is read back
 
 
-class Asked(msgspec.Struct, frozen=True):
+class OverlapTuningSettings(msgspec.Struct, frozen=True):
     """Beside the settings of a campaign: `benches` (benches.py), `sizes` in bytes, `limit` (Grid),
     `triples` of each cell in a launch."""
 
@@ -146,18 +146,18 @@ class Asked(msgspec.Struct, frozen=True):
     triples: int = 15
 
 
-def text_of(asked: Asked, settings: Settings) -> str:
+def text_of(asked: OverlapTuningSettings, settings: Settings) -> str:
     """Return what the row in the database keeps, under the names that readers of campaigns know."""
     document = identity.document(settings) | msgspec.to_builtins(asked)
     return msgspec.json.encode(document | {"command": campaigns.OVERLAP_TUNE}).decode()
 
 
-def pilot_plan(asked: Asked, settings: Settings) -> Plan:
+def pilot_plan(asked: OverlapTuningSettings, settings: Settings) -> Plan:
     return plan(sides.pilot(asked.benches, asked.sizes, asked.triples), settings.sampling.seed)
 
 
 def tried(
-    toolchain: Toolchain, asked: Asked, settings: Settings
+    toolchain: Toolchain, asked: OverlapTuningSettings, settings: Settings
 ) -> tuple[list[Configuration], list[str]]:
     """The values of a search, and the knobs that need a core that is not there. Raises UsageError
     for settings that cannot be tried."""
@@ -170,7 +170,12 @@ def tried(
 
 
 def begin(
-    db: Database, toolchain: Toolchain, asked: Asked, settings: Settings, *, new: bool
+    db: Database,
+    toolchain: Toolchain,
+    asked: OverlapTuningSettings,
+    settings: Settings,
+    *,
+    new: bool,
 ) -> Campaign:
     """The row that the launches of this run belong to. What a site has set of the settings that are
     searched is part of the library as it is."""
@@ -249,14 +254,14 @@ class Objective(SettingsRace[Side]):
         return ArmComparison(self._store, self._claim, seconds)
 
 
-class Loop:
+class OverlapTuning:
     """The steps of one run. `folder` is where the exported files go."""
 
     def __init__(
         self,
         store: LaunchStore,
         toolchain: Toolchain,
-        asked: Asked,
+        asked: OverlapTuningSettings,
         settings: Settings,
         folder: Path,
     ) -> None:
@@ -264,7 +269,9 @@ class Loop:
         self._campaign = campaign = campaigns.get(store.db, store.campaign)
         self._asked, self._settings = asked, settings
         self._guidelines = toolchain.guidelines
-        self._files = Files(store, toolchain, campaign, folder, {}, {}, unsafe=False, site_rules="")
+        self._files = ExportedFiles(
+            store, toolchain, campaign, folder, {}, {}, unsafe=False, site_rules=""
+        )
 
         self._before: list[Verdict] = []
         self._after: list[Verdict] = []
@@ -287,9 +294,9 @@ class Loop:
     def has_time(self) -> bool:
         return True  # values for which none is left are named in what is kept of the search
 
-    def take(self, step: Step) -> None:
+    def take(self, step: CampaignStep) -> None:
         store, settings = self._store, self._settings
-        if step is Step.BEFORE:
+        if step is CampaignStep.BEFORE:
             self._grid = self._measured_grid()
             store.progress.step("overlap: measuring the library as it is")
             own = Suite("before")
@@ -302,10 +309,10 @@ class Loop:
         violated = [verdict for verdict in self._before if verdict.verdict == "violated"]
         slow = [Side(verdict.function, verdict.lhs, verdict.bytes) for verdict in violated]
         objective = Objective(store, settings, self._grid, slow)
-        if step is Step.SETTINGS:
+        if step is CampaignStep.SETTINGS:
             self._searched = True
             self._winners = self._search(objective, violated)
-        elif step is Step.CONFIRM:
+        elif step is CampaignStep.CONFIRM:
             self._confirmed = True
             (winner,) = self._winners
             self._after, self._winners = self._confirm(objective, winner)
@@ -447,7 +454,9 @@ class Loop:
         return self._before, []
 
 
-def grid_of(asked: Asked, guidelines: Guidelines, own: Mapping[sides.Place, int]) -> OverlapGrid:
+def grid_of(
+    asked: OverlapTuningSettings, guidelines: Guidelines, own: Mapping[sides.Place, int]
+) -> OverlapGrid:
     fixed = guidelines.overlap.work_us * 1000 if guidelines.overlap else 0
     return OverlapGrid(asked.benches, asked.sizes, own, fixed, asked.triples, asked.limit)
 

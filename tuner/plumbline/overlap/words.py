@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plumbline.overlap.classes import Bench, Classes, Kind, Stretch
+from plumbline.overlap.classes import Classes, ClassifiedBench, Kind, Stretch
 from plumbline.overlap.thresholds import Thresholds
 
 _LIBRARY = {
@@ -58,7 +58,7 @@ def of_classes(library_classes: Classes) -> list[str]:
     return lines + [_sentence(bench) for bench in library_classes.benches if bench.verdicts]
 
 
-def _sentence(bench: Bench) -> str:
+def _sentence(bench: ClassifiedBench) -> str:
     subject = _SUBJECTS.get(bench.bench, bench.bench)
     kinds = _OVERHEAD if bench.bench == "overhead" else _KINDS
     parts = [f"{kinds[stretch.kind]} {_where(stretch)}" for stretch in bench.stretches]

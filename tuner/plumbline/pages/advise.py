@@ -41,7 +41,7 @@ def page(visit: Visit) -> Response:
     if asked.function and asked.bytes is not None and asked.nprocs is not None:
         run = visit.campaign(asked.run).id if asked.run else ""
         function = plan.name_of(asked.function)
-        question = advice_stored.Question(function, asked.bytes, asked.nprocs)
+        question = advice_stored.AdviceQuestion(function, asked.bytes, asked.nprocs)
         advised = advice_stored.read(visit.db, question, run)
     elif asked != AdviseQuery():
         raise HTTPException(400, "function, bytes and nprocs: all three")

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from plumbline.pages.visit import Visit, Word, ending, picture_response
 from plumbline.results import comparison_chart, sides
 from plumbline.results.compare import ComparedCell, How, SideComparison, Verdict, compare
-from plumbline.results.sides import Side
+from plumbline.results.sides import ComparedSide
 from plumbline_db import campaigns, verdicts
 from plumbline_db.errors import PlumblineError
 from plumbline_db.launch_records import PrunedError
@@ -98,7 +98,7 @@ def _compared(visit: Visit, asked: ComparisonQuery) -> SideComparison:
         raise HTTPException(400, text) from error
 
 
-def _side(visit: Visit, text: str) -> Side:
+def _side(visit: Visit, text: str) -> ComparedSide:
     name = sides.parse(text)
     if name.file is not None:
         raise HTTPException(400, f"{text!r} names a file: sides are of this database")

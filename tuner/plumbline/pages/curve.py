@@ -95,7 +95,7 @@ _Parts = tuple[str, str, str]  # side, function, configuration
 CurveAxis = Literal["bytes", "ranks", "rank"]
 
 
-class Factor(msgspec.Struct, frozen=True):
+class TimeRatio(msgspec.Struct, frozen=True):
     """The time of a point over that of the base at this place. `together`: over launches that both
     share, with its interval; else of the medians alone."""
 
@@ -105,7 +105,7 @@ class Factor(msgspec.Struct, frozen=True):
     together: bool
 
 
-class Point(msgspec.Struct, frozen=True):
+class PlottedPoint(msgspec.Struct, frozen=True):
     """The point at a place of the axis: the median over `n` launches of their medians, seconds,
     with its interval of 95 % (None: too few launches). `factor`: None where the base has no such
     place. `why`: of a suite's points, those that were added."""
@@ -115,7 +115,7 @@ class Point(msgspec.Struct, frozen=True):
     seconds: float
     low: float | None
     high: float | None
-    factor: Factor | None
+    factor: TimeRatio | None
     why: str = ""
 
 
@@ -130,7 +130,7 @@ class Curve(msgspec.Struct, frozen=True):
     configuration: str
     nprocs: int
     is_base: bool
-    points: list[Point]
+    points: list[PlottedPoint]
     axis: CurveAxis = "bytes"
 
 
@@ -310,26 +310,26 @@ def _texts(parts: Sequence[_Parts]) -> list[str]:
     ]
 
 
-def _point(place: int, seconds: dict[int, float], base: dict[int, float], why: str) -> Point:
+def _point(place: int, seconds: dict[int, float], base: dict[int, float], why: str) -> PlottedPoint:
     middle = median_interval(list(seconds.values()))
     times = middle.value, middle.low, middle.high
-    return Point(place, len(seconds), *times, _factor(seconds, base), why)
+    return PlottedPoint(place, len(seconds), *times, _factor(seconds, base), why)
 
 
-def _factor(seconds: dict[int, float], base: dict[int, float]) -> Factor | None:
+def _factor(seconds: dict[int, float], base: dict[int, float]) -> TimeRatio | None:
     if not base or min(*seconds.values(), *base.values()) <= 0:
         return None
     shared = sorted(seconds.keys() & base.keys())
     if seconds == base:
-        return Factor(1.0, 1.0, 1.0, True)
+        return TimeRatio(1.0, 1.0, 1.0, True)
     if shared:
         estimate = paired_ratio(
             [math.log(seconds[run] / base[run]) for run in shared], alternative="two-sided"
         )
         if estimate.ratio is not None:
-            return Factor(estimate.ratio, estimate.low, estimate.high, True)
+            return TimeRatio(estimate.ratio, estimate.low, estimate.high, True)
     ratio = statistics.median(seconds.values()) / statistics.median(base.values())
-    return Factor(ratio, None, None, False)
+    return TimeRatio(ratio, None, None, False)
 
 
 def together(curves: Sequence[Curve]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plumbline.pages.curve import Curve, Point
+from plumbline.pages.curve import Curve, PlottedPoint
 from plumbline.system import chart
 
 # Okabe and Ito's colours that stand out on white, told apart without colour by shape and dashes.
@@ -152,7 +152,7 @@ def _tooltip(over: str, base: int) -> list[dict[str, str]]:
     ]
 
 
-def _row(point: Point, *, ratios: bool) -> dict[str, Any]:
+def _row(point: PlottedPoint, *, ratios: bool) -> dict[str, Any]:
     factor = point.factor
     row: dict[str, Any] = {
         "place": point.place,

@@ -225,7 +225,7 @@ _SITE = ("/", "/runs", "/history", "/map", "/guidelines", "/overlap")
 _OF_RUN = ("run", "report", "explained", "table", "cell", "winner")
 
 
-class Answer(NamedTuple):
+class FrozenResponse(NamedTuple):
     status: int
     kind: str
     body: bytes
@@ -319,7 +319,7 @@ class _Frozen:
         first_file = self._folder / self._files[first]
         return WrittenReport(first_file, pages, files, size, len(self._left_out))
 
-    def _asked(self, address: str) -> Answer:
+    def _asked(self, address: str) -> FrozenResponse:
         return asyncio.run(asked(self._app, address))
 
     def _frozen(self, address: str, content: bytes) -> bytes:
@@ -413,7 +413,7 @@ def _urgency(verdict: Verdict) -> tuple[bool, float]:
     return verdict.verdict == "violated", verdict.ratio or 0.0
 
 
-async def asked(app: Starlette, address: str) -> Answer:
+async def asked(app: Starlette, address: str) -> FrozenResponse:
     """Ask the application as a server does."""
     parts = urlsplit(address)
     sent: list[Message] = []
@@ -445,4 +445,4 @@ async def asked(app: Starlette, address: str) -> Answer:
     headers = {name.lower(): value for name, value in sent[0]["headers"]}
     kind = re.split(r"[;\s]", headers.get(b"content-type", b"").decode("latin-1"))[0]
     body = b"".join(message.get("body", b"") for message in sent[1:])
-    return Answer(sent[0]["status"], kind, body)
+    return FrozenResponse(sent[0]["status"], kind, body)

@@ -33,7 +33,7 @@ from plumbline.pages import (
 )
 from plumbline.pages.visit import Visit
 from plumbline.system import chart
-from plumbline.system.lru import Kept
+from plumbline.system.lru import BoundedCache
 from plumbline_db.connection import Database
 from plumbline_exporters import frame
 from plumbline_exporters.frame import Link, Pages
@@ -91,7 +91,7 @@ _SHOWN: dict[str, Show] = {
 
 def pages(db_path: Path) -> Pages:
     """Over one database, which is opened anew for every request."""
-    pictures: Kept[bytes] = Kept(_PICTURES)
+    pictures: BoundedCache[bytes] = BoundedCache(_PICTURES)
 
     def answer(show: Show) -> Callable[[Request], Response]:
         def answered(request: Request) -> Response:

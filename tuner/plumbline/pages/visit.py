@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from plumbline.search.outcome import label
 from plumbline.system import chart
-from plumbline.system.lru import Kept
+from plumbline.system.lru import BoundedCache
 from plumbline.system.words import number_of_bytes
 from plumbline.verify.statistics import stars
 from plumbline_db import campaigns
@@ -77,7 +77,7 @@ class Visit(NamedTuple):
 
     request: Request
     db: Database
-    pictures: Kept[bytes]
+    pictures: BoundedCache[bytes]
 
     def page(self, template: str, **facts: Any) -> Response:
         state_of = partial(campaigns.state, self.db)

@@ -122,7 +122,7 @@ class EffectTable(msgspec.Struct, frozen=True):
     lines: list[effects.EffectLine]
 
 
-class Report(msgspec.Struct, frozen=True):
+class ReproducibilityReport(msgspec.Struct, frozen=True):
     machine: Machine
     library: Library
     campaigns: list[str]
@@ -140,9 +140,9 @@ def report(
     settings: ReproducibilitySettings,
     outcome: ExperimentOutcome,
     warnings: Sequence[str] = (),
-) -> Report:
+) -> ReproducibilityReport:
     """`warnings`: what weakens the result, of `conditions_of`."""
-    return Report(
+    return ReproducibilityReport(
         machine=toolchain.machine,
         library=toolchain.installation.library,
         campaigns=[rank.campaign.id for rank in ranks],

@@ -13,7 +13,7 @@ from plumbline.measure import unkept
 from plumbline.measure.launches import Progress
 from plumbline.results import advice, best
 from plumbline.results.advice import Answer, CallChoice, Rival
-from plumbline.results.advice_stored import Advised, Question
+from plumbline.results.advice_stored import AdviceQuestion, Advised
 from plumbline.results.best import BestOfCell, FastestOfSide
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.settings import Settings, campaign_file, identity, starting
@@ -24,7 +24,7 @@ from plumbline_db.records import EVERY_FUNCTION, Winner
 FIRST, LAUNCHES = 3, 10
 
 
-class Raced(msgspec.Struct, frozen=True):
+class RacedAdvice(msgspec.Struct, frozen=True):
     """`library`: the one that was measured; `candidates`: so many raced, in so many launches;
     `left_out`: why the tuned one did not ('': it did, or there is none)."""
 
@@ -35,7 +35,7 @@ class Raced(msgspec.Struct, frozen=True):
     left_out: str
 
 
-def race(advised: Advised, prefix: Path | None, progress: Progress | None = None) -> Raced:
+def race(advised: Advised, prefix: Path | None, progress: Progress | None = None) -> RacedAdvice:
     """On the installation under `prefix` (None: the one that is found), as the campaign there had
     its ranks. Raises UsageError for a function that the probe does not know, or has no variant of,
     or a size that cannot be measured."""
@@ -51,7 +51,7 @@ def race(advised: Advised, prefix: Path | None, progress: Progress | None = None
         if variant.function == question.function
         for spec in variant.specs(question.bytes, question.nprocs)
     ]
-    field = best.Field(tuned, [variant for variant in own_variants if variant not in tuned])
+    field = best.Contenders(tuned, [variant for variant in own_variants if variant not in tuned])
     first, finals = (1, 1) if simulated else (FIRST, LAUNCHES)
     with unkept.store_for(
         toolchain, starting.starter(toolchain, settings), "best", progress
@@ -66,7 +66,7 @@ def race(advised: Advised, prefix: Path | None, progress: Progress | None = None
         )
     library = toolchain.installation.library.version_string
     answer = answer_of(cell, finals, exact=simulated)
-    return Raced(answer, library, cell.candidates, first + finals, left_out)
+    return RacedAdvice(answer, library, cell.candidates, first + finals, left_out)
 
 
 def _here(advised: Advised, prefix: Path | None) -> tuple[Toolchain, Settings, Winner | None]:
@@ -82,7 +82,7 @@ def _here(advised: Advised, prefix: Path | None) -> tuple[Toolchain, Settings, W
     return toolchain, asked_settings, None
 
 
-def _require(toolchain: Toolchain, question: Question, data: Data) -> None:
+def _require(toolchain: Toolchain, question: AdviceQuestion, data: Data) -> None:
     functions = {variant.function for variant in toolchain.catalogue.variants}
     if question.function not in functions:
         listed = ", ".join(sorted(functions))

@@ -45,7 +45,7 @@ _OLDER = 5  # campaigns of a place that are asked, the newest first
 _UNFIT = ("wrong", "failed", "slower", "unsupported", "not_exportable")
 
 
-class Question(msgspec.Struct, frozen=True):
+class AdviceQuestion(msgspec.Struct, frozen=True):
     """A call of `bytes` (as the tables have them) on so many ranks."""
 
     function: str
@@ -94,7 +94,7 @@ class Advised(msgspec.Struct, frozen=True):
     """The advice of each library on each machine, that of the preferred host first, then the
     newest; `ranks` and `functions`: what there is beside what was asked for."""
 
-    question: Question
+    question: AdviceQuestion
     known: list[Advice]
     ranks: list[int]
     functions: list[str]
@@ -120,7 +120,7 @@ class Advised(msgspec.Struct, frozen=True):
         return f"no measurement on {on_ranks} answers this question"
 
 
-def read(db: Database, question: Question, campaign: str = "", host: str = "") -> Advised:
+def read(db: Database, question: AdviceQuestion, campaign: str = "", host: str = "") -> Advised:
     """Read only this `campaign` if it is named; advice for the machine `host` comes first."""
     newest_first = [
         stored_campaign
@@ -145,7 +145,7 @@ def read(db: Database, question: Question, campaign: str = "", host: str = "") -
 
 
 def _instead(
-    db: Database, question: Question, newest_first: Sequence[Campaign]
+    db: Database, question: AdviceQuestion, newest_first: Sequence[Campaign]
 ) -> tuple[list[str], list[int]]:
     """Functions of the newest campaign on so many ranks; other numbers of ranks on which the
     newest campaign has the function."""
@@ -169,7 +169,9 @@ def _suites(db: Database, campaign: Campaign) -> list[str]:
     return table_samples.suites(verdicts.get(db, campaign.id, _TABLE))
 
 
-def _of_place(db: Database, question: Question, newest_first: Sequence[Campaign]) -> Advice | None:
+def _of_place(
+    db: Database, question: AdviceQuestion, newest_first: Sequence[Campaign]
+) -> Advice | None:
     """Return the advice by the newest of these campaigns that answers, else by the newest that has
     the function."""
     silent = None
@@ -184,7 +186,7 @@ def _of_place(db: Database, question: Question, newest_first: Sequence[Campaign]
     return silent
 
 
-def _advice(db: Database, question: Question, campaign: Campaign, sizes: list[int]) -> Advice:
+def _advice(db: Database, question: AdviceQuestion, campaign: Campaign, sizes: list[int]) -> Advice:
     table = verdicts.get(db, campaign.id, _TABLE)
     used = _winners(db, campaign)
     cells = _Cells(db, question.function, campaign, table, used)

@@ -53,7 +53,7 @@ class BestOfCell(msgspec.Struct, frozen=True):
     candidates: int
 
 
-class Field(msgspec.Struct, frozen=True):
+class Contenders(msgspec.Struct, frozen=True):
     """Who runs for a function at one size. `cold` are algorithms of the library that only a launch
     as a whole can have."""
 
@@ -69,7 +69,7 @@ class Field(msgspec.Struct, frozen=True):
 
 def field(
     candidate_space: CandidateSpace, catalogue: Catalogue, function: str, size: int, nprocs: int
-) -> Field:
+) -> Contenders:
     """The library's algorithms, and our variants but the naive ones, each with the standard values
     of its parameters and with one parameter at a time at its other values."""
     library: dict[Candidate, None] = {}
@@ -87,7 +87,9 @@ def field(
         for spec in variant.specs(size, nprocs)
     ]
     cold = [candidate for candidate in library if candidate_space.is_cold(function, candidate)]
-    return Field([candidate for candidate in library if candidate not in cold], own_variants, cold)
+    return Contenders(
+        [candidate for candidate in library if candidate not in cold], own_variants, cold
+    )
 
 
 def plan_of(settings: Settings, data: Data, switch: str) -> Plan:
@@ -109,7 +111,7 @@ def find(
     store: LaunchStore,
     plan: Plan,
     environment: Mapping[str, str],
-    fields: Mapping[Target, Field],
+    fields: Mapping[Target, Contenders],
     *,
     first: int,
     finals: int,

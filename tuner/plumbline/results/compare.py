@@ -17,7 +17,7 @@ from plumbline.core.plan import EQUAL_COUNTS
 from plumbline.measure import factors
 from plumbline.measure.factors import Difference
 from plumbline.results import sides
-from plumbline.results.sides import Side, SideConditions
+from plumbline.results.sides import ComparedSide, SideConditions
 from plumbline.verify.decision import benjamini_hochberg
 from plumbline.verify.launch_averages import averages
 from plumbline.verify.significance.comparison import Alternative, Test
@@ -117,7 +117,7 @@ class SideComparison(msgspec.Struct, frozen=True):
         return sum(line.verdict in verdicts for line in self.lines)
 
 
-def compare(a: Side, b: Side, how: How) -> SideComparison:
+def compare(a: ComparedSide, b: ComparedSide, how: How) -> SideComparison:
     """All cells that both sides have. Raises UsageError when there are none, when both are the same
     launches, or when a paired test is asked for and the launches are not paired."""
     if bool(a.name.variant) != bool(b.name.variant):
@@ -151,7 +151,7 @@ def compare(a: Side, b: Side, how: How) -> SideComparison:
     )
 
 
-def differences(a: Side, b: Side) -> list[Difference]:
+def differences(a: ComparedSide, b: ComparedSide) -> list[Difference]:
     """The factors that A and B do not share, builds of the libraries and machines included: what is
     compared is among them, and so is what may be mistaken for it."""
     different_factors = factors.differences(
@@ -170,7 +170,7 @@ def differences(a: Side, b: Side) -> list[Difference]:
     ]
 
 
-def pairing(a: Side, b: Side) -> tuple[list[tuple[int, int]] | None, str]:
+def pairing(a: ComparedSide, b: ComparedSide) -> tuple[list[tuple[int, int]] | None, str]:
     """Launches of A and B that belong together, by number, and why; or None, and why not. Raises
     UsageError when both sides are the same times."""
     launches_of_a, launches_of_b = ([launch.number for launch in side.launches] for side in (a, b))
@@ -207,7 +207,7 @@ def _test(how: How, pairs: list[tuple[int, int]] | None, why: str) -> Test:
     return test
 
 
-def by_cell(side: Side, how: How) -> dict[MatchedCell, LaunchSamples]:
+def by_cell(side: ComparedSide, how: How) -> dict[MatchedCell, LaunchSamples]:
     """The samples of each cell. Raises UsageError where one was measured as two cases."""
     header = side.launches[0].header
     samples_by_cell = {}

@@ -19,7 +19,7 @@ from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.results import sides
 from plumbline.results.compare import How
 from plumbline.results.regressions import Regression, RegressionClaim, regressions, undecided
-from plumbline.results.sides import Side
+from plumbline.results.sides import ComparedSide
 from plumbline.settings import Settings, identity, starting
 from plumbline.settings.toolchain import OUT, Toolchain, find_toolchain, set_by_site
 from plumbline.system.toml import Document
@@ -61,8 +61,8 @@ class AskedComparison(msgspec.Struct, frozen=True):
 class MeasuredComparison(msgspec.Struct, frozen=True):
     comparison: str
     claim: RegressionClaim
-    a: Side
-    b: Side
+    a: ComparedSide
+    b: ComparedSide
     cells: list[Regression]
 
 

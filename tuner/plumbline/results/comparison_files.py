@@ -12,7 +12,7 @@ import msgspec
 
 from plumbline.results.compared_now import MeasuredComparison
 from plumbline.results.regressions import BAD, Change, Regression
-from plumbline.results.sides import Side
+from plumbline.results.sides import ComparedSide
 from plumbline_db.errors import UsageError
 
 ENDINGS = (".xml", ".md", ".json")
@@ -78,7 +78,7 @@ def summary(cells: Sequence[Regression]) -> dict[str, int]:
     return {"cells": len(cells)} | counts
 
 
-def _side(side: Side) -> dict[str, Any]:
+def _side(side: ComparedSide) -> dict[str, Any]:
     return {
         "name": side.name.text,
         "campaign": side.campaign.id,

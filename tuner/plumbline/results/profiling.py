@@ -39,7 +39,7 @@ _MOST_VOLUMES = 64
 _Key = tuple[str, int, int, int, int]
 
 
-class RecordedRank(msgspec.Struct, frozen=True):
+class ProfiledRank(msgspec.Struct, frozen=True):
     """The record that one rank left. `job` tells the ranks of one MPI_COMM_WORLD from others'. By
     key: calls, nanoseconds, nanoseconds of the fastest."""
 
@@ -59,7 +59,7 @@ class _Sum(msgspec.Struct):
     fastest_seconds: float = 0.0
 
 
-def ranks(folder: Path) -> list[RecordedRank]:
+def ranks(folder: Path) -> list[ProfiledRank]:
     """All that left something in the folder. Raises PlumblineError for a file that is not whole."""
     return [rank for path in sorted(folder.glob(f"*{SUFFIX}")) for rank in _ranks(path)]
 
@@ -81,7 +81,7 @@ class _Header(NamedTuple):
     library: bytes
 
 
-def _ranks(path: Path) -> Iterator[RecordedRank]:
+def _ranks(path: Path) -> Iterator[ProfiledRank]:
     try:
         with user_files.open_file(path) as file:
             magic, version, slot_bytes, slots = _FILE.unpack(file.read(_FILE.size))
@@ -98,7 +98,7 @@ def _ranks(path: Path) -> Iterator[RecordedRank]:
         raise PlumblineError(f"{path}: no record of calls ({error}); run it again") from error
 
 
-def _rank(file: BinaryIO, slot_bytes: int) -> RecordedRank | None:
+def _rank(file: BinaryIO, slot_bytes: int) -> ProfiledRank | None:
     """None where a rank has ended before it began."""
     header = _Header._make(_HEADER.unpack(file.read(_HEADER.size)))
     if not header.present:
@@ -125,7 +125,7 @@ def _rank(file: BinaryIO, slot_bytes: int) -> RecordedRank | None:
             if min(count, ns, fastest, nprocs - 1, nodes, ppn, volume + 1) < 0:
                 raise ValueError(f"{names[function]}: a number is impossible")
             calls[names[function], nprocs, nodes, ppn, volume] = (count, ns, fastest)
-    return RecordedRank(
+    return ProfiledRank(
         job=header.job,
         rank=header.rank,
         nprocs=header.nprocs,
@@ -142,7 +142,7 @@ def _text(field: bytes) -> str:
 
 
 def application(
-    recorded_ranks: Sequence[RecordedRank],
+    recorded_ranks: Sequence[ProfiledRank],
     *,
     version: str,
     command: Sequence[str],
@@ -150,7 +150,7 @@ def application(
     status: int,
 ) -> Application:
     """One record of all jobs that a command has started. Their times and calls add up."""
-    jobs: dict[int, list[RecordedRank]] = {}
+    jobs: dict[int, list[ProfiledRank]] = {}
     for rank in recorded_ranks:
         jobs.setdefault(rank.job, []).append(rank)
     sums: dict[_Key, _Sum] = {}
@@ -190,7 +190,7 @@ def application(
     )
 
 
-def _add(sums: dict[_Key, _Sum], job: Iterable[RecordedRank]) -> None:
+def _add(sums: dict[_Key, _Sum], job: Iterable[ProfiledRank]) -> None:
     fastest: dict[_Key, int] = {}
     for rank in job:
         for key, (calls, ns, least) in rank.calls.items():
@@ -290,7 +290,7 @@ def profile_with(
     )
 
 
-class Run(msgspec.Struct, frozen=True):
+class ProfiledRun(msgspec.Struct, frozen=True):
     """A command that has ended; when it was started."""
 
     library: str
@@ -319,7 +319,7 @@ def recorded_run(
     variables: Mapping[str, str],
     folder: Path,
     within: Mapping[str, str],
-) -> Run:
+) -> ProfiledRun:
     """Run a command to its end, with a library and variables in its ranks. `folder` is for what
     brings them there; `within`: the environment of the command."""
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -329,7 +329,7 @@ def recorded_run(
     if program is not None and ranks_asked.takes_all(Path(program)):
         added |= into_ranks.whole(preload, variables, own_environment)
     status = process.in_foreground(command, own_environment | added)
-    return Run(installation.library.id, started, status)
+    return ProfiledRun(installation.library.id, started, status)
 
 
 def library_of(program: Path, mpi_prefix: Path | None) -> tuple[Family, Installation]:

@@ -15,7 +15,7 @@ import msgspec
 from plumbline.applied import apply, places
 from plumbline.applied.generations import Source
 from plumbline.libraries import Family, ReadsParameterFiles, fits, gate, of_name
-from plumbline.system.lru import Kept
+from plumbline.system.lru import BoundedCache
 from plumbline.system.placement import Placement
 from plumbline_db import campaigns, machines
 from plumbline_db.connection import Database
@@ -39,7 +39,7 @@ class Use(msgspec.Struct, frozen=True):
     refused: str = ""
 
 
-_uses: Kept[Use] = Kept(64)
+_uses: BoundedCache[Use] = BoundedCache(64)
 
 
 def lines(db: Database, campaign: Campaign) -> list[str]:

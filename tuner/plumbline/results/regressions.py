@@ -21,7 +21,7 @@ from plumbline.results.compare import (
     sample_of,
     seconds_of,
 )
-from plumbline.results.sides import Side
+from plumbline.results.sides import ComparedSide
 from plumbline.verify.decision import CellDecision, Claim, HypothesisFamily, Key, alone
 from plumbline.verify.design import Design
 from plumbline_db.errors import PlumblineError, command_name
@@ -57,7 +57,9 @@ class Regression(msgspec.Struct, frozen=True):
     verdict: Change = "not shown"
 
 
-def regressions(a: Side, b: Side, claim: RegressionClaim, how: How) -> list[Regression]:
+def regressions(
+    a: ComparedSide, b: ComparedSide, claim: RegressionClaim, how: How
+) -> list[Regression]:
     """Largest slow-down first, before it what only A has a result of. Raises PlumblineError where
     the launches of the sides do not take turns."""
     pairs, why = pairing(a, b)

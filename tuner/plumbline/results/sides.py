@@ -95,7 +95,7 @@ class Name(msgspec.Struct, frozen=True):
     variant: str
 
 
-class Side(msgspec.Struct, frozen=True):
+class ComparedSide(msgspec.Struct, frozen=True):
     """A side that a name stands for. `launches` are finished ones, and may be joined. `described`:
     they are of a file's suites, whose operations are all asked for."""
 
@@ -109,7 +109,7 @@ class Side(msgspec.Struct, frozen=True):
     samples: list[LaunchSamples]
     described: bool = False
 
-    def only(self, functions: Sequence[str] | None, sizes: Sequence[int] | None) -> Side:
+    def only(self, functions: Sequence[str] | None, sizes: Sequence[int] | None) -> ComparedSide:
         """The samples of some functions at some sizes; None: of all."""
         kept = [
             sample
@@ -135,7 +135,7 @@ def parse(text: str) -> Name:
     return Name(text, Path(file) if hash_ else None, campaign, stage, suite, variant)
 
 
-def read(db: Database, name: Name) -> Side:
+def read(db: Database, name: Name) -> ComparedSide:
     """Raises UsageError that lists what there is, when run, stage, suite or variant is not;
     PlumblineError when its launches may not be joined into one sample."""
     described = {campaign.id: campaign for campaign in campaigns.of_suites(db)}
@@ -174,7 +174,7 @@ def _settled(name: Name, stored_runs: Container[str]) -> Name:
     return name
 
 
-def of_suites(db: Database, text: str, campaign: Campaign, suites: list[str]) -> Side:
+def of_suites(db: Database, text: str, campaign: Campaign, suites: list[str]) -> ComparedSide:
     """All launches of these suites; `text`: how people name the side. Raises as `read` does."""
     samples = runs.launch_samples(db, campaign.id, suites)
     name = Name(text, None, campaign.id, "", suites[0], "")
@@ -189,7 +189,7 @@ def _side(
     samples: list[LaunchSamples],
     *,
     described: bool = False,
-) -> Side:
+) -> ComparedSide:
     if name.variant:
         variants = sorted({sample.case.variant for sample in samples})
         samples = [sample for sample in samples if sample.case.variant == name.variant]
@@ -204,7 +204,7 @@ def _side(
     factors.require_joinable(
         factors.named(launches), otherwise="Name launches that belong together (RUN/SUITE)"
     )
-    return Side(
+    return ComparedSide(
         name=name,
         database=db.path,
         campaign=campaign,

@@ -13,7 +13,7 @@ from plumbline.core.winner import holds
 from plumbline_db.records import Verdict, Winner
 
 
-class Order:
+class DependencyOrder:
     """The dependencies of one set of guidelines."""
 
     def __init__(self, guidelines: Guidelines) -> None:

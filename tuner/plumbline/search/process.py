@@ -14,7 +14,7 @@ from plumbline.core.cell import Target
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Knob
-from plumbline.libraries.space import FunctionSpace, Parameter, Setting, Space
+from plumbline.libraries.space import AlgorithmParameter, FunctionSpace, Setting, Space
 from plumbline.measure import tables
 from plumbline.measure.comparison import without_shared_factor
 from plumbline.measure.launches import LaunchStore
@@ -149,11 +149,13 @@ def values_of(
     ]
 
 
-def _is_used(standing: Iterable[Winner], entry: FunctionSpace, parameter: Parameter) -> bool:
+def _is_used(
+    standing: Iterable[Winner], entry: FunctionSpace, parameter: AlgorithmParameter
+) -> bool:
     return any(winner.configuration.get(entry.knob) in parameter.algorithms for winner in standing)
 
 
-def _others(installed: Mapping[str, Knob], entry: Setting | Parameter) -> list[str]:
+def _others(installed: Mapping[str, Knob], entry: Setting | AlgorithmParameter) -> list[str]:
     """The values that are not the library's own."""
     own = {installed[entry.knob].value or entry.default, entry.default}
     return [text for text in map(str, entry.values) if text not in own]

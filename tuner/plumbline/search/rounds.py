@@ -35,13 +35,13 @@ from plumbline_db.records import EVERY_FUNCTION, Search, Suite, Trial, Verdict, 
 from . import crossover, outcome
 from .breaking import Neighbours, as_promised, as_tried, broken
 from .budget import Budget
-from .order import Order, moved
+from .order import DependencyOrder, moved
 from .race.entering import Lineup
 from .race.judging import bounds
 from .race.race import Race
 from .races import Favourites, Races, Setup, Spread
 from .rescue import rescue
-from .second_choice import InForce, Raced, SecondChoices
+from .second_choice import InForce, RaceKnowledge, SecondChoices
 from .space.candidates import CandidateSpace
 from .space.select import Trials
 
@@ -147,7 +147,7 @@ class Rounds:
     def __init__(
         self,
         setup: Setup,
-        order: Order,
+        order: DependencyOrder,
         budget: Budget,
         *,
         switches: Iterable[int] = (),
@@ -480,7 +480,7 @@ class Rounds:
         winners_chosen = self._select(candidate_space, trials, opened_by, between)
         won = {cell for cell in further if deciding(winners_chosen, cell)}
         self._searched |= opened_by.keys() - (further.keys() - won)
-        self.seconds.add(Raced(race, race.in_force, candidate_space, trials, opened_by))
+        self.seconds.add(RaceKnowledge(race, race.in_force, candidate_space, trials, opened_by))
         reasons, ranks = race.reasons, self._settings.ranks
         for target, tried in {**trials, **between}.items():
             if (target in beside and target not in opened_by) or target in further.keys() - won:

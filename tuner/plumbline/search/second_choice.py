@@ -29,7 +29,7 @@ _RIVALS = 2  # candidates of a second choice
 _AS_FAST = 1.03  # so far apart, on average, choices for all cells of a function are as good
 
 
-class Raced(msgspec.Struct, frozen=True):
+class RaceKnowledge(msgspec.Struct, frozen=True):
     """The knowledge of cells that raced together: `opened_by` names their violations, `in_force`
     are the winners that were."""
 
@@ -44,7 +44,7 @@ class _Vacant(msgspec.Struct):
     """The `cells` that a winner has lost, with the names of their violations; `rivals` are measured
     before one of them takes its place. `ours_alone`: no option of the library takes it."""
 
-    raced: Raced
+    raced: RaceKnowledge
     cells: dict[Target, list[str]]
     trials: dict[Target, list[Trial]]
     rivals: Mapping[Target, Sequence[Candidate]]
@@ -62,11 +62,11 @@ class SecondChoices:
         self._candidate_space = candidate_space
         self._sizes = sizes
         self._select = select
-        self._races: list[Raced] = []
+        self._races: list[RaceKnowledge] = []
         self._done: set[Target] = set()
         self._reserves: list[Winner] = []
 
-    def add(self, raced: Raced) -> None:
+    def add(self, raced: RaceKnowledge) -> None:
         self._races.append(raced)
 
     def refuse(self, lost: Iterable[Winner]) -> None:
@@ -169,7 +169,7 @@ class SecondChoices:
         )
         return _Vacant(raced, cells, trials, _rivals(trials, whole=whole), ours_alone)
 
-    def _cells(self, raced: Raced, winner: Winner) -> dict[Target, list[str]]:
+    def _cells(self, raced: RaceKnowledge, winner: Winner) -> dict[Target, list[str]]:
         """Return those of a winner that have had no second choice yet, with their violations."""
         return {
             cell: names
@@ -178,7 +178,7 @@ class SecondChoices:
         }
 
     def _trials(
-        self, raced: Raced, winner: Winner, cells: Collection[Target]
+        self, raced: RaceKnowledge, winner: Winner, cells: Collection[Target]
     ) -> dict[Target, list[Trial]]:
         """Return what may take the place of a winner in these cells: where it holds for all sizes
         of its function, what was tried at any."""
@@ -244,7 +244,7 @@ class SecondChoices:
                     for target in place.rivals
                 }
 
-    def _race_of(self, winner: Winner) -> Raced | None:
+    def _race_of(self, winner: Winner) -> RaceKnowledge | None:
         """The last race that has measured what it is, where it is; rather one that the violations
         have opened which it is to remove. An option for all sizes races again along with others."""
         measured = [
@@ -266,7 +266,7 @@ class SecondChoices:
         return next(iter(chosen_for + measured), None)
 
 
-def _is_whole(raced: Raced, winner: Winner) -> bool:
+def _is_whole(raced: RaceKnowledge, winner: Winner) -> bool:
     """Return whether it holds for all sizes of its function."""
     one_for_all = raced.candidate_space.one_for_all_sizes(winner.function)
     return one_for_all and winner.variant == DEFAULT.variant

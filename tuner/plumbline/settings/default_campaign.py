@@ -19,21 +19,21 @@ from plumbline_db.errors import PlumblineError, command_name
 from plumbline_db.records import Campaign, Library
 
 
-class Choice(msgspec.Struct, frozen=True):
+class CampaignChoice(msgspec.Struct, frozen=True):
     """`note` says which campaign was taken where others might have been meant; else empty."""
 
     campaign: Campaign
     note: str = ""
 
 
-def choose(db: Database, named: str | None, mpi_prefix: Path | None = None) -> Choice:
+def choose(db: Database, named: str | None, mpi_prefix: Path | None = None) -> CampaignChoice:
     """The campaign `named`, or the one that speaks where none is named. Where no campaign has
     winners, the one that finished last, else the one that was started last: who asks for its
     winners says what is missing. An imported campaign speaks only where it is named, and its note
     says where it comes from. Raises PlumblineError where there is no campaign of this site."""
     if named is not None:
         campaign_chosen = campaigns.get(db, named)
-        return Choice(
+        return CampaignChoice(
             campaign_chosen,
             f"campaign {campaign_chosen.named}" if campaign_chosen.imported_from else "",
         )
@@ -47,12 +47,12 @@ def choose(db: Database, named: str | None, mpi_prefix: Path | None = None) -> C
             f"--campaign, or run `{command_name()} campaign`"
         )
     if not with_winners:
-        return Choice(finished_last(own) or last)
+        return CampaignChoice(finished_last(own) or last)
     fits = _library_here(mpi_prefix)
     campaign_chosen = preferred(
         with_winners, lambda campaign: fits(machines.library(db, campaign.library_fingerprint))
     )
-    return Choice(campaign_chosen, _note(db, campaign_chosen, with_winners, last))
+    return CampaignChoice(campaign_chosen, _note(db, campaign_chosen, with_winners, last))
 
 
 def finished_last(candidates: Sequence[Campaign]) -> Campaign | None:

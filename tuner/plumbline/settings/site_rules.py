@@ -19,7 +19,7 @@ from plumbline_db import user_files
 from plumbline_db.errors import UsageError
 
 
-class InForce(msgspec.Struct, frozen=True):
+class ActiveSiteRules(msgspec.Struct, frozen=True):
     """`where` says by what it is in force."""
 
     path: Path
@@ -34,7 +34,7 @@ def variables(toolchain: Toolchain) -> set[str]:
     return set(toolchain.family.in_environment(rules.knobs())) if rules else set()
 
 
-def find(toolchain: Toolchain, settings: Settings) -> InForce | None:
+def find(toolchain: Toolchain, settings: Settings) -> ActiveSiteRules | None:
     """The file that the settings name (table `environment`), or a parameter file of the library.
     UsageError where it cannot be read, or is named and not in force."""
     rules = toolchain.space.site_rules
@@ -63,7 +63,7 @@ def find(toolchain: Toolchain, settings: Settings) -> InForce | None:
     if not path.is_absolute():
         raise UsageError(f"{where}: the rules file {name} must be named by its whole path")
     try:
-        return InForce(path, user_files.text(path), where)
+        return ActiveSiteRules(path, user_files.text(path), where)
     except (OSError, ValueError) as error:
         raise UsageError(f"{where}: the rules file {name} cannot be read: {error}") from error
 

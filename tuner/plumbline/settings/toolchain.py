@@ -27,7 +27,7 @@ class _Named(msgspec.Struct, frozen=True):
     name: str
 
 
-class WayOfUse(msgspec.Struct, frozen=True):
+class UseDescription(msgspec.Struct, frozen=True):
     """A way in which a case may be measured: `use=` of a plan."""
 
     name: str
@@ -42,7 +42,7 @@ class Operation(msgspec.Struct, frozen=True):
     data: bool
 
 
-class Pattern(msgspec.Struct, frozen=True):
+class MeasurementPattern(msgspec.Struct, frozen=True):
     """A way to measure operations that are no single collective call: what a plan names in place of
     a function, with operations in place of variants, the first of which is its default."""
 
@@ -141,8 +141,8 @@ class Catalogue(msgspec.Struct, frozen=True):
     syncs: list[str]
     clocks: list[str]
     clock_syncs: list[str] = []
-    uses: list[WayOfUse] = []
-    patterns: list[Pattern] = []
+    uses: list[UseDescription] = []
+    patterns: list[MeasurementPattern] = []
     forms: list[Form] = []
 
     @property
@@ -163,7 +163,7 @@ class Catalogue(msgspec.Struct, frozen=True):
             return [operation.name for operation in pattern.operations]
         return self.variants_of().get(function, [])
 
-    def pattern(self, name: str) -> Pattern | None:
+    def pattern(self, name: str) -> MeasurementPattern | None:
         return next((pattern for pattern in self.patterns if pattern.name == name), None)
 
 

@@ -15,7 +15,7 @@ from plumbline.core.plan import Plan
 from plumbline.measure import settling
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.measure.refine import (
-    Estimate,
+    CurveValue,
     Proposal,
     Refinement,
     SweptCurve,
@@ -267,7 +267,7 @@ def curves(
 
 def _ratios(
     operation_times: Sequence[PlaceTimes], base: Mapping[int, Mapping[int, float]]
-) -> dict[int, Estimate]:
+) -> dict[int, CurveValue]:
     estimates = {}
     for times_at_place in operation_times:
         shared = times_at_place.seconds.keys() & base.get(times_at_place.place, {}).keys()

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 Thing = TypeVar("Thing")
 
 
-class Kept(Generic[Thing]):
+class BoundedCache(Generic[Thing]):
     """A store of at most `most` things. One is made at a time, so that two who ask for the same
     wait for one making."""
 

@@ -19,7 +19,7 @@ _LONGEST_NAME = 40  # characters
 Process = tuple[int, int]  # its id and when it began, as ids are used again
 
 
-class Reading(msgspec.Struct, frozen=True):
+class ProcessorTimes(msgspec.Struct, frozen=True):
     """Seconds of processor time since the host and its processes began. `busy_seconds` None: the
     kernel does not show it. `own_seconds`: of this process and of its children that have ended."""
 
@@ -55,7 +55,9 @@ def look(seconds: float = 1.0) -> Others | None:
     return others(before, read(), named)
 
 
-def others(before: Reading, after: Reading, named: Callable[[int], str]) -> Others | None:
+def others(
+    before: ProcessorTimes, after: ProcessorTimes, named: Callable[[int], str]
+) -> Others | None:
     """Return the processor time of others between two readings; None where the kernel does not show
     it. `named` describes a process by its id."""
     wall = after.at_seconds - before.at_seconds
@@ -72,7 +74,7 @@ def others(before: Reading, after: Reading, named: Callable[[int], str]) -> Othe
     return Others(max(0.0, seconds / wall), [(named(pid), part) for pid, part in most])
 
 
-def read(proc: Path = Path("/proc")) -> Reading:
+def read(proc: Path = Path("/proc")) -> ProcessorTimes:
     """Return the seconds of now."""
     tick = 1 / os.sysconf("SC_CLK_TCK")
     own = os.times()
@@ -81,7 +83,7 @@ def read(proc: Path = Path("/proc")) -> Reading:
         first = (proc / "stat").read_text().partition("\n")[0].split()
         user, nice, kernel, _, _, irq, softirq, steal = map(int, first[1:9])
         busy, stolen = tick * (user + nice + kernel + irq + softirq), tick * steal
-    return Reading(time.monotonic(), busy, stolen, sum(own[:4]), _of_processes(proc, tick))
+    return ProcessorTimes(time.monotonic(), busy, stolen, sum(own[:4]), _of_processes(proc, tick))
 
 
 def named(pid: int, proc: Path = Path("/proc")) -> str:

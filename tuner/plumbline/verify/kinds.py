@@ -16,7 +16,7 @@ Name = Literal["monotony", "split", "pattern", "rank", "overlap", "nonblocking"]
 Row = Literal["function", "guideline"]
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class Hypothesis(msgspec.Struct, frozen=True):
     """A comparison of `left` with `factor` times `right`. `weight` multiplies its p-value inside
     the cell: the sum of 1/weight over a cell's candidates is at most 1 (weighted Bonferroni)."""
 
@@ -35,7 +35,7 @@ class Cell(msgspec.Struct, frozen=True):
     function: str
     rhs: str
     bytes: int
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Hypothesis, ...]
     tolerance: float = 0.0
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from plumbline.core.cell import Side
 from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.verify.index import Index
-from plumbline.verify.kinds import Candidate, Cell, kind
+from plumbline.verify.kinds import Cell, Hypothesis, kind
 
 
 @kind("monotony", letter="m", row="function")
@@ -22,7 +22,7 @@ def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
             function,
             function,
             smaller,
-            (Candidate(Side(function, LIBRARY, smaller), Side(function, LIBRARY, larger)),),
+            (Hypothesis(Side(function, LIBRARY, smaller), Side(function, LIBRARY, larger)),),
         )
         for function in index.functions()
         for smaller, larger in pairwise(index.sizes(function))

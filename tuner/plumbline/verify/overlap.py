@@ -9,7 +9,7 @@ import msgspec
 from plumbline.core.cell import Side
 from plumbline.core.guidelines import Guidelines
 from plumbline.verify.index import Index
-from plumbline.verify.kinds import Candidate, Cell, kind
+from plumbline.verify.kinds import Cell, Hypothesis, kind
 
 NONBLOCKING, BLOCKING = "nonblocking", "blocking"
 
@@ -31,7 +31,9 @@ def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
             function,
             "",
             size,
-            tuple(Candidate(side, _right(index, side), weight=float(len(lefts))) for side in lefts),
+            tuple(
+                Hypothesis(side, _right(index, side), weight=float(len(lefts))) for side in lefts
+            ),
         )
         for (function, size), lefts in sides_by_cell.items()
     ]
@@ -58,7 +60,7 @@ def nonblocking_cells(index: Index, guidelines: Guidelines) -> list[Cell]:
             side.function,
             BLOCKING,
             side.bytes,
-            (Candidate(side, msgspec.structs.replace(side, variant=BLOCKING)),),
+            (Hypothesis(side, msgspec.structs.replace(side, variant=BLOCKING)),),
         )
         for side in index.of_variant(NONBLOCKING)
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from plumbline.core.cell import Side
 from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.verify.index import Index
-from plumbline.verify.kinds import Candidate, Cell, kind
+from plumbline.verify.kinds import Cell, Hypothesis, kind
 
 
 @kind("pattern", letter="p", row="guideline")
@@ -26,7 +26,7 @@ def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
                     pattern.lhs,
                     pattern.lhs if pattern.variant == LIBRARY else pattern.variant,
                     size,
-                    (Candidate(left, right),),
+                    (Hypothesis(left, right),),
                 )
             )
     return result

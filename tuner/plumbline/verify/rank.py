@@ -10,7 +10,7 @@ from plumbline.core.cell import Side
 from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.core.plan import Data, part_bytes
 from plumbline.verify.index import Index
-from plumbline.verify.kinds import Candidate, Cell, kind
+from plumbline.verify.kinds import Cell, Hypothesis, kind
 
 
 @kind("rank", letter="r", row="function")
@@ -28,7 +28,7 @@ def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
     return result
 
 
-def _candidates(index: Index, function: str, size: int) -> tuple[Candidate, ...]:
+def _candidates(index: Index, function: str, size: int) -> tuple[Hypothesis, ...]:
     type_name = index.types.get(function)
     if type_name is None:
         return ()
@@ -39,4 +39,4 @@ def _candidates(index: Index, function: str, size: int) -> tuple[Candidate, ...]
         for ranks in index.fewer_ranks()
     ]
     lefts = [side for side in lefts if index.planned(side)]
-    return tuple(Candidate(side, right, weight=float(len(lefts))) for side in lefts)
+    return tuple(Hypothesis(side, right, weight=float(len(lefts))) for side in lefts)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from plumbline.core.cell import Side
 from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.verify.index import Index
-from plumbline.verify.kinds import Candidate, Cell, kind
+from plumbline.verify.kinds import Cell, Hypothesis, kind
 
 
 @kind("split", letter="s", row="function")
@@ -39,21 +39,21 @@ def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
 
 def _in_pieces(
     index: Index, guidelines: Guidelines, function: str, size: int
-) -> tuple[Candidate, ...]:
+) -> tuple[Hypothesis, ...]:
     there = index.variants(function, size)
     pieces = {k: guidelines.split.variant(function, k) for k in guidelines.split.pieces}
     pieces = {k: variant for k, variant in pieces.items() if variant in there}
     total = sum(1 / k for k in pieces)
     left = Side(function, LIBRARY, size)
     return tuple(
-        Candidate(left, Side(function, variant, size), weight=k * total)
+        Hypothesis(left, Side(function, variant, size), weight=k * total)
         for k, variant in pieces.items()
     )
 
 
 def _products(
     index: Index, guidelines: Guidelines, function: str, size: int
-) -> tuple[Candidate, ...]:
+) -> tuple[Hypothesis, ...]:
     left = Side(function, LIBRARY, size)
     parts = [
         part
@@ -62,7 +62,7 @@ def _products(
     ]
     total = sum(1 / multiple(part, size) for part in parts)
     return tuple(
-        Candidate(left, Side(function, LIBRARY, part), k, k * total)
+        Hypothesis(left, Side(function, LIBRARY, part), k, k * total)
         for part in parts
         for k in [multiple(part, size)]
     )

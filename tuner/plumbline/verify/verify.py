@@ -18,7 +18,7 @@ from plumbline.core.guidelines import Guidelines
 from plumbline.system.words import counted
 from plumbline.verify.decision import CellDecision, Claim, HypothesisFamily, Word, shown
 from plumbline.verify.index import Index, Obstacle
-from plumbline.verify.kinds import Candidate, Cell, all_kinds
+from plumbline.verify.kinds import Cell, Hypothesis, all_kinds
 from plumbline_db.records import Medians, Verdict
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Verification:
         self._settings = settings or VerifySettings()
         self._cells: list[Cell] = []
         self._known: dict[tuple[Side, Side, int], float] = {}
-        self._family: HypothesisFamily[Candidate] | None = None
+        self._family: HypothesisFamily[Hypothesis] | None = None
         self._suites: list[list[str]] = []
 
     def look(self, at: Look) -> None:
@@ -133,10 +133,10 @@ class Verification:
         waiting = {id(standing) for standing in self._family.open()}
         return sum(any(id(state) in waiting for state in cell) for cell in self._family.cells)
 
-    def _questions(self, index: Index) -> HypothesisFamily[Candidate]:
+    def _questions(self, index: Index) -> HypothesisFamily[Hypothesis]:
         settings = self._settings
 
-        def limit(cell: Cell, candidate: Candidate) -> float:
+        def limit(cell: Cell, candidate: Hypothesis) -> float:
             overhead = self._overhead(candidate, index)
             return 1 + max(settings.claim.tolerance, cell.tolerance, overhead)
 
@@ -151,7 +151,7 @@ class Verification:
             settings.claim,
         )
 
-    def _overhead(self, candidate: Candidate, index: Index) -> float:
+    def _overhead(self, candidate: Hypothesis, index: Index) -> float:
         """Return what replacing a call takes, as a share of the right side, where it is in force;
         else 0."""
         seconds = index.seconds.get(candidate.right)
@@ -159,7 +159,7 @@ class Verification:
             return 0.0
         return REPLACED_SECONDS / max(median(seconds.values()), REPLACED_SECONDS)
 
-    def _verdict(self, cell: Cell, row: Sequence[CellDecision[Candidate]]) -> Verdict:
+    def _verdict(self, cell: Cell, row: Sequence[CellDecision[Hypothesis]]) -> Verdict:
         standing = shown(row)
         candidate, comparison = standing.key, standing.comparison
         tested = comparison is not None and standing.p_adjusted is not None
@@ -190,7 +190,7 @@ class Verification:
         )
 
 
-def _log_ratios(index: Index, candidate: Candidate) -> list[float] | str:
+def _log_ratios(index: Index, candidate: Hypothesis) -> list[float] | str:
     """Return those of the launches that have both sides; or why there are none."""
     for name, side in (("left", candidate.left), ("right", candidate.right)):
         reason = index.missing(side)

@@ -19,7 +19,7 @@ from plumbline.measure.comparison import REFERENCE_CELLS, without_shared_factor
 from plumbline.verify.significance.distributions import beta_quantile, student_quantile
 from plumbline.watch import chart
 from plumbline.watch.chart import FREEDOM, Baseline, baselines_of
-from plumbline.watch.design import Design
+from plumbline.watch.design import DetectorDesign
 from plumbline.watch.sizing import launches_of, resized
 from plumbline.watch.state import Alarm, CellState, Cusum
 
@@ -46,7 +46,7 @@ class Watched(msgspec.Struct, Generic[Key], frozen=True):
 
 
 def observe(
-    design: Design,
+    design: DetectorDesign,
     states: Mapping[Key, CellState],
     canary: Mapping[Key, Sequence[float]],
     references: Collection[Key],
@@ -90,7 +90,7 @@ def observe(
     return Watched(after, alarms, own, disturbed)
 
 
-def _learnt(design: Design, states: Mapping[Key, CellState]) -> dict[Key, CellState]:
+def _learnt(design: DetectorDesign, states: Mapping[Key, CellState]) -> dict[Key, CellState]:
     """Return those of cells that have learnt for long enough."""
     ready = {key: state.learning for key, state in states.items()}
     ready = {key: logs for key, logs in ready.items() if len(logs) >= design.learning}
@@ -106,7 +106,7 @@ def _learnt(design: Design, states: Mapping[Key, CellState]) -> dict[Key, CellSt
 
 
 def _step(
-    design: Design,
+    design: DetectorDesign,
     states: Mapping[Key, CellState],
     watched: Mapping[Key, Baseline],
     own: Mapping[Key, float],

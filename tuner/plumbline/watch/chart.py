@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from plumbline.verify.significance.distributions import student4_below, student_quantile
-from plumbline.watch.design import Design
+from plumbline.watch.design import DetectorDesign
 
 if TYPE_CHECKING:
     import numpy as np
@@ -197,7 +197,7 @@ def references(scales: Vector) -> Vector:
     return np.asarray(np.maximum(prompt / scales, LEAST))
 
 
-def thresholds(design: Design, references: Vector) -> Vector:
+def thresholds(design: DetectorDesign, references: Vector) -> Vector:
     """Return those for the design's run length, with middles that were learnt a standard error
     wrong. Between multiples of STEP on a straight line, which lies above: thresholds bend
     upwards."""

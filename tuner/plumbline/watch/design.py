@@ -13,7 +13,7 @@ SIDES = 2  # slower, faster
 LEAST_LEARNING = 20
 
 
-class Design(msgspec.Struct, frozen=True):
+class DetectorDesign(msgspec.Struct, frozen=True):
     """A promise: at most `false_alarms` on average in `canaries` canaries of all `cells` together,
     slower and faster, references included. `learning`: canaries before a cell is watched. A cell
     takes part in `launches` of a canary at least, a noisy one in `launches_max` at most

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from plumbline.watch.chart import LEAST_SCALE, Baseline, baseline_of, found_within
-from plumbline.watch.design import LEAST_LEARNING, Design
+from plumbline.watch.design import LEAST_LEARNING, DetectorDesign
 from plumbline.watch.state import CellState
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ IN_CANARIES, SHARE = 6, 0.95
 LARGEST_SEEN = 10.0  # a factor; whoever does not see ten times as slow sees nothing
 
 
-def found_change(design: Design, baseline: Baseline) -> float:
+def found_change(design: DetectorDesign, baseline: Baseline) -> float:
     """The smallest slow-down (0.1: ten per cent) that is found within IN_CANARIES canaries in this
     SHARE of cases, by the noise that the cell's scale stands for; infinity: none."""
 
@@ -48,7 +48,7 @@ def found_change(design: Design, baseline: Baseline) -> float:
 
 
 @lru_cache
-def largest_scale(design: Design, change: float = 0.1) -> float:
+def largest_scale(design: DetectorDesign, change: float = 0.1) -> float:
     """Return that of cells in which this slow-down is found so; cells that are wider need more
     launches in a canary: four times as many halve a scale, where launches differ as normal noise
     does."""
@@ -60,7 +60,7 @@ def largest_scale(design: Design, change: float = 0.1) -> float:
     return low
 
 
-def steps(design: Design) -> list[int]:
+def steps(design: DetectorDesign) -> list[int]:
     """Numbers of launches that cells have: twice as many each time, so that few plans do for all
     cells of a canary."""
     most = max(design.launches, design.launches_max)
@@ -68,12 +68,12 @@ def steps(design: Design) -> list[int]:
     return [*(design.launches * 2**n for n in range(doublings)), most]
 
 
-def launches_of(design: Design, state: CellState) -> int:
+def launches_of(design: DetectorDesign, state: CellState) -> int:
     """Return those by which a cell is judged: the first ones of a canary."""
     return min(max(state.launches, design.launches), steps(design)[-1])
 
 
-def sized(design: Design, launches: Counts, scales: NDArray[np.float64]) -> Counts:
+def sized(design: DetectorDesign, launches: Counts, scales: NDArray[np.float64]) -> Counts:
     """Launches that cells need which have these scales with so many; never fewer than they have.
     A scale falls with the root of their number."""
 
@@ -85,7 +85,7 @@ def sized(design: Design, launches: Counts, scales: NDArray[np.float64]) -> Coun
     return np.asarray(np.maximum(launches, every[at]))
 
 
-def resized(design: Design, state: CellState) -> CellState:
+def resized(design: DetectorDesign, state: CellState) -> CellState:
     """After its first canaries, and at the end of its learning, a cell that is too noisy gets more
     launches, and learns anew by them; as often as it takes."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from plumbline.core.reach import Reach
 from plumbline.libraries import Installation, Knob, built, family, hydra, into_ranks
 from plumbline.libraries.built import tool_output
-from plumbline.libraries.canary import Canary
+from plumbline.libraries.canary import DeliberateError
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
@@ -116,14 +116,14 @@ class IntelMpi(hydra.Started):
             values = LOUD | values
         return values
 
-    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[DeliberateError]:
         """One a function. A preset that does not exist makes the library drop the whole variable,
         so this shows that the variable decides the function; not where one range ends. Some
         functions fall back where nothing is set, too, so that the control is as loud."""
         del folder
         loud = {**LOUD, **environment}
         return [
-            Canary(
+            DeliberateError(
                 name=name,
                 environment={**loud, name: corrupted(value)},
                 functions=(_function(name),),

@@ -13,7 +13,7 @@ import msgspec
 
 from plumbline.core.reach import Reach
 from plumbline.libraries import Installation, Knob, built, family, hydra, into_ranks, variables
-from plumbline.libraries.canary import Canary
+from plumbline.libraries.canary import DeliberateError
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db import user_files
@@ -97,7 +97,7 @@ class Mpich(hydra.Started):
         """An algorithm that does not apply is an error then, and no other one in its place."""
         return dict(knobs) | ({FALLBACK: "error"} if knobs else {})
 
-    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[DeliberateError]:
         """Return, in each table, in place of each choice of ours that of another function, one at a
         time: the library ends the process that meets it, be it in a call of its own, before ours. A
         variable gets no value of its type."""
@@ -110,7 +110,7 @@ class Mpich(hydra.Started):
                 copy = folder / f"canary-{number}-{table.name}"
                 copy.write_text(corrupted.text)
                 canaries.append(
-                    Canary(
+                    DeliberateError(
                         name=table.name,
                         environment=dict(environment) | {variable: str(copy)},
                         functions=(corrupted.function,),
@@ -122,7 +122,9 @@ class Mpich(hydra.Started):
         for name in sorted(environment):
             if name.startswith("MPIR_CVAR_") and not name.endswith("_FILE"):
                 wrong = dict(environment) | {name: "canary"}
-                canaries.append(Canary(name, wrong, coll.functions_of(name), fails="launch"))
+                canaries.append(
+                    DeliberateError(name, wrong, coll.functions_of(name), fails="launch")
+                )
         return canaries
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.libraries import Installation, Knob, family, hydra, mpiname
-from plumbline.libraries.canary import Canary
+from plumbline.libraries.canary import DeliberateError
 from plumbline.libraries.mpich import OF_THE_SITE, Mpich
 from plumbline_exporters.family.mpich import coll
 
@@ -49,14 +49,16 @@ class Mvapich(Mpich):
     def environment(self, installation: Installation) -> dict[str, str]:
         return super().environment(installation) | {TUNES_ITSELF: "0"}
 
-    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[DeliberateError]:
         """MPI_Init ends a launch whose variable has no legal value."""
         del folder
         canaries = []
         for name in sorted(environment):
             if name.startswith("MPIR_CVAR_") and name != TUNES_ITSELF:
                 wrong = {**environment, name: NO_SUCH_VALUE}
-                canaries.append(Canary(name, wrong, coll.functions_of(name), fails="launch"))
+                canaries.append(
+                    DeliberateError(name, wrong, coll.functions_of(name), fails="launch")
+                )
         return canaries
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:

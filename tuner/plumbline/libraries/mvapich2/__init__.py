@@ -19,7 +19,7 @@ from typing import Literal
 
 from plumbline.core.reach import Reach
 from plumbline.libraries import Installation, Knob, family, hydra, mpiname, variables
-from plumbline.libraries.canary import Canary
+from plumbline.libraries.canary import DeliberateError
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
@@ -197,7 +197,7 @@ class Mvapich2(hydra.Started):
         _refuse_crashes(values)
         return values
 
-    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[DeliberateError]:
         """Each algorithm that a variable names refuses, in the library itself: calls fail if it is
         taken for them, at one size of its range at least (at others it may not be fit). Of a value
         whose algorithm is not known, a variable of MPI_T beside it makes MPI_Init fail, which shows
@@ -215,7 +215,9 @@ class Mvapich2(hydra.Started):
             function = (_function(name),) if cvar else ()
             changed = dict(environment) | ({cvar: "0"} if cvar else {})
             fails: Literal["launch", "nothing"] = "launch" if cvar else "nothing"
-            canaries.append(Canary(name=name, environment=changed, functions=function, fails=fails))
+            canaries.append(
+                DeliberateError(name=name, environment=changed, functions=function, fails=fails)
+            )
         return canaries
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
@@ -231,7 +233,7 @@ def _function(name: str) -> str:
     return "MPI_" + word.replace("RED_SCAT", "REDUCE_SCATTER").capitalize()
 
 
-def _refusing(name: str, environment: Mapping[str, str]) -> list[Canary]:
+def _refusing(name: str, environment: Mapping[str, str]) -> list[DeliberateError]:
     """One for each range of sizes of the value of `name`; none where an algorithm is not known."""
     value, functions = environment[name], FUNCTIONS.get(name, {})
     ranges: list[tuple[str, int, int | None]] = [(value, 0, None)]
@@ -240,7 +242,7 @@ def _refusing(name: str, environment: Mapping[str, str]) -> list[Canary]:
     if any(number not in functions for number, _, _ in ranges):
         return []
     return [
-        Canary(
+        DeliberateError(
             name=f"{name}, algorithm {number} from {first} bytes on",
             environment=dict(environment) | {REFUSES: ",".join(functions[number])},
             functions=(_function(name),),

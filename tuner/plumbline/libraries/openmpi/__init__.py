@@ -20,7 +20,7 @@ from plumbline.libraries import (
     into_ranks,
 )
 from plumbline.libraries.built import tool_output
-from plumbline.libraries.canary import Canary, in_copy
+from plumbline.libraries.canary import DeliberateError, in_copy
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
@@ -264,9 +264,9 @@ class OpenMpi(Family):
             values[RULES] = ""
         return values
 
-    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[DeliberateError]:
         canaries = [
-            Canary(
+            DeliberateError(
                 name=variable,
                 environment={**environment, variable: NO_SUCH_ALGORITHM},
                 functions=functions,
@@ -279,7 +279,7 @@ class OpenMpi(Family):
         if rules is not None:
             corrupted = in_copy(environment, rules, rules_canary, folder)
             name, functions = Path(rules).name, tuple(tuned.COLLECTIVES)
-            canaries.append(Canary(name=name, environment=corrupted, functions=functions))
+            canaries.append(DeliberateError(name=name, environment=corrupted, functions=functions))
         return canaries
 
     def into_ranks(

@@ -16,7 +16,7 @@ from plumbline.core.reach import Reach
 from plumbline.core.selectors import SELECTORS
 from plumbline.libraries import Family, Installation, Knob, built, family, into_ranks
 from plumbline.libraries.built import tool_output
-from plumbline.libraries.canary import Canary
+from plumbline.libraries.canary import DeliberateError
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db import scratch
@@ -102,7 +102,7 @@ class SimGrid(Family):
         words = [f"{_PREFIX}{name}:{value}" for name, value in sorted(knobs.items())]
         return {OPTIONS: " ".join(words)} if words else {}
 
-    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[DeliberateError]:
         """An algorithm that does not exist ends the launch."""
         del folder
         words = options_in(environment)
@@ -118,7 +118,7 @@ class SimGrid(Family):
             ]
             function = f"MPI_{knob.removeprefix('smpi/').capitalize()}"
             canaries.append(
-                Canary(
+                DeliberateError(
                     name=f"{knob} of {OPTIONS}",
                     environment={**environment, OPTIONS: " ".join(corrupted)},
                     functions=(function,),

@@ -166,7 +166,7 @@ class Comparands(msgspec.Struct, frozen=True):
         )
 
 
-class Setting(msgspec.Struct):
+class SuiteSetting(msgspec.Struct):
     """The setting in force in the launches of one suite: at most one candidate of a function, at
     its `cells`. `references`: cells of other functions whose defaults stand beside them.
     `is_measured`: a launch has finished, and its times count."""
@@ -179,11 +179,11 @@ class Setting(msgspec.Struct):
     blameless: int = 0  # launches in a row that failed with none of its cases under way
     is_measured: bool = False
 
-    def part(self, mark: str, functions: Sequence[str]) -> Setting:
+    def part(self, mark: str, functions: Sequence[str]) -> SuiteSetting:
         chosen = {name: self.chosen[name] for name in functions}
         cells = [cell for cell in self.cells if cell.function in chosen]
         suite = msgspec.structs.replace(self.suite, arm=self.suite.arm + mark)
-        return Setting(suite, chosen, cells, self.references)
+        return SuiteSetting(suite, chosen, cells, self.references)
 
     def knobs(self) -> dict[str, str]:
         return {
@@ -258,7 +258,7 @@ class ColdLaunches:
             turn = _REFERENCES * number % max(1, len(usable))
             beside = [*usable[turn:], *usable[:turn]][:_REFERENCES]
             own = arm.suite.of(f"cold-{number + 1:02d}")
-            self._all.append(Setting(own, chosen, cells, beside))
+            self._all.append(SuiteSetting(own, chosen, cells, beside))
 
     @property
     def suites(self) -> list[str]:
@@ -302,7 +302,7 @@ class ColdLaunches:
                 logs_by_function.setdefault(target.function, []).append(log)
         return logs_by_function
 
-    def _logs(self) -> Iterator[tuple[Setting, Target, float]]:
+    def _logs(self) -> Iterator[tuple[SuiteSetting, Target, float]]:
         store, plain = self._store, self._comparands.plain
         for setting in self._all:
             if not setting.is_measured:
@@ -327,14 +327,14 @@ class ColdLaunches:
                 if candidate == DEFAULT:
                     yield setting, target, log - factor
 
-    def _left(self, setting: Setting) -> list[Target]:
+    def _left(self, setting: SuiteSetting) -> list[Target]:
         return [
             cell
             for cell in setting.cells
             if (cell, setting.chosen[cell.function]) not in self.flaws
         ]
 
-    def _launch(self, setting: Setting) -> list[Setting]:
+    def _launch(self, setting: SuiteSetting) -> list[SuiteSetting]:
         """Return what is to be launched yet: nothing, the setting again, or its parts."""
         cells = self._left(setting)
         cases = [
@@ -376,7 +376,9 @@ class ColdLaunches:
         setting.is_measured = True
         return []
 
-    def _failed(self, setting: Setting, failure: Failure, case: PlanCase | None) -> list[Setting]:
+    def _failed(
+        self, setting: SuiteSetting, failure: Failure, case: PlanCase | None
+    ) -> list[SuiteSetting]:
         functions = list(setting.chosen)
         own = case is not None and case.function in setting.chosen
         if len(functions) > 1:
@@ -401,13 +403,13 @@ class ColdLaunches:
             self.flaws[target, candidate] = flaw
         return []
 
-    def _apart(self, setting: Setting, suspects: Sequence[str]) -> list[Setting]:
+    def _apart(self, setting: SuiteSetting, suspects: Sequence[str]) -> list[SuiteSetting]:
         """Each suspect alone, then the others."""
         rest = [name for name in setting.chosen if name not in suspects]
         parts = [[name] for name in suspects] + ([rest] if rest else [])
         return [setting.part(mark, names) for mark, names in zip(_MARKS, parts, strict=False)]
 
-    def _checks(self, setting: Setting) -> dict[Target, Flaw]:
+    def _checks(self, setting: SuiteSetting) -> dict[Target, Flaw]:
         """Return what the last launch found wrong: a reference variant that has another result than
         the library's own call says so of this one."""
         store = self._store

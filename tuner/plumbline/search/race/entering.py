@@ -24,7 +24,7 @@ from plumbline_exporters.by_size import Range
 
 from . import neighbours
 from .exploring import Exploring
-from .judging import Bound, Decision, Judge
+from .judging import Decision, Judge, ViolationBound
 from .neighbours import Past
 
 _FEW = 16  # values of an algorithm's parameters
@@ -40,7 +40,7 @@ class Lineup(msgspec.Struct, frozen=True):
 
     targets: Sequence[Target]
     without: Mapping[Target, Collection[str]] = {}
-    bounds: Mapping[Target, Bound] = {}
+    bounds: Mapping[Target, ViolationBound] = {}
     beside: Collection[Target] = ()
     along: Collection[Target] = ()
     named: AbstractSet[Target] | None = None
@@ -54,7 +54,7 @@ class Entering:
         self, candidate_space: CandidateSpace, judge: Judge, past: Past, seed: int
     ) -> None:
         self.decisions: list[Decision] = []
-        self.bounds: Mapping[Target, Bound] = {}
+        self.bounds: Mapping[Target, ViolationBound] = {}
         self.exploring = Exploring(candidate_space, judge, seed, self.decisions, self._measured_at)
         self._candidate_space = candidate_space
         self._evidence = judge.evidence
@@ -266,7 +266,7 @@ class Entering:
         self.decisions.append(decision)
         self.exploring.add(decision)
 
-    def _bounds_of(self, cells: Iterable[Target]) -> dict[Target, Bound]:
+    def _bounds_of(self, cells: Iterable[Target]) -> dict[Target, ViolationBound]:
         return {cell: self.bounds[cell] for cell in cells if cell in self.bounds}
 
     def _first(self, cell: Target) -> list[Candidate]:

@@ -25,7 +25,7 @@ from .evidence import Evidence, Lead, expected_gain, together
 # violations that opened its search. It is measured in the launches of the race. Pure.
 
 
-class Bound(msgspec.Struct, frozen=True):
+class ViolationBound(msgspec.Struct, frozen=True):
     """The right-hand side `times` times one after the other: `candidate` at the cell `cell`. `name`
     is the violation, as searches name it (`GL12@16384`)."""
 
@@ -39,10 +39,10 @@ class Bound(msgspec.Struct, frozen=True):
         return self.candidate.case(self.cell.function, self.cell.bytes)
 
 
-def bounds(verdicts: Iterable[Verdict]) -> dict[Target, Bound]:
+def bounds(verdicts: Iterable[Verdict]) -> dict[Target, ViolationBound]:
     """The bound of each cell whose left side is violated and can be replaced: of several right-hand
     sides the one that the table found to be fastest, at equal times the first."""
-    worst_by_cell: dict[Target, tuple[float, Bound]] = {}
+    worst_by_cell: dict[Target, tuple[float, ViolationBound]] = {}
     for verdict in verdicts:
         if verdict.in_other_use:
             continue
@@ -54,8 +54,8 @@ def bounds(verdicts: Iterable[Verdict]) -> dict[Target, Bound]:
     return {target: bound for target, (_, bound) in worst_by_cell.items()}
 
 
-def _of(verdict: Verdict) -> Bound:
-    return Bound(
+def _of(verdict: Verdict) -> ViolationBound:
+    return ViolationBound(
         f"{verdict.guideline}@{verdict.bytes}",
         Target(verdict.function, verdict.other_bytes or verdict.bytes),
         Candidate(verdict.right),
@@ -73,7 +73,7 @@ class Decision(msgspec.Struct):
 
     cells: list[Target]
     racing: list[Candidate]
-    bounds: dict[Target, Bound]
+    bounds: dict[Target, ViolationBound]
     guards: list[Target] = []
     at_once: bool = False
     reserve: list[Candidate] = []
@@ -206,7 +206,7 @@ class Judge:
             return least
         return max(least, self.effort.tolerance)
 
-    def bound_ratio(self, cell: Target, bound: Bound) -> float | None:
+    def bound_ratio(self, cell: Target, bound: ViolationBound) -> float | None:
         """The bound's time over the default's in the same launches."""
         behind = self.evidence.behind(bound.cell, bound.candidate, (cell, DEFAULT))
         return None if behind is None else math.exp(behind.log) * bound.times
@@ -257,7 +257,9 @@ class Judge:
         open_ones = [bound for bound in results if bound[0] is None]
         return next(iter(missed + open_ones + results), (True, "it is faster than the default"))
 
-    def _holds(self, cell: Target, bound: Bound, leader: Candidate) -> tuple[bool | None, str]:
+    def _holds(
+        self, cell: Target, bound: ViolationBound, leader: Candidate
+    ) -> tuple[bool | None, str]:
         bound_key = (bound.cell, bound.candidate)
         if bound_key == (cell, leader) and bound.times == 1:
             return True, f"it is the bound {bound.name} itself"

@@ -22,7 +22,7 @@ from plumbline_exporters import by_size
 from plumbline_exporters.bundle import Refusal
 
 if TYPE_CHECKING:
-    from plumbline.libraries.space import Algorithm, FunctionSpace, Parameter
+    from plumbline.libraries.space import Algorithm, AlgorithmParameter, FunctionSpace
     from plumbline.settings.toolchain import Toolchain, Variant
 
 
@@ -366,7 +366,7 @@ class CandidateSpace:
                 values[parameter.knob] = value
         return Candidate(configuration=Configuration.of(values))
 
-    def _parameters(self, entry: FunctionSpace, algorithm: str) -> list[Parameter]:
+    def _parameters(self, entry: FunctionSpace, algorithm: str) -> list[AlgorithmParameter]:
         """Return those that this library has, and that an exported file for it can hold for each
         size, or for all where there is one choice for all sizes."""
         return [
