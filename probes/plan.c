@@ -2,7 +2,6 @@
  * and plan_case.c. */
 #include "plan.h"
 
-#include "measure/types.h"
 #include "plan_parser.h"
 
 #include <stdio.h>
@@ -84,6 +83,7 @@ static bool take_number(struct pl_parser *parser, const struct pl_key *key, cons
 static bool take_tokens(struct pl_parser *parser, const char *word, const struct pl_key *keys,
                         int count, void *into, char **rest)
 {
+    const bool is_set = keys == pl_set_keys;
     unsigned seen = 0;
     for (char *token; (token = strtok_r(NULL, BLANKS, rest));) {
         char *value = cut(parser, token);
@@ -94,10 +94,10 @@ static bool take_tokens(struct pl_parser *parser, const char *word, const struct
             i++;
         if (i == count)
             return refuse_key(parser, word, keys, count);
-        if (seen & 1u << i)
+        if (seen & 1u << i || (is_set && parser->given[i]))
             return pl_refuse(parser, "key '%s' stands twice; leave one", token);
         seen |= 1u << i;
-        if (keys == pl_set_keys)
+        if (is_set)
             parser->given[i] = value;
         if (!(keys[i].take ? keys[i].take(parser, value)
                            : take_number(parser, &keys[i], value, into)))
@@ -105,8 +105,22 @@ static bool take_tokens(struct pl_parser *parser, const char *word, const struct
     }
     at_token(parser, word);
     for (int i = 0; i < count; i++)
-        if (keys[i].required && !(seen & 1u << i))
+        if (keys[i].required && !(seen & 1u << i) && !is_set) /* other lines may have them */
             return pl_refuse(parser, "key '%s' is missing; add %s=…", keys[i].name, keys[i].name);
+    return true;
+}
+
+/* The lines `set` of a plan have all that it needs. */
+static bool set_is_complete(struct pl_parser *parser)
+{
+    parser->error->line = parser->set_line;
+    at_token(parser, "set");
+    if (parser->set_line == 0)
+        return pl_refuse(parser, "there is none; add a line 'set run=… seed=… …'");
+    for (int i = 0; i < pl_set_key_count; i++)
+        if (pl_set_keys[i].required && !parser->given[i])
+            return pl_refuse(parser, "key '%s' is missing; add %s=…", pl_set_keys[i].name,
+                             pl_set_keys[i].name);
     return true;
 }
 
@@ -116,16 +130,8 @@ static bool take_case(struct pl_parser *parser, char **rest)
     struct pl_case *c = append(&plan->cases, &plan->case_count, sizeof *plan->cases);
     if (!c)
         return no_memory(parser);
-    *c = (struct pl_case){.line = parser->error->line,
-                          .variant_name = "default",
-                          .run = pl_call_mpi,
-                          .config = PL_CONFIG_DEFAULT,
-                          .type = pl_type_by_name("MPI_BYTE"),
-                          .op = pl_op_by_name("MPI_BOR"),
-                          .least = -1,
-                          .mean = -1};
+    *c = (struct pl_case){.line = parser->error->line, .least = -1, .mean = -1};
     parser->current = c;
-    parser->type_name = parser->op_name = NULL;
     return take_tokens(parser, "case", pl_case_keys, pl_case_key_count, c, rest) &&
            pl_finish_case(parser);
 }
@@ -137,7 +143,7 @@ static bool take_pingpong(struct pl_parser *parser, char **rest)
         append(&plan->pingpongs, &plan->pingpong_count, sizeof *plan->pingpongs);
     if (!p)
         return no_memory(parser);
-    *p = (struct pl_pingpong){.line = parser->error->line, .reps = 100};
+    p->line = parser->error->line;
     return take_tokens(parser, "pingpong", pl_pingpong_keys, pl_pingpong_key_count, p, rest) &&
            pl_finish_pingpong(parser);
 }
@@ -148,8 +154,7 @@ static bool take_overlap(struct pl_parser *parser, char **rest)
     struct pl_overlap *o = append(&plan->overlaps, &plan->overlap_count, sizeof *plan->overlaps);
     if (!o)
         return no_memory(parser);
-    *o = (struct pl_overlap){
-        .line = parser->error->line, .function = PL_FUNCTION_COUNT, .requests = 1, .triples = 50};
+    *o = (struct pl_overlap){.line = parser->error->line, .function = PL_FUNCTION_COUNT};
     return take_tokens(parser, "overlap", pl_overlap_keys, pl_overlap_key_count, o, rest) &&
            pl_finish_overlap(parser);
 }
@@ -202,7 +207,7 @@ static bool take_config_line(struct pl_parser *parser, char **rest)
     return *config->id || pl_refuse(parser, "key 'id' is missing; add id=…");
 }
 
-static bool take_line(struct pl_parser *parser, char *line, bool *set_seen)
+static bool take_line(struct pl_parser *parser, char *line)
 {
     char *rest, *word = strtok_r(line, BLANKS, &rest);
     if (!word || *word == '#')
@@ -221,9 +226,6 @@ static bool take_line(struct pl_parser *parser, char *line, bool *set_seen)
     if (strcmp(word, "set") != 0)
         return pl_refuse(parser,
                          "a line starts with set, config, case, messages, pingpong, overlap or #");
-    if (*set_seen)
-        return pl_refuse(parser, "'set' stands twice; put all keys on one line");
-    *set_seen = true;
     parser->set_line = parser->error->line;
     return take_tokens(parser, "set", pl_set_keys, pl_set_key_count, parser->plan, &rest);
 }
@@ -261,20 +263,8 @@ bool pl_plan_parse(struct pl_plan *plan, char *text, size_t size, int nprocs,
                    struct pl_plan_error *error)
 {
     struct pl_parser parser = {.plan = plan, .error = error, .nprocs = nprocs};
-    bool set_seen = false;
 
-    *plan = (struct pl_plan){.text = text,
-                             .run = "",
-                             .seed = 1,
-                             .blocks = 5,
-                             .warmup = 16,
-                             .rewarm = 1,
-                             .sync = pl_syncs[0],
-                             .clock = pl_clocks[0],
-                             .clock_sync = pl_clock_syncs[0],
-                             .clock_fit_ms = 500,
-                             .clock_multiple = 10,
-                             .nrep = {.least = 20, .step = 10, .most = 1000}};
+    *plan = (struct pl_plan){.text = text};
     *error = (struct pl_plan_error){.line = 1};
     struct pl_config *world = append(&plan->configs, &plan->config_count, sizeof *plan->configs);
     if (!world)
@@ -294,7 +284,7 @@ bool pl_plan_parse(struct pl_plan *plan, char *text, size_t size, int nprocs,
             if (strncmp(line, FIRST_LINE, length) != 0 ||
                 line[length + strspn(line + length, BLANKS)] != '\0')
                 return pl_refuse(&parser, "the first line must be '" FIRST_LINE "'");
-        } else if (!take_line(&parser, line, &set_seen))
+        } else if (!take_line(&parser, line))
             return false;
         line = newline ? newline + 1 : end;
     }
@@ -303,7 +293,8 @@ bool pl_plan_parse(struct pl_plan *plan, char *text, size_t size, int nprocs,
     if (plan->case_count == 0 && plan->config_count == 1 && plan->pingpong_count == 0 &&
         plan->overlap_count == 0)
         return pl_refuse(&parser, "there is none; add a line 'case id=0 function=… bytes=…'");
-    return ids_are_unique(&parser) && pl_finish_all_messages(&parser) && pl_finish_plan(&parser);
+    return set_is_complete(&parser) && ids_are_unique(&parser) && pl_finish_all_messages(&parser) &&
+           pl_finish_plan(&parser);
 }
 
 void pl_plan_free(struct pl_plan *plan)

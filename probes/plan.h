@@ -1,5 +1,6 @@
-/* A plan: what one launch is to measure (docs/plan-and-records.md). Parsing is pure: no MPI call,
- * no file; equal text gives equal plans, so every rank parses what rank 0 has read. */
+/* A plan: what one launch is to measure (docs/plan-and-records.md). A plan is complete: no value is
+ * made up here. Parsing is pure: no MPI call, no file; equal text gives equal plans, so every rank
+ * parses what rank 0 has read. */
 #ifndef PL_PLAN_H
 #define PL_PLAN_H
 
@@ -92,8 +93,6 @@ struct pl_overlap {
     int traced;                /* of how many last triples events are recorded */
     int triples;
 };
-
-#define PL_BUDGET_MS 2000 /* of starts that repeat, where the plan sets no budget_ms */
 
 enum pl_runtime { PL_RUNTIME_LOCAL, PL_RUNTIME_GLOBAL };
 

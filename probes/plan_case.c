@@ -87,7 +87,6 @@ static bool take_config(struct pl_parser *parser, const char *value)
 
 static bool take_type(struct pl_parser *parser, const char *value)
 {
-    parser->type_name = value;
     parser->current->type = pl_type_by_name(value);
     return parser->current->type >= 0 ||
            pl_refuse(parser, "no such datatype; 'probe --list' names them (types)");
@@ -95,7 +94,6 @@ static bool take_type(struct pl_parser *parser, const char *value)
 
 static bool take_op(struct pl_parser *parser, const char *value)
 {
-    parser->op_name = value;
     parser->current->op = pl_op_by_name(value);
     return parser->current->op >= 0 ||
            pl_refuse(parser, "no such operation; 'probe --list' names them (ops)");
@@ -140,13 +138,13 @@ static bool take_reps(struct pl_parser *parser, const char *value)
 const struct pl_key pl_case_keys[] = {
     {PL_NUMBER("id", struct pl_case, id, 0, INT_MAX), .required = true},
     {.name = "function", .take = take_function, .required = true},
-    {.name = "variant", .take = take_variant},
-    {.name = "config", .take = take_config},
+    {.name = "variant", .take = take_variant, .required = true},
+    {.name = "config", .take = take_config, .required = true},
     {PL_NUMBER("bytes", struct pl_case, bytes, 0, LLONG_MAX / 2), .required = true},
-    {.name = "type", .take = take_type},
-    {.name = "op", .take = take_op},
-    {.name = "root", .take = take_root},
-    {.name = "counts", .take = take_counts},
+    {.name = "type", .take = take_type, .required = true},
+    {.name = "op", .take = take_op, .required = true},
+    {.name = "root", .take = take_root, .required = true},
+    {.name = "counts", .take = take_counts, .required = true},
     {.name = "ranks", .take = take_ranks},
     {.name = "reps", .take = take_reps},
     {PL_NUMBER("calls", struct pl_case, calls, 1, INT_MAX)},
@@ -163,16 +161,12 @@ static bool finish_trial(struct pl_parser *parser)
 {
     struct pl_case *c = parser->current;
     if (c->calls == 0) {
-        if (c->reps == 0)
-            c->reps = 10;
         return (c->least < 0 && c->mean < 0) ||
                pl_refuse_token(parser, c->least < 0 ? "mean" : "least", "…",
                                "it is of a trial; add calls=…");
     }
-    if (c->least < 0)
-        c->least = c->bytes;
-    if (c->mean < 0)
-        c->mean = c->bytes;
+    if (c->least < 0 || c->mean < 0)
+        return pl_refuse_token(parser, "calls", "…", "add least=… and mean=…");
     if (c->least > c->bytes)
         return pl_refuse_token(parser, "least", "…", "it is above bytes; write a smaller number");
     if (c->mean < c->least || c->mean > c->bytes)
@@ -219,12 +213,12 @@ static bool finish_form(struct pl_parser *parser)
 {
     struct pl_case *c = parser->current;
     const char *name = c->variant_name;
-    const struct pl_form *of = name ? pl_form_by_blocking(name) : NULL;
+    const struct pl_form *of = pl_form_by_blocking(name);
     if (of != c->form && of)
         return pl_refuse_token(parser, "variant", name, "it is of %s", of->name);
     if (!c->form || of || c->empty)
         return true;
-    if (name && strcmp(name, "default") != 0 && strcmp(name, "library") != 0)
+    if (strcmp(name, "default") != 0 && strcmp(name, "library") != 0)
         return pl_refuse_token(parser, "variant", name, "%s has default, library, empty and %s",
                                c->form->name, c->form->blocking);
     c->run = c->form->run;
@@ -244,17 +238,12 @@ bool pl_finish_case(struct pl_parser *parser)
                                "it computes %s, not %s; 'probe --list' says which variants fit",
                                pl_function_name(c->variant->function),
                                pl_function_name(c->function));
-    if (pl_function_reduces(c->function) && !pl_op_defined(c->op, c->type)) {
-        if (parser->op_name || !parser->type_name)
-            return pl_refuse_token(parser, "op", op,
-                                   "MPI does not define %s on %s; choose another op or type", op,
-                                   type);
-        return pl_refuse_token(parser, "type", type,
-                               "MPI does not define the default op %s on %s; add an op=", op, type);
-    }
+    if (pl_function_reduces(c->function) && !pl_op_defined(c->op, c->type))
+        return pl_refuse_token(parser, "op", op,
+                               "MPI does not define %s on %s; choose another op or type", op, type);
     if (c->counts != PL_COUNTS_EQUAL && (c->pattern || !pl_function_has_counts(c->function)))
         return pl_refuse_token(parser, "counts", pl_counts_names[c->counts],
-                               "%s has the same count for all ranks; leave it out",
+                               "%s has the same count for all ranks; write equal",
                                pl_case_function(c));
     if (c->ranks > 0 && c->root >= c->ranks) {
         char root[16];
@@ -265,7 +254,8 @@ bool pl_finish_case(struct pl_parser *parser)
     }
     int ranks = c->ranks ? c->ranks : parser->nprocs;
     if (c->messages && pl_types[c->type].size != 1)
-        return pl_refuse_token(parser, "type", type, "messages are played as bytes; leave it out");
+        return pl_refuse_token(parser, "type", type,
+                               "messages are played as bytes; write MPI_BYTE");
     if (c->messages && ranks > 0 && c->messages->ranks > ranks)
         return pl_refuse_token(parser, "variant", c->variant_name,
                                "its messages are of %d ranks, and the case has %d",
@@ -285,7 +275,7 @@ bool pl_finish_case(struct pl_parser *parser)
 
 const struct pl_key pl_pingpong_keys[] = {
     {PL_NUMBER("bytes", struct pl_pingpong, bytes, 0, INT_MAX), .required = true},
-    {PL_NUMBER("reps", struct pl_pingpong, reps, 1, INT_MAX)},
+    {PL_NUMBER("reps", struct pl_pingpong, reps, 1, INT_MAX), .required = true},
 };
 const int pl_pingpong_key_count = sizeof pl_pingpong_keys / sizeof *pl_pingpong_keys;
 

@@ -44,15 +44,15 @@ const struct pl_key pl_overlap_keys[] = {
     {.name = "bench", .take = take_bench, .required = true},
     {PL_NUMBER("bytes", struct pl_overlap, bytes, 0, 1 << 30), .required = true},
     {PL_NUMBER("work_ns", struct pl_overlap, work_ns, 0, MOST_NS), .required = true},
-    {.name = "kernel", .take = take_kernel},
-    {PL_NUMBER("test_ns", struct pl_overlap, test_ns, 0, MOST_NS)},
+    {.name = "kernel", .take = take_kernel, .required = true},
+    {PL_NUMBER("test_ns", struct pl_overlap, test_ns, 0, MOST_NS), .required = true},
     {.name = "function", .take = take_function},
-    {PL_NUMBER("requests", struct pl_overlap, requests, 1, 1024)},
+    {PL_NUMBER("requests", struct pl_overlap, requests, 1, 1024), .required = true},
     {PL_NUMBER("threads", struct pl_overlap, threads, 0, 1024)},
     {PL_NUMBER("helper", struct pl_overlap, helper, 0, 1)},
     {PL_NUMBER("spare", struct pl_overlap, spare, 0, 1)},
     {PL_NUMBER("traced", struct pl_overlap, traced, 0, 100)},
-    {PL_NUMBER("triples", struct pl_overlap, triples, 1, 100000)},
+    {PL_NUMBER("triples", struct pl_overlap, triples, 1, 100000), .required = true},
 };
 const int pl_overlap_key_count = sizeof pl_overlap_keys / sizeof *pl_overlap_keys;
 
@@ -75,7 +75,7 @@ static bool finish_collective(struct pl_parser *parser, const struct pl_overlap 
         return pl_refuse_token(parser, "function", name, "it moves no data; write bytes=0");
     return o->requests == 1 ||
            pl_refuse_token(parser, "bench", o->bench->name,
-                           "it begins one operation at a time; leave out requests");
+                           "it begins one operation at a time; write requests=1");
 }
 
 /* Ranks are 2 where it is not known how many there are. */

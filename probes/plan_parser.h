@@ -12,8 +12,7 @@ struct pl_parser {
     struct pl_plan *plan;
     struct pl_plan_error *error;
     int nprocs;
-    struct pl_case *current;         /* the case whose line is read */
-    const char *type_name, *op_name; /* of that case; NULL where the defaults hold */
+    struct pl_case *current; /* the case whose line is read */
     struct {
         const char *id, *steps;
         int rank;

@@ -100,27 +100,27 @@ static bool take_plain(struct pl_parser *parser, const char *value)
 }
 
 const struct pl_key pl_set_keys[] = {
-    {.name = "run", .take = take_run},
-    {PL_NUMBER("seed", struct pl_plan, seed, 0, UINT64_MAX)},
+    {.name = "run", .take = take_run, .required = true},
+    {PL_NUMBER("seed", struct pl_plan, seed, 0, UINT64_MAX), .required = true},
     {PL_NUMBER("blocks", struct pl_plan, blocks, 0, INT_MAX)},
-    {PL_NUMBER("warmup", struct pl_plan, warmup, 0, INT_MAX)},
-    {PL_NUMBER("rewarm", struct pl_plan, rewarm, 0, INT_MAX)},
+    {PL_NUMBER("warmup", struct pl_plan, warmup, 0, INT_MAX), .required = true},
+    {PL_NUMBER("rewarm", struct pl_plan, rewarm, 0, INT_MAX), .required = true},
     {PL_NUMBER("settle", struct pl_plan, settle, 1, 100000)},
     {.name = "cycle", .take = take_cycle},
-    {.name = "sync", .take = take_sync},
-    {.name = "clock", .take = take_clock},
+    {.name = "sync", .take = take_sync, .required = true},
+    {.name = "clock", .take = take_clock, .required = true},
     {PL_NUMBER("budget_ms", struct pl_plan, budget_ms, 1, INT_MAX)},
-    {.name = "cache", .take = take_cache},
+    {.name = "cache", .take = take_cache, .required = true},
     {.name = "nrep", .take = take_nrep},
     {PL_NUMBER("nrep_min", struct pl_plan, nrep.least, 1, INT_MAX)},
     {PL_NUMBER("nrep_step", struct pl_plan, nrep.step, 1, INT_MAX)},
     {PL_NUMBER("nrep_max", struct pl_plan, nrep.most, 1, INT_MAX)},
-    {.name = "clock_sync", .take = take_clock_sync},
-    {PL_NUMBER("clock_fit_ms", struct pl_plan, clock_fit_ms, 1, 60000)},
-    {PL_NUMBER("clock_multiple", struct pl_plan, clock_multiple, 1, 1000000)},
-    {.name = "runtime", .take = take_runtime},
-    {.name = "knobs", .take = take_knobs},
-    {.name = "window_us", .take = take_window_us},
+    {.name = "clock_sync", .take = take_clock_sync, .required = true},
+    {PL_NUMBER("clock_fit_ms", struct pl_plan, clock_fit_ms, 1, 60000), .required = true},
+    {PL_NUMBER("clock_multiple", struct pl_plan, clock_multiple, 1, 1000000), .required = true},
+    {.name = "runtime", .take = take_runtime, .required = true},
+    {.name = "knobs", .take = take_knobs, .required = true},
+    {.name = "window_us", .take = take_window_us, .required = true},
     {.name = "plain", .take = take_plain},
     {.name = "arrival", .take = pl_take_arrival},
     {.name = "use", .take = pl_take_plan_use},
@@ -147,28 +147,46 @@ static bool refuse_number(struct pl_parser *parser, int line, const char *key, i
     return pl_refuse_token(parser, key, number, "%s", why);
 }
 
-/* A rule and its bounds stand on one line, in place of blocks and reps; without bounds it ends
- * cases between two blocks. */
+static bool refuse_missing(struct pl_parser *parser, int line, const char *word, const char *key)
+{
+    parser->error->line = line;
+    snprintf(parser->error->token, sizeof parser->error->token, "%s", word);
+    return pl_refuse(parser, "key '%s' is missing; add %s=…", key, key);
+}
+
+/* Blocks, each with the reps of the cases; a rule beside them ends cases between two blocks. */
+static bool finish_blocks(struct pl_parser *parser)
+{
+    const struct pl_plan *plan = parser->plan;
+    if (!given(parser, "blocks"))
+        return refuse_missing(parser, parser->set_line, "set", "blocks");
+    for (int i = 0; i < plan->case_count; i++)
+        if (plan->cases[i].reps == 0 && plan->cases[i].calls == 0)
+            return refuse_missing(parser, plan->cases[i].line, "case", "reps");
+    return true;
+}
+
+/* A rule with bounds stands in place of blocks and reps. */
 static bool finish_rule(struct pl_parser *parser)
 {
+    static const char *const bounds[] = {"nrep_min", "nrep_step", "nrep_max"};
     struct pl_nrep_rule *rule = &parser->plan->nrep;
-    const char *bound = given(parser, "nrep_min")    ? "nrep_min"
-                        : given(parser, "nrep_step") ? "nrep_step"
-                        : given(parser, "nrep_max")  ? "nrep_max"
-                                                     : NULL;
-    if (rule->count == 0) {
-        if (!bound)
-            return true;
+    const char *bound = NULL, *missing = NULL;
+    for (int i = 0; i < 3; i++)
+        *(given(parser, bounds[i]) ? &bound : &missing) = bounds[i];
+    if (rule->count == 0 && bound) {
         parser->error->line = parser->set_line;
         return pl_refuse_token(parser, bound, "…", "it bounds a stopping rule; add nrep=…");
     }
-    rule->in_blocks = !bound && given(parser, "blocks");
-    if (rule->in_blocks)
-        return true;
+    rule->in_blocks = rule->count > 0 && !bound;
+    if (!bound)
+        return finish_blocks(parser);
     if (given(parser, "blocks"))
         return refuse_number(parser, parser->set_line, "blocks", parser->plan->blocks,
                              "nrep_min, nrep_step and nrep_max say how many samples there are; "
                              "leave them out, or blocks");
+    if (missing)
+        return refuse_missing(parser, parser->set_line, "set", missing);
     if (parser->reps_line > 0)
         return refuse_number(parser, parser->reps_line, "reps", parser->reps,
                              "a stopping rule decides how many samples there are; leave out reps "
@@ -240,32 +258,28 @@ static bool any_start(const struct pl_plan *plan, bool (*is)(const struct pl_syn
 static bool finish_idle(struct pl_parser *parser)
 {
     const struct pl_plan *plan = parser->plan;
-    const bool local = !pl_plan_is_global(plan);
-    const bool no_clocks = local && !pl_plan_is_traced(plan);
-    static const char no_clock[] = "no global clock is needed here; leave it out, or choose "
-                                   "runtime=global, sync=window, sync=roundtime or a case with "
-                                   "use=synchronised";
+    const bool repeats = any_start(plan, budget);
+    if (repeats && !given(parser, "budget_ms"))
+        return refuse_missing(parser, parser->set_line, "set", "budget_ms");
     const struct {
         const char *key;
         bool idle;
         const char *why;
     } rules[] = {
         {"sync", plan->plain && plan->sync != pl_syncs[0],
-         "plain loops have barriers of their own; leave out plain or sync"},
-        {"window_us", !any_start(plan, windows),
-         "no window is used here; leave it out, or choose sync=window or a case with "
+         "plain loops have barriers of their own; leave out plain, or write sync=barrier"},
+        {"window_us", plan->window_ns > 0 && !any_start(plan, windows),
+         "no window is used here; write window_us=0, or choose sync=window or a case with "
          "use=synchronised"},
-        {"budget_ms", !any_start(plan, budget) && (plan->nrep.count == 0 || plan->nrep.in_blocks),
+        {"budget_ms", !repeats && (plan->nrep.count == 0 || plan->nrep.in_blocks),
          "nothing heeds a budget here; leave it out, or choose sync=window, sync=roundtime, a "
          "case with use=synchronised or a stopping rule (nrep)"},
         {"arrival", !any_start(plan, arrivals),
          "no case has use=late; leave it out, or add such a case"},
         {"settle", plan->settle <= plan->warmup || plan->plain,
          "so many calls are made anyway; leave it out, or write more than warmup"},
-        {"knobs", !any_knobs(plan), "no config has knobs; leave it out, or add them to a config"},
-        {"clock_sync", no_clocks, no_clock},
-        {"clock_fit_ms", no_clocks, no_clock},
-        {"clock_multiple", local, no_clock},
+        {"knobs", plan->knobs != PL_SWITCH_COMMUNICATOR && !any_knobs(plan),
+         "no config has knobs; write communicator, or add them to a config"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const char *value = given(parser, rules[i].key);
@@ -286,7 +300,8 @@ bool pl_finish_plan(struct pl_parser *parser)
         parser->error->line = parser->set_line;
         return pl_refuse_token(parser, "plain", plan->plain->name,
                                "such programs know neither stopping rules nor cycles nor cold "
-                               "caches; leave out nrep, cycle and cache, or plain");
+                               "caches; leave out nrep and cycle and write cache=warm, or leave "
+                               "out plain");
     }
     for (int i = 0; plan->plain && i < plan->case_count; i++)
         if (plan->cases[i].ranks > 0)
@@ -296,8 +311,8 @@ bool pl_finish_plan(struct pl_parser *parser)
     if (plan->plain && plan->runtime == PL_RUNTIME_GLOBAL) {
         parser->error->line = parser->set_line;
         return pl_refuse_token(parser, "runtime", "global",
-                               "plain loops have the ranks' own times alone; leave out plain or "
-                               "runtime");
+                               "plain loops have the ranks' own times alone; leave out plain, or "
+                               "write local");
     }
     if (!pl_finish_uses(parser) || !finish_cycle(parser) || !finish_idle(parser))
         return false;

@@ -104,7 +104,7 @@ static const char *misfit(const struct pl_plan *plan, const struct pl_case *c)
     if (c->pattern && plan->plain)
         return "plain loops call collectives; leave out plain in the set line";
     if (c->pattern && plan->cache != PL_CACHE_WARM)
-        return "patterns keep their buffers; leave out cache in the set line";
+        return "patterns keep their buffers; write cache=warm in the set line";
     if (c->operation && c->operation->after && streams)
         return "what it makes is given back after each call, which a stream has no room for; "
                "choose another use";
@@ -121,8 +121,8 @@ static const char *unfit(const struct pl_plan *plan, const struct pl_use *use)
         return "its calls are timed as one, so a stopping rule has no samples to count; leave out "
                "use here or nrep in the set line, or give that blocks and reps";
     if (use->stream && plan->cache != PL_CACHE_WARM)
-        return "nothing stands between its calls that could make caches cold; leave out use here "
-               "or cache in the set line";
+        return "nothing stands between its calls that could make caches cold; leave out use here, "
+               "or write cache=warm in the set line";
     return NULL;
 }
 

@@ -6,9 +6,9 @@ is the probe's to say."""
 from __future__ import annotations
 
 import math
+from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from typing import Any
 
 import msgspec
 
@@ -41,25 +41,26 @@ class UnplannedError(ValueError):
 
 
 class _Set(msgspec.Struct, frozen=True):
-    """The values that records show of a plan's line `set`."""
+    """The values that records show of a plan's line `set`. Without `blocks` a stopping rule says
+    how many samples there are; other keys that may be missing say that there is no such thing."""
 
-    run: str = ""
-    seed: int = 1
-    blocks: int = 5
-    warmup: int = 16
-    rewarm: int = 1
+    run: str
+    seed: int
+    warmup: int
+    rewarm: int
+    sync: str
+    clock: str
+    runtime: str
+    cache: str
+    blocks: int = 0
     settle: int = 0
     cycle: int = 0
-    sync: str = "barrier"
-    clock: str = "monotonic_raw"
-    runtime: str = "local"
-    cache: str = "warm"
     plain: str = ""
     use: str = ""
     nrep: str = ""
-    nrep_min: int = 20
-    nrep_step: int = 10
-    nrep_max: int = 1000
+    nrep_min: int = 0
+    nrep_step: int = 0
+    nrep_max: int = 0
 
 
 class _Cell(msgspec.Struct, frozen=True):
@@ -69,10 +70,10 @@ class _Cell(msgspec.Struct, frozen=True):
     bench: str
     bytes: int
     work_ns: int
-    kernel: str = "registers"
-    test_ns: int = 0
-    triples: int = 50
-    requests: int = 1
+    kernel: str
+    test_ns: int
+    triples: int
+    requests: int
     function: str = ""
     threads: int = 0
     helper: bool = False
@@ -95,7 +96,6 @@ _ASKED = [name for name in CaseRecord.__struct_fields__ if name != "bytes_moved"
 _asked = attrgetter(*_ASKED)
 # Start schemes that find repetitions invalid, or have a budget.
 _CHECKED = frozenset(("window", "roundtime", "synchronised", "late"))
-_CASE = {"variant": "default", "config": "default", "type": "MPI_BYTE", "op": "MPI_BOR"}
 
 
 class Planned:
@@ -106,28 +106,27 @@ class Planned:
         """`seconds`: what the launch took, or could have taken, by another clock than its own."""
         self._most_ns = (1.01 * seconds + 1) * 1e9
         self._timed_ns = 0  # at least, by what is recorded
-        self._set = _Set()
-        self._by_samples = False  # a stopping rule says how many samples a block has
         self._configs: dict[str, dict[str, str]] = {}
         self._cases: dict[int, CaseRecord] = {}
         self._pingpongs: dict[int, int] = {}  # repetitions by size
         self._cells: dict[int, _Cell] = {}
+        by_word: dict[str, list[dict[str, str]]] = {}
         for word, values in lines(plan):
-            match word:
-                case "set":
-                    self._set = msgspec.convert(values, _Set, strict=False)
-                    # If the plan has blocks, a rule ends cases between blocks.
-                    self._by_samples = bool(self._set.nrep) and "blocks" not in values
-                case "config":
-                    self._configs[values.pop("id")] = values
-                case "case":
-                    case_record = self._case(values)
-                    self._cases[case_record.case] = case_record
-                case "pingpong":
-                    self._pingpongs[int(values["bytes"])] = int(values.get("reps", 100))
-                case "overlap":
-                    cell = msgspec.convert(values, _Cell, strict=False)
-                    self._cells[cell.id] = cell
+            by_word.setdefault(word, []).append(values)
+        set_values = dict(ChainMap(*by_word.get("set", ())))
+        self._set = msgspec.convert(set_values, _Set, strict=False)
+        # A stopping rule says how many samples a block has; beside blocks it ends cases.
+        self._by_samples = "blocks" not in set_values
+        for values in by_word.get("config", ()):
+            self._configs[values.pop("id")] = values
+        for values in by_word.get("case", ()):
+            case_record = self._case(values)
+            self._cases[case_record.case] = case_record
+        for values in by_word.get("pingpong", ()):
+            self._pingpongs[int(values["bytes"])] = int(values["reps"])
+        for values in by_word.get("overlap", ()):
+            cell = msgspec.convert(values, _Cell, strict=False)
+            self._cells[cell.id] = cell
         self._nprocs = 0
         self._good: set[int] = set()
         self._orders: dict[int, frozenset[int]] = {}
@@ -138,11 +137,10 @@ class Planned:
         self._by_rank: dict[tuple[int, int], int] = {}  # times of each rank, by case and block
 
     def _case(self, values: dict[str, str]) -> CaseRecord:
-        number, reps = values.pop("id"), self._set.nrep_max if self._by_samples else 10
-        defaults: dict[str, Any] = {"case": number, "root": 0, "reps": reps, "bytes_moved": 0}
-        if "calls" in values:  # a trial is not timed
-            defaults |= {"reps": 0, "least": values["bytes"], "mean": values["bytes"]}
-        return msgspec.convert(defaults | _CASE | values, CaseRecord, strict=False)
+        """A trial is not timed, and a stopping rule takes as many repetitions as there may be."""
+        reps = self._set.nrep_max if self._by_samples and "calls" not in values else 0
+        more = {"case": values.pop("id"), "reps": reps, "bytes_moved": 0}
+        return msgspec.convert(more | values, CaseRecord, strict=False)
 
     @property
     def _blocks(self) -> int:

@@ -102,13 +102,13 @@ def rank_medians(db: Statements, campaign: str, suites: Sequence[str]) -> list[R
 
 
 class _First(NamedTuple):
-    """A case that a finished launch of `suite` timed from its first block on; `transit`: of how
-    many blocks the samples are no results; `launches`: how many times it was measured in all, in
-    any use."""
+    """A case that a finished launch of `suite` timed from its first block on. `samples`: None where
+    the case had settled and its samples were not asked for; `transit`: of how many blocks the
+    samples are no results; `launches`: how many times the case was measured in all, in any use."""
 
     case: Case
     suite: str
-    samples: Samples
+    samples: Samples | None
     transit: int
     launches: int
 
@@ -130,23 +130,26 @@ def first_blocks(db: Statements, campaign: str, *, unsettled: bool) -> list[_Fir
            )
            SELECT m.run, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
                   m.root, m.delay_ns, m.ranks, m.use, m.counts, m.suite_name, m.case_id,
-                  m.transit, m.launches
+                  m.transit, m.launches, m.settled
            FROM m JOIN configuration c ON c.number = m.configuration
            WHERE (NOT :unsettled OR m.transit > 0 OR NOT m.settled) AND m.calls = 0
            ORDER BY m.run, m.case_id""",
         {"campaign": campaign, "unsettled": unsettled},
     )
     cases: dict[int, set[int]] = {}
-    for run, *_, case, _, _ in rows:
-        cases.setdefault(run, set()).add(case)
+    for run, *_, case, _, _, settled in rows:
+        if not unsettled or not settled:
+            cases.setdefault(run, set()).add(case)
     samples = launch_records.samples_there(db, cases)
     firsts = []
-    for run, *asked, suite, case, transit, launches in rows:
+    for run, *asked, suite, case, transit, launches, _ in rows:
         first = samples.get((run, case))
-        if first is None or first.blocks[:1] != [0]:
-            continue
-        if not unsettled or transit or not all(first.settled[:1]):
-            firsts.append(_First(columns.read(Case, asked), suite, first, transit, launches))
+        if case in cases.get(run, ()):
+            if first is None or first.blocks[:1] != [0]:
+                continue
+            if unsettled and not transit and all(first.settled[:1]):
+                continue
+        firsts.append(_First(columns.read(Case, asked), suite, first, transit, launches))
     return firsts
 
 

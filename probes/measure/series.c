@@ -139,12 +139,11 @@ void pl_series_begin(struct pl_series *series, const struct pl_case *c, int bloc
     const struct pl_way way = pl_way_of(series->plan, c);
     struct pl_start *start = start_of(series, way.scheme);
     int64_t *window_ns = &series->windows[c - series->plan->cases], about = 0;
-    int64_t budget_ms = series->plan->budget_ms ? series->plan->budget_ms : PL_BUDGET_MS;
 
     series->c = c;
     series->way = way;
     series->start = start;
-    series->budget_ns = budget_ms * 1000000;
+    series->budget_ns = series->plan->budget_ms * 1000000;
     start->block = block;
     start->window_ns = *window_ns || !start->scheme->windows ? *window_ns : series->plan->window_ns;
     pl_arguments_set(&series->arguments, c, series->world, series->buffers,

@@ -27,6 +27,7 @@ from plumbline_db.probe_records import (
     Samples,
 )
 from plumbline_db.records import Campaign, Failure, Library, Machine, Run, Verdict, Winner
+from tests import plans
 
 MACHINE = Machine(
     id="m-5f0c21ab",
@@ -98,7 +99,7 @@ def run(suite: str = "before", sequence: int = 0, *, campaign: Campaign = CAMPAI
         failure=None,
         argv=["mpirun", "-n", "4", "--oversubscribe", "probe", "--plan", "plan", "--out", "out"],
         environment={"OMPI_MCA_coll_tuned_use_dynamic_rules": "1"},
-        plan=f"plumbline-plan 1\nset run={name} seed={sequence}\n",
+        plan=plans.complete(f"plumbline-plan 1\nset run={name} seed={sequence}"),
         stderr="",
         started="2025-03-01T10:00:01Z",
         seconds=0.9,
@@ -287,7 +288,7 @@ def plan(records: Iterable[ProbeRecord]) -> str:
                     + (f" ranks={one.ranks}" if one.ranks else "")
                     + (" by_rank=1" if one.by_rank else "")
                 )
-    return "\n".join(lines) + "\n"
+    return plans.complete("\n".join(lines))
 
 
 VERDICT = Verdict(

@@ -37,7 +37,8 @@ CASES = [Timed(), Timed(config="c1"), Timed(bytes=64, outcome="wrong"), Timed(by
 RECORDS = build.records(build.run(), CASES, knobs=KNOBS, blocks=2, reps=3)
 PLAN = build.plan(RECORDS)
 MORE = (
-    "pingpong bytes=8 reps=2\noverlap id=4 bench=sender bytes=64 work_ns=100 triples=3 traced=1\n"
+    "pingpong bytes=8 reps=2\noverlap id=4 bench=sender bytes=64 work_ns=100 kernel=registers "
+    "test_ns=0 requests=1 triples=3 traced=1\n"
 )
 CELL = Overlap(
     4, "sender", 64, 64, "registers", 100, 0, 90, 1, 1, 0, "", 1, 0, False, False, True,
@@ -221,10 +222,10 @@ def test_streams_and_plain_loops_have_their_own_numbers() -> None:
     plan = build.plan(records).replace("reps=100", "reps=100 use=stream")
     judge(plan, changed(stream, Samples, lambda one: of(one, 1)))
     refused(plan, stream, f"100 samples of case {case.case}")
-    plain = build.plan(records).replace("sync=", "plain=each sync=")
+    plain = build.plan(records).replace(" sync=", " plain=each sync=")
     judge(plain, changed(records, Samples, lambda one: of(one, 4)))  # a rank each
     refused(plain, changed(records, Samples, lambda one: of(one, 5)), "5 samples")
-    whole = build.plan(records).replace("sync=", "use=stream sync=")
+    whole = build.plan(records).replace(" sync=", " use=stream sync=")
     judge(whole, changed(records, Samples, lambda one: of(one, 1)))
 
 

@@ -26,7 +26,7 @@ from plumbline_db.probe_records import (
     ProbeRecord,
     Samples,
 )
-from tests import own_core
+from tests import own_core, plans
 from tests.db import build
 
 R = TypeVar("R")
@@ -119,7 +119,7 @@ class Probe:
 
     def write(self, lines: str, name: str = "plan") -> Path:
         plan = self.folder / f"{name}.txt"
-        plan.write_text(f"plumbline-plan 1\n{lines}")
+        plan.write_text(plans.complete(f"plumbline-plan 1\n{lines}"))
         return plan
 
     def run(

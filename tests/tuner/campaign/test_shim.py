@@ -14,6 +14,7 @@ import pytest
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
+from tests import plans
 from tests.tuner import shim
 
 DELAY_NS = 20_000_000
@@ -52,7 +53,7 @@ def test_calls_in_the_range_take_longer(tmp_path: Path, ours: bool) -> None:
     lines = [f"case id={id} {case} {rest}" for id, case in CASES.items()]
     plan = tmp_path / "plan"
     head = ["plumbline-plan 1", "set run=x seed=1 blocks=1 warmup=0"]
-    plan.write_text("\n".join([*head, *lines]) + "\n")
+    plan.write_text(plans.complete("\n".join([*head, *lines])))
     preloaded = f"{library}:{tool}" if ours else str(tool)
     profile = tmp_path / "profile"
     profile.write_text(PROFILE)

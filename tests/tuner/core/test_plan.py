@@ -16,10 +16,12 @@ from plumbline.core.plan import (
     MESSAGE_FUNCTIONS_IN_BLOCKS,
     TYPE_BYTES,
     Data,
+    OverlapCell,
     Plan,
     PlanCase,
     RoundTrips,
     StoppingRule,
+    is_same,
     measurable,
     rounding,
 )
@@ -52,14 +54,15 @@ FUNCTIONS = st.sampled_from(sorted(simulated.LATENCY))
 SIZES = st.lists(st.integers(1, 300), max_size=40)
 
 
-def test_what_is_usual_is_not_written() -> None:
-    """A stored launch is known again by its plan's text: new keys must not change old plans."""
+def test_a_plan_is_complete() -> None:
     plan = Plan("r", 7, (PlanCase("MPI_Bcast", 8),))
     assert plan.text() == (
         "plumbline-plan 1\n"
-        "set run=r seed=7 blocks=12 warmup=16 rewarm=2 sync=barrier\n"
+        "set run=r seed=7 blocks=12 warmup=16 rewarm=2 sync=barrier clock=monotonic_raw "
+        "knobs=communicator cache=warm clock_sync=hca3 clock_fit_ms=500 clock_multiple=10 "
+        "runtime=local window_us=0\n"
         "case id=0 function=MPI_Bcast variant=default config=default bytes=8 type=MPI_BYTE "
-        "op=MPI_BOR root=0 reps=4\n"
+        "op=MPI_BOR root=0 counts=equal reps=4\n"
     )
     other = msgspec.structs.replace(
         plan,
@@ -72,15 +75,32 @@ def test_what_is_usual_is_not_written() -> None:
         budget_ms=300,
     )
     assert other.text().splitlines()[1] == (
-        "set run=r seed=7 blocks=12 warmup=16 rewarm=2 sync=window budget_ms=300 clock=tsc "
-        "clock_sync=jk runtime=global window_us=50 clock_multiple=20"
+        "set run=r seed=7 blocks=12 warmup=16 rewarm=2 sync=window clock=tsc knobs=communicator "
+        "cache=warm clock_sync=jk clock_fit_ms=500 clock_multiple=20 runtime=global window_us=50 "
+        "budget_ms=300"
     )
+    late = PlanCase("MPI_Bcast", 8, use="late")
+    assert " budget_ms=2000\n" in msgspec.structs.replace(plan, cases=(late,)).text()
+
+
+def test_a_launch_from_before_plans_were_complete_is_known_again() -> None:
+    case = "case id=0 function=MPI_Bcast variant=default config=default bytes=8 type=MPI_BYTE "
+    stored = (
+        "plumbline-plan 1\nset run=r seed=7 blocks=12 warmup=16 rewarm=2 sync=window clock=tsc\n"
+        f"{case}op=MPI_BOR root=0 reps=4\n"
+        "overlap id=0 bench=sender bytes=8 work_ns=9 kernel=registers test_ns=0 triples=50\n"
+    )
+    cells = (OverlapCell("sender", 8, 9),)
+    plan = Plan("r", 7, (PlanCase("MPI_Bcast", 8),), sync="window", clock="tsc", overlaps=cells)
+    assert is_same(stored, plan.text())
+    for changed in ({"clock": "wtime"}, {"cache": "cycle"}, {"window_us": 1}, {"seed": 8}):
+        assert not is_same(stored, msgspec.structs.replace(plan, **changed).text())
 
 
 @given(PLANS)
 def test_the_text_says_all_of_it(plan: Plan) -> None:
     found, configs, cases = simulated.parse(plan.text())
-    assert found == {
+    assert {key: found[key] for key in ("run", "seed", "blocks", "warmup", "rewarm", "sync")} == {
         "run": plan.name,
         "seed": str(plan.seed),
         "blocks": str(plan.blocks),
@@ -132,7 +152,7 @@ MORE = st.builds(
 @given(MORE)
 def test_what_differs_from_the_defaults_is_said(plan: Plan) -> None:
     settings = simulated.parse(plan.text())[0]
-    assert settings.get("cache", "warm") == plan.cache
+    assert settings["cache"] == plan.cache
     assert settings.get("budget_ms", "0") == str(plan.budget_ms)
     assert ("nrep" in settings) == bool(plan.nrep or plan.precision)
     assert ("blocks" in settings) == (plan.nrep is None)
@@ -250,7 +270,7 @@ def test_the_probe_reads_it(plan: Plan, tmp_path_factory: pytest.TempPathFactory
 def test_when_knobs_are_written_is_said_where_there_are_any() -> None:
     plain = PlanCase("MPI_Bcast", 8)
     plan = Plan("p", 1, (plain,), knobs="call")
-    assert "knobs=" not in plan.text()
+    assert " knobs=communicator " in plan.text()
     tuned = msgspec.structs.replace(
         plain, configuration=Configuration.of({"MPIR_CVAR_BCAST_TREE_KVAL": "4"})
     )

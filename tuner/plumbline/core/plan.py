@@ -171,11 +171,11 @@ class StoppingRule(msgspec.Struct, frozen=True):
     step: int = 10
     most: int = 1000
 
-    def words(self) -> str:
-        return (
-            f"nrep={_value(self.criteria)} nrep_min={self.least} nrep_step={self.step} "
-            f"nrep_max={self.most}"
-        )
+    def values(self) -> list[tuple[str, object]]:
+        return [
+            *(("nrep", self.criteria), ("nrep_min", self.least)),
+            *(("nrep_step", self.step), ("nrep_max", self.most)),
+        ]
 
 
 class RoundTrips(msgspec.Struct, frozen=True):
@@ -207,17 +207,8 @@ class OverlapCell(msgspec.Struct, frozen=True):
     spare: bool = False
 
     def line(self, number: int) -> str:
-        return (
-            f"overlap id={number} bench={_value(self.bench)} bytes={self.bytes} "
-            f"work_ns={self.work_ns} kernel={_value(self.kernel)} test_ns={self.test_ns} "
-            f"triples={self.triples}"
-            + (f" function={_value(self.function)}" if self.function else "")
-            + (f" requests={self.requests}" if self.requests > 1 else "")
-            + (f" threads={self.threads}" if self.threads else "")
-            + (" helper=1" if self.helper else "")
-            + (" spare=1" if self.spare else "")
-            + (f" traced={self.traced}" if self.traced else "")
-        )
+        values = {name: getattr(self, name) for name in self.__struct_fields__}
+        return _line("overlap", [("id", number), *((k, _number(v)) for k, v in values.items())])
 
 
 class Messages(msgspec.Struct, frozen=True):
@@ -233,7 +224,7 @@ class Messages(msgspec.Struct, frozen=True):
 
     def lines(self) -> list[str]:
         return [
-            f"messages id={_value(self.id)} rank={rank} steps={_value(steps)}"
+            _line("messages", [("id", self.id), ("rank", rank), ("steps", steps)])
             for rank, steps in enumerate(self.steps)
             if steps
         ]
@@ -243,8 +234,8 @@ class Plan(msgspec.Struct, frozen=True):
     """All cases of one launch, in the order of their ids. `plain` names a loop of the probe that
     takes the place of the blocks (`set plain=`), with the timer that such programs read.
     `precision`: a case takes no more blocks when the relative standard error of its median is
-    below (0: it takes all); a plan has this or `nrep`. From `sync` on, what is not written is as
-    the probe has it (docs/plan-and-records.md)."""
+    below (0: it takes all); a plan has this or `nrep`. These are the only defaults of plans: the
+    probe has none (docs/plan-and-records.md)."""
 
     name: str
     seed: int
@@ -266,6 +257,7 @@ class Plan(msgspec.Struct, frozen=True):
     overlaps: tuple[OverlapCell, ...] = ()
     clock: str = "monotonic_raw"
     clock_sync: str = "hca3"
+    clock_fit_ms: int = 500
     runtime: str = "local"
     window_us: int = 0
     clock_multiple: int = 10
@@ -311,81 +303,90 @@ class Plan(msgspec.Struct, frozen=True):
         return ids
 
     def text(self) -> str:
+        """Return it as the probe reads it. It is complete: what stands in it is all there is."""
         configs = self.configs()
-        text_lines = [
-            "plumbline-plan 1",
-            f"set run={_value(self.name)} seed={self.seed} {self._how_often()} "
-            f"warmup={self.warmup} rewarm={self.rewarm} sync={_value(self.sync)}"
-            + (f" clock=wtime plain={_value(self.plain)}" if self.plain else "")
-            + "".join(f" {key}={_value(str(value))}" for key, value in self._unusual()),
-        ]
+        text_lines = ["plumbline-plan 1", self._set()]
         for configuration, name in configs.items():
-            if configuration is None:
-                text_lines.append("config id=plain")
-            elif name != "default":
-                words = " ".join(f"{_value(k)}={_value(v)}" for k, v in configuration.values)
-                text_lines.append(f"config id={name} {words}")
+            if name != "default":
+                knobs = configuration.values if configuration is not None else ()
+                text_lines.append(_line("config", [("id", name), *knobs]))
         for pattern in self.patterns:
             text_lines += pattern.lines()
         for number, case in enumerate(self.cases):
-            data = (case.data or self.data).of(case.function)
             config = configs[None if case.plain_duplicate else case.configuration]
-            text_lines.append(
-                f"case id={number} function={_value(case.function)} variant={_spec(case.variant)} "
-                f"config={config} bytes={case.bytes} type={_value(data.type)} "
-                f"op={_value(data.op)} root={data.root}"
-                + (f" counts={_value(data.counts)}" if data.counts != EQUAL_COUNTS else "")
-                + self._how_often_called(case)
-                + (f" delay_ns={case.delay_ns}" if case.delay_ns else "")
-                + (f" ranks={case.ranks}" if case.ranks else "")
-                + (f" use={_value(case.use)}" if case.use else "")
-                + (" by_rank=1" if case.by_rank else "")
-            )
+            text_lines.append(self._case(number, case, config))
         text_lines += [
-            f"pingpong bytes={pingpong.bytes} reps={pingpong.reps}" for pingpong in self.pingpongs
+            _line("pingpong", [("bytes", pingpong.bytes), ("reps", pingpong.reps)])
+            for pingpong in self.pingpongs
         ]
         text_lines += [overlap.line(number) for number, overlap in enumerate(self.overlaps)]
         return "\n".join(text_lines) + "\n"
 
-    def _how_often_called(self, case: PlanCase) -> str:
+    def _case(self, number: int, case: PlanCase, config: str) -> str:
+        data = (case.data or self.data).of(case.function)
+        how_often: list[tuple[str, object]] = []
         if case.calls:
-            return f" calls={case.calls} least={case.least} mean={case.mean}"
-        return "" if self.nrep else f" reps={self.calls_of_a_block(case)}"
+            how_often = [("calls", case.calls), ("least", case.least), ("mean", case.mean)]
+        elif not self.nrep:
+            how_often = [("reps", self.calls_of_a_block(case))]
+        return _line(
+            "case",
+            [
+                *(("id", number), ("function", case.function), ("variant", case.variant)),
+                *(("config", config), ("bytes", case.bytes), ("type", data.type), ("op", data.op)),
+                *(("root", data.root), ("counts", data.counts), *how_often),
+                *(("delay_ns", case.delay_ns), ("ranks", case.ranks), ("use", case.use)),
+                ("by_rank", int(case.by_rank)),
+            ],
+        )
 
-    def _how_often(self) -> str:
+    def _set(self) -> str:
+        values: list[tuple[str, object]] = [("run", self.name), ("seed", self.seed)]
         if self.nrep:
-            return self.nrep.words()
-        rule = f" nrep=block_medians:{self.precision:.4g}" if self.precision else ""
-        return f"blocks={self.blocks}{rule}"
-
-    def _unusual(self) -> list[tuple[str, str | int]]:
-        """Keys that differ from the probe's defaults. The others are left out, so that a plan keeps
-        its text when keys are added: a stored launch is known again by it."""
-        values = [(name, getattr(self, name)) for name in _OPTIONAL_DEFAULTS]
-        unusual = [(name, value) for name, value in values if value != _OPTIONAL_DEFAULTS[name]]
+            values += self.nrep.values()
+        else:
+            rule = f"block_medians:{self.precision:.4g}" if self.precision else ""
+            values += [("blocks", self.blocks), ("nrep", rule)]
+        values += [(name, getattr(self, name)) for name in ("warmup", "rewarm", "sync")]
+        values += [("clock", "wtime" if self.plain else self.clock), ("plain", self.plain)]
         any_knobs = any(case.configuration for case in self.cases)
-        return [field for field in unusual if field[0] != "knobs" or any_knobs]
+        values += [("knobs", self.knobs if any_knobs else _PLAIN_SWITCH)]
+        values += [(name, getattr(self, name)) for name in _ALWAYS]
+        values += [(name, getattr(self, name)) for name in ("settle", "cycle", "use", "arrival")]
+        values += [("budget_ms", self.budget_ms or (_BUDGET_MS if self._repeats_starts else 0))]
+        return _line("set", values)
+
+    @property
+    def _repeats_starts(self) -> bool:
+        """Starts that fail are made again, in some case: within a budget."""
+        uses = {case.use or self.use for case in self.cases}
+        return self.sync in _REPEATING_STARTS or not uses.isdisjoint(_REPEATING_STARTS)
 
 
-_OPTIONAL = frozenset(
-    (
-        "settle",
-        "cycle",
-        "cache",
-        "budget_ms",
-        "clock",
-        "clock_sync",
-        "runtime",
-        "window_us",
-        "clock_multiple",
-        "knobs",
-        "use",
-        "arrival",
-    )
-)
-_OPTIONAL_DEFAULTS = {
-    field.name: field.default for field in msgspec.structs.fields(Plan) if field.name in _OPTIONAL
+_PLAIN_SWITCH = "communicator"
+_ALWAYS = ("cache", "clock_sync", "clock_fit_ms", "clock_multiple", "runtime", "window_us")
+_BUDGET_MS = 2000
+_REPEATING_STARTS = frozenset({"window", "roundtime", "synchronised", "late"})
+# What plans did not say before they were complete.
+_UNSAID = {
+    "set": {"budget_ms": str(_BUDGET_MS)}
+    | {
+        field.name: str(field.default)
+        for field in msgspec.structs.fields(Plan)
+        if field.name in (*_ALWAYS, "clock", "knobs")
+    },
+    "case": {"counts": EQUAL_COUNTS},
+    "overlap": {"requests": "1"},
 }
+
+
+def is_same(stored: str, text: str) -> bool:
+    """Return whether two texts ask for the same. `stored` may be older than complete plans."""
+    return stored == text or _meaning(stored) == _meaning(text)
+
+
+def _meaning(text: str) -> list[tuple[str, dict[str, str]]]:
+    return [(word, _UNSAID.get(word, {}) | values) for word, values in lines(text)]
 
 
 def named(
@@ -469,13 +470,31 @@ def rounding(asked: Mapping[str, Iterable[int]], data: Data) -> str:
     )
 
 
-def _value(text: str) -> str:
-    if not _VALUE.match(text):
+# Keys that say of nothing that there is none: without them a plan has no such thing.
+_WITHOUT = {
+    "set": {"nrep", "plain", "settle", "cycle", "use", "arrival", "budget_ms"},
+    "case": {"delay_ns", "ranks", "use", "by_rank"},
+    "overlap": {"function", "threads", "helper", "spare", "traced"},
+}
+
+
+def _line(word: str, values: Iterable[tuple[str, object]]) -> str:
+    """A line of a plan. Raises UsageError for a value that cannot stand in one."""
+    without = _WITHOUT.get(word, set())
+    words = [
+        f"{_value(name)}={_value(str(value), also='=' if name == 'variant' else '')}"
+        for name, value in values
+        if value or name not in without
+    ]
+    return " ".join([word, *words])
+
+
+def _number(value: object) -> object:
+    return int(value) if isinstance(value, bool) else value
+
+
+def _value(text: str, also: str = "") -> str:
+    """`also`: what else may stand in it, as in `name:parameter=value` of a variant."""
+    if not _VALUE.match(text.replace(also, "") if also else text):
         raise UsageError(f"{text!r} is not allowed in a plan: no white space, '#' or '='")
-    return text
-
-
-def _spec(text: str) -> str:
-    """A variant with its parameters, `name:parameter=value,…`."""
-    _value(text.replace("=", ""))
     return text

@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from plumbline.core.configuration import AS_IT_IS
-from plumbline.core.plan import Plan, PlanCase, named
+from plumbline.core.plan import Plan, PlanCase, is_same, named
 from plumbline.launch.panel import PanelExperiment
 from plumbline.launch.starter import Starter
 from plumbline.measure import conditions, factors
@@ -310,7 +310,7 @@ class LaunchStore:
         stored = runs.get(self.db, self.campaign, suite.name, sequence)
         if stored is None:
             return None
-        if stored.plan != text:
+        if not is_same(stored.plan, text):
             raise PlumblineError(
                 f"launch {suite.name} {sequence} of campaign {self.campaign} was made with another "
                 "plan (another version of Plumbline?); start afresh with --new"

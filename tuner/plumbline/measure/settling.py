@@ -41,8 +41,12 @@ def named(function: str, how: str, bytes: int, ranks: int) -> str:
     return f"{function} {how} at {bytes} B" + (f" on {ranks} ranks" if ranks else "")
 
 
-def start_of(label: str, record: Samples, transit: int, launches: int = 1) -> FirstBlockTimes:
-    """Return the start of a case from the first block that it has."""
+def start_of(
+    label: str, record: Samples | None, transit: int, launches: int = 1
+) -> FirstBlockTimes:
+    """Return the start of a case from the first block that it has; None: it had settled."""
+    if record is None:
+        return FirstBlockTimes(label, (), (), True, launches, transit)
     warmup_ns = record.warmup_ns[: record.warmups[0]]
     ns = record.ns[: record.samples[0]]
     return FirstBlockTimes(label, warmup_ns, ns, all(record.settled[:1]), launches, transit)

@@ -12,7 +12,7 @@ import msgspec
 
 from plumbline.core.cell import Side
 from plumbline.core.guidelines import Guidelines
-from plumbline.core.plan import Plan, PlanCase, least_bytes, measurable, part_bytes
+from plumbline.core.plan import Plan, PlanCase, least_bytes, lines, measurable, part_bytes
 from plumbline.measure import factors, other_work
 from plumbline.measure.comparison import claim_of
 from plumbline.measure.experiment import Arm, looks, take_turns
@@ -285,10 +285,8 @@ def _is_final(verdict: Verdict) -> bool:
 
 def _case_of(plan_text: str, number: int) -> Side:
     """Return a case of a stored plan."""
-    for line in plan_text.splitlines():
-        word, *tokens = line.split() or [""]
-        keys = dict(token.split("=", 1) for token in tokens) if word == "case" else {}
-        if keys.get("id") == str(number):
+    for word, keys in lines(plan_text):
+        if word == "case" and keys.get("id") == str(number):
             return Side(
                 keys["function"], keys["variant"], int(keys["bytes"]), int(keys.get("ranks", 0))
             )
