@@ -290,7 +290,7 @@ READERS: dict[str, Reader] = {
         ],
     ),
     "foreign": Reader(
-        lambda data: storing.of(data, 4, "input"),
+        lambda data: storing.of(data, [4], "input"),
         lambda: [
             *(text.encode() for text in (printed.OSU, printed.IMB, printed.SKAMPI)),
             *(text.encode() for text in (printed.REPROMPI, printed.REPROMPI_RAW, printed.MADMPI)),
