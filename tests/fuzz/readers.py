@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from plumbline.core import application, guidelines, profile_file
+from plumbline.core import application, guidelines, printed_text, profile_file
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.daemon import configuration
@@ -297,7 +297,7 @@ READERS: dict[str, Reader] = {
         ],
     ),
     "mpip": Reader(
-        lambda data: profile_file.read_mpip(data.decode(errors="replace")),
+        lambda data: profile_file.read_mpip(printed_text.lines(data)),
         lambda: [printed.MPIP.encode()],
     ),
     "mpisee": Reader(

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from plumbline.foreign import storing, text
+from plumbline.core import printed_text as text
+from plumbline.foreign import storing
 
 CASES = Path(__file__).parents[2] / "cases" / "foreign"
 

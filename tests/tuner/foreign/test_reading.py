@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plumbline.core import printed_text as text_module
 from plumbline.foreign import storing, table
-from plumbline.foreign import text as text_module
 from plumbline.foreign.table import GivenOutput, GivenTable, GivenTime
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner.foreign import printed

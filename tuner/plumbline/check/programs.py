@@ -9,8 +9,8 @@ from typing import Protocol
 
 import msgspec
 
+from plumbline.core import printed_text as text
 from plumbline.core.plan import REDUCTIONS
-from plumbline.foreign import text
 from plumbline.foreign.osu import FUNCTIONS
 from plumbline.foreign.table import OutputFormat, Ranks, volume
 from plumbline_db.errors import PlumblineError

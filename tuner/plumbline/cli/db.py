@@ -204,7 +204,7 @@ def take(program: Program, sources: tuple[Path, ...], nprocs: list[int] | None) 
       plumbline db import osu_allreduce.txt --nprocs 4
       plumbline db import logs/ scaling.log.gz --nprocs 2,4,8
     """
-    from plumbline.foreign import text
+    from plumbline.core import printed_text as text
     from plumbline_db import schema, transfer
 
     files = list(text.files(sources))

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from plumbline.core.plan import REDUCTIONS
+from plumbline.core.printed_text import Line
 
 from . import table
 from .osu import FUNCTIONS
@@ -29,7 +30,6 @@ from .table import (
     volume,
     whole,
 )
-from .text import Line
 
 _TITLE = re.compile(r"\s*#.*\bMPI Benchmark(?:s| Suite)\s+V?(\d[\w. ]*?)\s*(?:,\s*(.*?))?\s*\Z")
 _SECTION = re.compile(r"\s*# *Benchmarking +(\S+)")

@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from plumbline.core.printed_text import Line
+
 from . import table
 from .table import (
     GivenColumns,
@@ -22,7 +24,6 @@ from .table import (
     tables_with_rows,
     whole,
 )
-from .text import Line
 
 _BEGIN = re.compile(r"\s*# bench: *(\S{1,200}) +begin")
 _END = re.compile(r"\s*# bench: *\S+ +end")

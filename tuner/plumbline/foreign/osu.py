@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from plumbline.core.plan import REDUCTIONS, with_forms
+from plumbline.core.printed_text import Launch, Line, launch
 
 from . import table
 from .table import (
@@ -27,7 +28,6 @@ from .table import (
     volume,
     whole,
 )
-from .text import Launch, Line, launch
 
 FUNCTIONS = (
     *("MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv"),

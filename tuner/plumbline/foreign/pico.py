@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from plumbline.core.plan import REDUCTIONS, name_of
+from plumbline.core.printed_text import Line
 
 from . import table
 from .table import (
@@ -24,7 +25,6 @@ from .table import (
     tables_with_rows,
     whole,
 )
-from .text import Line
 
 _SUMMARY = re.compile(r'\s*"?(?:\w*"?,"?)*collective_type"?,.*\bbuffer_size\b')
 _SINGLE = re.compile(r"\s*highest(?:,rank\d+)*\s*\Z")

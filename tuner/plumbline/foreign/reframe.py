@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from plumbline.core.printed_text import Line
+
 from . import table
 from .table import (
     GivenColumns,
@@ -21,7 +23,6 @@ from .table import (
     tables_with_rows,
     whole,
 )
-from .text import Line
 
 _HEADER = re.compile(r"\s*(?:[^|,\s]+[|,])*[^|,\s]+_value[|,]")
 _OLD = re.compile(

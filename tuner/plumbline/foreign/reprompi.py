@@ -8,6 +8,8 @@ import re
 import statistics
 from collections.abc import Sequence
 
+from plumbline.core.printed_text import Line
+
 from . import table
 from .table import (
     GivenColumns,
@@ -24,7 +26,6 @@ from .table import (
     volume,
     whole,
 )
-from .text import Line
 
 _FACT = re.compile(r"\s*#@(\w+)=(.*)")
 _HEADER = re.compile(

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from plumbline.core.plan import IN_BLOCKS, REDUCTIONS, WITHOUT_SIZE, blocking
+from plumbline.core.printed_text import Line
 
 from . import table
 from .table import (
@@ -27,7 +28,6 @@ from .table import (
     volume,
     whole,
 )
-from .text import Line
 
 _VERSION = re.compile(r"\s*# *SKaMPI Version ([\w.]+(?: rev\. \d+)?)")
 _BEGIN = re.compile(r'\s*(?:# *)?begin result "([^"]{1,200})"')

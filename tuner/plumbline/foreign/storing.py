@@ -13,6 +13,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec import structs
 
+from plumbline.core import printed_text as text
+from plumbline.core.printed_text import Line
 from plumbline_db import campaigns, cell_times, machines, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
@@ -20,7 +22,6 @@ from plumbline_db.layout import FOREIGN
 from plumbline_db.probe_records import Begin, CaseRecord, Check, ProbeRecord
 from plumbline_db.records import NOT_KNOWN, Campaign, Event, Library, Machine, Run, Suite
 
-from . import text
 from .imb import Imb
 from .madmpi import Madmpi
 from .osu import Osu
@@ -29,7 +30,6 @@ from .reframe import Reframe
 from .reprompi import Reprompi
 from .skampi import Skampi
 from .table import MOST_ROWS, GivenOutput, GivenTable, GivenTime, OutputFormat, Ranks
-from .text import Line
 
 _FORMATS: tuple[OutputFormat, ...] = (
     *(Imb(), Osu(), Skampi(), Reprompi(), Madmpi(), Pico(), Reframe()),

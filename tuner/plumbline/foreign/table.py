@@ -16,9 +16,8 @@ from plumbline.core.plan import (
     blocking,
     with_forms,
 )
+from plumbline.core.printed_text import Line
 from plumbline_db.errors import PlumblineError, UsageError
-
-from .text import Line
 
 MOST_ROWS = 100_000  # of a file
 _MOST_SECONDS = 1e6

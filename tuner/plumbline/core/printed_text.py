@@ -73,10 +73,7 @@ def read(path: Path) -> bytes:
                 data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise PlumblineError(f"cannot read {path}: {error.strerror}; name another file") from error
-    try:
-        data = _unpacked(data)
-    except (zlib.error, EOFError) as error:
-        raise PlumblineError(f"cannot unpack {path}: {error}; name another file") from error
+    data = unpacked(data, MOST_BYTES)
     if len(data) > MOST_BYTES:
         raise PlumblineError(f"{path} is larger than {MOST_BYTES // 2**20} MiB: take a part of it")
     return data
@@ -121,23 +118,31 @@ def _decoded(data: bytes) -> str:
     return data.decode("utf-8-sig", errors="replace")
 
 
-def _unpacked(data: bytes) -> bytes:
-    """Return the data without gzip or zstd, where it is used, or more than `MOST_BYTES` of it."""
-    if data.startswith(_GZIP):
-        return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data, MOST_BYTES + 1)
-    if not data.startswith(_ZSTD):
-        return data
+def unpacked(data: bytes, most: int) -> bytes:
+    """Return the data without gzip or zstd, where it is used, or `most` and one bytes of it. Raises
+    PlumblineError where it cannot be unpacked."""
+    try:
+        if data.startswith(_GZIP):
+            return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data, most + 1)
+        return _without_zstd(data, most) if data.startswith(_ZSTD) else data
+    except (zlib.error, EOFError) as error:
+        raise PlumblineError(f"cannot unpack the file: {error}; name another file") from error
+
+
+def _without_zstd(data: bytes, most: int) -> bytes:
+    """Raises EOFError where the data are broken."""
     try:
         zstd = importlib.import_module("compression.zstd")  # Python 3.14
-        unpacked: bytes = zstd.ZstdDecompressor().decompress(data, MOST_BYTES + 1)
-        return unpacked
     except ImportError:
-        return _by_the_program(data)
-    except Exception as error:
+        return _by_the_program(data, most)
+    try:
+        unpacked_data: bytes = zstd.ZstdDecompressor().decompress(data, most + 1)
+    except zstd.ZstdError as error:
         raise EOFError(str(error)) from error
+    return unpacked_data
 
 
-def _by_the_program(data: bytes) -> bytes:
+def _by_the_program(data: bytes, most: int) -> bytes:
     program = shutil.which("zstd")
     if program is None:
         raise PlumblineError("zstd is missing: install it, or unpack the file yourself")
@@ -147,7 +152,7 @@ def _by_the_program(data: bytes) -> bytes:
         done = process.run(
             [program, "--quiet", "--decompress", "--stdout", packed],
             timeout_seconds=_UNPACK_SECONDS,
-            cap_bytes=MOST_BYTES + 1,
+            cap_bytes=most + 1,
         )
     if done.status:
         raise EOFError(done.stderr.strip()[:200] or "zstd ended with an error")
