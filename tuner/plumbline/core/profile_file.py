@@ -381,8 +381,8 @@ def read_with_remarks(path: Path) -> ReadProfile:
         unpacked = printed_text.unpacked(data, MOST_BYTES)
         if unpacked[257:262] == cubex.TAR:
             return ReadProfile(read_scorep(data), [])
-        if _MARK not in unpacked[:_HEAD].replace(b"\0", b""):
-            return ReadProfile(application.read(path), [])
-        return read_mpip(printed_text.lines(unpacked))
+        if _MARK in unpacked[:_HEAD].replace(b"\0", b""):
+            return read_mpip(printed_text.lines(unpacked))
     except PlumblineError as error:
         raise UsageError(f"profile {path}: {error}") from error
+    return ReadProfile(application.read(path), [])

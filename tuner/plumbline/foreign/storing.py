@@ -20,7 +20,16 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.layout import FOREIGN
 from plumbline_db.probe_records import Begin, CaseRecord, Check, ProbeRecord
-from plumbline_db.records import NOT_KNOWN, Campaign, Event, Library, Machine, Run, Suite
+from plumbline_db.records import (
+    FOREIGN_MACHINE,
+    NOT_KNOWN,
+    Campaign,
+    Event,
+    Library,
+    Machine,
+    Run,
+    Suite,
+)
 
 from .imb import Imb
 from .madmpi import Madmpi
@@ -104,7 +113,7 @@ def _read(
 
 
 _MACHINE = Machine(
-    id=FOREIGN,
+    id=FOREIGN_MACHINE,
     host=NOT_KNOWN,
     cpu_model=NOT_KNOWN,
     processing_units=0,
