@@ -33,10 +33,13 @@ _PREFIX = re.compile(
     r")"
 )
 _LAUNCHER = re.compile(
-    r"(?:^|[\s/;&|(])(?:mpirun|mpiexec|mpiexec\.hydra|mpirun_rsh|orterun|prun|prterun|srun|aprun"
-    r"|ibrun|flux run)\s(.*)"
+    r"(?:^|[\s/;&|(])(mpirun|mpiexec|mpiexec\.hydra|mpirun_rsh|orterun|prun|prterun|srun|aprun"
+    r"|ibrun|flux run)(\s.*)"
 )
-_RANKS = re.compile(r"\s(?:-np|-n|--np|--ntasks)(?:\s*=\s*|\s+|(?<=-n))(\d{1,7})\b")
+_BENCHMARK = re.compile(r"\s\S*(?:osu_|IMB-)")  # what follows are arguments of the program
+_RANKS = re.compile(r"\s(?:-np|-n|--np|--ntasks)(?:\s*=\s*|\s+|(?<=-n))(\d{1,7})(?=\s|\Z)")
+_NODES = re.compile(r"\s(?:-N|--nodes)(?:\s*=\s*|\s+|(?<=-N))(\d{1,7})(?=\s|\Z)")
+_PER_NODE = re.compile(r"\s--n?tasks-per-node(?:\s*=\s*|\s+)(\d{1,7})(?=\s|\Z)")
 
 
 class Line(NamedTuple):
@@ -100,8 +103,14 @@ def without_a_cut_line(read_lines: list[Line]) -> tuple[list[Line], list[str]]:
 def launch(text: str) -> Launch | None:
     """Return the launch that a line quotes, where it contains the number of ranks."""
     launcher = _LAUNCHER.search(text)
-    count = _RANKS.search(f" {launcher[1]}") if launcher else None
-    return Launch(text, int(count[1])) if count and int(count[1]) else None
+    if not launcher:
+        return None
+    options = _BENCHMARK.split(launcher[2], maxsplit=1)[0]
+    count, nodes, per_node = (each.search(options) for each in (_RANKS, _NODES, _PER_NODE))
+    nprocs = int(count[1]) if count else 0
+    if nodes and per_node and launcher[1] in ("srun", "flux run"):
+        nprocs = nprocs or int(nodes[1]) * int(per_node[1])
+    return Launch(text, nprocs) if nprocs else None
 
 
 def _without_prefix(line: str) -> str:

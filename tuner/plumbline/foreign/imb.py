@@ -158,7 +158,7 @@ class _Section:
         self._facts = facts
         self._left_out = left_out
         self._nprocs: int | None = None
-        self._grid = Grid("")
+        self._grid = Grid()
         self.names: list[str] = []
         self.has_rows = False
         self._columns = GivenColumns(self.name, left_out)
@@ -177,7 +177,7 @@ class _Section:
             self._ways.append(plain((mode[1] or mode[2]).lower().replace(" ", "")))
         elif "#repetitions" in words and not self.has_rows:
             self.names = words
-            self._grid = Grid(text, growing="Group" not in words)
+            self._grid = Grid(text, words, growing="Group" not in words)
         elif is_number(words):
             self.has_rows = True
             self._row(line, words)

@@ -63,6 +63,7 @@ _OF_TWO = frozenset(
 _STARTUP = frozenset({"hello world", "init"})
 _TYPE = re.compile(r"\s*# Datatype: (\w+)")
 _HEADER = re.compile(r"\s*#\s*(?:Size\b|.*\(us\)|.*\bMB/s)")
+_BARE_HEADER = re.compile(r"\s*(?:[A-Z]\w*\.?(?: \w+\.?)? ?\((?:us|%)\)\s*)+\Z")  # Ibarrier to 5.9
 _COLUMN = re.compile(
     r"Transmit Size|Size|Iterations|Validation|Messages/s|[A-Za-z]\S*(?: [\w.]+)*? ?\([^)]*\)|\S+"
 )
@@ -166,15 +167,16 @@ class _Rows:
     def read(self) -> None:
         """Take the rows under the names of columns; other lines may stand between them."""
         names: list[str] = []
-        grid = Grid("")
+        grid = Grid()
         for line in self._part.lines:
             text = line.text
-            if text.lstrip().startswith("#"):
-                if _HEADER.match(text) and not _PREAMBLE.match(text) and not self.seen:
-                    names, grid = _COLUMN.findall(text.strip().lstrip("# ")), Grid(text)
-                else:
-                    grid.interrupted = grid.interrupted or self.seen
-                    self._fact(text)
+            is_header = _HEADER.match(text) and not _PREAMBLE.match(text)
+            if not self.seen and (is_header or _BARE_HEADER.match(text)):
+                names = _COLUMN.findall(text.strip().lstrip("# "))
+                grid = Grid(text, names)
+            elif text.lstrip().startswith("#"):
+                grid.interrupted = grid.interrupted or self.seen
+                self._fact(text)
             elif not is_number(text.split()):
                 grid.interrupted = True
             else:

@@ -209,8 +209,10 @@ class Grid:
     stand in the same columns belong to the table: a warning may interrupt a table, and another
     table may follow it."""
 
-    def __init__(self, header: str, *, growing: bool = True) -> None:
-        self._spans = _spans(header, r"\S+(?: \S+)*")
+    def __init__(
+        self, header: str = "", names: Sequence[str] = (), *, growing: bool = True
+    ) -> None:
+        self._spans = _named_spans(header, names)
         self._growing = growing
         self._size = -1
         self.interrupted = False
@@ -219,7 +221,7 @@ class Grid:
     def refuses(self, text: str, columns: int) -> str:
         """Return the kind of what a line of numbers is, if it is no row of so many columns of this
         table; '' for a row. A line in other columns after other text ends the table."""
-        spans = _spans(text, r"\S+")
+        spans = _spans(text)
         if not self.ended and len(spans) != columns:
             self.interrupted = True
             return BROKEN
@@ -238,8 +240,19 @@ class Grid:
         return ""
 
 
-def _spans(text: str, pattern: str) -> list[tuple[int, int]]:
-    return [match.span() for match in re.finditer(pattern, text.expandtabs())]
+def _spans(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in re.finditer(r"\S+", text.expandtabs())]
+
+
+def _named_spans(header: str, names: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where the names stand in a header; the first one begins with its mark `#`."""
+    text, end = header.expandtabs(), 0
+    spans: list[tuple[int, int]] = []
+    for name in names:
+        start = text.index(name, end)
+        end = start + len(name)
+        spans.append((start if spans else len(text) - len(text.lstrip()), end))
+    return spans
 
 
 class GivenColumns:
