@@ -39,6 +39,9 @@ _MODE = re.compile(r"\s*# +MODE: *([\w-]+)|\s*# *(window_size *= *\d+)")
 _FACT = re.compile(
     r"\s*# *(MPI_Datatype for reductions|MPI_Datatype|MPI_Op|Date|MPI Version) *: *(.*)"
 )
+_CALL = re.compile(r"\s*# *Calling sequence was")
+_COMMENT = re.compile(r"\s*# *(\S.*)")
+_MEMORY = re.compile(r"-mem_alloc_type[ =](?!cpu\b)(\w+)", re.IGNORECASE)
 _LIST = re.compile(r"\s*# *List of Benchmarks to run")
 _LISTED = re.compile(r"\s*# *([A-Za-z][\w-]*) *\Z")
 _END = re.compile(r"\s*# *All processes entering MPI_Finalize")
@@ -98,15 +101,21 @@ class _Output:
         self._section: _Section | None = None  # the one that goes on
         self._listed: list[str] = []  # what is still to come
         self._lists = False
+        self._calls = False
 
     def line(self, line: Line) -> None:
         text = line.text
+        comment = _COMMENT.match(text)
         title, named, fact = _TITLE.match(text), _SECTION.match(text), _FACT.match(text)
         listed = _LISTED.match(text)
         if title:
             self.missing += self.not_reached()
             self._section, self._listed, self._lists = None, [], False
             self.version, self._part, self._facts = title[1], title[2] or "", {}
+        elif _CALL.match(text):
+            self._calls = True
+        elif self._calls and comment:
+            self._facts["call"], self._calls = comment[1].strip(), False
         elif _LIST.match(text):
             self._lists = True
         elif _END.match(text):
@@ -127,7 +136,9 @@ class _Output:
     def _begun(self, name: str) -> _Section:
         major = re.match(r"\d+", self.version)
         is_old = major is not None and int(major[0]) < _FIRST_OF_BLOCKS
+        memory = _MEMORY.search(self._facts.get("call", ""))
         ways = ["gpu"] if "GPU" in self._part else []
+        ways += [memory[1].lower()] if memory else []
         totals = OLD_TOTALS if is_old else frozenset[str]()
         return _Section(name, totals, self._facts, ways, self.left_out)
 
@@ -224,7 +235,9 @@ class _Section:
         type = self._facts.get("MPI_Datatype for reductions" if reduces else "MPI_Datatype", "")
         op = self._facts.get("MPI_Op", "") if reduces else ""
         way = "-".join(self._ways)
-        return GivenTable(self._function, self._nprocs or 1, self._columns.found, type, op, way)
+        apart = " ".join(f"{name}: {fact}" for name, fact in self._facts.items() if name != "Date")
+        nprocs = self._nprocs or 1
+        return GivenTable(self._function, nprocs, self._columns.found, type, op, way, apart)
 
 
 def _time(text: str) -> str:

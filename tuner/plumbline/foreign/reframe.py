@@ -26,8 +26,8 @@ from .table import (
 
 _HEADER = re.compile(r"\s*(?:[^|,\s]+[|,])*[^|,\s]+_value[|,]")
 _OLD = re.compile(
-    r"\s*[^|]*\|(?:reframe )?(\d+\.\d[\w.+-]*)\|(?P<check>[^|]+)\|jobid=\S*\|(?:num_tasks=(\d+)\|)?"
-    r"(?P<name>[\w.-]+)=(?P<value>[^|]*)\|(?P<rest>.*)"
+    r"\s*[^|]*\|(?:reframe )?(\d+\.\d[\w.+-]*)\|(?P<check>[^|]+)\|jobid=[^|\s]*\|"
+    r"(?:num_tasks=(\d+)\|)?(?P<name>[\w.-]+)=(?P<value>[^|]*)\|(?P<rest>.*)"
 )
 _OLD_UNIT = re.compile(r"(?:.*\|)?\s*(?P<unit>[A-Za-zµ/]+)\s*(?:\|.*)?\Z")
 _IN_A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "µs": 1e6, "usec": 1e6, "ns": 1e9}

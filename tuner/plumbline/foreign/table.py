@@ -113,7 +113,10 @@ class Ranks:
         place = self._seen[title]
         self._seen[title] += 1
         if not self._given:
-            raise UsageError(f"{program} does not print the number of ranks: give it with --nprocs")
+            raise UsageError(
+                f"{program} does not print the number of ranks: give it with --nprocs, or one "
+                "number for each table of the same title (--nprocs 2,4 for a scaling log)"
+            )
         if len(self._given) == 1:
             return self._given[0], f"table {place + 1}" if place else ""
         if place >= len(self._given):
