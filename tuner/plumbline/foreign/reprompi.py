@@ -96,8 +96,10 @@ class _Output:
             try:
                 place = self._place(given, number, nprocs)
                 if is_raw:
-                    repetition = times.setdefault(place, {}).setdefault(given["nrep"], [])
-                    repetition.append(self._repetition(given, number, place))
+                    name = given["nrep"] if "process" in self.names else f"line {number}"
+                    parts = times.setdefault(place, {}).setdefault(name, [])
+                    parts.append({})  # what it is where the row cannot be read
+                    parts[-1] = self._repetition(given, number, place)
                 else:
                     self._summary(given, number, place, columns)
             except (UnreadableError, KeyError):
