@@ -31,9 +31,11 @@ class SeenCalls(Record, frozen=True):
 
 
 class Seen(Record, frozen=True):
-    """`machines` and `seconds` by rank; `facts` of the run by name."""
+    """`machines` and `seconds` by rank; `facts` of the run by name; `broken`: rows of calls that
+    could not be read."""
 
     calls: list[SeenCalls]
+    broken: int
     machines: list[str]
     seconds: list[float]
     facts: dict[str, str]
@@ -62,20 +64,26 @@ def _read(connection: apsw.Connection) -> Seen:
     table_names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     if not table_names >= _TABLES:
         raise ValueError(f"it has no table {min(_TABLES - table_names)}")
-    calls = [
-        SeenCalls(_int(row[0]), str(row[1]), _int(row[2]), str(row[3]), *_numbers(row[4:]))
-        for row in _rows(
-            connection,
-            """SELECT d.rank, c.name, c.size, o.operation, d.buffer_size_min, d.calls, d.time,
-                      d.volume
-               FROM data d JOIN comms c ON c.id = d.comm_id
-               JOIN operations o ON o.id = d.operation_id""",
-        )
-    ]
+    rows = _rows(
+        connection,
+        """SELECT d.rank, c.name, c.size, o.operation, d.buffer_size_min, d.calls, d.time, d.volume
+           FROM data d JOIN comms c ON c.id = d.comm_id
+           JOIN operations o ON o.id = d.operation_id""",
+    )
+    calls: list[SeenCalls] = []
+    problem: Exception | None = None
+    for row in rows:
+        try:
+            ids = _int(row[0]), str(row[1]), _int(row[2]), str(row[3])
+            calls.append(SeenCalls(*ids, *_numbers(row[4:])))
+        except (TypeError, ValueError, OverflowError) as error:
+            problem = problem or error
+    if problem and not calls:
+        raise problem
     machines = [str(row[0]) for row in _rows(connection, "SELECT machine FROM mappings")]
     seconds = [float(row[0]) for row in _rows(connection, "SELECT time FROM exectimes")]
     facts = {str(row[0]): str(row[1]) for row in _rows(connection, "SELECT * FROM metadata")}
-    return Seen(calls, machines, seconds, facts)
+    return Seen(calls, len(rows) - len(calls), machines, seconds, facts)
 
 
 def _rows(connection: apsw.Connection, sql: str) -> list[tuple[Any, ...]]:

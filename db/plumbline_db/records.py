@@ -62,6 +62,11 @@ class Campaign(Record, frozen=True):
         return host if mark else ""
 
     @property
+    def foreign(self) -> bool:
+        """Whether another program has printed it: nodes, machine and way of use are not known."""
+        return self.machine == FOREIGN_MACHINE
+
+    @property
     def named(self) -> str:
         """The id, with the host that an imported campaign comes from."""
         return f"{self.id} (imported from {self.imported_from})" if self.imported_from else self.id
@@ -69,6 +74,9 @@ class Campaign(Record, frozen=True):
 
 FROM: Final = ": "
 """Between a host and the key that a campaign had there."""
+
+FOREIGN_MACHINE: Final = "foreign"
+"""Id of the machine of what another program has printed."""
 
 NOT_KNOWN: Final = "not known"
 """Host, library … of what another program has printed, where it does not say them."""

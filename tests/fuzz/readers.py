@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from plumbline.core import application, guidelines, profile_file
+from plumbline.core import application, guidelines, printed_text, profile_file
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.daemon import configuration
@@ -40,7 +40,7 @@ from tests.fuzz.databases import Imports
 from tests.tuner.core import cube_profile, mpisee_profile
 from tests.tuner.detect import rank_files
 from tests.tuner.families.recorded import openmpi as recorded_openmpi
-from tests.tuner.foreign import printed
+from tests.tuner.foreign import printed, printed_more
 
 ROOT = Path(__file__).parents[2]
 KEPT = Path(__file__).with_name("corpora")
@@ -290,22 +290,32 @@ READERS: dict[str, Reader] = {
         ],
     ),
     "foreign": Reader(
-        lambda data: storing.of(data, 4, "input"),
+        lambda data: storing.of(data, [4], "input"),
         lambda: [
             *(text.encode() for text in (printed.OSU, printed.IMB, printed.SKAMPI)),
             *(text.encode() for text in (printed.REPROMPI, printed.REPROMPI_RAW, printed.MADMPI)),
+            *(text.encode() for text in (printed_more.PICO, printed_more.REFRAME)),
+            printed_more.REFRAME_OLD.encode(),
+            *_all("tests/cases/foreign/*.txt")(),
         ],
     ),
     "mpip": Reader(
-        lambda data: profile_file.read_mpip(data.decode(errors="replace")),
-        lambda: [printed.MPIP.encode()],
+        lambda data: profile_file.read_mpip(printed_text.lines(data)),
+        lambda: [printed.MPIP.encode(), *_all("tests/cases/foreign/*.mpiP")()],
     ),
     "mpisee": Reader(
         lambda data: profile_file.read(_file(b"SQLite format 3\0" + data[16:], "mpisee.db")),
-        lambda: [mpisee_profile.made(_FOLDER / "made.db").read_bytes()],
+        lambda: [
+            mpisee_profile.made(_FOLDER / "made.db").read_bytes(),
+            mpisee_profile.made(_FOLDER / "made.db", mpisee_profile.V_FUNCTIONS).read_bytes(),
+        ],
     ),
     "scorep": Reader(
-        profile_file.read_scorep, lambda: [cube_profile.made(), cube_profile.made(packed=True)]
+        profile_file.read_scorep,
+        lambda: [
+            *(cube_profile.made(), cube_profile.made(packed=True)),
+            *_all("tests/cases/foreign/*.cubex")(),
+        ],
     ),
     "exports": Reader(
         _exports, lambda: [b'h|out|a\'b|$x `y` "z" !w \\', "é\r\n|a b|[x]{y}|\u2028".encode()]

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from plumbline.cli import common
+
 ROOT = Path(__file__).parents[2]
 PACKAGING = ROOT / "packaging"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -80,3 +82,15 @@ def test_debian_has_what_the_image_installs() -> None:
             ["apt-cache", "pkgnames"], capture_output=True, text=True, check=True
         )
         assert set(names) <= set(known.stdout.split()), names
+
+
+def test_reframe() -> None:
+    """It reads fields that `results --json` and `check --json` have (docs/results.md, uses.md)."""
+    text = (PACKAGING / "reframe" / "plumbline_checks.py").read_text()
+    ast.parse(text)
+    pages = "".join((ROOT / "docs" / name).read_text() for name in ("results.md", "uses.md"))
+    fields = set(re.findall(r'document(?:\(\))?\["(\w+)"\]', text))
+    assert fields >= {"state", "wrong", "before", "winners", "loops", "slower"}
+    for field in fields:
+        assert re.search(rf"`{field}(\[\])?`", pages), field
+    assert f"_SLOWER = {common.VIOLATIONS_FOUND}" in text

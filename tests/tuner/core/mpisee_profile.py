@@ -27,6 +27,9 @@ VALUES (0, 1, 1, 0, 1024, 100, 0.004, 80000), (1, 1, 1, 0, 1024, 100, 0.002, 800
        (0, 2, 1, 0, 1024, 5, 0.001, 40), (0, 1, 3, 0, 1024, 5, 0.001, 40);
 """
 
+# Another name of a function of which mpisee sums the blocks, and counts the bytes at the root.
+V_FUNCTIONS = "UPDATE operations SET operation = 'Scatterv' WHERE id = 2"
+
 
 def made(path: Path, *more: str) -> Path:
     path.unlink(missing_ok=True)

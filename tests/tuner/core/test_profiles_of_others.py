@@ -3,6 +3,9 @@ what else calls itself one."""
 
 from __future__ import annotations
 
+import gzip
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.core import profile_file
+from plumbline.core.printed_text import lines
 from plumbline.settings import campaign_file
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner.core import cube_profile, mpisee_profile
@@ -17,10 +21,11 @@ from tests.tuner.core.cube_profile import VALUES, made
 from tests.tuner.foreign import printed
 
 PLAIN = made()
+CASES = Path(__file__).parents[2] / "cases" / "foreign"
 
 
 def test_sites_are_calls() -> None:
-    found = profile_file.read_mpip(printed.MPIP)
+    found = profile_file.read_mpip(lines(printed.MPIP.encode())).application
     assert (found.nprocs, found.seconds, found.command) == (4, 11.0, ["./app", "-n", "100"])
     calls = {call.function: call for call in found.calls}
     assert set(calls) == {"MPI_Allreduce", "MPI_Gather"}  # messages are no collectives
@@ -75,6 +80,77 @@ def test_what_all_ranks_send_says_the_volume(function: str, bytes: int) -> None:
     assert bytes in [call.bytes for call in found.calls if call.function == function]
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds", "bytes", "line"),
+    [
+        (printed.MPIP.replace("0.20", "x"), 0.012, 800, 28),
+        (printed.MPIP.replace("       800       800", "       800       9e99"), 0.0125, None, 42),
+    ],
+)
+def test_a_row_that_cannot_be_read_is_named(
+    text: str, seconds: float, bytes: int | None, line: int
+) -> None:
+    """The row of all ranks together stands for a rank whose row is broken."""
+    read = profile_file.read_mpip(lines(text.encode()))
+    assert f"line {line}" in read.left_out[0]
+    (reduced,) = (call for call in read.application.calls if call.function == "MPI_Allreduce")
+    assert (reduced.seconds, reduced.bytes) == (pytest.approx(seconds), bytes)
+
+
+def calls_of(path: Path) -> dict[str, tuple[float, int | None]]:
+    return {call.function: (call.calls, call.bytes) for call in profile_file.read(path).calls}
+
+
+def test_ranks_below_a_threshold_count_in_the_row_of_all(tmp_path: Path) -> None:
+    assert calls_of(CASES / "p01_threshold.mpiP") == {
+        "MPI_Allreduce": (100, 800),
+        "MPI_Reduce": (100, 400),
+    }
+    some = (CASES / "p01_threshold.mpiP").read_text().replace("Allreduce            1    3", "#")
+    (tmp_path / "some.mpiP").write_text(some)
+    assert calls_of(tmp_path / "some.mpiP")["MPI_Allreduce"] == (100, 800)
+
+
+CHANGES: list[Callable[[bytes], bytes]] = [
+    lambda data: data,
+    gzip.compress,
+    lambda data: b"\xef\xbb\xbf" + data,
+    lambda data: data.decode().encode("utf-16"),
+    lambda data: data.replace(b"\n", b"\r\n"),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_stands_before_a_report_and_how_it_is_packed(
+    tmp_path: Path, change: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "app.mpiP"
+    path.write_bytes(change((CASES / "p03_banner_before.mpiP").read_bytes()))
+    assert calls_of(path) == {"MPI_Allreduce": (100, 800)}
+
+
+def test_barriers_count(tmp_path: Path) -> None:
+    (tmp_path / "app.mpiP").write_text(printed.MPIP.replace("Gather  ", "Barrier "))
+    assert calls_of(tmp_path / "app.mpiP")["MPI_Barrier"] == (10, 0)
+    made_database = mpisee_profile.made(
+        tmp_path / "mpisee_1.db", "UPDATE operations SET operation = 'Barrier' WHERE id = 2"
+    )
+    assert calls_of(made_database)["MPI_Barrier"] == (10, 0)
+
+
+def test_mpisee_sums_blocks_and_counts_bytes_at_the_root(tmp_path: Path) -> None:
+    path = tmp_path / "mpisee_4.db"
+    with sqlite3.connect(path) as db:
+        db.executescript((CASES / "c02_mpisee_v_functions.sql").read_text())
+    db.close()
+    names = ("Allgatherv", "Alltoallv", "Gatherv", "Scatterv", "Scatter")
+    assert calls_of(path) == {f"MPI_{name}": (10, 4096) for name in names}
+
+
+def test_headers_of_members_as_cube_4_8_writes_them() -> None:
+    assert calls_of(CASES / "c01_header_checksum.cubex")["MPI_Allreduce"] == (100, 800)
+
+
 def test_communicators_are_known(tmp_path: Path) -> None:
     found = profile_file.read(mpisee_profile.made(tmp_path / "mpisee_1.db"))
     assert (found.nprocs, found.seconds, found.command) == (2, 2.75, ["./app", "-n", "1"])
@@ -110,8 +186,6 @@ def test_a_campaign_takes_it(tmp_path: Path, name: str, data: bytes) -> None:
     [
         ("@ mpiP\n", "the hosts of its tasks"),
         (printed.MPIP.partition("@--- Callsite Message")[0], "no collective with a size"),
-        (printed.MPIP.replace("0.20", "x"), "line 28"),
-        (printed.MPIP.replace("       800       800", "       800       9e99"), "is not a number"),
         (PLAIN[:700], "cannot be read|as Cube writes it"),
         (PLAIN.replace(b"anchor.xml", b"anchor.txt", 1), "anchor.xml is missing"),
         (made(xml="<cube>"), "cannot be read"),
@@ -153,6 +227,15 @@ def test_what_is_wrong_in_a_database_is_said(tmp_path: Path, sql: str, words: st
         profile_file.read(mpisee_profile.made(tmp_path / "mpisee_1.db", sql))
 
 
+def test_one_bad_row_of_a_database_is_left_out(tmp_path: Path) -> None:
+    path = mpisee_profile.made(
+        tmp_path / "mpisee_1.db", "UPDATE data SET calls = 'many' WHERE operation_id = 2"
+    )
+    read = profile_file.read_with_remarks(path)
+    assert read.left_out == ["rows that cannot be read: 2"]
+    assert {call.function for call in read.application.calls} == {"MPI_Allreduce"}
+
+
 def test_bytes_of_a_database_are_none(tmp_path: Path) -> None:
     whole = mpisee_profile.made(tmp_path / "mpisee_1.db").read_bytes()
     for length in (16, 100, 4096, 3 * 4096):
@@ -166,7 +249,7 @@ def test_whatever_is_changed_in_a_text_it_is_read_or_refused(data: st.DataObject
     at = data.draw(st.integers(0, len(printed.MPIP)))
     changed = printed.MPIP[:at] + data.draw(st.text(max_size=20)) + printed.MPIP[at + 7 :]
     try:
-        found = profile_file.read_mpip(changed)
+        found = profile_file.read_mpip(lines(changed.encode())).application
     except PlumblineError:
         return
     assert all(call.calls >= 0 and call.work_seconds <= call.seconds for call in found.calls)

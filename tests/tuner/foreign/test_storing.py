@@ -22,8 +22,8 @@ def database(tmp_path: Path) -> Path:
     path = tmp_path / "plumbline.db"
     (tmp_path / "imb.txt").write_text(printed.IMB)
     (tmp_path / "osu.txt").write_text(printed.OSU + printed.OSU)
-    storing.take(path, tmp_path / "imb.txt", None)
-    storing.take(path, tmp_path / "osu.txt", 4)
+    storing.take(path, tmp_path / "imb.txt")
+    storing.take(path, tmp_path / "osu.txt", [4, 4])
     return path
 
 
@@ -90,7 +90,7 @@ def test_the_command_takes_it_once(database: Path, tmp_path: Path) -> None:
     refused = plumbline("db", "import", tmp_path / "osu.txt", "--db", database)
     assert refused.status == 2 and "give it with --nprocs" in refused.err
     osu = plumbline("db", "import", tmp_path / "osu.txt", "--nprocs", "4", "--db", database)
-    assert "left out: Bandwidth" in osu.out
+    assert "no times of calls: bandwidth" in osu.out
     (tmp_path / "none.txt").write_text("nothing")
     none = plumbline("db", "import", tmp_path / "none.txt", "--db", database)
     assert none.status == 1 and "is neither output of" in none.err
@@ -110,7 +110,7 @@ def test_what_a_text_that_is_cut_off_lacks_is_said_and_kept(tmp_path: Path) -> N
 
 
 def test_a_text_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
-    (tmp_path / "imb.txt").write_text(printed.IMB.replace("2.39", "x.39").replace("0.95", "1e99"))
+    (tmp_path / "imb.txt").write_text(printed.IMB.replace("# #processes = 4", "#"))
     said = plumbline("db", "import", tmp_path / "imb.txt", "--db", tmp_path / "new.db")
     assert said.status == 1 and "line " in said.err and not (tmp_path / "new.db").exists()
 

@@ -116,6 +116,6 @@ def test_what_others_have_printed_is_not_tested(tmp_path: Path) -> None:
         "# Size       Avg Latency(us)\n1                       0.50\n"
     )
     path = tmp_path / "plumbline.db"
-    run = storing.take(path, text, 4).run
+    run = storing.take(path, text, [4]).run
     with Database.open(path) as db, pytest.raises(UsageError, match="another program's output"):
         sides.read(db, sides.parse(run))

@@ -9,9 +9,10 @@ from typing import Protocol
 
 import msgspec
 
+from plumbline.core import printed_text as text
 from plumbline.core.plan import REDUCTIONS
 from plumbline.foreign.osu import FUNCTIONS
-from plumbline.foreign.table import OutputFormat, volume
+from plumbline.foreign.table import OutputFormat, Ranks, volume
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
 
@@ -95,12 +96,12 @@ def printed(
     """The column `statistic` of what a benchmark printed of calls of all ranks. Raises
     Unreadable."""
     try:
-        tables = format.read(stdout, nprocs).tables
+        tables = format.read(text.lines(stdout.encode()), Ranks([nprocs])).tables
     except PlumblineError as error:
         raise Unreadable(str(error)) from error
     seconds = {}
     for table in tables:
-        if table.function not in FUNCTIONS:
+        if table.function not in FUNCTIONS or table.way:
             continue
         if table.nprocs != nprocs:
             raise Unreadable(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from plumbline.system.words import counted
-from plumbline_db.errors import UsageError
+from plumbline_db.errors import PlumblineError, UsageError
 
 from . import base, common, options
 from .base import ProgramOptions
@@ -175,46 +175,83 @@ def export(program: ProgramOptions, target: Path, runs: tuple[str, ...]) -> None
 @command.command(
     "import",
     takes="db json nprocs",
+    several="nprocs",
     told={
         "nprocs": {
-            "help": "Ranks that a benchmark program ran on, where its output does not say them.",
+            "help": "Ranks of tables that do not say theirs: one number, or one for each table of "
+            "the same title (2,4,8 for a scaling log).",
             "unset": "",
         }
     },
 )
-@click.argument("source", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-def take(program: ProgramOptions, source: Path, nprocs: int | None) -> None:
-    """Put what another site has exported to the file SOURCE into the database, or what OSU, IMB,
-    SKaMPI, ReproMPI or MadMPI have printed.
+@click.argument(
+    "sources",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, exists=True, allow_dash=True),
+)
+def take(program: ProgramOptions, sources: tuple[Path, ...], nprocs: list[int] | None) -> int:
+    """Put into the database what another site has exported, or what OSU, IMB, SKaMPI, ReproMPI,
+    MadMPI, PICO or ReFrame have printed.
 
-    Another run of a name that is taken gets the name of its host before it.
+    SOURCES are files, folders of files, or `-` for the standard input; files may be packed by gzip
+    or zstd. Each file becomes a run. Another run of a name that is taken gets the name of its host
+    before it. Exit code 1 if a file cannot be read; the other files are taken nevertheless.
 
     \b
     Example:
       plumbline db import ours.plumbline
       plumbline db import osu_allreduce.txt --nprocs 4
+      plumbline db import logs/ scaling.log.gz --nprocs 2,4,8
     """
+    from plumbline.core import printed_text as text
     from plumbline_db import schema, transfer
 
-    if schema.is_database(source):
+    files = list(text.files(sources))
+    if len(files) == 1 and files[0] != text.STANDARD_INPUT and schema.is_database(files[0]):
         if nprocs is not None:
             raise click.UsageError("--nprocs: a file of `plumbline db export` already contains it")
-        _show(program, program.database, transfer.take(program.database, source))
-        return
+        _show(program, program.database, transfer.take(program.database, files[0]))
+        return 0
+    return _take_outputs(program, files, nprocs or [])
+
+
+def _take_outputs(program: ProgramOptions, files: Sequence[Path], nprocs: Sequence[int]) -> int:
+    """Import outputs of other programs. A file that cannot be read is an error; of several files it
+    is named, and the others are taken."""
     from plumbline.foreign import storing
 
-    taken = storing.take(program.database, source, nprocs)
+    imported: list[storing.Imported] = []
+    refused: list[str] = []
+    for file in files:
+        try:
+            taken = storing.take(program.database, file, nprocs)
+        except PlumblineError as error:
+            if len(files) == 1:
+                raise
+            refused.append(str(error))
+            continue
+        imported.append(taken)
+        if not program.json:
+            common.remark(*(f"{file} lacks {lacking}" for lacking in taken.missing))
+            common.remark(*(f"{file}: {doubt}" for doubt in taken.doubts))
+            already = "" if taken.new else ", which is there already"
+            left_out = f"; left out: {'; '.join(taken.left_out)}" if taken.left_out else ""
+            click.echo(
+                f"{program.database}: {taken.run}, {taken.program}, "
+                f"{counted(taken.tables, 'table')}, {counted(taken.numbers, 'number')}, "
+                f"the last of {taken.last}{already}{left_out}"
+            )
     if program.json:
-        common.print_json({"path": str(program.database), **taken._asdict()})
-        return
-    common.remark(*(f"{source} lacks {lacking}" for lacking in taken.missing))
-    already = "" if taken.new else ", which is there already"
-    left_out = f"; left out: {', '.join(taken.left_out)}" if taken.left_out else ""
-    click.echo(
-        f"{program.database}: {taken.run}, {taken.program}, "
-        f"{counted(taken.tables, 'table')}, {counted(taken.numbers, 'number')}, "
-        f"the last of {taken.last}{already}{left_out}"
-    )
+        document: dict[str, object] = {"path": str(program.database)}
+        if len(files) == 1:
+            document |= imported[0]._asdict()
+        else:
+            document |= {"runs": [taken._asdict() for taken in imported], "refused": refused}
+        common.print_json(document)
+    else:
+        common.remark(*refused)
+    return 1 if refused else 0
 
 
 def _show(program: ProgramOptions, path: Path, moved: Sequence[Moved]) -> None:

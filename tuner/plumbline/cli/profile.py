@@ -21,14 +21,19 @@ _ROWS = 15
 
 
 @base.command("profile", takes="mpi", context_settings={"allow_interspersed_args": False})
-@click.argument("application", nargs=-1, type=click.UNPROCESSED, required=True)
+@click.argument("application", nargs=-1, type=click.UNPROCESSED)
 @options.option(
     "--output",
     type=options.NewFile(),
     default="application.json",
     help="File for the profile, in a folder that all nodes see.",
 )
-def command(program: ProgramOptions, application: tuple[str, ...], output: Path) -> int:
+@click.option(
+    "--show",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Print what is read of a profile, also of mpiP, mpisee or Score-P, and start nothing.",
+)
+def command(program: ProgramOptions, application: tuple[str, ...], output: Path, show: Path | None) -> int:
     """Record which collectives an application calls, with what sizes, and how long they take.
 
     Starts the application's mpirun as it is, with the preload library in its ranks, which counts
@@ -42,7 +47,13 @@ def command(program: ProgramOptions, application: tuple[str, ...], output: Path)
       plumbline profile --output my.json -- mpirun -np 4 ./application
       plumbline profile --output my.json my-recording
       plumbline campaign -n 4 --profile my.json
+      plumbline profile --show app.4.12345.1.mpiP
     """
+    if (show is None) == (not application):
+        raise click.UsageError("name either a command to record, or a profile with --show")
+    if show is not None:
+        _show(show)
+        return 0
     from plumbline.core.application import write
 
     profiled = _found(program, application, output)
@@ -52,6 +63,17 @@ def command(program: ProgramOptions, application: tuple[str, ...], output: Path)
     kinds = counted(len(profiled.calls), "kind")
     common.remark(*_remarks(profiled), f"{output}: {kinds} of calls")
     return 0 if _is_recording(application) else profiled.status
+
+
+def _show(path: Path) -> None:
+    """Print the calls of a profile, whoever has written it, and what could not be read."""
+    from plumbline.core import profile_file
+
+    profile, left_out = profile_file.read_with_remarks(path)
+    common.console().print(_table(profile))
+    command = f", {' '.join(profile.command)}" if profile.command else ""
+    click.echo(f"{path}: {profile.version}, {counted(profile.nprocs, 'rank')}{command}")
+    common.remark(*_remarks(profile), *(f"{path}: {sentence}" for sentence in left_out))
 
 
 def _is_recording(application: tuple[str, ...]) -> bool:

@@ -111,6 +111,7 @@ def _show(
     in_short = not (explained or program.json or asked.picture or asked.all_rows)
     with Database.open(program.database) as db:
         shown_campaigns = _wanted(db, campaign_file, campaign)
+        _refuse_imports(db, shown_campaigns)
         in_tables = (asked.all_rows or len(shown_campaigns) > 1) and not explained
         conditions = (program.json or in_tables) and asked.picture is None
         reports = [report.read(db, campaign, conditions=conditions) for campaign in shown_campaigns]
@@ -138,18 +139,32 @@ def _show(
         common.show(*shown, fit=True)
 
 
+def _refuse_imports(db: Database, ids: Sequence[str]) -> None:
+    """Raises UsageError for what another program has printed: it has no tables of violations."""
+    from plumbline_db import campaigns
+
+    for id in ids:
+        if campaigns.get(db, id).foreign:
+            raise UsageError(
+                f"{id} was imported from another program's output, so it has no guidelines, "
+                f"searches or winners: `{typed('db', 'table', 'medians', id)}` prints its numbers, "
+                f"`{typed('results', '--campaign', id, '--report', 'pages')}` writes its pages"
+            )
+
+
 def _list(program: ProgramOptions) -> None:
     from plumbline_db import campaigns
     from plumbline_db.connection import Database
 
     with Database.open(program.database) as db:
-        every = campaigns.all_campaigns(db) + campaigns.tuned_overlap(db)
+        every = campaigns.all_campaigns(db) + campaigns.tuned_overlap(db) + campaigns.foreign(db)
         if program.json:
             common.print_json(every)
             return
         for campaign in every:
-            state, ranks = campaigns.state(db, campaign), f"{campaign.nprocs} ranks"
-            click.echo(f"{campaign.id}  {state}  {ranks}  started {campaign.started}")
+            state = "imported" if campaign.foreign else campaigns.state(db, campaign)
+            started = f"  started {campaign.started}" if campaign.started else ""
+            click.echo(f"{campaign.id}  {state}  {campaign.nprocs} ranks{started}")
 
 
 def _draw(database: Path, reports: list[Report], picture: Path) -> None:

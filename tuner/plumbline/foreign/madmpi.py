@@ -1,59 +1,72 @@
 """MadMPI benchmark: `# bench: NAME begin` … `end`, with a line a size: its least time, two
 bandwidths, and of its times median, quartiles, deciles, mean and largest, all in µs. Between two
-ranks."""
+ranks, but for collectives."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from plumbline.core.printed_text import Line
+
+from . import table
 from .table import (
     GivenColumns,
     GivenOutput,
     GivenTable,
     GivenTime,
+    LeftOut,
+    Ranks,
     UnreadableError,
     is_number,
     plain,
     seconds,
+    tables_with_rows,
     whole,
 )
 
-_BEGIN = re.compile(r"# bench: *(\S{1,200}) +begin")
-_END = re.compile(r"# bench: *\S+ +end")
-_VERSION = re.compile(r"# *(?:MadMPI|madmpi|NewMadeleine)[^\n]*?(\d[\w.-]*)")
+_BEGIN = re.compile(r"\s*# bench: *(\S{1,200}) +begin")
+_END = re.compile(r"\s*# bench: *\S+ +end")
+_VERSION = re.compile(r"\s*# *(?:MadMPI|madmpi|NewMadeleine)[^\n]*?(\d[\w.-]*)")
+_COLLECTIVE = re.compile(r"bcast|reduce|gather|scatter|alltoall|barrier|coll")
 # The columns after the size; None stands for a bandwidth.
 _COLUMNS = ("min", None, None, "median", "q1", "q3", "d1", "d9", "avg", "max")
-_RANKS = 2
 
 
 class Madmpi:
     name = "madmpi"
     title = "MadMPI benchmark"
+    begins = re.compile(f"{_BEGIN.pattern}|{_VERSION.pattern}")
 
-    def recognises(self, text: str) -> bool:
-        return re.search(_BEGIN.pattern, text) is not None
-
-    def read(self, text: str, nprocs: int | None) -> GivenOutput:
-        version = _VERSION.search(text)
+    def read(self, lines: Sequence[Line], ranks: Ranks) -> GivenOutput:
+        version = ""
         benches: list[tuple[str, GivenColumns]] = []
+        left_out = LeftOut()
         missing: list[str] = []
         name = ""  # of the bench that goes on
-        for number, line in enumerate(text.splitlines(), 1):
-            begun = _BEGIN.match(line)
-            words = line.replace("|", " ").split()
-            if begun or _END.match(line):
+        for line in lines:
+            begun, said = _BEGIN.match(line.text), _VERSION.match(line.text)
+            version = version or (said[1] if said else "")
+            words = line.text.replace("|", " ").split()
+            if begun or _END.match(line.text):
                 missing += _unended(name if begun else "")
                 name = begun[1] if begun else ""
-                benches += [(name, GivenColumns())] if begun else []
+                benches += [(name, GivenColumns(name, left_out))] if begun else []
             elif name and is_number(words):
-                _row(words, number, benches[-1][1])
+                try:
+                    _row(words, line.number, benches[-1][1])
+                except UnreadableError:
+                    left_out.add(table.BROKEN, f"line {line.number}")
         missing += _unended(name)
-        tables = [
-            GivenTable(f"madmpi-{plain(bench)}", nprocs or _RANKS, columns.found)
-            for bench, columns in benches
-            if columns.found
-        ]
-        return GivenOutput(version[1] if version else "", tables, missing=missing)
+        tables = []
+        for bench, columns in benches:
+            nprocs, apart = (
+                ranks.of(bench, self.title) if _COLLECTIVE.search(bench.lower()) else (2, "")
+            )
+            tables.append(GivenTable(f"madmpi-{plain(bench)}", nprocs, columns.found, apart=apart))
+        return GivenOutput(
+            version, tables_with_rows(tables), "", left_out.sentences(), missing, ranks.doubts()
+        )
 
 
 def _unended(name: str) -> list[str]:
@@ -64,7 +77,10 @@ def _row(words: list[str], number: int, columns: GivenColumns) -> None:
     size, *values = words
     if len(values) < 4:
         raise UnreadableError(number, "expected size, time, two bandwidths and a median")
-    for column, value in zip(_COLUMNS, values, strict=False):
-        if column is not None:
-            row = GivenTime(whole(size, number), seconds(value, 1e6, number))
-            columns.add(column, row, number)
+    times = [
+        (column, GivenTime(whole(size, number), seconds(value, 1e6, number)))
+        for column, value in zip(_COLUMNS, values, strict=False)
+        if column is not None
+    ]
+    for column, row in times:
+        columns.add(column, row, number)

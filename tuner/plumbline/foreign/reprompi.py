@@ -1,101 +1,179 @@
-"""ReproMPI: `#@` facts, names of columns, and a line a size (its summary) or a line a repetition,
-whose median is taken."""
+"""ReproMPI: `#@` facts, names of columns, and a line a size (its summary), a line a repetition, or
+a line a repetition and process; of repetitions the median is taken. Facts or names of columns
+after lines of numbers begin another output."""
 
 from __future__ import annotations
 
 import re
 import statistics
+from collections.abc import Sequence
 
+from plumbline.core.printed_text import Line
+
+from . import table
 from .table import (
     GivenColumns,
     GivenOutput,
     GivenTable,
     GivenTime,
+    LeftOut,
+    Ranks,
     UnreadableError,
-    needed,
     plain,
     ranks,
     seconds,
+    tables_with_rows,
     volume,
     whole,
 )
 
-_FACT = re.compile(r"#@(\w+)=(.*)")
-_SIZE = ("msize", "count")
-_TIME = re.compile(r"(mean|median|min|max|runtime)(?:_sec)?\Z|runtime_sec\Z")
+_FACT = re.compile(r"\s*#@(\w+)=(.*)")
+_HEADER = re.compile(
+    r"\s*(?:process +)?test +(?:nrep +)?(?:msize\w*|count)\b|\s*(?:process +)?test +nrep"
+)
+_TIME = re.compile(r"(mean|median|min|max)(?:_sec)?\Z")
+_KNOWN = re.compile(
+    r"(test|process|nrep|count|msize|msize_bytes|total_nrep|valid_nrep|errorcode"
+    r"|runtime_sec|(?:loc|gl)_t(?:start|end)_sec)\Z"
+)
+# Facts that change nothing in what is measured.
+_OF_THE_RUN = frozenset({"nprocs", "nrep", "reproMPIcommitSHA1", "datatype", "operation"})
 
 
 class Reprompi:
     name = "reprompi"
     title = "ReproMPI"
+    begins = re.compile(f"{_FACT.pattern}|{_HEADER.pattern}")
 
-    def recognises(self, text: str) -> bool:
-        return re.search(r"^#@(?:reproMPI|nrep|clocktype|sync)", text, re.MULTILINE) is not None
-
-    def read(self, text: str, nprocs: int | None) -> GivenOutput:
-        facts: dict[str, str] = {}
-        names: list[str] = []
-        summaries: dict[str, GivenColumns] = {}
-        repetitions: dict[tuple[str, int], list[float]] = {}
-        for number, line in enumerate(text.splitlines(), 1):
-            words = line.split()
-            fact = _FACT.match(line)
+    def read(self, lines: Sequence[Line], ranks: Ranks) -> GivenOutput:
+        left_out = LeftOut()
+        outputs = [_Output({}, [], left_out)]
+        for line in lines:
+            words = line.text.split()
+            fact, is_header = _FACT.match(line.text), _HEADER.match(line.text)
+            if (fact or is_header) and outputs[-1].rows:
+                outputs.append(_Output({} if fact else outputs[-1].facts, [], left_out))
             if fact:
-                facts.setdefault(fact[1], fact[2].strip())
-            elif not words or line.startswith("#"):
-                continue
-            elif words[0] == "test":
-                names = words
-            elif names:
-                if len(words) != len(names):
-                    raise UnreadableError(number, f"expected {len(names)} values")
-                given = dict(zip(names, words, strict=True))
-                nprocs_text = facts.get("nprocs")
-                count = ranks(nprocs_text, number) if nprocs_text else needed(nprocs, self.title)
-                _line(given, number, count, facts, summaries, repetitions)
-        for (function, size), times in repetitions.items():
-            row = GivenTime(size, statistics.median(times), len(times))
-            summaries.setdefault(function, GivenColumns()).add("median", row, 0)
-        count = ranks(facts["nprocs"], 0) if "nprocs" in facts else nprocs or 1
-        tables = [
-            GivenTable(
-                function,
-                count,
-                columns.found,
-                facts.get("datatype", ""),
-                facts.get("operation", ""),
-            )
-            for function, columns in summaries.items()
-            if columns.found
-        ]
-        return GivenOutput(facts.get("reproMPIcommitSHA1", "")[:12], tables)
+                outputs[-1].facts[fact[1]] = fact[2].strip()
+            elif is_header:
+                outputs[-1].names = words
+            elif outputs[-1].names and words and not words[0].startswith("#"):
+                outputs[-1].row(line, words)
+        tables = [given for output in outputs for given in output.tables(ranks, self.title)]
+        version = outputs[-1].facts.get("reproMPIcommitSHA1", "")[:12]
+        return GivenOutput(
+            version, tables_with_rows(tables), "", left_out.sentences(), [], ranks.doubts()
+        )
 
 
-def _line(
-    given: dict[str, str],
-    number: int,
-    nprocs: int,
-    facts: dict[str, str],
-    summaries: dict[str, GivenColumns],
-    repetitions: dict[tuple[str, int], list[float]],
-) -> None:
-    test = plain(given["test"])
-    function = test if test.startswith("MPI_") else f"reprompi-{test}"
-    size = next((given[name] for name in _SIZE if name in given), None)
-    if size is None:
-        raise UnreadableError(number, "count and msize are missing")
-    extent = whole(facts.get("datatype_extent_bytes", "1"), number, 4096)
-    bytes = volume(function, whole(size, number, 2**40) * extent, nprocs)
-    n = max(1, whole(given.get("valid_nrep", given.get("total_nrep", "1")), number))
-    for name, value in given.items():
-        if not _TIME.match(name):
-            continue
-        time = seconds(value, 1.0, number)
-        if name.startswith("runtime"):
-            if time > 0:
-                repetitions.setdefault((function, bytes), []).append(time)
+class _Output:
+    """Rows under the same facts and names of columns."""
+
+    def __init__(self, facts: dict[str, str], names: list[str], left_out: LeftOut) -> None:
+        self.facts = facts
+        self.names = names
+        self.rows: list[tuple[int, dict[str, str]]] = []
+        self._left_out = left_out
+
+    def row(self, line: Line, words: list[str]) -> None:
+        if len(words) == len(self.names):
+            self.rows.append((line.number, dict(zip(self.names, words, strict=True))))
         else:
-            column = name.removesuffix("_sec")
-            summaries.setdefault(function, GivenColumns()).add(
-                column, GivenTime(bytes, time, n), number
-            )
+            self._left_out.add(table.BROKEN, f"line {line.number}")
+
+    def tables(self, ranks_given: Ranks, program: str) -> list[GivenTable]:
+        """Return a table for each function. Raises UsageError where the ranks are missing."""
+        if not self.rows:
+            return []
+        for name in self.names:
+            if not (_KNOWN.match(name) or _TIME.match(name)):
+                self._left_out.add(table.DEVIATIONS, name)
+        nprocs, apart = self._nprocs(ranks_given, program)
+        is_raw = "nrep" in self.names
+        columns: dict[str, GivenColumns] = {}
+        times: dict[tuple[str, int], dict[str, list[dict[str, float]]]] = {}
+        for number, given in self.rows:
+            try:
+                place = self._place(given, number, nprocs)
+                if is_raw:
+                    name = given["nrep"] if "process" in self.names else f"line {number}"
+                    parts = times.setdefault(place, {}).setdefault(name, [])
+                    parts.append({})  # what it is where the row cannot be read
+                    parts[-1] = self._repetition(given, number, place)
+                else:
+                    self._summary(given, number, place, columns)
+            except (UnreadableError, KeyError):
+                self._left_out.add(table.BROKEN, f"line {number}")
+        for (function, bytes), repetitions in times.items():
+            durations = [_duration(parts) for parts in repetitions.values() if all(parts)]
+            durations = [duration for duration in durations if duration > 0]
+            if durations:
+                row = GivenTime(bytes, statistics.median(durations), len(durations))
+                self._of(columns, function).add("median", row, 0)
+        facts = [f"{name}={self.facts[name]}" for name in sorted(self.facts.keys() - _OF_THE_RUN)]
+        told_apart = " ".join([*facts, apart, " ".join(self.names)])
+        type, op = self.facts.get("datatype", ""), self.facts.get("operation", "")
+        return [
+            GivenTable(function, nprocs, each.found, type, op, apart=told_apart)
+            for function, each in columns.items()
+        ]
+
+    def _nprocs(self, ranks_given: Ranks, program: str) -> tuple[int, str]:
+        if "nprocs" in self.facts:
+            return ranks(self.facts["nprocs"], self.rows[0][0]), ""
+        return ranks_given.of(" ".join(sorted({given["test"] for _, given in self.rows})), program)
+
+    def _place(self, given: dict[str, str], number: int, nprocs: int) -> tuple[str, int]:
+        """Return the function and the volume of a row."""
+        test = plain(given["test"])
+        function = test if test.startswith("MPI_") else f"reprompi-{test}"
+        extent = whole(self.facts.get("datatype_extent_bytes", "1"), number, 4096)
+        if "msize_bytes" in given:
+            size = whole(given["msize_bytes"], number)
+        else:
+            size = whole(given.get("count") or given["msize"], number, 2**40) * extent
+        return function, volume(function, size, nprocs)
+
+    def _of(self, columns: dict[str, GivenColumns], function: str) -> GivenColumns:
+        return columns.setdefault(function, GivenColumns(function, self._left_out))
+
+    def _repetition(
+        self, given: dict[str, str], number: int, place: tuple[str, int]
+    ) -> dict[str, float]:
+        """Return the times of a repetition, of one process or of all; none where the program marks
+        it as wrong."""
+        if given.get("errorcode", "0") != "0":
+            self._left_out.add(table.WRONG, f"{place[0]} {place[1]} B, errorcode")
+            return {}
+        return {
+            name: seconds(value, 1.0, number)
+            for name, value in given.items()
+            if name.endswith("_sec")
+        }
+
+    def _summary(
+        self,
+        given: dict[str, str],
+        number: int,
+        place: tuple[str, int],
+        columns: dict[str, GivenColumns],
+    ) -> None:
+        function, bytes = place
+        n = max(1, whole(given.get("valid_nrep", given.get("total_nrep", "1")), number))
+        for name, value in given.items():
+            if (column := _TIME.match(name)) is not None:
+                row = GivenTime(bytes, seconds(value, 1.0, number), n)
+                self._of(columns, function).add(column[1], row, number)
+
+
+def _duration(parts: list[dict[str, float]]) -> float:
+    """Return the seconds of one repetition: by a global clock from the first start to the last end,
+    otherwise of the slowest process."""
+    if "gl_tend_sec" in parts[0] and "gl_tstart_sec" in parts[0]:
+        last = max(part.get("gl_tend_sec", 0.0) for part in parts)
+        return last - min(part.get("gl_tstart_sec", 0.0) for part in parts)
+    if "loc_tend_sec" in parts[0] and "loc_tstart_sec" in parts[0]:
+        return max(
+            part.get("loc_tend_sec", 0.0) - part.get("loc_tstart_sec", 0.0) for part in parts
+        )
+    return max(part.get("runtime_sec", 0.0) for part in parts)

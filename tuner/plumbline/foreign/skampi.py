@@ -4,85 +4,143 @@ error, repetitions and a time a rank; all times in µs."""
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from plumbline.core.plan import IN_BLOCKS, REDUCTIONS, WITHOUT_SIZE, blocking
+from plumbline.core.printed_text import Line
+
+from . import table
 from .table import (
     GivenColumns,
     GivenOutput,
     GivenTable,
     GivenTime,
+    LeftOut,
+    Ranks,
     UnreadableError,
-    needed,
+    is_number,
     plain,
     ranks,
     seconds,
+    tables_with_rows,
     volume,
     whole,
 )
 
-_VERSION = re.compile(r"# *SKaMPI Version ([\w.]+(?: rev\. \d+)?)")
-_BEGIN = re.compile(r'# *begin result "([^"]{1,200})"|begin result "([^"]{1,200})"')
-_END = re.compile(r"#? *end result")
-_PARAMETER = re.compile(r"([A-Za-z_]\w*)= +(\S+) +")
+_VERSION = re.compile(r"\s*# *SKaMPI Version ([\w.]+(?: rev\. \d+)?)")
+_BEGIN = re.compile(r'\s*(?:# *)?begin result "([^"]{1,200})"')
+_END = re.compile(r"\s*#? *end result")
+_PARAMETER = re.compile(r"([A-Za-z_]\w*)= *(\S+)\s+")
 _RANKS = frozenset({"nodes", "nprocs", "procs"})
-_FUNCTION = re.compile(r"(MPI_[A-Za-z_]+?)(?:-|$)")
-_WITHOUT_SIZE = frozenset({"MPI_Barrier"})
+# A function, and words that say over what it was measured.
+_FUNCTION = re.compile(
+    r"(MPI_[A-Za-z_]+)((?:-(?:nodes|procs|nprocs|length|count|size|short|long))*)\Z"
+)
+_OF_TWO = re.compile(r"ping_?pong", re.IGNORECASE)
+_COLLECTIVES = IN_BLOCKS | REDUCTIONS | WITHOUT_SIZE | {"MPI_Bcast", "MPI_Ibcast", "MPI_Bcast_init"}
+
+
+class _Point(NamedTuple):
+    """A line of a result. `ranks`: None where it does not say."""
+
+    number: int
+    parameters: dict[str, str]
+    ranks: int | None
+    size: int
+    seconds: float
+    n: int
 
 
 class Skampi:
     name = "skampi"
     title = "SKaMPI"
+    begins = _BEGIN
 
-    def recognises(self, text: str) -> bool:
-        return re.search(r'^(?:# *)?begin result "', text, re.MULTILINE) is not None
-
-    def read(self, text: str, nprocs: int | None) -> GivenOutput:
-        version = _VERSION.search(text)
-        results: list[tuple[str, dict[int, GivenColumns]]] = []
+    def read(self, lines: Sequence[Line], ranks: Ranks) -> GivenOutput:
+        version = ""
+        results: list[tuple[str, list[_Point]]] = []
+        left_out = LeftOut()
         missing: list[str] = []
         name: str | None = None  # of the result that goes on
-        for number, line in enumerate(text.splitlines(), 1):
-            begun = _BEGIN.match(line)
+        for line in lines:
+            begun, said = _BEGIN.match(line.text), _VERSION.match(line.text)
+            version = said[1] if said else version
             if begun:
                 missing += _unended(name)
-                name = begun[1] or begun[2]
-                results.append((name, {}))
-            elif _END.match(line):
+                name = begun[1]
+                results.append((name, []))
+            elif _END.match(line.text):
                 name = None
-            elif name is not None and line.strip() and not line.lstrip().startswith("#"):
-                _line(name, line, number, nprocs, results[-1][1])
+            elif name is not None and line.text.strip() and not line.text.lstrip().startswith("#"):
+                try:
+                    results[-1][1].append(_point(_named(name), line))
+                except UnreadableError:
+                    left_out.add(table.BROKEN, f"line {line.number}")
         missing += _unended(name)
         tables = [
-            GivenTable(_named(result), count, columns.found)
-            for result, rows in results
-            for count, columns in rows.items()
-            if columns.found
+            given
+            for result, points in results
+            for given in _tables(result, points, ranks, left_out)
         ]
-        return GivenOutput(version[1] if version else "", tables, missing=missing)
+        return GivenOutput(
+            version, tables_with_rows(tables), "", left_out.sentences(), missing, ranks.doubts()
+        )
 
 
 def _named(name: str) -> str:
     match = _FUNCTION.match(name)
-    return match[1] if match else f"skampi-{plain(name)}"
+    return match[1] if match and match[1] in _COLLECTIVES else f"skampi-{plain(name)}"
 
 
 def _unended(name: str | None) -> list[str]:
     return [] if name is None else [f"the end of result {plain(name)}"]
 
 
-def _line(
-    name: str, line: str, number: int, nprocs: int | None, rows: dict[int, GivenColumns]
-) -> None:
-    given = dict(_PARAMETER.findall(line))
-    values = _PARAMETER.sub("", line).split()
-    nprocs_text = next((given[key] for key in given if key in _RANKS), None)
-    count = needed(nprocs, Skampi.title) if nprocs_text is None else ranks(nprocs_text, number)
-    function = _named(name)
-    if function not in _WITHOUT_SIZE:
-        size, *values = values or [""]
-    else:
+def _point(function: str, line: Line) -> _Point:
+    given = dict(_PARAMETER.findall(line.text))
+    values = _PARAMETER.sub("", line.text).split()
+    count = next((given.pop(key) for key in sorted(given) if key in _RANKS), None)
+    if blocking(function) in WITHOUT_SIZE:
         size = "0"
-    if len(values) < 3:
-        raise UnreadableError(number, "expected time, standard error and repetitions")
-    bytes = volume(function, whole(size, number), count)
-    row = GivenTime(bytes, seconds(values[0], 1e6, number), max(1, whole(values[2], number)))
-    rows.setdefault(count, GivenColumns()).add("mean", row, number)
+    else:
+        size, *values = values or [""]
+    if len(values) < 3 or not is_number(values):
+        raise UnreadableError(line.number, "expected time, standard error and repetitions")
+    number = line.number
+    return _Point(
+        number,
+        given,
+        None if count is None else ranks(count, number),
+        whole(size, number),
+        seconds(values[0], 1e6, number),
+        max(1, whole(values[2], number)),
+    )
+
+
+def _tables(
+    result: str, points: list[_Point], ranks: Ranks, left_out: LeftOut
+) -> Iterator[GivenTable]:
+    """Yield a table for each number of ranks, and for each value of a parameter that changes while
+    the size stays."""
+    function = _named(result)
+    shared: tuple[int, str] | None = None
+    if any(point.ranks is None for point in points):
+        shared = (2, "") if _OF_TWO.match(result) else ranks.of(result, Skampi.title)
+    nprocs_of = {point.number: point.ranks or (shared[0] if shared else 1) for point in points}
+    values: defaultdict[tuple[int, int, str], set[str]] = defaultdict(set)
+    for point in points:
+        for name, value in point.parameters.items():
+            values[nprocs_of[point.number], point.size, name].add(value)
+    varied = {name for (_, _, name), several in values.items() if len(several) > 1}
+    columns: dict[tuple[int, str], GivenColumns] = {}
+    for point in points:
+        nprocs = nprocs_of[point.number]
+        ways = [f"{name}-{point.parameters.get(name, '')}" for name in sorted(varied)]
+        place = nprocs, plain("-".join(ways))
+        row = GivenTime(volume(function, point.size, nprocs), point.seconds, point.n)
+        columns.setdefault(place, GivenColumns(result, left_out)).add("mean", row, point.number)
+    for (nprocs, way), each in columns.items():
+        apart = f"{result} {shared[1]}".strip() if shared else result
+        yield GivenTable(function, nprocs, each.found, way=way, apart=apart)

@@ -3,84 +3,117 @@ and without samples. What it calls its numbers is the name of a curve: `osu-avg`
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec import structs
 
-from plumbline_db import campaigns, cell_times, machines, runs, user_files
+from plumbline.core import printed_text as text
+from plumbline.core.printed_text import Line
+from plumbline_db import campaigns, cell_times, machines, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.layout import FOREIGN
 from plumbline_db.probe_records import Begin, CaseRecord, Check, ProbeRecord
-from plumbline_db.records import NOT_KNOWN, Campaign, Event, Library, Machine, Run, Suite
+from plumbline_db.records import (
+    FOREIGN_MACHINE,
+    NOT_KNOWN,
+    Campaign,
+    Event,
+    Library,
+    Machine,
+    Run,
+    Suite,
+)
 
 from .imb import Imb
 from .madmpi import Madmpi
 from .osu import Osu
+from .pico import Pico
+from .reframe import Reframe
 from .reprompi import Reprompi
 from .skampi import Skampi
-from .table import MOST_ROWS, GivenOutput, GivenTable, GivenTime, OutputFormat
+from .table import MOST_ROWS, GivenOutput, GivenTable, GivenTime, OutputFormat, Ranks
 
-_FORMATS: tuple[OutputFormat, ...] = (Imb(), Osu(), Skampi(), Reprompi(), Madmpi())
-MOST_BYTES = 64 * 2**20
-_HEAD = 1_000_000  # characters in which a program must have named itself
-_NO_NUMBERS = re.compile(r"\s*(#|end result|\Z)")
-
-
-def read(path: Path, nprocs: int | None) -> tuple[OutputFormat, GivenOutput, bytes]:
-    """The program, what it says, and the bytes of the file. Raises PlumblineError for what is none,
-    and UsageError where the number of ranks is wanted."""
-    try:
-        with user_files.open_file(path) as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise PlumblineError(f"cannot read {path}: {error.strerror}; name another file") from error
-    if len(data) > MOST_BYTES:
-        raise PlumblineError(f"{path} is larger than {MOST_BYTES // 2**20} MiB: take a part of it")
-    format, text = of(data, nprocs, str(path))
-    return format, text, data
+_FORMATS: tuple[OutputFormat, ...] = (
+    *(Imb(), Osu(), Skampi(), Reprompi(), Madmpi(), Pico(), Reframe()),
+)
 
 
-def of(data: bytes, nprocs: int | None, name: str) -> tuple[OutputFormat, GivenOutput]:
-    text, cut = _without_a_cut_line(data.decode("utf-8", errors="replace"))
-    format = next((candidate for candidate in _FORMATS if candidate.recognises(text[:_HEAD])), None)
-    if format is None:
+class ProgramOutput(NamedTuple):
+    """What one program has printed into a file."""
+
+    format: OutputFormat
+    output: GivenOutput
+
+    @property
+    def program(self) -> str:
+        return f"{self.format.title} {self.output.version}".strip()
+
+
+def of(data: bytes, nprocs: Sequence[int], name: str) -> list[ProgramOutput]:
+    """Return what the programs have printed that a text is of, in the order of the text. Raises
+    PlumblineError where no program is recognised, or nothing of its output can be taken, and
+    UsageError where the number of ranks is missing."""
+    lines, cut = text.without_a_cut_line(text.lines(data))
+    parts = _parts(lines)
+    if not parts:
         titles = ", ".join(candidate.title for candidate in _FORMATS)
         raise PlumblineError(
             f"{name} is neither output of {titles} nor a file of plumbline db export"
         )
+    outputs = [ProgramOutput(part[0], _read(*part, nprocs, name)) for part in parts]
+    taken = [each for each in outputs if each.output.tables]
+    if not taken:
+        titles = ", ".join(each.format.title for each in outputs)
+        kinds = [kind for each in outputs for kind in each.output.left_out]
+        unused = f" ({'; '.join(kinds)})" if kinds else ""
+        raise PlumblineError(f"{name}, {titles}: the output has no times of calls{unused}")
+    if sum(each.output.numbers for each in taken) > MOST_ROWS:
+        raise PlumblineError(f"{name}: more than {MOST_ROWS} numbers; take a part of it")
+    last = outputs[-1]
+    missing = [*last.output.missing, *cut]
+    return [*outputs[:-1], last._replace(output=structs.replace(last.output, missing=missing))]
+
+
+def _parts(lines: Sequence[Line]) -> list[tuple[OutputFormat, list[Line]]]:
+    """Return the lines of each program: from a line with which its output begins to one of another
+    program. A launch that stands before the first line of a part belongs to the part as well."""
+    parts: dict[OutputFormat, list[Line]] = {}
+    current: OutputFormat | None = None
+    before: Line | None = None
+    for line in lines:
+        begun = next((format for format in _FORMATS if format.begins.match(line.text)), None)
+        if begun and begun is not current:
+            parts.setdefault(begun, []).extend([before] if before else [])
+            current = begun
+        if begun:
+            before = None
+        elif text.launch(line.text):
+            before = line
+        if current:
+            parts[current].append(line)
+    return list(parts.items())
+
+
+def _read(
+    format: OutputFormat, lines: Sequence[Line], nprocs: Sequence[int], name: str
+) -> GivenOutput:
     try:
-        output = format.read(text, nprocs)
+        return format.read(lines, Ranks(nprocs))
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from error
     except PlumblineError as error:
         raise PlumblineError(f"{name}, {format.title}: {error}") from error
-    if not output.tables:
-        unused = f" ({', '.join(output.left_out[:5])} are none)" if output.left_out else ""
-        raise PlumblineError(f"{name}, {format.title}: the output has no times of calls{unused}")
-    count = sum(len(rows) for table in output.tables for rows in table.columns.values())
-    if count > MOST_ROWS:
-        raise PlumblineError(f"{name}: more than {MOST_ROWS} numbers; take a part of it")
-    return format, msgspec.structs.replace(output, missing=[*output.missing, *cut])
-
-
-def _without_a_cut_line(text: str) -> tuple[str, list[str]]:
-    """Return the text without a last line that does not end, as its last number may go on; and that
-    it lacks an end."""
-    before, _, last = text.rpartition("\n")
-    if _NO_NUMBERS.match(last):
-        return text, []
-    number = before.count("\n") + 2 if before else 1
-    return f"{before}\n", [f"the end of line {number}, {last.strip()[:60]!r}, which is left out"]
 
 
 _MACHINE = Machine(
-    id=FOREIGN,
+    id=FOREIGN_MACHINE,
     host=NOT_KNOWN,
     cpu_model=NOT_KNOWN,
     processing_units=0,
@@ -92,8 +125,8 @@ _MACHINE = Machine(
 
 
 class Imported(NamedTuple):
-    """`last`: the number that was read last; `missing`: what the output lacks; `new`: it was not
-    there."""
+    """What was read of one file. `last`: the number that was read last; `left_out`, `missing`,
+    `doubts`: sentences about what was not read or should be checked; `new`: it was not there."""
 
     run: str
     program: str
@@ -103,32 +136,37 @@ class Imported(NamedTuple):
     last: str
     left_out: list[str]
     missing: list[str]
+    doubts: list[str]
     new: bool
 
 
-def take(database: Path, file: Path, nprocs: int | None) -> Imported:
-    """Puts a text into a database, whole or not at all; the same text once. Raises PlumblineError
-    where it cannot be read."""
-    format, output, data = read(file, nprocs)
-    sha256 = hashlib.sha256(data + f" {nprocs or ''}".encode()).hexdigest()
+def take(database: Path, file: Path, nprocs: Sequence[int] = ()) -> Imported:
+    """Put a text into a database, whole or not at all; the same text once. `nprocs`: the ranks of
+    tables that do not say theirs, one number for all, or one for each table of a title. Raises
+    PlumblineError where it cannot be read."""
+    data = text.read(file)
+    outputs = of(data, nprocs, str(file))
+    given = " ".join(str(count) for count in nprocs)
+    sha256 = hashlib.sha256(data + f" {given}".encode()).hexdigest()
     key = campaigns.key_from(FOREIGN, sha256)
     with Database.open(database, write=True) as db:
         name_by_key = {
             campaign_stored.key: campaign_stored.id for campaign_stored in campaigns.foreign(db)
         }
-        name = name_by_key.get(key) or _name(format, file, sha256)
+        name = name_by_key.get(key) or _name(outputs[0].format, file, sha256)
         if key not in name_by_key:
-            _store(db, format, output, _campaign(format, output, file, name, key))
-    numbers = sum(len(rows) for table in output.tables for rows in table.columns.values())
+            _store(db, outputs, _campaign(outputs, file, name, key))
+    tables = [given for each in outputs for given in each.output.tables]
     return Imported(
         name,
-        format.title,
+        "; ".join(each.format.title for each in outputs),
         sha256,
-        len(output.tables),
-        numbers,
-        _last(output.tables[-1]),
-        output.left_out,
-        output.missing,
+        len(tables),
+        sum(each.output.numbers for each in outputs),
+        _last(tables[-1]),
+        [sentence for each in outputs for sentence in each.output.left_out],
+        [sentence for each in outputs for sentence in each.output.missing],
+        [sentence for each in outputs for sentence in each.output.doubts],
         new=key not in name_by_key,
     )
 
@@ -140,24 +178,23 @@ def _last(table: GivenTable) -> str:
 
 def _name(format: OutputFormat, file: Path, sha256: str) -> str:
     stem = re.sub(r"[^A-Za-z0-9._+-]", "_", file.stem)[:40].strip(".") or "text"
-    return f"{format.name}-{stem}-{sha256[:6]}"
+    return f"{format.name}-{'input' if file == text.STANDARD_INPUT else stem}-{sha256[:6]}"
 
 
-def _campaign(
-    format: OutputFormat, output: GivenOutput, file: Path, name: str, key: str
-) -> Campaign:
-    nprocs = max(table.nprocs for table in output.tables)
-    started = output.started or _written(file)
+def _campaign(outputs: Sequence[ProgramOutput], file: Path, name: str, key: str) -> Campaign:
+    """Return the run. Nodes are not known: pages do not show them for what is imported."""
+    nprocs = max(given.nprocs for each in outputs for given in each.output.tables)
+    started = next((each.output.started for each in outputs if each.output.started), "")
     settings = {
         "command": FOREIGN,
-        "program": f"{format.title} {output.version}".strip(),
+        "program": "; ".join(each.program for each in outputs),
         "file": file.name,
     }
     return Campaign(
         id=name,
         key=key,
         machine=_MACHINE.id,
-        library_fingerprint=_library(format, output).fingerprint,
+        library_fingerprint=_library(outputs).fingerprint,
         nprocs=nprocs,
         nodes=1,
         ppn=nprocs,
@@ -169,46 +206,64 @@ def _campaign(
     )
 
 
-def _library(format: OutputFormat, output: GivenOutput) -> Library:
-    """Return a library of which nothing is known but which program it was measured by."""
-    program = f"{format.title} {output.version}".strip()
+def _library(outputs: Sequence[ProgramOutput]) -> Library:
+    """Return a library of which nothing is known but which programs it was measured by."""
+    programs = "; ".join(each.program for each in outputs)
     return Library(
         id=NOT_KNOWN,
         family=FOREIGN,
         version="",
-        version_string=f"{NOT_KNOWN}; measured by {program}",
+        version_string=f"{NOT_KNOWN}; measured by {programs}",
         prefix="",
-        fingerprint=f"{FOREIGN}-{hashlib.sha256(program.encode()).hexdigest()[:8]}",
+        fingerprint=f"{FOREIGN}-{hashlib.sha256(programs.encode()).hexdigest()[:8]}",
     )
 
 
-def _written(file: Path) -> str:
-    try:
-        then = file.stat().st_mtime
-    except OSError as error:
-        raise PlumblineError(f"cannot read {file}: {error.strerror}; name another file") from error
-    return datetime.datetime.fromtimestamp(then, datetime.UTC).isoformat(timespec="seconds")
-
-
-def _store(db: Database, format: OutputFormat, output: GivenOutput, campaign: Campaign) -> None:
+def _store(db: Database, outputs: Sequence[ProgramOutput], campaign: Campaign) -> None:
     launches: Counter[Suite] = Counter()
     with db.transaction():
         machines.add_machine(db, _MACHINE)
-        machines.add_library(db, _library(format, output))
+        machines.add_library(db, _library(outputs))
         campaigns.put(db, campaign)
-        for table in output.tables:
-            for column in table.columns:
-                # Repeated tables become several launches of one suite. No two columns share a
-                # launch, because nothing here was measured together.
-                suite = Suite(format.name, step=f"{table.function}-{table.nprocs}-{column}")
-                _put(db, campaign, suite, launches[suite], table, column)
-                launches[suite] += 1
+        for program in outputs:
+            steps = _Steps()
+            for given in program.output.tables:
+                for column in given.columns:
+                    # Repeated tables become several launches of one suite. No two columns share a
+                    # launch, because nothing here was measured together.
+                    suite = Suite(program.format.name, step=steps.of(given, column))
+                    _put(db, campaign, suite, launches[suite], given, column)
+                    launches[suite] += 1
         note = "summaries of another program, without samples: no comparison is made with them"
-        campaigns.put_event(db, campaign.id, Event(campaign.started, "imported", note))
-        for lacking in output.missing:
-            campaigns.put_event(
-                db, campaign.id, Event(campaign.started, "cut off", f"it lacks {lacking}")
+        events = [("imported", note)]
+        events += [
+            (word, sentence)
+            for program in outputs
+            for word, sentences in (
+                ("cut off", [f"it lacks {lacking}" for lacking in program.output.missing]),
+                ("left out", program.output.left_out),
+                ("doubtful", program.output.doubts),
             )
+            for sentence in sentences
+        ]
+        for word, sentence in events:
+            campaigns.put_event(db, campaign.id, Event(campaign.started, word, sentence))
+
+
+class _Steps:
+    """Names of suites: tables that differ in anything but their rows have different names."""
+
+    def __init__(self) -> None:
+        self._name_by_identity: dict[tuple[object, ...], str] = {}
+
+    def of(self, given: GivenTable, column: str) -> str:
+        words = [given.function, str(given.nprocs), *([given.way] if given.way else []), column]
+        name = "-".join(words)
+        identity = (name, given.type, given.op, given.apart)
+        if identity not in self._name_by_identity:
+            used = sum(1 for other_name, *_ in self._name_by_identity if other_name == name)
+            self._name_by_identity[identity] = f"{name}-{used + 1}" if used else name
+        return self._name_by_identity[identity]
 
 
 def _put(
@@ -225,7 +280,7 @@ def _put(
         CaseRecord(
             case,
             table.function,
-            f"{suite.stage}-{column}",
+            "-".join(word for word in (suite.stage, table.way, column) if word),
             "default",
             row.bytes,
             row.bytes,

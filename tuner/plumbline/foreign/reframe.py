@@ -1,0 +1,119 @@
+"""ReFrame: performance logs of its checks. Since version 4 a line names the columns, and each
+performance variable has its value and unit; before, each line is one variable. Variables in units
+of time become times of the check, which is all that a log says of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from plumbline.core.printed_text import Line
+
+from . import table
+from .table import (
+    GivenColumns,
+    GivenOutput,
+    GivenTable,
+    GivenTime,
+    LeftOut,
+    Ranks,
+    UnreadableError,
+    plain,
+    seconds,
+    tables_with_rows,
+    whole,
+)
+
+_HEADER = re.compile(r"\s*(?:[^|,\s]+[|,])*[^|,\s]+_value[|,]")
+_OLD = re.compile(
+    r"\s*[^|]*\|(?:reframe )?(\d+\.\d[\w.+-]*)\|(?P<check>[^|]+)\|jobid=[^|\s]*\|"
+    r"(?:num_tasks=(\d+)\|)?(?P<name>[\w.-]+)=(?P<value>[^|]*)\|(?P<rest>.*)"
+)
+_OLD_UNIT = re.compile(r"(?:.*\|)?\s*(?P<unit>[A-Za-zµ/]+)\s*(?:\|.*)?\Z")
+_IN_A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "µs": 1e6, "usec": 1e6, "ns": 1e9}
+_IN_A_SECOND |= {"seconds": 1.0, "sec": 1.0, "microseconds": 1e6, "milliseconds": 1e3}
+
+
+class Reframe:
+    name = "reframe"
+    title = "ReFrame"
+    begins = re.compile(f"{_HEADER.pattern}|{_OLD.pattern}")
+
+    def read(self, lines: Sequence[Line], ranks: Ranks) -> GivenOutput:
+        reader = _Log(ranks)
+        version = ""
+        for line in lines:
+            old = _OLD.match(line.text)
+            if _HEADER.match(line.text):
+                reader.header(line.text)
+            elif old:
+                version = old[1]
+                unit = _OLD_UNIT.match(old["rest"])
+                check = old["check"].partition(" on ")
+                tasks = old[3] or ""
+                facts = (check[0].split()[0], check[2], tasks)
+                reader.value(facts, old["name"], old["value"], unit["unit"] if unit else "", line)
+            elif line.text.strip():
+                reader.row(line)
+        taken = tables_with_rows(reader.tables)
+        return GivenOutput(version, taken, "", reader.left_out.sentences(), [], ranks.doubts())
+
+
+class _Log:
+    """Each line of a log is a start of a check of its own."""
+
+    def __init__(self, ranks: Ranks) -> None:
+        self.tables: list[GivenTable] = []
+        self.left_out = LeftOut()
+        self._ranks = ranks
+        self._names: list[str] = []
+        self._mark = "|"
+
+    def header(self, text: str) -> None:
+        self._mark = "|" if "|" in text else ","
+        self._names = text.strip().split(self._mark)
+
+    def row(self, line: Line) -> None:
+        values = line.text.strip().split(self._mark)
+        if not self._names or len(values) != len(self._names):
+            self.left_out.add(table.BROKEN, f"line {line.number}")
+            return
+        given = dict(zip(self._names, values, strict=True))
+        if given.get("result", "pass").lower() not in ("pass", "passed", "success"):
+            self.left_out.add(table.WRONG, f"line {line.number}, result {given['result']}")
+            return
+        check = next(
+            (given[name] for name in ("display_name", "unique_name", "name") if given.get(name)),
+            "check",
+        )
+        places = " ".join(
+            given.get(name, "") for name in ("system", "partition", "environ") if given.get(name)
+        )
+        facts = check.split()[0], f"{places} {check}", given.get("num_tasks", "")
+        for name in self._names:
+            if name.endswith("_value"):
+                variable = name.removesuffix("_value")
+                unit = given.get(f"{variable}_unit", "")
+                self.value(facts, variable, given[name], unit, line)
+
+    def value(
+        self, facts: tuple[str, str, str], name: str, value: str, unit: str, line: Line
+    ) -> None:
+        """Take one value. `facts`: the check, what tells its runs apart, and its tasks."""
+        check, apart, tasks = facts
+        if unit not in _IN_A_SECOND:
+            self.left_out.add(table.NO_TIMES, f"{name} ({unit or 'no unit'})")
+            return
+        try:
+            row = GivenTime(0, seconds(value, _IN_A_SECOND[unit], line.number))
+            nprocs = whole(tasks, line.number, 2**31 - 1) if tasks.isdigit() else 0
+        except UnreadableError:
+            self.left_out.add(table.BROKEN, f"line {line.number}")
+            return
+        if nprocs < 1:
+            nprocs = self._ranks.of(f"line {line.number}", Reframe.title)[0]
+        columns = GivenColumns(check, self.left_out)
+        columns.add(plain(name), row, line.number)
+        self.tables.append(
+            GivenTable(f"reframe-{plain(check)}", nprocs, columns.found, apart=apart.strip())
+        )
