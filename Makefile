@@ -228,12 +228,13 @@ lock:  ## requirements/ anew: the newest versions that pyproject.toml allows, wi
 EXTRAS ?=
 install: setup build dashboards  ## into DESTDIR/PREFIX, with documentation and man pages (EXTRAS=pages: pages and pictures too)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID) \
-	    $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
+	    $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces/parameters
 	install build/$(MPI_ID)/probe build/$(MPI_ID)/$(PRELOAD) $(LOOPS) \
 	    $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID)
 	install -D build/detection/libdetection.so \
 	    $(DESTDIR)$(PREFIX)/libexec/plumbline/detection/libdetection.so
 	install -m 644 search-spaces/*.toml $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
+	install -m 644 search-spaces/parameters/*.tsv $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces/parameters
 	install -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/plumbline
 	for file in $$(find exporters/prometheus exporters/grafana -type f); do \
 	    install -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/plumbline/$${file#exporters/} || exit 1; \

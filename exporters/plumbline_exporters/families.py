@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from plumbline_exporters.assignments import Assignment
     from plumbline_exporters.bundle import Bundle
-    from plumbline_exporters.finding import Effect, Finding, LintTarget, Version
+    from plumbline_exporters.finding import Effect, FileKind, Finding, LintTarget, Version
 
 import shlex
 
@@ -90,17 +90,19 @@ class Linting(msgspec.Struct, frozen=True, kw_only=True):
     choice may be besides an algorithm. `files`: variables that name a file, with what happens where
     it is not there. `options`: words of its mpirun that set a variable, with the beginning of its
     name. `formats`: modules of its own files, in the order in which they are asked. `instead_of`:
-    the family whose variables it has too, and which speaks of them where no library is named."""
+    the family whose variables it has too, and which speaks of them where no library is named.
+    `aliases`: beginnings of other names of its variables, which are not its own alone."""
 
     versions: tuple[Version, ...]
     variables: str
     findings: Callable[[Sequence[Assignment], LintTarget], Iterable[Finding]]
     refusal: tuple[Effect, str]
     own_decision: tuple[str, ...] = ()
-    files: Mapping[str, tuple[Effect, str]] = {}
+    files: Mapping[str, FileKind] = {}
     options: Mapping[str, str] = {}
     formats: Mapping[str, ModuleType] = {}
     instead_of: str = ""
+    aliases: tuple[str, ...] = ()
 
 
 class ParameterFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,6 +171,18 @@ def in_ranges(variable: str) -> frozenset[int]:
     """The algorithms that the value of `variable` may name for a range of sizes."""
     in_family = (family.in_ranges.get(variable, frozenset()) for family in families().values())
     return frozenset[int]().union(*in_family)
+
+
+@cache
+def files() -> dict[str, FileKind]:
+    """Return the variables of all of them that name a file."""
+    return {name: kind for lint in linted().values() for name, kind in lint.files.items()}
+
+
+@cache
+def aliases() -> tuple[str, ...]:
+    """Return those of all of them."""
+    return tuple(alias for lint in linted().values() for alias in lint.aliases)
 
 
 @cache

@@ -19,35 +19,36 @@ from plumbline_exporters.assignments import Assignment
 Version = tuple[int, ...]
 
 
-class Parameter(msgspec.Struct, frozen=True):
-    """`values` are all that it takes, or none; numbers are legal from `least` to `most`. `dead` is
-    why setting it changes nothing."""
+# The effects on a user of the file, worst first.
+Effect = Literal["corrupts", "fails", "ignored", "misread", "reaches", "unchecked"]
+EFFECTS: dict[Effect, str] = {
+    "corrupts": "a legal program gets wrong data, or hangs or ends without a reason",
+    "fails": "calls or whole launches end with an error",
+    "ignored": "the library drops it without a word",
+    "misread": "the library takes it for something else than it says",
+    "reaches": "it holds for more than it names",
+    "unchecked": "the linter did not look at it, and nothing is known to be wrong",
+}
 
-    values: frozenset[str] = frozenset()
-    least: int | None = None
-    most: int | None = None
+
+class Parameter(msgspec.Struct, frozen=True):
+    """A value is taken where the whole of it fits `pattern`, a regular expression; any value where
+    that is empty. `choices` says so in a message. `dead` is why setting it changes nothing.
+    `refusal` is what the library does with another value, where its family does not say it."""
+
+    pattern: str = ""
+    choices: str = ""
     dead: str = ""
+    refusal: tuple[Effect, str] | None = None
 
     def takes(self, value: str) -> bool:
-        if value in self.values:
-            return True
-        if self.least is None or self.most is None:
-            return not self.values
-        try:
-            return self.least <= int(value) <= self.most
-        except ValueError:
-            return False
-
-    def choices(self) -> str:
-        """Return for a message what may stand there."""
-        if self.least is not None and self.most is not None:
-            return f"a number from {self.least} to {self.most}"
-        return ", ".join(sorted(self.values))
+        return not self.pattern or re.fullmatch(self.pattern, value) is not None
 
 
 class Known(msgspec.Struct, frozen=True):
     """One family from `minimum` to below `below`. Every parameter whose name starts with one of
-    `prefixes` is in `parameters`. `readers` are the algorithms that read a parameter of theirs."""
+    `prefixes` is in `parameters`, which has others besides. `readers` are the algorithms that read
+    a parameter of theirs."""
 
     family: str
     minimum: Version
@@ -67,17 +68,6 @@ class Known(msgspec.Struct, frozen=True):
         return name.startswith(self.prefixes)
 
 
-# The effects on a user of the file, worst first.
-Effect = Literal["corrupts", "fails", "ignored", "misread", "reaches"]
-EFFECTS: dict[Effect, str] = {
-    "corrupts": "a legal program gets wrong data, or hangs or ends without a reason",
-    "fails": "calls or whole launches end with an error",
-    "ignored": "the library drops it without a word",
-    "misread": "the library takes it for something else than it says",
-    "reaches": "it holds for more than it names",
-}
-
-
 class Finding(msgspec.Struct, frozen=True, order=True):
     """`line` counts from 1; 0 is the file as a whole. `trap` is the name of what is wrong."""
 
@@ -88,31 +78,47 @@ class Finding(msgspec.Struct, frozen=True, order=True):
     repair: str
 
 
+class FileKind(msgspec.Struct, frozen=True):
+    """What happens where a parameter's file is missing, and the formats that it may have; none
+    where nobody but the library reads it."""
+
+    missing: tuple[Effect, str]
+    formats: tuple[str, ...]
+
+
 class NamedFile(msgspec.Struct, frozen=True):
-    """A file that another one puts in force, and what happens where it is not there."""
+    """A file that another one puts in force. `path` is empty where it is not known before the file
+    runs."""
 
     line: int
     path: str
-    missing: tuple[Effect, str]
+    kind: FileKind
 
 
-def named(given: Iterable[Assignment], files: Mapping[str, tuple[Effect, str]]) -> list[NamedFile]:
-    """Return those that the parameters `files` name."""
+def named(given: Iterable[Assignment], kinds: Mapping[str, FileKind]) -> list[NamedFile]:
+    """Return the files that parameters name, by the `kinds` of these parameters."""
     return [
-        NamedFile(assignment.line, assignment.value, files[assignment.name])
+        NamedFile(assignment.line, assignment.value or "", kinds[assignment.name])
         for assignment in given
-        if assignment.name in files and assignment.value
+        if assignment.name in kinds and assignment.value != ""
     ]
 
 
 class LintTarget(msgspec.Struct, frozen=True):
     """One family, in the versions that a file may meet, with what is known of them, and of its
-    other versions."""
+    other versions. `named`: somebody said which version it is."""
 
     family: str
     versions: tuple[Version, ...]
     known: tuple[Known, ...] = ()
     others: tuple[Known, ...] = ()
+    named: bool = False
+
+    def parameters(self, name: str) -> list[Parameter]:
+        """Return the parameter of this name in each version that the file may meet, the newest
+        first; where nobody said which one it is, those of all others come after."""
+        versions = self.known[::-1] + (() if self.named else self.others[::-1])
+        return [known.parameters[name] for known in versions if name in known.parameters]
 
     def some(self, holds: Callable[[Version], bool]) -> bool:
         return any(holds(version) for version in self.versions)
@@ -130,18 +136,20 @@ class Context(msgspec.Struct, frozen=True):
     def target(self, family: str) -> LintTarget:
         """The named library where it is of this family, else all known versions of it."""
         versions = families.linted()[family].versions
-        own_versions = [
-            library_known for library_known in self.known if library_known.family == family
-        ]
-        fitting = own_versions
         asked = _named(self.library) if self.library else None
-        if asked is not None and asked[0] == family:
+        named = asked is not None and asked[0] == family
+        if asked is not None and named:
             versions = (asked[1],)
-            fitting = [
-                library_known for library_known in own_versions if library_known.holds(asked[1])
-            ]
-        others = [library_known for library_known in own_versions if library_known not in fitting]
-        return LintTarget(family, versions, tuple(fitting), tuple(others))
+        of_family = [known for known in self.known if known.family == family]
+        fitting = tuple(known for known in of_family if any(map(known.holds, versions)))
+        others = tuple(known for known in of_family if known not in fitting)
+        return LintTarget(family, versions, fitting, others, named)
+
+    def unknown_version(self) -> str:
+        """Return the named library where nothing is known of its version, else nothing."""
+        if not (self.library and self.known):
+            return ""
+        return "" if self.target(self.library.partition("-")[0]).known else self.library
 
 
 def _named(library: str) -> tuple[str, Version]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from plumbline_db import user_files
 from plumbline_db.errors import UsageError
 from plumbline_exporters.finding import Context, Finding, NamedFile, in_order
-from plumbline_exporters.lint.formats import check, choose
+from plumbline_exporters.lint.formats import Format, check, choose, formats
 
 _MOST_BYTES = 16 * 1024 * 1024
 
@@ -23,6 +24,11 @@ class Linted(msgspec.Struct, frozen=True):
     findings: list[Finding]
     named_in: str = ""
 
+    @property
+    def wrong(self) -> list[Finding]:
+        """Return the findings without what was not looked at."""
+        return [finding for finding in self.findings if finding.effect != "unchecked"]
+
 
 def lint(path: Path, context: Context, format_name: str = "") -> list[Linted]:
     """The file, then those that it puts in force. Raises UsageError where it cannot be read, or is
@@ -31,43 +37,64 @@ def lint(path: Path, context: Context, format_name: str = "") -> list[Linted]:
     format = choose(path.name, text, format_name)
     file_findings = check(text, format, context)
     others: list[Linted] = []
-    for named in format.refers(text):
-        line, name = named.line, named.path
-        other_file = Path(os.path.expanduser(name) if "\0" not in name else name)
-        if not other_file.is_absolute():
+    for named in dict.fromkeys(format.named_files(text)):
+        other_file = _found(named.path, path)
+        if other_file is None:
+            file_findings += _not_looked_at(named)
             continue
-        if not os.path.isfile(other_file):
-            file_findings.append(_missing(named))
+        if not named.kind.formats:
             continue
         try:
             inner = _read(other_file)
-            inner_format = choose(other_file.name, inner)
         except UsageError as error:
-            file_findings.append(_unknown(line, name, error))
+            file_findings.append(_unknown(named, error))
             continue
-        others.append(
-            Linted(
-                str(other_file),
-                inner_format.name,
-                check(inner, inner_format, context),
-                f"{path}:{line}",
-            )
-        )
+        inner_format = _of_kind(named, inner)
+        where = f"{path}:{named.line}"
+        inner_findings = check(inner, inner_format, context)
+        others.append(Linted(str(other_file), inner_format.name, inner_findings, where))
     return [Linted(str(path), format.name, in_order(file_findings)), *others]
 
 
-def _missing(named: NamedFile) -> Finding:
-    effect, what = named.missing
-    return Finding(
-        named.line, effect, "no-such-file",
-        f"{named.path} is not there (on this machine): {what}",
-        "put it there, or leave this out",
-    )  # fmt: skip
+def _found(name: str, path: Path) -> Path | None:
+    """Return the file of that name; a relative one is looked for beside `path`."""
+    if not name or "\0" in name:
+        return None
+    file = path.parent / os.path.expanduser(name)
+    return file if os.path.isfile(file) else None
 
 
-def _unknown(line: int, name: str, error: UsageError) -> Finding:
+def _of_kind(named: NamedFile, text: str) -> Format:
+    """Whatever is in it, the library takes the file for what the parameter says."""
+    candidates = [formats()[name] for name in named.kind.formats]
+    return next((format for format in candidates if format.recognises("", text)), candidates[-1])
+
+
+def _not_looked_at(named: NamedFile) -> Iterator[Finding]:
+    if not named.path:
+        yield Finding(
+            named.line, "unchecked", "path-not-known",
+            "the name of this file is known only when the script runs: it was not looked at",
+            "give the file to lint by its name",
+        )  # fmt: skip
+    elif os.path.isabs(os.path.expanduser(named.path)):
+        effect, what = named.kind.missing
+        yield Finding(
+            named.line, effect, "no-such-file",
+            f"{named.path} is not there (on this machine): {what}",
+            "put it there, or leave this out",
+        )  # fmt: skip
+    else:
+        yield Finding(
+            named.line, "unchecked", "path-not-known",
+            f"{named.path} is not beside this file: it was not looked at",
+            "give the file to lint by its name",
+        )  # fmt: skip
+
+
+def _unknown(named: NamedFile, error: UsageError) -> Finding:
     return Finding(
-        line, "ignored", "unknown-file", f"{name} is nothing that is known here: {error}",
+        named.line, "ignored", "unknown-file", f"{named.path} is not read: {error}",
         "write rules into it, or leave this out",
     )  # fmt: skip
 

@@ -1,7 +1,8 @@
 """The formats that the linter knows, and the choice of one for a file.
 
 A format is one module with SUMMARY, `recognises(name, text)` and `findings(text, context)`; where
-its files name others, also `refers(text)`. Its family names it in `Linting.formats`."""
+its files name others, also `refers(text)`, and where a byte-order mark does harm, MARK. Its family
+names it in `Linting.formats`."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ import msgspec
 
 from plumbline_db.errors import UsageError
 from plumbline_exporters import families
-from plumbline_exporters.finding import Context, Finding, NamedFile, in_order
-from plumbline_exporters.lint import shell_file
+from plumbline_exporters.finding import Context, Effect, Finding, NamedFile, in_order
+from plumbline_exporters.lint import other_kinds, shell_file
 
 # The line with the library in the heads of exported files.
 _MADE_FOR = re.compile(
@@ -22,6 +23,8 @@ _MADE_FOR = re.compile(
     re.M,
 )
 
+_MARK = "\ufeff"
+
 
 class Format(msgspec.Struct, frozen=True):
     name: str
@@ -29,6 +32,11 @@ class Format(msgspec.Struct, frozen=True):
     recognises: Callable[[str, str], bool]
     findings: Callable[[str, Context], Iterable[Finding]]
     refers: Callable[[str], list[NamedFile]]
+    mark: tuple[Effect, str] | None = None
+
+    def named_files(self, text: str) -> list[NamedFile]:
+        """Return the files that this one puts in force."""
+        return self.refers(text.removeprefix(_MARK))
 
 
 def _nothing(text: str) -> list[NamedFile]:
@@ -47,17 +55,26 @@ def formats() -> dict[str, Format]:
             module.recognises,
             module.findings,
             getattr(module, "refers", _nothing),
+            getattr(module, "MARK", None),
         )
         for name, module in {**modules, "env": shell_file}.items()
     }
 
 
 def choose(name: str, text: str, format_name: str = "") -> Format:
-    """Return the format `format_name`, or the first one that recognises the file."""
+    """Return the format `format_name`, or the first one that recognises the file. Raises UsageError
+    where that is none, and where the file is of another kind, whatever it is said to be."""
+    text = text.removeprefix(_MARK)
     every_format = formats()
+    if format_name and format_name not in every_format:
+        raise UsageError(f"no format {format_name}; there are {', '.join(every_format)}")
+    kind = other_kinds.of(name, text)
+    if kind:
+        raise UsageError(
+            f"{name}: this is {kind}, which lint does not read: write the variables that it sets "
+            "into a file of NAME=VALUE lines, and check that"
+        )
     if format_name:
-        if format_name not in every_format:
-            raise UsageError(f"no format {format_name}; there are {', '.join(every_format)}")
         return every_format[format_name]
     for known_format in every_format.values():
         if known_format.recognises(name, text):
@@ -74,4 +91,22 @@ def check(text: str, format: Format, context: Context) -> list[Finding]:
     made_for = _MADE_FOR.search(text)
     if not context.library and made_for is not None and made_for["family"] in families.linted():
         context = msgspec.structs.replace(context, library=made_for["id"])
-    return in_order(format.findings(text, context))
+    findings = list(format.findings(text.removeprefix(_MARK), context))
+    if text.startswith(_MARK) and format.mark is not None:
+        effect, what = format.mark
+        findings.append(
+            Finding(
+                1, effect, "byte-order-mark", f"the file begins with a byte-order mark: {what}",
+                "write it as UTF-8 without one",
+            )
+        )  # fmt: skip
+    unknown = context.unknown_version()
+    if unknown:
+        findings.append(
+            Finding(
+                0, "unchecked", "version-not-known",
+                f"nothing is known of {unknown}: names and values were not compared with it",
+                "name a version that is known, to see what that one does",
+            )
+        )  # fmt: skip
+    return in_order(findings)

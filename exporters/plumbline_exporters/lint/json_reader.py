@@ -1,5 +1,5 @@
-"""Reads JSON with the line of each value, and with every key of an object, also one that comes
-twice."""
+"""Reads JSON as libraries do, with the line of each value and with every key of an object, also one
+that comes twice. All of them take a comma before a closing bracket."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from bisect import bisect_left
 import msgspec
 
 _BLANK = re.compile(r"[ \t\r\n]*")
+_BLANK_OR_COMMENT = re.compile(r"(?:[ \t\r\n]+|/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*)*")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_IN_SINGLE_QUOTES = re.compile(r"'(?P<text>(?:[^'\\\x00-\x1f]|\\.)*)'")
 _WORD = re.compile(r"-?[0-9][0-9.eE+-]*|true|false|null")
 _DEEPEST = 200
 
@@ -42,19 +44,21 @@ class Node(msgspec.Struct):
         return self.value if whole else None  # type: ignore[return-value]
 
 
-def read(text: str) -> Node:
-    """Raises NotJson."""
-    reader = _Reader(text)
+def read(text: str, *, relaxed: bool = False) -> Node:
+    """`relaxed`: as json-c reads it, with comments, texts in single quotes, and whatever follows
+    the last brace. Raises NotJson."""
+    reader = _Reader(text, relaxed=relaxed)
     node = reader.value(0)
     reader.skip()
-    if reader.at < len(text):
+    if reader.at < len(text) and not relaxed:
         raise NotJson(reader.line(), "something follows the last brace")
     return node
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, relaxed: bool) -> None:
         self._text = text
+        self._relaxed = relaxed
         self._ends = [match.start() for match in re.finditer("\n", text)]
         self.at = 0
 
@@ -62,7 +66,7 @@ class _Reader:
         return 1 + bisect_left(self._ends, self.at)
 
     def skip(self) -> None:
-        blank = _BLANK.match(self._text, self.at)
+        blank = (_BLANK_OR_COMMENT if self._relaxed else _BLANK).match(self._text, self.at)
         self.at = blank.end() if blank else self.at
 
     def value(self, depth: int) -> Node:
@@ -75,7 +79,7 @@ class _Reader:
             return self._object(line, depth)
         if first == "[":
             return self._array(line, depth)
-        if first == '"':
+        if first == '"' or (first == "'" and self._relaxed):
             return Node(line, "string", value=self._string())
         word = _WORD.match(self._text, self.at)
         if word is None:
@@ -89,6 +93,10 @@ class _Reader:
 
     def _string(self) -> str:
         match = _STRING.match(self._text, self.at)
+        single = _IN_SINGLE_QUOTES.match(self._text, self.at) if self._relaxed else None
+        if single is not None:
+            self.at = single.end()
+            return single["text"]
         if match is None:
             raise NotJson(self.line(), "expected a text in double quotes")
         try:
@@ -128,9 +136,9 @@ class _Reader:
             return True
         if character != ",":
             raise NotJson(self.line(), f"expected a comma or {closing} in place of {character!r}")
-        line = self.line()
         self.at += 1
         self.skip()
         if self._text[self.at : self.at + 1] == closing:
-            raise NotJson(line, f"a comma stands before {closing}")
+            self.at += 1
+            return False
         return True

@@ -4,24 +4,21 @@ values that are not taken."""
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator
 
 from plumbline_exporters import families
 from plumbline_exporters.assignments import Assignment
-from plumbline_exporters.finding import Finding, LintTarget, Parameter
+from plumbline_exporters.finding import Finding, LintTarget
 
 _ALIKE = 0.85
 _MOST_GUESSES = 100  # in a file: each is compared with every name there is
-_FACTORS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_TRUE = frozenset({"1", "true", "t", "yes", "y", "enabled"})
-_FALSE = frozenset({"0", "false", "f", "no", "n", "disabled"})
+_FALSE = frozenset({"f", "no", "n", "false", "disabled", "0", ""})
 
 
 def is_true(value: str | None) -> bool:
     """Return it as Open MPI reads a switch; what is not known before the file runs counts as
     set."""
-    return value is None or value.lower() in _TRUE
+    return value is None or value.strip().lower() not in _FALSE
 
 
 def check(
@@ -30,65 +27,75 @@ def check(
     """`prefix` is what the environment puts before a name."""
     guesses = _MOST_GUESSES
     for assignment in assignments:
-        by_version = [version.parameters.get(assignment.name) for version in target.known]
-        parameters = [parameter for parameter in by_version if parameter is not None]
+        own_versions = [
+            known.parameters[assignment.name]
+            for known in target.known
+            if assignment.name in known.parameters
+        ]
+        parameters = target.parameters(assignment.name)
         if not parameters:
             guesses -= 1
             yield from _unknown(assignment, target, prefix, guess=guesses >= 0)
-        elif all(parameter.dead for parameter in parameters):
+        elif own_versions and all(parameter.dead for parameter in own_versions):
             yield Finding(
                 assignment.line, "ignored", "dead-parameter",
-                f"{prefix}{assignment.name} changes nothing: {parameters[0].dead}", "leave it out",
+                f"{prefix}{assignment.name} changes nothing: {own_versions[0].dead}",
+                "leave it out",
             )  # fmt: skip
-        elif assignment.value is not None and not any(
-            _takes(parameter, assignment.value) for parameter in parameters
-        ):
-            effect, what = families.linted()[target.family].refusal
-            yield Finding(
-                assignment.line, effect, "no-such-value",
-                f"{prefix}{assignment.name}: {assignment.value!r} {what}",
-                f"take {parameters[0].choices()}",
-            )  # fmt: skip
+        else:
+            yield from _of_value(assignment, target, prefix)
 
 
-def _takes(parameter: Parameter, value: str) -> bool:
-    """Numbers may have a suffix; a switch has several spellings."""
-    if parameter.least is None and parameter.values and parameter.values <= _TRUE | _FALSE:
-        return value.lower() in _TRUE | _FALSE
-    factor = _FACTORS.get(value[-1:].lower())
-    if factor and re.fullmatch(r"[0-9]{1,18}", value[:-1]) and parameter.least is not None:
-        return parameter.takes(str(int(value[:-1]) * factor))
-    return parameter.takes(value)
+def takes(name: str, value: str, target: LintTarget) -> bool:
+    """Return whether a version that the file may meet takes the value; true of a name that nothing
+    is known of."""
+    parameters = target.parameters(name)
+    return not parameters or any(parameter.takes(value) for parameter in parameters)
+
+
+def _of_value(assignment: Assignment, target: LintTarget, prefix: str) -> Iterator[Finding]:
+    """A value that no version takes; `target` has such a parameter."""
+    value = assignment.value
+    if value is None or takes(assignment.name, value, target):
+        return
+    parameter = target.parameters(assignment.name)[0]
+    effect, what = parameter.refusal or families.linted()[target.family].refusal
+    yield Finding(
+        assignment.line, effect, "no-such-value",
+        f"{prefix}{assignment.name}: {value!r} {what}", f"take {parameter.choices}",
+    )  # fmt: skip
 
 
 def _unknown(
     assignment: Assignment, target: LintTarget, prefix: str, *, guess: bool
 ) -> Iterator[Finding]:
     """Silent where the name may belong to a part that nothing is known of."""
-    if not target.known:
-        return
-    elsewhere = [
-        other_versions
-        for other_versions in target.others
-        if assignment.name in other_versions.parameters
-    ]
-    if elsewhere:
-        versions = " and ".join(version.versions() for version in elsewhere)
+    owner = next((known for known in target.others if assignment.name in known.parameters), None)
+    if owner is not None and target.known:
         yield Finding(
             assignment.line, "ignored", "other-version",
-            f"{prefix}{assignment.name} is a parameter of {target.family} {versions}, not of this "
-            "version",
+            f"{prefix}{assignment.name} is a parameter of {target.family} {owner.versions()}, not "
+            "of this version",
             "leave it out, or take what took its place",
         )  # fmt: skip
         return
-    names = [name for version in target.known for name in version.parameters]
+    complete = {
+        start
+        for known in target.known
+        for start in known.prefixes
+        if assignment.name.startswith(start)
+    }
+    if not complete:
+        return
+    names = [
+        name
+        for known in target.known
+        for name in known.parameters
+        if name.startswith(max(complete))
+    ]
     near = difflib.get_close_matches(assignment.name, names, n=1, cutoff=_ALIKE) if guess else []
-    component = "_".join(assignment.name.split("_")[:2]) + "_"
-    spoken = any(version.speaks_of(assignment.name) for version in target.known)
-    if near or (spoken and any(name.startswith(component) for name in names)):
-        yield Finding(
-            assignment.line, "ignored", "unknown-name",
-            f"{target.family} has no {prefix}{assignment.name}, and says nothing of names that it "
-            "does "
-            "not know", f"did you mean {prefix}{near[0]}?" if near else "leave it out",
-        )  # fmt: skip
+    yield Finding(
+        assignment.line, "ignored", "unknown-name",
+        f"{target.family} has no {prefix}{assignment.name}, and says nothing of names that it does "
+        "not know", f"did you mean {prefix}{near[0]}?" if near else "leave it out",
+    )  # fmt: skip

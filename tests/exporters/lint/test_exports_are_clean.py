@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,10 @@ def test_named_files_that_are_nothing(tmp_path: Path) -> None:
     rules, parameters = tmp_path / "rules", tmp_path / "mca-params.conf"
     rules.write_text("")
     parameters.write_text(f"coll_tuned_dynamic_rules_filename = {rules}\n")
+    own, empty = files.lint(parameters, CONTEXT)
+    assert {one.trap for one in own.findings} == {"no-switch"}
+    assert [one.trap for one in empty.findings] == ["dropped"]
+    os.truncate(rules, 1 << 25)  # more than such a file has
     (own,) = files.lint(parameters, CONTEXT)
     assert {one.trap for one in own.findings} == {"no-switch", "unknown-file"}
     parameters.write_text("coll_tuned_dynamic_rules_filename = ~nobody-of-that-name/rules\n")

@@ -12,7 +12,7 @@ import plumbline_exporters
 from plumbline.libraries import space_file
 from plumbline_exporters.family.mpich.lint_tables import _BLOCKING, _OTHERS
 from plumbline_exporters.finding import EFFECTS, Context, Finding
-from plumbline_exporters.lint import formats
+from plumbline_exporters.lint import formats, parameter_table
 
 ROOT = Path(__file__).parents[3]
 KNOWN = space_file.known_parameters(ROOT / "search-spaces")
@@ -146,7 +146,8 @@ JSON_OF_SIX = [
     (six(gather=block({"alg": 2})), None),
     (six(allgather=block({"alg": "bruck-k-fanout"})), None),
     (six(allgather=block({"alg": "two_proc"})), ("fails", "two-processes")),
-    (six(bcast=block({"alg": 6})).replace("6", "6,"), ("ignored", "dropped")),
+    (six(bcast=block({"alg": 6})).replace("6", "6,"), None),  # a comma before the brace
+    (six(bcast=block({"alg": 6})).replace("6", "6;"), ("ignored", "dropped")),
     ('{"collectives": {"bcast": [], "bcast": []}, "module": "a", "module": "b"}',
      ("ignored", "key-twice")),
     ('{"rule_file_version": 3}', ("ignored", "dropped")),
@@ -218,7 +219,8 @@ PARAMETERS = [
     ("coll_hcoll_enable = 1\n", "", None),  # of a build that has it
     ("btl_vader_single_copy_mechanism = cma\n", "openmpi-5.0.11", (1, "ignored", "other-version")),
     ("btl_vader_eager_limit = 8k\n", "openmpi-4.1.4", None),
-    ("btl_vader_eager_limit = much\n", "openmpi-4.1.4", (1, "ignored", "no-such-value")),
+    ("btl_vader_eager_limit = much\n", "openmpi-4.1.4", (1, "misread", "no-such-value")),
+    ("coll_han_reproducible = perhaps\n", "openmpi-4.1.4", (1, "ignored", "no-such-value")),
     (SWITCH + "coll_tuned_bcast_algorithm = 6 # more\n", "", (2, "ignored", "comment-in-value")),
     (SWITCH + "coll_tuned_dynamic_rules_filename = /r # more\n", "",
      (2, "misread", "comment-in-value")),
@@ -321,8 +323,19 @@ def test_environments(case: tuple[str, tuple[int, str, str] | None]) -> None:
     assert {one[2] for one in seen} <= allowed
 
 
+ROWS = parameter_table.rows(ROOT / "search-spaces" / "parameters" / "mpich-leaves.tsv")[1]
+
+
+def own_leaf(collective: str) -> dict[str, object]:
+    """An algorithm of this function that needs no parameters."""
+    kinds = ("allcomm", "intra", "inter")
+    starts = tuple(f"MPIR_{collective.capitalize()}_{kind}" for kind in kinds)
+    leaves = [name for name, needed in ROWS[5, 0].items() if needed == "-"]
+    return {f"algorithm={next(name for name in leaves if name.startswith(starts))}": {}}
+
+
 def table(bcast: object, **collectives: object) -> str:
-    others = {f"collective={one}": {"algorithm=MPIR_Own": {}} for one in (*_BLOCKING, *_OTHERS)}
+    others = {f"collective={one}": own_leaf(one) for one in (*_BLOCKING, *_OTHERS)}
     others |= {f"collective={name}": tree for name, tree in collectives.items()}
     return json.dumps(others | {"collective=bcast": bcast}, indent=1)
 
@@ -344,6 +357,15 @@ TABLES = [
         (table(BINOMIAL, allreduce={"is_commutative=yes": RING, "is_commutative=no": RIGHT}), None),
     (json.dumps({"collective=bcast": BINOMIAL}), ("fails", "missing-collectives")),
     (table(BINOMIAL).replace("bcast", "x bcast", 1).replace(": {}", ":", 1), ("fails", "not-json")),
+    (table({"algorithm=MPIR_bcast_intra_binomial": {}}), ("fails", "no-such-algorithm")),
+    (table({"algorithm=MPIR_Bcast_intra_tree": {"k=2": {}}}), ("corrupts", "parameters-missing")),
+    (table({"algorithm=MPIR_Bcast_intra_tree": {"k=1": {}, "tree_type=kary": {}}}),
+     ("fails", "parameter-too-small")),
+    (table({"algorithm=MPIR_Bcast_intra_tree": {"k=2": {}, "tree_type=kary": {}}}), None),
+    (table(BINOMIAL, allreduce={"algorithm=MPIR_Allreduce_intra_ccl": {"ccl=auto": {}}}),
+     ("fails", "of-some-builds")),
+    (chr(0xFEFF) + table(BINOMIAL), ("fails", "byte-order-mark")),
+    ("/* ours */ " + table(BINOMIAL).replace("{}", "{},", 1).replace('"', "'"), None),
     (table(BINOMIAL)[:-1] + ', "collective=bcast": ' + json.dumps({"any": BINOMIAL}) + "}",
      ("misread", "key-twice")),
 ]  # fmt: skip
@@ -364,7 +386,7 @@ def test_every_trap_is_tried() -> None:
     room = Path(plumbline_exporters.__file__).parent
     source = "".join(path.read_text() for path in room.rglob("*.py"))
     pattern = rf'"(?:{"|".join(EFFECTS)})",\s*"([a-z-]+)"'
-    written = set(re.findall(pattern, source)) - {"no-such-file"}
+    written = set(re.findall(pattern, source)) - {"no-such-file", "unchecked"}
     assert len(written) > 50
     tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     assert {trap for trap in written if f'"{trap}"' not in tests} == set()

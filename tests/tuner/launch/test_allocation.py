@@ -83,6 +83,11 @@ def test_schedulers(tmp_path: Path) -> None:
     assert found(of_pbs(tmp_path)) == allocation.Allocation("PBS", ["a", "b"], 2, "PBS, queue ?")
     lsf = {"LSB_MCPU_HOSTS": "a 4 b 3", "LSB_QUEUE": "long"}
     assert found(lsf) == allocation.Allocation("LSF", ["a", "b"], 3, "LSF, queue long")
+    launched = {"LSB_MCPU_HOSTS": "batch1 1 c01n01 42 c01n02 42 ", "LSB_QUEUE": "long"}
+    on_two = allocation.Allocation("LSF", ["c01n01", "c01n02"], 42, "LSF, queue long")
+    assert found(launched) == on_two
+    assert found({"LSB_MCPU_HOSTS": "batch1 4 batch2 4"}).hosts == ["batch1", "batch2"]
+    assert found({"LSB_MCPU_HOSTS": "a 1 b 4"}).hosts == ["a", "b"]
     assert found(SLURM | {"PLUMBLINE_ALLOCATION": "ignore"}) is None
 
 

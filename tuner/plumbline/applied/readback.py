@@ -14,7 +14,9 @@ from plumbline.applied.generations import Generation
 from plumbline.applied.places import Place
 from plumbline.applied.targets import AppliedOutcome
 from plumbline.libraries import Family, Installation, Knob, ReadsParameterFiles
+from plumbline_db.records import Library
 from plumbline_exporters import families
+from plumbline_exporters.assignments import Assignment
 
 
 def noted(
@@ -32,11 +34,31 @@ def noted(
         own_parameters |= _lines(library.family, block.text if block else "")
     reported = family.reported_in(installation, plain_environment(family, installation))
     wrong = differing(own_parameters, reported, family, library.id)
+    wrong += _silenced(own_parameters, reported, family, library)
     notes = list(done.notes)
     if own_parameters and not wrong:
         asked = families.of(library).question(library)
         notes.append(f"{asked.tool if asked else family.name} of {library.id} reports these values")
     return msgspec.structs.replace(done, notes=notes, not_in_force=wrong)
+
+
+def _silenced(
+    own_parameters: Mapping[str, str],
+    reported: Mapping[str, Knob],
+    family: ReadsParameterFiles,
+    library: Library,
+) -> list[str]:
+    """Return a sentence, with the remedy, for each parameter of others beside which the library
+    hears none of ours, whatever values it reports."""
+    file = families.parameter_file(library)
+    sentences = []
+    for knob in reported.values():
+        if not knob.source or knob.name in own_parameters:
+            continue
+        reason = file.silences(Assignment(0, knob.name, knob.value), own_parameters, library)
+        if reason:
+            sentences.append(f"{reason}: {family.undoing(knob)}")
+    return sentences
 
 
 def plain_environment(family: Family, installation: Installation) -> dict[str, str]:

@@ -63,17 +63,19 @@ def command(
     else:
         for checked in linted:
             _show(checked)
-    return common.VIOLATIONS_FOUND if any(checked.findings for checked in linted) else 0
+    return common.VIOLATIONS_FOUND if any(checked.wrong for checked in linted) else 0
 
 
 def _show(linted: Linted) -> None:
     named = f", named in {linted.named_in}" if linted.named_in else ""
-    click.echo(f"{linted.path}: {linted.format}{named}: {_count(len(linted.findings))}")
+    click.echo(f"{linted.path}: {linted.format}{named}: {_count(linted)}")
     for finding in linted.findings:
         where = f"{linted.path}:{finding.line}" if finding.line else linted.path
         click.echo(f"{where}: {finding.effect}: {finding.reason} [{finding.trap}]")
         click.echo(f"    repair: {finding.repair}")
 
 
-def _count(number: int) -> str:
-    return "nothing to say" if number == 0 else f"{number} finding{'s' * (number > 1)}"
+def _count(linted: Linted) -> str:
+    wrong, unchecked = len(linted.wrong), len(linted.findings) - len(linted.wrong)
+    words = f"{wrong} finding{'s' * (wrong > 1)}" if wrong else "nothing to say"
+    return f"{words}, {unchecked} not checked" if unchecked else words

@@ -34,6 +34,7 @@ IGNORED = "PLUMBLINE_ALLOCATION"  # set to `ignore`: ranks are started here
 _ANSWER_SECONDS = 30.0
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?\Z")
 _MOST_HOSTS = 100_000
+_LAUNCH_NODE = re.compile(r"batch|launch|login|service|mom")
 _FLUX_RESOURCES = (
     *("flux", "resource", "list", "--states=all", "--no-header"),
     "--format={nnodes}|{ncores}|{nodelist}",
@@ -294,13 +295,16 @@ def _pbs(environment: Mapping[str, str]) -> Allocation | None:
 
 
 def _lsf(environment: Mapping[str, str]) -> Allocation | None:
-    """`host slots host slots …`."""
+    """`host slots host slots …`. A job's script may run on a node of its own, which comes first
+    with one slot and has no ranks."""
     words = environment.get("LSB_MCPU_HOSTS", "").split()
     if not words:
         return None
     slots = words[1::2]
     if len(words) % 2 or not all(word.isdigit() and int(word) for word in slots):
         raise UsageError(f"LSB_MCPU_HOSTS = {' '.join(words)!r}: hosts, each with its slots")
+    if len(slots) > 1 and slots[0] == "1" and _LAUNCH_NODE.match(words[0]):
+        words, slots = words[2:], slots[1:]
     names = list(dict.fromkeys(words[::2]))
     queue = f"LSF, queue {environment.get('LSB_QUEUE', '?')}"
     return Allocation("LSF", names, min(map(int, slots)), queue)

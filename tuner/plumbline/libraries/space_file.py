@@ -20,23 +20,45 @@ from typing import Any
 
 import msgspec
 
-from plumbline.libraries.space import FunctionSpace, Setting, Space
+from plumbline.libraries.space import Space
 from plumbline.system import mistakes, toml, version
 from plumbline.system.toml import Document
 from plumbline_db.errors import PlumblineError, UsageError, command_name
 from plumbline_db.records import Library
 from plumbline_exporters import facts, families
 from plumbline_exporters.finding import Known, Parameter
+from plumbline_exporters.lint import parameter_table
 
 
 def known_parameters(folder: Path) -> tuple[Known, ...]:
-    """One for each space in `folder` whose family the linter can speak of."""
+    """What the linter knows: the versions of each table in `folder`/parameters; those of the
+    search space where a family has none."""
     return tuple(
-        _of(space)
+        known
         for path in sorted(folder.glob("*.toml"))
         if path.stem in families.linted()
-        for space in load(path)
+        for known in _of_family(path, folder / "parameters" / f"{path.stem}.tsv")
     )
+
+
+def _of_family(path: Path, table: Path) -> Iterator[Known]:
+    """A table says what is taken; the search space, what changes nothing and who reads what."""
+    spaces = [_of(space) for space in load(path)]
+    if not table.is_file():
+        yield from spaces
+        return
+    for known in parameter_table.read(table):
+        space = next((space for space in spaces if space.holds((*known.minimum, 0))), None)
+        nearest = space or spaces[0 if known.minimum < spaces[0].minimum else -1]
+        dead = {} if space is None else space.parameters
+        yield msgspec.structs.replace(
+            known,
+            parameters={
+                **known.parameters,
+                **{name: parameter for name, parameter in dead.items() if parameter.dead},
+            },
+            readers=nearest.readers,
+        )
 
 
 def _of(space: Space) -> Known:
@@ -60,26 +82,12 @@ def _parameters(space: Space) -> Iterator[tuple[str, Parameter]]:
     for ignored in space.ignored:
         dead = ignored.reason if ignored.dead else ""
         yield from ((knob, Parameter(dead=dead)) for knob in ignored.knobs)
-    for setting in space.setting:
-        yield setting.knob, _setting(setting)
     for entry in space.function:
-        yield entry.knob, _choice(space.family, entry)
-        for parameter in entry.parameters:
-            yield parameter.knob, Parameter(least=parameter.least, most=parameter.most)
-
-
-def _choice(family: str, entry: FunctionSpace) -> Parameter:
-    own_decision = families.linted()[family].own_decision
-    values = {algorithm.name for algorithm in entry.algorithms} | {*own_decision}
-    values |= {str(algorithm.id) for algorithm in entry.algorithms if algorithm.id}
-    return Parameter(values=frozenset(values))
-
-
-def _setting(setting: Setting) -> Parameter:
-    default = frozenset() if setting.default is None else {setting.default}
-    if setting.unit == "choice" or any(isinstance(value, str) for value in setting.values):
-        return Parameter(values=frozenset(str(value) for value in setting.values) | default)
-    return Parameter(values=frozenset(default), least=setting.least, most=setting.most)
+        own_decision = families.linted()[space.family].own_decision
+        names = [algorithm.name for algorithm in entry.algorithms]
+        numbers = [str(algorithm.id) for algorithm in entry.algorithms if algorithm.id]
+        words = sorted({*names, *numbers, *own_decision})
+        yield entry.knob, Parameter("|".join(map(re.escape, words)), ", ".join(words))
 
 
 _RANGE = ("min_version", "below_version")

@@ -27,6 +27,7 @@ FAMILY = Family(
         findings=lint.findings,
         refusal=("ignored", "makes it drop the whole variable"),
         own_decision=("-1", "0"),
+        files={lint.TUNING_FILE: lint.TUNING},
         options=hydra.OPTIONS,
     ),
 )

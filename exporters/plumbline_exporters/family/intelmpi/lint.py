@@ -10,13 +10,15 @@ import msgspec
 
 from plumbline_exporters.assignments import Assignment
 from plumbline_exporters.family.intelmpi import env
-from plumbline_exporters.finding import Finding, LintTarget
+from plumbline_exporters.finding import FileKind, Finding, LintTarget
 from plumbline_exporters.lint import names
 
 _ENTRY = re.compile(
     r"(?P<preset>-?[0-9]{1,18})(?::(?P<low>[0-9]{1,18})(?:-(?P<high>[0-9]{1,18}))?"
     r"(?:@(?P<least>[0-9]{1,18})(?:-(?P<most>[0-9]{1,18}))?)?)?\Z"
 )
+TUNING_FILE = "I_MPI_TUNING_BIN"
+TUNING = FileKind(("ignored", "the library takes its own tuning file, and says so under debug"), ())
 _ON_MATCH = "I_MPI_ADJUST_FAILURE_ON_MATCH_FALLBACK"
 _ON_COLLECTIVE = "I_MPI_ADJUST_FAILURE_ON_COLL_FALLBACK"
 _OFF = frozenset({"0", "off", "no", "disable"})
@@ -79,6 +81,14 @@ def _of_value(
     function: str, assignment: Assignment, value: str, target: LintTarget
 ) -> Iterator[Finding]:
     entries = read(value)
+    number = re.match(r"[0-9]{1,9}(?=[^0-9])", value.strip())
+    if entries is None and number is not None and ";" not in value:
+        yield Finding(
+            assignment.line, "misread", "text-behind-preset",
+            f"{assignment.name}: of {value!r} the number in front is taken, for all sizes, and the "
+            "rest is passed over", "write PRESET, or for instance 2:0-4096;1:4097-2147483647",
+        )  # fmt: skip
+        entries = [AdjustEntry(number[0], 0, None, "")]
     if entries is None:
         yield Finding(
             assignment.line, "ignored", "not-a-preset",
@@ -97,7 +107,7 @@ def _of_value(
                 assignment.line, "ignored", "no-such-preset",
                 f"{assignment.name}: there is no preset {entry.preset}: the whole variable is "
                 "dropped, "
-                "with a line on standard output", f"take {preset_known.choices()}",
+                "with a line on standard output", f"take {preset_known.choices}",
             )  # fmt: skip
     unsafe = env.not_commutative(function)
     for preset in sorted({entry.preset for entry in entries} & unsafe):

@@ -51,6 +51,7 @@ FAMILY = Family(
         findings=variables.findings,
         refusal=("fails", "ends every program in MPI_Init"),
         own_decision=("auto",),
+        aliases=variables.ALIASES,
         files=variables.TABLES,
         options=hydra.OPTIONS,
         formats={"mpich-json": tables},

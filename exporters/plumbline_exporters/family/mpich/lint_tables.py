@@ -3,11 +3,14 @@ place of the library's whole table; what the library does not understand ends ev
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator
 
+from plumbline_exporters import facts
 from plumbline_exporters.family.mpich import coll
 from plumbline_exporters.finding import Context, Finding
+from plumbline_exporters.lint import parameter_table
 from plumbline_exporters.lint.json_reader import Node, NotJson, read
 
 SUMMARY = "MPICH's table of algorithms or compositions (JSON)"
@@ -35,19 +38,21 @@ _OTHERS = tuple(f"i{collective}" for collective in _BLOCKING) + tuple(
 )
 _ALWAYS_RIGHT_IN_PLACE = ("pairwise_sendrecv_replace", "nb")
 
+MARK = ("fails", "the library reads nothing of the file, and every program ends in MPI_Init")
+Leaves = dict[str, frozenset[str]]
 # Keys from the outside in, each with all keys of its object.
 Path = tuple[tuple[str, frozenset[str]], ...]
 
 
 def recognises(name: str, text: str) -> bool:
     del name
-    return text.lstrip()[:1] == "{" and '"collective=' in text.replace(" ", "")
+    bare = re.sub(r"\s|/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
+    return bare[:1] == "{" and re.search(r"[\"']collective=", bare) is not None
 
 
 def findings(text: str, context: Context) -> Iterator[Finding]:
-    del context
     try:
-        root = read(text)
+        root = read(text, relaxed=True)
     except NotJson as error:
         yield Finding(
             error.line, "fails", "not-json", f"{error}: every program ends in MPI_Init",
@@ -55,7 +60,20 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
         )  # fmt: skip
         return
     yield from _of_whole(root, text)
-    yield from _of_node(root, ())
+    yield from _of_node(root, (), _leaves(context))
+
+
+def _leaves(context: Context) -> Leaves:
+    """Return the parameters that each name of a leaf needs, in the versions that the file may
+    meet; for versions that nothing is known of, nothing."""
+    _, rows = parameter_table.rows(facts.folder() / "parameters" / "mpich-leaves.tsv")
+    target = context.target("mpich")
+    minima = [known.minimum for known in target.known] if target.named else list(rows)
+    leaves: Leaves = {}
+    for minimum in minima:
+        for name, needed in rows.get(minimum, {}).items():
+            leaves[name] = frozenset(needed.split()) - {"-"}
+    return leaves
 
 
 def _of_whole(root: Node, text: str) -> Iterator[Finding]:
@@ -74,9 +92,10 @@ def _of_whole(root: Node, text: str) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _of_node(node: Node, path: Path) -> Iterator[Finding]:
+def _of_node(node: Node, path: Path, leaves: Leaves) -> Iterator[Finding]:
     leaf = next(((key, below) for key, below in node.members if _LEAF.match(_bare(key))), None)
     if leaf is not None:
+        yield from _of_name(_bare(leaf[0]).partition("=")[2], leaf[1], leaves)
         yield from _of_leaf(_bare(leaf[0]), leaf[1], path)
         return
     yield from _of_keys(node)
@@ -90,7 +109,7 @@ def _of_node(node: Node, path: Path) -> Iterator[Finding]:
                     "let each branch end with algorithm=… or composition=…",
                 )  # fmt: skip
             else:
-                yield from _of_node(below, (*path, (_bare(key), beside)))
+                yield from _of_node(below, (*path, (_bare(key), beside)), leaves)
 
 
 def _bare(key: str) -> str:
@@ -147,6 +166,39 @@ def _of_bounds(keys: list[tuple[str, int]]) -> Iterator[Finding]:
                 f"{largest[match['what']]}", "put bounds in ascending order, each once",
             )  # fmt: skip
         largest[match["what"]] = max(last, largest.get(match["what"], -1))
+
+
+def _of_name(name: str, below: Node, leaves: Leaves) -> Iterator[Finding]:
+    """The name of an algorithm or a composition, and the parameters that nothing else gives it."""
+    if leaves and name not in leaves:
+        near = difflib.get_close_matches(name, leaves, n=1, cutoff=0.8)
+        yield Finding(
+            below.line, "fails", "no-such-algorithm",
+            f"the library knows no {name}, and ends every program in MPI_Init",
+            f"write {near[0]}" if near else "take a name of the library's own table",
+        )  # fmt: skip
+        return
+    values = dict(_bare(key).partition("=")[::2] for key, _ in below.members)
+    missing = sorted(leaves.get(name, frozenset()) - values.keys())
+    if missing:
+        yield Finding(
+            below.line, "corrupts", "parameters-missing",
+            f"{name} stands here without {', '.join(missing)}, which nothing else gives a value: "
+            "calls hang or crash", f'write "{missing[0]}=…" inside its braces',
+        )  # fmt: skip
+    elif "k" in leaves.get(name, ()) and not re.fullmatch(
+        r"\s*0*(?:[2-9]|[1-9][0-9]+).*", values["k"]
+    ):
+        yield Finding(
+            below.line, "fails", "parameter-too-small",
+            f"{name} with k={values['k']}: the first call ends the program", "write 2 or more",
+        )  # fmt: skip
+    if name.endswith("_ccl"):
+        yield Finding(
+            below.line, "fails", "of-some-builds",
+            f"{name} is only in builds with CCL: in others the first call ends the program",
+            "take another algorithm, or leave it where all builds have CCL",
+        )  # fmt: skip
 
 
 def _of_leaf(key: str, below: Node, path: Path) -> Iterator[Finding]:

@@ -5,26 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from plumbline_exporters.assignments import Assignment
 from plumbline_exporters.family.mpich import coll, selection
-from plumbline_exporters.finding import Effect, Finding, LintTarget
+from plumbline_exporters.finding import FileKind, Finding, LintTarget
 from plumbline_exporters.lint import names
 
 FALLBACK = "MPIR_CVAR_COLLECTIVE_FALLBACK"
-_ENDS: tuple[Effect, str] = ("fails", "every program ends in MPI_Init")
-TABLES = dict.fromkeys((selection.VARIABLE, selection.COMPOSITIONS_VARIABLE), _ENDS)
+_TABLE = FileKind(("fails", "every program ends in MPI_Init"), ("mpich-json",))
+TABLES = dict.fromkeys((selection.VARIABLE, selection.COMPOSITIONS_VARIABLE), _TABLE)
 _ALGORITHM = re.compile(r"MPIR_CVAR_(?P<collective>[A-Z_]+)_INTRA_ALGORITHM\Z")
 # Functions in which shared memory precedes the algorithms of a variable (docs/design/libraries.md).
 _SHARED = ("ALLREDUCE", "BARRIER", "BCAST", "REDUCE")
 _AUTOMATIC = "auto"
-_ALIASES = ("MPICH_", "MVP_")
+_OFF = ("0", "no", "false", "off")
+ALIASES = ("MPICH_", "MVP_")
 # Variables of MVAPICH2's MPI_T have the same prefix and are not meant.
-PATTERN = rf"{coll.PREFIX}(?![A-Z]+_COLLECTIVE_ALGORITHM\Z)|{'|'.join(_ALIASES)}"
+PATTERN = rf"{coll.PREFIX}(?![A-Z]+_COLLECTIVE_ALGORITHM\Z)|{'|'.join(ALIASES)}"
 
 
 def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Finding]:
     last = {_full(assignment.name): assignment for assignment in given}
-    checked = [assignment for name, assignment in last.items() if name == assignment.name]
+    checked = [
+        msgspec.structs.replace(assignment, name=name)
+        for name, assignment in last.items()
+        if name == assignment.name or target.parameters(name)
+    ]
     yield from names.check(checked, target)
     fallback = last.get(FALLBACK)
     if fallback is not None and fallback.value == "error":
@@ -37,11 +44,13 @@ def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Findin
         match = _ALGORITHM.match(name)
         if match is None or assignment.value in (None, _AUTOMATIC):
             continue
+        if not names.takes(name, assignment.value or "", target):
+            continue  # no program gets as far
         yield from _of_algorithm(match["collective"], assignment, last, target)
 
 
 def _full(name: str) -> str:
-    for alias in _ALIASES:
+    for alias in ALIASES:
         if name.startswith(alias):
             return coll.PREFIX + name.removeprefix(alias)
     return name
@@ -63,7 +72,8 @@ def _of_algorithm(
     whole = last.get(f"{coll.PREFIX}DEVICE_COLLECTIVES")
     if target.family != "mpich" or collective not in _SHARED:
         return
-    if (whole is None or whole.value != "none") and (off is None or off.value not in ("0", None)):
+    given_up = off is not None and (off.value is None or off.value.lower() in _OFF)
+    if (whole is None or whole.value != "none") and not given_up:
         yield Finding(
             assignment.line, "ignored", "shared-memory-above",
             f"{assignment.name} is heard in the first calls on a communicator; then the "

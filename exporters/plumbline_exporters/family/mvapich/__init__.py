@@ -35,6 +35,7 @@ FAMILY = Family(
         findings=variables.findings,
         refusal=("fails", "ends every program in MPI_Init"),
         own_decision=("auto",),
+        aliases=variables.ALIASES,
         options=hydra.OPTIONS,
         instead_of="mpich",
     ),

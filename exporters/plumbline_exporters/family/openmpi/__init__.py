@@ -39,7 +39,7 @@ FAMILY = Family(
         refusal=("ignored", "is not taken: the default stays"),
         own_decision=("0", "ignore"),
         files={mca_params.PREFIX + name: what for name, what in lint_parameters.FILES.items()},
-        options=dict.fromkeys(("--mca", "-mca"), mca_params.PREFIX),
+        options=dict.fromkeys(lint_parameters.OPTIONS, mca_params.PREFIX),
         formats={
             "ompi-json": lint_rules_json,
             "ompi-han-rules": lint_han_rules,

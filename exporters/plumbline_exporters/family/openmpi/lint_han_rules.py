@@ -15,6 +15,15 @@ from plumbline_exporters.finding import Context, Finding
 
 SUMMARY = "rules file of Open MPI's coll/han"
 COMPONENTS = ("self", "basic", "libnbc", "tuned", "sm", "adapt", "han")
+_SINCE_6 = ("xhc",)  # no word about it where the version may be 6.0
+# The algorithms of han by their numbers; those below are from 6.0 on.
+_ALGORITHMS = {
+    "barrier": ("default", "simple"),
+    **dict.fromkeys(("allreduce", "reduce"), ("default", "intra", "simple", "reproducible")),
+    **dict.fromkeys(("allgather", "bcast", "gather", "scatter"), ("default", "intra", "simple")),
+    **dict.fromkeys(("gatherv", "scatterv"), ("default", "intra")),
+    **dict.fromkeys(("alltoall", "alltoallv"), ("default", "smsc")),
+}
 _LEVELS = {"intra_node": 0, "inter_node": 1, "global_communicator": 2}
 # coll/han looks up rules of these functions; rules of others are read and never used.
 _OWNED = {function.removeprefix("MPI_").lower() for function in han.FUNCTIONS}
@@ -72,6 +81,7 @@ class _Reader:
     def __init__(self, words: list[_Word]) -> None:
         self._words = words
         self._at = 0
+        self._collective_name = ""
 
     def file(self) -> Iterator[Finding]:
         for _ in range(self._count("the number of collectives", 1)):
@@ -108,6 +118,7 @@ class _Reader:
             name = full.removeprefix("MPI_").lower()
         elif name != name.lower() or not re.fullmatch(r"[a-z_]+", name):
             raise _Wrong(word.line, f"there is no collective {name!r}", "write it in lower case")
+        self._collective_name = name
         if name not in _OWNED:
             yield Finding(
                 word.line, "ignored", "no-rules",
@@ -155,7 +166,7 @@ class _Reader:
                 f"component {component.text}: from 5.0 on components have names",
                 f"write {meant}",
             )
-        if component.text not in COMPONENTS:
+        if component.text not in (*COMPONENTS, *_SINCE_6):
             raise _Wrong(
                 component.line, f"there is no component {component.text!r}",
                 f"write one of {', '.join(COMPONENTS)}",
@@ -177,6 +188,20 @@ class _Reader:
                     f"{extra.text} after {component.text} is passed over, but for digits, which "
                     "are the next number: han alone has algorithms here", "leave it out",
                 )  # fmt: skip
+            elif extra.text[0] == "@":
+                self._require_algorithm(extra)
+
+    def _require_algorithm(self, extra: _Word) -> None:
+        """A name, or a number; of a collective that is not known here, whatever it is."""
+        algorithms = _ALGORITHMS.get(self._collective_name)
+        text = extra.text.removeprefix("@").strip()
+        if algorithms is None or text in algorithms:
+            return
+        if not (_NUMBER.match(text) and int(text) < len(algorithms)):
+            raise _Wrong(
+                extra.line, f"coll/han has no algorithm {text!r} for {self._collective_name}",
+                f"write @ and one of {', '.join(algorithms)}",
+            )  # fmt: skip
 
 
 def _order(line: int, what: str, size: int, before: int) -> Finding:

@@ -6,9 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from plumbline_exporters.assignments import Assignment
 from plumbline_exporters.family.openmpi import lint_parameters as parameters
 from plumbline_exporters.family.openmpi import mca_params
-from plumbline_exporters.finding import Context, Finding, NamedFile, named
+from plumbline_exporters.finding import Context, Finding, LintTarget, NamedFile, named
 
 SUMMARY = "parameter file of Open MPI (name = value)"
 
@@ -33,6 +34,7 @@ def refers(text: str) -> list[NamedFile]:
 def findings(text: str, context: Context) -> Iterator[Finding]:
     given, strange = mca_params.read(text)
     lines = text.splitlines()
+    yield from _of_line_ends(text, given, context.target("openmpi"))
     for number in strange:
         yield Finding(
             number, "ignored", "not-a-parameter",
@@ -57,3 +59,21 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
         assignment for assignment in given if not assignment.name.startswith(mca_params.PREFIX)
     ]
     yield from parameters.findings(bare_parameters, context.target("openmpi"))
+
+
+def _of_line_ends(text: str, given: list[Assignment], target: LintTarget) -> Iterator[Finding]:
+    """A number is read up to the carriage return, everything else with it."""
+    ends = [line.endswith("\r") for line in text.split("\n")]
+    for assignment in given:
+        parameters = [known for known in target.parameters(assignment.name) if known.pattern]
+        value = assignment.value or ""
+        numeric = bool(parameters) or bool(re.fullmatch(r"[0-9]*", value))
+        if ends[assignment.line - 1] and not (
+            numeric and all(known.takes(value + "\r") for known in parameters)
+        ):
+            yield Finding(
+                assignment.line, "misread", "carriage-return",
+                f"{assignment.name}: lines end with a carriage return, as on Windows, and it is "
+                "part of the value here", "write the file with plain line ends (dos2unix)",
+            )  # fmt: skip
+            return

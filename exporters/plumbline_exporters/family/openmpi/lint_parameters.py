@@ -11,19 +11,29 @@ from plumbline_exporters.assignments import Assignment
 from plumbline_exporters.family.openmpi import tuned
 from plumbline_exporters.family.openmpi.lint_tuned_rules import LIBRARY_DECIDES
 from plumbline_exporters.family.openmpi.mca_params import (
+    COMPONENTS,
     HAN_RULES,
     HAN_SWITCH,
     PREFIX,
     RULES,
     SWITCH,
+    leaves_out,
 )
-from plumbline_exporters.finding import Effect, Finding, LintTarget
+from plumbline_exporters.finding import Effect, FileKind, Finding, LintTarget
 from plumbline_exporters.lint import names
 
-COMPONENTS = "coll"
+_NEEDED = ("basic", "libnbc")  # no other component has what these have
+# The library's own decision takes this one too.
+_READ_ANYWAY = "coll_tuned_alltoall_algorithm_max_requests"
+OPTIONS = tuple(
+    f"{dash}{name}" for name in ("mca", "gmca", "omca", "gomca") for dash in ("--", "-")
+)
 # Parameters that name a file, with the effect of a missing file.
 _PASSED_OVER: tuple[Effect, str] = ("ignored", "the library says nothing and goes without")
-FILES = {RULES: _PASSED_OVER, HAN_RULES: _PASSED_OVER}
+FILES = {
+    RULES: FileKind(_PASSED_OVER, ("ompi-json", "ompi-rules")),
+    HAN_RULES: FileKind(_PASSED_OVER, ("ompi-han-rules",)),
+}
 _COMMENT = re.compile(r"(?<!\s)\s+[#;]")
 _STEMS = {tuned.prefix(function): function for function in tuned.COLLECTIVES}
 
@@ -50,6 +60,7 @@ def findings(
         yield from _of_forced(function, assignment, target, prefix)
     yield from _of_switches(last, forced, prefix)
     yield from _of_components(last, forced, prefix)
+    yield from _of_bare_names(last, target, prefix)
     if RULES in last:
         for function, assignment in forced.items():
             yield _of_precedence(function, assignment, last[RULES], target, prefix)
@@ -88,6 +99,7 @@ def _of_forced(
         return
     collective = tuned.COLLECTIVES[function]
     listed = collective.names(*target.versions)
+    taken = names.takes(assignment.name, assignment.value, target)
     number = (
         listed.index(assignment.value) + 1
         if assignment.value in listed
@@ -95,6 +107,8 @@ def _of_forced(
     )
     name = tuned.name_in(function, number, target.versions)
     if not name:
+        if taken:
+            return
         yield Finding(
             assignment.line, "ignored", "no-such-algorithm",
             f"{prefix}{assignment.name}: {function} has no algorithm {assignment.value}; a "
@@ -153,19 +167,46 @@ def _of_components(
     listed = last.get(COMPONENTS)
     if listed is None or not listed.value:
         return
+    without = listed.value.startswith("^")
+    missing = [name for name in _NEEDED if leaves_out(listed.value, name)]
+    if missing:
+        yield Finding(
+            listed.line, "fails", "component-needed",
+            f"{prefix}{COMPONENTS} = {listed.value} leaves coll/{' and coll/'.join(missing)} out, "
+            "and no other component has all collectives: every program ends in MPI_Init",
+            f"take {' and '.join(missing)} {'out of' if without else 'into'} the list",
+        )  # fmt: skip
+        return
     wanting = {
         "tuned": [*forced.values(), *(last[name] for name in (RULES,) if name in last)],
         "han": [last[name] for name in (HAN_RULES,) if name in last],
     }
     for component, unheard in wanting.items():
-        excluded = listed.value.startswith("^")
-        if unheard and (component in listed.value.removeprefix("^").split(",")) == excluded:
+        if unheard and leaves_out(listed.value, component):
             yield Finding(
                 listed.line, "ignored", "component-left-out",
                 f"{prefix}{COMPONENTS} = {listed.value} leaves coll/{component} out, so that "
                 f"{', '.join(prefix + assignment.name for assignment in unheard)} count for "
                 "nothing, and nothing says so",
-                f"take {component} {'out of' if excluded else 'into'} the list",
+                f"take {component} {'out of' if without else 'into'} the list",
+            )  # fmt: skip
+
+
+def _of_bare_names(
+    last: dict[str, Assignment], target: LintTarget, prefix: str
+) -> Iterator[Finding]:
+    """A name without its framework, or without its component too, is nobody's."""
+    for name, assignment in last.items():
+        if "_" not in name or target.parameters(name):
+            continue
+        whole = next(
+            (w for w in (f"coll_tuned_{name}", f"coll_{name}") if target.parameters(w)), ""
+        )
+        if whole:
+            yield Finding(
+                assignment.line, "ignored", "unknown-name",
+                f"openmpi has no {prefix}{name}, and says nothing of names that it does not know",
+                f"did you mean {prefix}{whole}?",
             )  # fmt: skip
 
 
@@ -192,7 +233,9 @@ def _of_parameters(
     for stem, function in _STEMS.items():
         for suffix in ("_segmentsize", "_chain_fanout", "_max_requests"):
             parameter = last.get(stem + suffix)
-            if parameter is not None and function not in forced and parameter.value != "0":
+            if parameter is None or parameter.name == _READ_ANYWAY:
+                continue
+            if function not in forced and parameter.value not in ("0", "-1"):
                 yield Finding(
                     parameter.line, "ignored", "parameters-without-algorithm",
                     f"{prefix}{parameter.name} belongs to an algorithm that is forced, and none "
@@ -207,7 +250,7 @@ def _of_files(last: dict[str, Assignment], prefix: str) -> Iterator[Finding]:
         if (
             file_named is not None
             and file_named.value
-            and not file_named.value.startswith(("/", "~", "'", '"'))
+            and not file_named.value.startswith(("/", "~", "'", '"', "{"))
         ):
             yield Finding(
                 file_named.line, "ignored", "relative-path",

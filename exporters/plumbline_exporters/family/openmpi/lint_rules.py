@@ -27,6 +27,12 @@ _UPSTREAM = re.compile(r"# Collective ID for \w+$", re.MULTILINE)
 _COUNT = "write how many rules follow; each has 4 numbers, or 5 after rule-file-version-2"
 _LETTERS = re.compile(r"^[ \t]*(?:\{|\[|export\b|setenv\b|[A-Za-z_]\w*[ \t]*=)", re.MULTILINE)
 
+# Rules with the names of collectives in place of numbers, as people write them.
+_NAMES = "|".join(function.removeprefix("MPI_").lower() for function in tuned.COLLECTIVES)
+_WITH_NAMES = re.compile(
+    rf"(?:\s*(?:MPI_)?(?:{_NAMES})(?:[ \t]+[0-9]+){{3,}}[ \t]*(?:\n|\Z))+\s*\Z", re.I
+)
+
 
 def function_of(collective: int) -> str | None:
     """Return by the id of its rules; None where coll/tuned has none."""
@@ -39,6 +45,8 @@ def recognises(name: str, text: str) -> bool:
     if HEADER.search(text):
         return True
     bare = re.sub(r"#.*", "", text)
+    if _WITH_NAMES.match(bare):
+        return True
     return not _LETTERS.search(bare) and bool(re.match(r"\s*[0-9]+\b", bare))
 
 
@@ -192,13 +200,21 @@ def _of_section(section: Section, target: LintTarget, upstream: bool) -> Iterato
         return
     if not section.blocks:
         return
+    if len(section.blocks) > 1 and target.some(lambda version: (6, 0, 0) <= version < (7, 0, 0)):
+        yield Finding(
+            section.line, "misread", "another-meaning",
+            f"{function}: Open MPI 6 lets each block hold for the communicators below its size, up "
+            "to the one before, where 4.1 and 5.0 let it hold for those from its size on",
+            "for Open MPI 6 write its JSON rules",
+        )  # fmt: skip
+    if target.every(lambda version: version >= (6, 0, 0)):
+        return
     yield from _of_order(section)
-    yield from _of_guards(section, function, target)
+    yield from _of_guards(section, function)
     if upstream and tuned.COLLECTIVES[function].of_one_rank:
         yield from _of_upstream(section, function)
     for block, least, most in served(section.blocks):
-        if target.some(lambda version: version < (6, 0, 0)):
-            yield from check(_group(function, block, least, most, target), target)
+        yield from check(_group(function, block, least, most, target), target)
 
 
 def _of_order(section: Section) -> Iterator[Finding]:
@@ -225,15 +241,8 @@ def _of_order(section: Section) -> Iterator[Finding]:
             size = max(size, rule.size)
 
 
-def _of_guards(section: Section, function: str, target: LintTarget) -> Iterator[Finding]:
+def _of_guards(section: Section, function: str) -> Iterator[Finding]:
     first, last = section.blocks[0], section.blocks[-1]
-    if target.some(lambda version: version >= (6, 0, 0)) and len(section.blocks) > 1:
-        yield Finding(
-            section.line, "misread", "another-meaning",
-            f"{function}: Open MPI 6 lets each block hold for the communicators below its size, up "
-            "to the one before, where 4.1 and 5.0 let it hold for those from its size on",
-            "for Open MPI 6 write its JSON rules",
-        )  # fmt: skip
     if first.nprocs > 2 and _decides(first):
         yield Finding(
             first.line, "reaches", "no-guard-below",

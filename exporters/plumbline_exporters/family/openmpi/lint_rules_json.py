@@ -35,7 +35,8 @@ Ranges = list[tuple[int, int]]  # in order, none meets another
 
 def recognises(name: str, text: str) -> bool:
     del name
-    return text.lstrip()[:1] == "{" and ('"collectives"' in text or '"rule_file_version"' in text)
+    named = '"collectives"' in text or '"rule_file_version"' in text
+    return text.lstrip()[:1] == "{" and named and '"properties"' not in text  # a schema of it
 
 
 def findings(text: str, context: Context) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -262,7 +262,15 @@ RULES = "coll_tuned_dynamic_rules_filename"
 HAN_SWITCH = "coll_han_use_dynamic_file_rules"
 HAN_RULES = "coll_han_dynamic_rules_filename"
 _PARAMETER = re.compile(r"(?P<name>\w+)\s*=(?P<value>.*)\Z")
-_OPTION = re.compile(r"--?mca\s+(?P<name>\w+)\s+(?P<value>.*)\Z")
+# A file for mpirun --tune: options, several in a line.
+_OPTION = re.compile(
+    r"--?(?:[go]|go)?mca\s+(?P<name>\w+)\s+(?P<value>\"[^\"]*\"|'[^']*'|\S+)\s*"
+    r"|--?x\s+(?P<variable>\w+)(?:=(?P<set>\"[^\"]*\"|'[^']*'|\S*))?\s*"
+)
+_ANY_OPTION = re.sub(r"\?P<\w+>", "?:", _OPTION.pattern)
+COMPONENTS = "coll"
+# What reads the parameters of winners.
+_READERS = {"tuned": rf"{RULES}|coll_tuned_\w+_algorithm", "han": HAN_RULES}
 _FORCED = re.compile(r"coll_tuned_[a-z_]+_algorithm\Z")
 
 
@@ -287,35 +295,62 @@ def line(parameter: str, value: str) -> str:
 
 
 def read(text: str) -> tuple[list[Assignment], list[int]]:
-    """Return what a file sets: `name = value`, or `--mca name value`; and the lines that are
+    """Return what a file sets: `name = value`, or options of mpirun; and the lines that are
     neither. What follows a value in its line is part of it, a comment too (as ompi_info shows)."""
     assignments: list[Assignment] = []
     strange: list[int] = []
     for number, written in enumerate(text.splitlines(), 1):
         bare = written.strip()
-        if not bare or bare[0] == "#" or re.match(r"--?x\s", bare):
+        if not bare or bare[0] == "#":
             continue
-        match = _PARAMETER.match(bare) or _OPTION.match(bare)
+        match = _PARAMETER.match(bare)
         if match is not None:
             assignments.append(Assignment(number, match["name"], match["value"].strip()))
+        elif re.fullmatch(f"(?:{_ANY_OPTION})+", bare):
+            assignments += _of_options(number, bare)
         else:
             strange.append(number)
     return assignments, strange
 
 
+def _of_options(line: int, text: str) -> Iterator[Assignment]:
+    """A variable that -x sets counts as the parameter that it is."""
+    for match in _OPTION.finditer(text):
+        if match["name"]:
+            yield Assignment(line, match["name"], match["value"].strip("\"'"))
+        elif match["variable"].startswith(PREFIX) and match["set"] is not None:
+            name = match["variable"].removeprefix(PREFIX)
+            yield Assignment(line, name, match["set"].strip("\"'"))
+
+
 def silences(
     foreign: Assignment, own_parameters: Mapping[str, str], library: Library | None
 ) -> str:
-    """Return whether rules are silenced: from 5 on a forced algorithm silences rules."""
+    """Return why ours are not heard beside `foreign`, or nothing: from 5 on a forced algorithm
+    silences rules, and a list of components may leave the one out that reads them."""
+    value = foreign.value or ""
+    where = f"line {foreign.line} forces" if foreign.line else "in force is"
+    if foreign.name == COMPONENTS:
+        missing = [part for part, names in _READERS.items() if leaves_out(value, part)
+                   and any(re.fullmatch(names, name) for name in own_parameters)]  # fmt: skip
+        if not missing:
+            return ""
+        return f"{where} {foreign.name} = {value}: coll/{missing[0]} answers nothing then"
     first = library is None or tuned.version(library) >= (5, 0, 0)
-    forced = _FORCED.match(foreign.name) and foreign.value not in ("0", "ignore")
+    forced = _FORCED.match(foreign.name) and value not in ("0", "ignore", "")
     if not (RULES in own_parameters and first and forced):
         return ""
     return (
-        f"line {foreign.line} forces {foreign.name} = {foreign.value}: this library does not look "
-        "at "
-        "rules for that function then"
+        f"{where} {foreign.name} = {value}: this library does not look at rules for that function "
+        "then"
     )
+
+
+def leaves_out(listed: str, component: str) -> bool:
+    """Return whether a list of components, or of those that are not wanted (`^a,b`), is without
+    this one. An empty list takes all."""
+    excluded = listed.startswith("^")
+    return bool(listed) and (component in listed.removeprefix("^").split(",")) == excluded
 
 
 @exporter(

@@ -1,0 +1,305 @@
+"""Statements of POSIX shells, csh, fish and Dockerfiles, as words: one reader for all of them,
+which follows quotes, comments, here-documents and line ends, and expands nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+_BLANK = " \t"
+_END_OF_LINE = re.compile(r"\r?\n|\Z")
+_REDIRECTION = re.compile(r"(?:[0-9]*|&)(?:>>?|<)(?:&[0-9-]+|&(?!&)|\|)?|[0-9]*<>|<<<")
+_HERE = re.compile(r"<<(?P<tabs>-?)[ \t]*(?P<quote>[\"'\\]?)(?P<word>\w+)[\"']?")
+_CSH = re.compile(r"#!\S*csh\b|^[ \t]*(?:un)?setenv[ \t]+\w", re.MULTILINE)
+_DOCKERFILE = re.compile(r"(?!#!)(?:\s|#[^\n]*\n)*(?:FROM[ \t]+\S|ARG[ \t]+\w+)")
+_INSTRUCTION = re.compile(r"[ \t]*(?P<verb>[A-Za-z]+)[ \t]+(?P<rest>.*)", re.DOTALL)
+_FOR_BATCH = re.compile(r"#(?:SBATCH|PBS|BSUB|\$|PJM|FLUX:|flux:|COBALT)[ \t]+(?P<words>-.*)")
+_EXPANDS = re.compile(r"[$`]")
+
+
+class Word(str):
+    """A word as the program gets it. `fixed`: nothing in it becomes known only at run time. `line`
+    is where it stands, if that is not the line of its statement."""
+
+    __slots__ = ("fixed", "line")
+    fixed: bool
+    line: int
+
+    def __new__(cls, text: str, *, fixed: bool = True, line: int = 0) -> Word:
+        word = super().__new__(cls, text)
+        word.fixed = fixed
+        word.line = line
+        return word
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """A command, or words that open, divide and close what runs under a condition (`if`, `else`,
+    `fi`, `(`, `)`, `branch`). `uncertain`: whether it runs depends on the command before it."""
+
+    line: int
+    words: tuple[Word, ...]
+    uncertain: bool = False
+
+
+def is_csh(text: str) -> bool:
+    return _CSH.search(text) is not None
+
+
+def is_dockerfile(text: str) -> bool:
+    return _DOCKERFILE.match(text) is not None
+
+
+def of_shell(text: str, line: int = 1) -> Iterator[Statement]:
+    """Return the statements of a shell's file, and options for a batch system in its comments."""
+    yield from _Lexer(text, line, parentheses=not is_csh(text)).statements()
+
+
+def of_dockerfile(text: str) -> Iterator[Statement]:
+    """ENV sets variables for everything that follows; what RUN sets is gone with its shell."""
+    line, gathered, start = 0, "", 0
+    for physical in text.splitlines():
+        line += 1
+        if physical.lstrip().startswith("#"):
+            continue
+        start = start or line
+        gathered += physical + "\n"
+        if physical.rstrip().endswith("\\"):
+            continue
+        instruction = _INSTRUCTION.match(gathered)
+        if instruction is not None:
+            yield from _of_instruction(instruction, start)
+        gathered, start = "", 0
+
+
+def _of_instruction(instruction: re.Match[str], line: int) -> Iterator[Statement]:
+    verb, rest = instruction["verb"].upper(), instruction["rest"]
+    if verb == "RUN":
+        yield Statement(line, (Word("("),))
+        yield from of_shell(rest, line)
+        yield Statement(line, (Word(")"),))
+    elif verb == "ENV":
+        words = [word for statement in of_shell(rest, line) for word in statement.words]
+        if words and "=" not in words[0]:
+            words = [Word(f"{words[0]}={' '.join(words[1:])}", fixed=all(w.fixed for w in words))]
+        yield Statement(line, (Word("export"), *words))
+
+
+class _Lexer:
+    def __init__(self, text: str, line: int, *, parentheses: bool) -> None:
+        self._text = text
+        self._at = 0
+        self._line = line
+        self._parentheses = parentheses
+        self._depth = 0
+        self._words: list[Word] = []
+        self._start = line
+        self._uncertain = False
+        self._here: list[tuple[str, bool]] = []
+
+    def statements(self) -> Iterator[Statement]:
+        text = self._text
+        while self._at < len(text):
+            character = text[self._at]
+            here = _HERE.match(text, self._at)
+            redirection = _REDIRECTION.match(text, self._at)
+            if character in _BLANK or (
+                character == "\r" and text[self._at + 1 : self._at + 2] in "\n"
+            ):
+                self._at += 1
+            elif self._continues():
+                self._line += 1
+                self._at = _END_OF_LINE.match(text, self._at + 1).end()  # type: ignore[union-attr]
+            elif character == "#":
+                yield from self._comment()
+            elif here is not None and text[self._at : self._at + 3] != "<<<":
+                self._here.append((here["word"], bool(here["tabs"])))
+                self._at = here.end()
+            elif (
+                redirection is not None
+                and redirection[0]
+                and text[redirection.end() : redirection.end() + 1] != "("
+            ):
+                self._at = redirection.end()
+                self._target()
+            elif character in "\n;&|" or (self._parentheses and character in "()"):
+                yield from self._operator(character)
+            else:
+                self._begin()
+                self._words.append(self._word())
+        yield from self._end()
+
+    def _continues(self) -> bool:
+        return self._text.startswith(("\\\n", "\\\r\n"), self._at)
+
+    def _begin(self) -> None:
+        if not self._words:
+            self._start = self._line
+
+    def _end(self, *, uncertain: bool = False) -> Iterator[Statement]:
+        if self._words:
+            yield Statement(self._start, tuple(self._words), self._uncertain)
+        self._words = []
+        self._uncertain = uncertain
+
+    def _comment(self) -> Iterator[Statement]:
+        end = _END_OF_LINE.search(self._text, self._at)
+        stop = end.start() if end else len(self._text)
+        batch = _FOR_BATCH.match(self._text[self._at : stop])
+        self._at = stop
+        if batch is not None:
+            words = [
+                w
+                for s in _Lexer(batch["words"], 1, parentheses=False).statements()
+                for w in s.words
+            ]
+            yield Statement(self._line, (Word("#batch"), *words))
+
+    def _target(self) -> None:
+        """Past the file of a redirection."""
+        while self._text[self._at : self._at + 1] in _BLANK and self._at < len(self._text):
+            self._at += 1
+        if self._text[self._at : self._at + 1] not in ("", "\n", "\r", ";", "&", "|", "(", ")"):
+            self._word()
+
+    def _operator(self, character: str) -> Iterator[Statement]:
+        text, at = self._text, self._at
+        if character in "&|" and text[at : at + 2] in ("&&", "||"):
+            tested = text[at : at + 2] == "||" or _tests(self._words)
+            yield from self._end(uncertain=tested)
+            self._at += 2
+        elif character == "\n":
+            self._at += 1
+            self._line += 1
+            yield from self._end()
+            self._skip_here_documents()
+        elif character in ";&|":
+            yield from self._end()
+            self._at += 1
+        elif character == "(":
+            self._depth += 1
+            self._at += 1
+            function = self._words and re.match(r"[ \t]*\)", text[self._at :])
+            if function:
+                self._depth -= 1
+                self._at += function.end()
+                self._words = []
+                yield Statement(self._line, (Word("function"),))
+                return
+            yield from self._end()
+            yield Statement(self._line, (Word("("),))
+        else:
+            pattern = tuple(self._words) if self._depth == 0 else ()
+            if self._depth == 0:
+                self._words = []
+            yield from self._end()
+            yield Statement(
+                self._line, (Word("branch"), *pattern) if self._depth == 0 else (Word(")"),)
+            )
+            self._depth = max(self._depth - 1, 0)
+            self._at += 1
+
+    def _skip_here_documents(self) -> None:
+        for word, tabs in self._here:
+            while self._at < len(self._text):
+                end = _END_OF_LINE.search(self._text, self._at)
+                stop = end.end() if end else len(self._text)
+                content = self._text[self._at : end.start() if end else stop]
+                self._at = max(stop, self._at + 1)
+                self._line += 1
+                if (content.lstrip("\t") if tabs else content) == word:
+                    break
+        self._here = []
+
+    def _word(self) -> Word:
+        """One word, with its quotes taken off."""
+        text, parts, fixed = self._text, list[str](), True
+        while self._at < len(text):
+            character = text[self._at]
+            if character in " \t\n;&|" or (character in "<>" and parts):
+                break
+            if text.startswith("\r\n", self._at):
+                break
+            if character in "()" and self._parentheses:
+                if character == "(" and (
+                    not parts or parts[-1][-1:] in ("=", "<", ">", "@", "?", "!", "+", "*")
+                ):
+                    begin = self._at
+                    self._balanced()
+                    parts.append(text[begin + 1 : self._at - 1])
+                    fixed = False
+                    continue
+                break
+            if character == "\\":
+                if self._continues():
+                    break
+                parts.append(text[self._at + 1 : self._at + 2])
+                self._line += parts[-1] == "\n"
+                self._at += 2
+            elif character in "\"'":
+                part, known = self._quoted(character)
+                parts.append(part)
+                fixed = fixed and known
+            elif text.startswith(("$(", "${"), self._at) or character == "`":
+                begin = self._at
+                self._at += character == "$"
+                self._balanced()
+                parts.append(text[begin : self._at])
+                fixed = False
+            else:
+                fixed = fixed and character != "$"
+                parts.append(character)
+                self._at += 1
+        return Word("".join(parts), fixed=fixed)
+
+    def _quoted(self, quote: str) -> tuple[str, bool]:
+        """A text in quotes; where nothing closes them they are a character like others."""
+        text, at = self._text, self._at + 1
+        parts: list[str] = []
+        while at < len(text) and text[at] != quote:
+            if (
+                text[at] == "\\"
+                and quote == '"'
+                and text[at + 1 : at + 2] in ('"', "\\", "$", "`", "\n")
+            ):
+                at += 1
+                parts.append("" if text[at] == "\n" else "\\$" if text[at] == "$" else text[at])
+            else:
+                parts.append(text[at])
+            at += 1
+        if at >= len(text):
+            self._at += 1
+            return quote, True
+        self._line += text.count("\n", self._at, at)
+        self._at = at + 1
+        content = "".join(parts)
+        expands = quote == '"' and _EXPANDS.search(content.replace("\\$", "")) is not None
+        return content.replace("\\$", "$"), not expands
+
+    def _balanced(self) -> None:
+        """Past a bracket and the one that closes it, or a command in backticks."""
+        text = self._text
+        opening = text[self._at]
+        closing = {"(": ")", "{": "}", "`": "`"}[opening]
+        depth, at = 0, self._at
+        while at < len(text):
+            character = text[at]
+            if character == "\\":
+                at += 1
+            elif character == "'" and opening == "(" and "'" in text[at + 1 :]:
+                at = text.index("'", at + 1)
+            elif character == closing and (opening != "`" or at > self._at):
+                depth -= 1
+                if depth <= 0:
+                    break
+            elif character == opening:
+                depth += 1
+            at += 1
+        self._line += text.count("\n", self._at, at)
+        self._at = min(at + 1, len(text))
+
+
+def _tests(words: list[Word]) -> bool:
+    """Return whether a command is there for its exit status."""
+    return bool(words) and words[0] in ("[", "[[", "test", "grep", "command", "which", "type", "!")
