@@ -33,7 +33,9 @@ _ROWS = 15
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="Print what is read of a profile, also of mpiP, mpisee or Score-P, and start nothing.",
 )
-def command(program: ProgramOptions, application: tuple[str, ...], output: Path, show: Path | None) -> int:
+def command(
+    program: ProgramOptions, application: tuple[str, ...], output: Path, show: Path | None
+) -> int:
     """Record which collectives an application calls, with what sizes, and how long they take.
 
     Starts the application's mpirun as it is, with the preload library in its ranks, which counts
