@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -472,7 +472,9 @@ def test_stuck_cells_are_searched_where_other_cells_have_no_time_left(
     cell = Target("MPI_Allreduce", 64)
     searched: list[Target] = []
 
-    def second(_: Rounds, around: Around, targets: list[Target], verdicts: object) -> list[Winner]:
+    def second(
+        _: Rounds, around: Around, targets: list[Target], verdicts: object
+    ) -> Sequence[Winner]:
         searched.extend(targets)
         return around.standing
 
