@@ -37,10 +37,11 @@ def check(
             guesses -= 1
             yield from _unknown(assignment, target, prefix, guess=guesses >= 0)
         elif own_versions and all(parameter.dead for parameter in own_versions):
+            versions = " and ".join(known.versions() for known in target.known)
             yield Finding(
                 assignment.line, "ignored", "dead-parameter",
-                f"{prefix}{assignment.name} changes nothing: {own_versions[0].dead}",
-                "leave it out",
+                f"{prefix}{assignment.name} changes nothing in {target.family} {versions}: "
+                f"{own_versions[0].dead}", "leave it out",
             )  # fmt: skip
         else:
             yield from _of_value(assignment, target, prefix)

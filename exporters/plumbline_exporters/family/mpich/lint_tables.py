@@ -68,10 +68,14 @@ def _leaves(context: Context) -> Leaves:
     meet; for versions that nothing is known of, nothing."""
     _, rows = parameter_table.rows(facts.folder() / "parameters" / "mpich-leaves.tsv")
     target = context.target("mpich")
-    minima = [known.minimum for known in target.known] if target.named else list(rows)
+    versions = list(rows)
+    if target.named:
+        version = target.versions[0]
+        within = versions[0] <= version < (versions[-1][0] + 1, 0)
+        versions = [max(minimum for minimum in rows if minimum <= version)] if within else []
     leaves: Leaves = {}
-    for minimum in minima:
-        for name, needed in rows.get(minimum, {}).items():
+    for minimum in versions:
+        for name, needed in rows[minimum].items():
             leaves[name] = frozenset(needed.split()) - {"-"}
     return leaves
 

@@ -63,7 +63,7 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
 
 def _of_line_ends(text: str, given: list[Assignment], target: LintTarget) -> Iterator[Finding]:
     """A number is read up to the carriage return, everything else with it."""
-    ends = [line.endswith("\r") for line in text.split("\n")]
+    ends = [line.endswith("\r\n") for line in text.splitlines(keepends=True)]
     for assignment in given:
         parameters = [known for known in target.parameters(assignment.name) if known.pattern]
         value = assignment.value or ""
