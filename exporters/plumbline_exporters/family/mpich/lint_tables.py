@@ -175,7 +175,10 @@ def _of_bounds(keys: list[tuple[str, int]]) -> Iterator[Finding]:
 def _of_name(name: str, below: Node, leaves: Leaves) -> Iterator[Finding]:
     """The name of an algorithm or a composition, and the parameters that nothing else gives it."""
     if leaves and name not in leaves:
-        near = difflib.get_close_matches(name, leaves, n=1, cutoff=0.8)
+        same = [
+            leaf for leaf in leaves if leaf.lower().split("_")[:2] == name.lower().split("_")[:2]
+        ]
+        near = difflib.get_close_matches(name, same, n=1, cutoff=0.8)
         yield Finding(
             below.line, "fails", "no-such-algorithm",
             f"the library knows no {name}, and ends every program in MPI_Init",
