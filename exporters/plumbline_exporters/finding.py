@@ -79,7 +79,7 @@ class Finding(msgspec.Struct, frozen=True, order=True):
 
 
 class FileKind(msgspec.Struct, frozen=True):
-    """What happens where a parameter's file is missing, and the formats that it may have; none
+    """The effect of a parameter's file that is missing, and the formats that it may have; none
     where nobody but the library reads it."""
 
     missing: tuple[Effect, str]
@@ -118,7 +118,7 @@ class LintTarget(msgspec.Struct, frozen=True):
         """Return the parameter of this name in each version that the file may meet, the newest
         first; where nobody said which one it is, those of all others come after."""
         versions = self.known[::-1] + (() if self.named else self.others[::-1])
-        return [known.parameters[name] for known in versions if name in known.parameters]
+        return [version.parameters[name] for version in versions if name in version.parameters]
 
     def some(self, holds: Callable[[Version], bool]) -> bool:
         return any(holds(version) for version in self.versions)
@@ -140,9 +140,9 @@ class Context(msgspec.Struct, frozen=True):
         named = asked is not None and asked[0] == family
         if asked is not None and named:
             versions = (asked[1],)
-        of_family = [known for known in self.known if known.family == family]
-        fitting = tuple(known for known in of_family if any(map(known.holds, versions)))
-        others = tuple(known for known in of_family if known not in fitting)
+        of_family = [space for space in self.known if space.family == family]
+        fitting = tuple(space for space in of_family if any(map(space.holds, versions)))
+        others = tuple(space for space in of_family if space not in fitting)
         return LintTarget(family, versions, fitting, others, named)
 
     def unknown_version(self) -> str:

@@ -32,7 +32,7 @@ from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters.family.openmpi import site as ompi_site
 from plumbline_exporters.family.openmpi.site import SiteRule
 from plumbline_exporters.finding import Context
-from plumbline_exporters.lint import formats
+from plumbline_exporters.lint import files, formats
 from tests.db import build
 from tests.exporters import hostile
 from tests.exporters.bundles import library
@@ -71,6 +71,8 @@ def _all(pattern: str) -> Callable[[], Iterable[bytes]]:
 
 def _rules(data: bytes) -> None:
     text = data.decode("utf-8", errors="replace")
+    with contextlib.suppress(PlumblineError):
+        files.lint(_file(data, "settings"), Context("", _known()))
     for format in formats.formats().values():
         format.recognises("rules", text)
         formats.check(text, format, Context("", _known()))
@@ -110,6 +112,8 @@ def _site_rules() -> list[bytes]:
         b"export I_MPI_ADJUST_BCAST='1:0-8@2-4;2:9-64'\nsetenv MV2_INTER_BCAST_TUNING "
         b"2:0-8192,5:8193-+\nmpirun -x A=1 --mca coll_tuned_bcast_algorithm 1 ./a \\\n  b\n",
         b'set -gx OMPI_MCA_coll_tuned_priority 99\nsetenv("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "x")',
+        *_all("tests/cases/tuning/*.*")(),
+        *_all("tests/cases/tuning/passing/*")(),
     ]
 
 

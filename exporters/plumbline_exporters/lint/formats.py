@@ -14,7 +14,7 @@ import msgspec
 from plumbline_db.errors import UsageError
 from plumbline_exporters import families
 from plumbline_exporters.finding import Context, Effect, Finding, NamedFile, in_order
-from plumbline_exporters.lint import other_kinds, shell_file
+from plumbline_exporters.lint import shell_file
 
 # The line with the library in the heads of exported files.
 _MADE_FOR = re.compile(
@@ -24,6 +24,32 @@ _MADE_FOR = re.compile(
 )
 
 _MARK = "\ufeff"
+# Kinds of files that people have settings in and that are not read: to read one as something else
+# would find nothing, and look like an answer.
+_SUFFIXES = {
+    (".yaml", ".yml"): "YAML",
+    (".xml",): "XML",
+    (".py", ".ipynb"): "Python",
+    (".toml",): "TOML",
+    (".service", ".unit", ".ini"): "a file with sections ([…])",
+    (".md", ".rst"): "text for people",
+}
+_CONTENTS = {
+    "XML": re.compile(r"\s*<(?:\?xml|!--|[A-Za-z][\w.-]*[\s>/])"),
+    "Python": re.compile(
+        r"#!.*\bpython|(?:.*\n)*?(?:import [\w.]+(?: as \w+)?$|from [\w.]+ import |def \w+\(.*\):$)"
+        r"|(?:.*\n)*?[ \t]*os\.environ\[",
+        re.MULTILINE,
+    ),
+    "a file with sections ([…])": re.compile(
+        r"(?:[ \t]*(?:[#;].*)?\n)*\[[A-Za-z][\w .-]*\][ \t]*$", re.MULTILINE
+    ),
+    "YAML": re.compile(
+        r"(?:[ \t]*(?:#.*)?\n)*(?:---[ \t]*$|%YAML|-[ \t]+\w+:|[A-Za-z_][\w.-]*:(?:[ \t]+[^=\n]*)?"
+        r"\n(?:[ \t]*\n|[ \t]*#.*\n)*(?:[ \t]+|-[ \t]|[A-Za-z_][\w.-]*:))",
+        re.MULTILINE,
+    ),
+}
 
 
 class Format(msgspec.Struct, frozen=True):
@@ -68,7 +94,7 @@ def choose(name: str, text: str, format_name: str = "") -> Format:
     every_format = formats()
     if format_name and format_name not in every_format:
         raise UsageError(f"no format {format_name}; there are {', '.join(every_format)}")
-    kind = other_kinds.of(name, text)
+    kind = _other_kind(name, text)
     if kind:
         raise UsageError(
             f"{name}: this is {kind}, which lint does not read: write the variables that it sets "
@@ -83,6 +109,16 @@ def choose(name: str, text: str, format_name: str = "") -> Format:
         f"{name}: cannot tell what this is: name its format with --format "
         f"({', '.join(every_format)}), or its variables with their full names"
     )
+
+
+def _other_kind(name: str, text: str) -> str:
+    """Return what a file is, in words for people; nothing where it may be one that is read."""
+    for suffixes, kind in _SUFFIXES.items():
+        if name.lower().endswith(suffixes):
+            return kind
+    if text.startswith("#!") and "python" not in text.partition("\n")[0]:
+        return ""
+    return next((kind for kind, contents in _CONTENTS.items() if contents.match(text)), "")
 
 
 def check(text: str, format: Format, context: Context) -> list[Finding]:

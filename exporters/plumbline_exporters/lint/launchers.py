@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from plumbline_exporters import families
 from plumbline_exporters.assignments import Assignment
-from plumbline_exporters.lint.statements import Word
+from plumbline_exporters.lint.shell_statements import Word
 
 _LAUNCHER = re.compile(
     r"(?:.*/)?(?:mpirun|mpiexec|orterun|prterun|prun|mpirun_rsh|srun|aprun|jsrun|lrun|ibrun|flux"

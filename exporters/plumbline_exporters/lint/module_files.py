@@ -1,5 +1,5 @@
-"""Statements of module files in Tcl and Lua, in the words of statements.py: setenv, unsetenv, and
-what stands under conditions."""
+"""Statements of module files in Tcl and Lua, in the words of shell_statements.py: setenv, unsetenv,
+and what stands under conditions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from plumbline_exporters.lint.statements import Statement, Word
+from plumbline_exporters.lint.shell_statements import ShellStatement, Word
 
 _TCL = re.compile(
     r"#%Module|^[ \t]*(?:module-whatis|prepend-path|append-path|pushenv|proc[ \t]+ModulesHelp)\b",
@@ -34,21 +34,21 @@ def is_lua(text: str) -> bool:
     return _LUA.search(text) is not None
 
 
-def of_tcl(text: str, line: int = 1, depth: int = 0) -> Iterator[Statement]:
+def of_tcl(text: str, line: int = 1, depth: int = 0) -> Iterator[ShellStatement]:
     """Bodies in braces are read as what they are; a word in braces is taken as it stands."""
     for start, words in _tcl_commands(text, line):
         verb = words[0][1]
         bodies = [] if depth > _DEEPEST else _bodies(verb, words)
         if not bodies:
-            yield Statement(start, tuple(word for _, word in words))
+            yield ShellStatement(start, tuple(word for _, word in words))
             continue
         conditional = verb in ("if", "switch")
-        yield Statement(start, (Word("if" if conditional else "function"),))
+        yield ShellStatement(start, (Word("if" if conditional else "function"),))
         for at, (divider, body_line, body) in enumerate(bodies):
             if at or divider == "else":
-                yield Statement(body_line, (Word(divider),))
+                yield ShellStatement(body_line, (Word(divider),))
             yield from of_tcl(body, body_line, depth + 1)
-        yield Statement(start, (Word("fi"),))
+        yield ShellStatement(start, (Word("fi"),))
 
 
 _Words = list[tuple[int, Word]]
@@ -128,21 +128,21 @@ def _tcl_word(text: str) -> Word:
     return Word(re.sub(r"\\(.)", r"\1", bare), fixed=re.search(r"(?<!\\)[$\[]", bare) is None)
 
 
-def of_lua(text: str) -> Iterator[Statement]:
+def of_lua(text: str) -> Iterator[ShellStatement]:
     """An argument that is more than one text or number is known only when the file runs."""
     lexemes = _lua_lexemes(text)
     at = 0
     while at < len(lexemes):
         line, lexeme = lexemes[at]
         if lexeme in ("if", "for", "while", "repeat", "function"):
-            yield Statement(line, (Word("if" if lexeme == "if" else "function"),))
+            yield ShellStatement(line, (Word("if" if lexeme == "if" else "function"),))
         elif lexeme in ("else", "elseif"):
-            yield Statement(line, (Word("else" if lexeme == "else" else "elif"),))
+            yield ShellStatement(line, (Word("else" if lexeme == "else" else "elif"),))
         elif lexeme in ("end", "until"):
-            yield Statement(line, (Word("fi"),))
+            yield ShellStatement(line, (Word("fi"),))
         elif lexeme in _SETTING and at + 1 < len(lexemes) and lexemes[at + 1][1] in ("(", "{"):
             arguments, at = _arguments(lexemes, at + 2)
-            yield Statement(line, (Word(lexeme.replace("_path", "-path")), *arguments))
+            yield ShellStatement(line, (Word(lexeme.replace("_path", "-path")), *arguments))
         at += 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from plumbline_exporters import families
 from plumbline_exporters.assignments import Assignment
@@ -28,19 +29,20 @@ def check(
     guesses = _MOST_GUESSES
     for assignment in assignments:
         own_versions = [
-            known.parameters[assignment.name]
-            for known in target.known
-            if assignment.name in known.parameters
+            version.parameters[assignment.name]
+            for version in target.known
+            if assignment.name in version.parameters
         ]
         parameters = target.parameters(assignment.name)
         if not parameters:
             guesses -= 1
             yield from _unknown(assignment, target, prefix, guess=guesses >= 0)
         elif own_versions and all(parameter.dead for parameter in own_versions):
+            versions = " and ".join(version.versions() for version in target.known)
             yield Finding(
                 assignment.line, "ignored", "dead-parameter",
-                f"{prefix}{assignment.name} changes nothing: {own_versions[0].dead}",
-                "leave it out",
+                f"{prefix}{assignment.name} changes nothing in {target.family} {versions}: "
+                f"{own_versions[0].dead}", "leave it out",
             )  # fmt: skip
         else:
             yield from _of_value(assignment, target, prefix)
@@ -66,11 +68,16 @@ def _of_value(assignment: Assignment, target: LintTarget, prefix: str) -> Iterat
     )  # fmt: skip
 
 
+@lru_cache(maxsize=1024)
+def _near(name: str, names: tuple[str, ...]) -> list[str]:
+    return difflib.get_close_matches(name, names, n=1, cutoff=_ALIKE)
+
+
 def _unknown(
     assignment: Assignment, target: LintTarget, prefix: str, *, guess: bool
 ) -> Iterator[Finding]:
     """Silent where the name may belong to a part that nothing is known of."""
-    owner = next((known for known in target.others if assignment.name in known.parameters), None)
+    owner = next((space for space in target.others if assignment.name in space.parameters), None)
     if owner is not None and target.known:
         yield Finding(
             assignment.line, "ignored", "other-version",
@@ -81,19 +88,19 @@ def _unknown(
         return
     complete = {
         start
-        for known in target.known
-        for start in known.prefixes
+        for version in target.known
+        for start in version.prefixes
         if assignment.name.startswith(start)
     }
     if not complete:
         return
     names = [
         name
-        for known in target.known
-        for name in known.parameters
+        for version in target.known
+        for name in version.parameters
         if name.startswith(max(complete))
     ]
-    near = difflib.get_close_matches(assignment.name, names, n=1, cutoff=_ALIKE) if guess else []
+    near = _near(assignment.name, tuple(names)) if guess else []
     yield Finding(
         assignment.line, "ignored", "unknown-name",
         f"{target.family} has no {prefix}{assignment.name}, and says nothing of names that it does "

@@ -11,8 +11,8 @@ from plumbline_exporters import families
 from plumbline_exporters.assignments import Assignment
 from plumbline_exporters.families import Linting
 from plumbline_exporters.finding import Context, FileKind, Finding, LintTarget, NamedFile, named
-from plumbline_exporters.lint import reach
-from plumbline_exporters.lint.reach import Reach, Scene
+from plumbline_exporters.lint import scripts
+from plumbline_exporters.lint.scripts import Scene, Script
 
 SUMMARY = "environment: shell file, module file, Dockerfile, job script, or NAME=VALUE lines"
 _PRELOAD = "LD_PRELOAD"
@@ -25,7 +25,7 @@ def recognises(name: str, text: str) -> bool:
         return True
     if name.endswith((".sh", ".csh", ".fish", ".lua", ".tcl", ".env", ".sbatch", ".slurm")):
         return True
-    script = reach.read(text)
+    script = scripts.read(text)
     settings = [*script.bare, *(setting for scene in script.scenes for setting in scene)]
     return any(_is_ours(setting.name) or setting.name == _PRELOAD for setting in settings)
 
@@ -40,7 +40,7 @@ def _is_certain(name: str) -> bool:
 
 
 def refers(text: str) -> list[NamedFile]:
-    script = reach.read(text)
+    script = scripts.read(text)
     settings = {setting: None for scene in script.scenes for setting in scene}
     files = named(settings, families.files())
     files += [
@@ -51,7 +51,7 @@ def refers(text: str) -> list[NamedFile]:
 
 
 def findings(text: str, context: Context) -> Iterator[Finding]:
-    script = reach.read(text)
+    script = scripts.read(text)
     yield from _of_shells(script)
     yield from _of_line_ends(text, script)
     for family, lint in families.speaking(context.library.partition("-")[0]):
@@ -75,7 +75,7 @@ def _of_scenes(scenes: Sequence[Scene], lint: Linting, target: LintTarget) -> It
             yield finding
 
 
-def _of_shells(script: Reach) -> Iterator[Finding]:
+def _of_shells(script: Script) -> Iterator[Finding]:
     for line, name in script.spaced:
         if _is_certain(name):
             yield Finding(
@@ -104,12 +104,17 @@ def _intercepts(setting: Assignment) -> bool:
     return _INTERCEPTS.search((setting.value or "").rpartition("/")[2]) is not None
 
 
-def _of_line_ends(text: str, script: Reach) -> Iterator[Finding]:
+def _of_line_ends(text: str, script: Script) -> Iterator[Finding]:
     lines = text.split("\n")
     settings = [*script.bare, *(setting for scene in script.scenes for setting in scene)]
-    ours = sorted({setting.line for setting in settings if _is_ours(setting.name)})
+    lines_of_settings = sorted({setting.line for setting in settings if _is_ours(setting.name)})
     first = next(
-        (line for line in ours if lines[line - 1 : line] and lines[line - 1].endswith("\r")), 0
+        (
+            line
+            for line in lines_of_settings
+            if lines[line - 1 : line] and lines[line - 1].endswith("\r")
+        ),
+        0,
     )
     if first:
         yield Finding(

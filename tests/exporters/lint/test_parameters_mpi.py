@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from plumbline_exporters.finding import Context
 from tests.exporters.lint.conftest import OpenMpi
-from tests.exporters.lint.test_traps import HAN_FILES
+from tests.exporters.lint.test_traps import HAN_FILES, KNOWN
 
 pytestmark = pytest.mark.mpi
 
@@ -27,6 +28,8 @@ coll_self_priority = 71
 coll_self_priority = 72
 coll_tuned_alltoall_algorithm_max_requests = 1k
 coll_tuned_use_dynamic_rules = yes
+btl_tcp_eager_limit = much
+mpi_leave_pinned = 7
 """
 TAKEN = {
     "coll_basic_priority": "8",  # octal
@@ -43,6 +46,21 @@ TAKEN = {
     "coll_self_priority": "72",
     "coll_tuned_alltoall_algorithm_max_requests": "1024",
     "coll_tuned_use_dynamic_rules": "true",
+    "btl_tcp_eager_limit": "0",  # no-such-value
+    "mpi_leave_pinned": "true",
+}
+# Lines of Windows, behind a byte-order mark: numbers are read up to the carriage return.
+OF_WINDOWS = """\
+coll_tuned_priority = 40
+coll_basic_priority = 41
+coll_tuned_use_dynamic_rules = 1
+coll_tuned_bcast_algorithm = binomial
+"""
+TAKEN_OF_WINDOWS = {
+    "coll_tuned_priority": "40",
+    "coll_basic_priority": "41",
+    "coll_tuned_use_dynamic_rules": "false",  # carriage-return
+    "coll_tuned_bcast_algorithm": "ignore",
 }
 
 
@@ -51,6 +69,13 @@ def test_a_parameter_file(open_mpi_of: OpenMpi, tmp_path: Path) -> None:
     path.write_text(FILE)
     found = open_mpi_of.parameters(OMPI_MCA_mca_base_param_files=str(path))
     assert {name: found[name] for name in TAKEN} == TAKEN
+
+
+def test_a_parameter_file_of_windows(open_mpi_of: OpenMpi, tmp_path: Path) -> None:
+    path = tmp_path / "params.conf"
+    path.write_bytes(b"\xef\xbb\xbf" + OF_WINDOWS.replace("\n", "\r\n").encode())
+    found = open_mpi_of.parameters(OMPI_MCA_mca_base_param_files=str(path))
+    assert {name: found[name] for name in TAKEN_OF_WINDOWS} == TAKEN_OF_WINDOWS
 
 
 BAD_BCAST = "1\n7\n1\n0\n1\n0 99 0 0\n"
@@ -115,3 +140,25 @@ def test_rules_files_of_han(open_mpi_of: OpenMpi, tmp_path: Path, at: int) -> No
     done = open_mpi_of.run(open_mpi_of.canary, nprocs=1, **values)
     dropped = "could not fully read dynamic rules file" in done.stderr + done.stdout
     assert dropped is (expected is not None and expected[2] == "dropped")
+
+
+def test_names_and_values_that_the_library_reports(open_mpi_of: OpenMpi) -> None:
+    """Of the parts that the table has all of, every name, and every value as it is."""
+    (known,) = Context(open_mpi_of.id, KNOWN).target("openmpi").known
+    reported = open_mpi_of.parameters()
+    names = [name for name in reported if name.startswith(known.prefixes)]
+    assert len(names) > 100
+    assert [name for name in names if name not in known.parameters] == []
+    refused = [
+        (name, value)
+        for name, value in reported.items()
+        if name in known.parameters and not known.parameters[name].takes(value)
+    ]
+    assert refused == []
+
+
+@pytest.mark.parametrize("listed", ["tuned", "tuned,libnbc", "^basic", "^libnbc", "basic,libnbc"])
+def test_components_without_which_no_program_starts(open_mpi_of: OpenMpi, listed: str) -> None:
+    """component-needed"""
+    done = open_mpi_of.run(open_mpi_of.canary, nprocs=1, OMPI_MCA_coll=listed)
+    assert (done.status == 0) is (listed == "basic,libnbc")

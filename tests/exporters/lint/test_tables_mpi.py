@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from plumbline_exporters.finding import Context
 from plumbline_exporters.lint import formats
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, library
+from tests.exporters.lint.test_traps import KNOWN
 from tests.exporters.test_mpich_selection import winner
 from tests.tuner.families.installations import prefix_of
 
@@ -131,3 +133,43 @@ def test_exported_tables_are_right(mpich: Mpich, tmp_path: Path) -> None:
     registry.write(bundle(*winners, directory=tmp_path, library=mpich.library), ["mpich-json"])
     done = mpich.run(tmp_path, *ALL, "allgather", "alltoall", "gather_unequal")
     assert (done.status, done.stdout) == (0, "over\n"), done.stderr
+
+
+LEAVES = [
+    # a leaf of Allreduce, whether MPI_Init ends the program, what the linter says
+    ({"algorithm=MPIR_Allreduce_intra_recexch": {"k=4": {}}}, False, ""),
+    ({"algorithm=MPIR_allreduce_intra_recursive_doubling": {}}, True, "no-such-algorithm"),
+    ({"algorithm=MPIR_Allreduce_intra_no_such_thing": {}}, True, "no-such-algorithm"),
+    ({"algorithm=MPIR_Allreduce_intra_recexch": {"k=1": {}}}, True, "parameter-too-small"),
+]
+
+
+@pytest.mark.parametrize(("leaf", "ends", "trap"), LEAVES, ids=lambda one: str(one)[:60])
+def test_a_leaf(mpich: Mpich, tmp_path: Path, leaf: Tree, ends: bool, trap: str) -> None:
+    """A comma before a brace, comments and single quotes are json-c's to read."""
+    table, compositions = mpich_selection.tables(mpich.library)
+    table["collective=allreduce"] = {
+        "comm_type=intra": {
+            "is_commutative=yes": leaf,
+            "is_commutative=no": {"algorithm=MPIR_Allreduce_intra_recursive_doubling": {}},
+        },
+        "comm_type=inter": table["collective=allreduce"]["comm_type=inter"],
+    }
+    compositions["collective=allreduce"] = {
+        "composition=MPIDI_Allreduce_intra_composition_beta": {}
+    }
+    text = "/* ours */ " + json.dumps(table)[:-1] + ",}"
+    (tmp_path / mpich_selection.FILE_NAME).write_text(text)
+    (tmp_path / mpich_selection.COMPOSITIONS_FILE_NAME).write_text(json.dumps(compositions))
+    found = formats.check(text, formats.choose("table", text), Context(mpich.library.id))
+    assert [one.trap for one in found] == ([trap] if trap else [])
+    done = mpich.run(tmp_path, "allreduce")
+    assert (done.status != 0) is ends, done.stderr
+
+
+def test_every_variable_of_the_library_is_in_the_table(mpich: Mpich) -> None:
+    done = process.run([f"{mpich.library.prefix}/bin/mpivars"], timeout_seconds=60)
+    names = set(re.findall(r"^\tMPIR_CVAR_\w+", done.stdout, re.MULTILINE))
+    (known,) = Context(mpich.library.id, KNOWN).target("mpich").known
+    assert len(names) > 300
+    assert {name.strip() for name in names} - known.parameters.keys() == set()

@@ -120,3 +120,14 @@ def test_a_site_without_a_folder_of_settings(here: Here, monkeypatch: pytest.Mon
     monkeypatch.setenv("OPAL_SYSCONFDIR", str(here.home / "none"))
     with pytest.raises(PlumblineError, match="whose folder is not there"):
         here.place("site")
+
+
+@pytest.mark.parametrize("listed", ["^tuned", "basic,libnbc,self"])
+def test_a_list_of_components_without_tuned_is_not_active(
+    here: Here, monkeypatch: pytest.MonkeyPatch, listed: str
+) -> None:
+    """The library reports our values all the same, and nothing reads them."""
+    monkeypatch.setenv("OMPI_MCA_coll", listed)
+    done = here.apply(here.place("user"))
+    (reason,) = done.not_in_force
+    assert f"coll = {listed}" in reason and "coll/tuned answers nothing" in reason

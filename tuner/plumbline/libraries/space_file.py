@@ -31,13 +31,13 @@ from plumbline_exporters.lint import parameter_table
 
 
 def known_parameters(folder: Path) -> tuple[Known, ...]:
-    """What the linter knows: the versions of each table in `folder`/parameters; those of the
-    search space where a family has none."""
+    """Return what the linter knows: the versions of each table in `folder`/parameters; those of
+    the search space where a family has none."""
     return tuple(
-        known
+        version_known
         for path in sorted(folder.glob("*.toml"))
         if path.stem in families.linted()
-        for known in _of_family(path, folder / "parameters" / f"{path.stem}.tsv")
+        for version_known in _of_family(path, folder / "parameters" / f"{path.stem}.tsv")
     )
 
 
@@ -47,14 +47,14 @@ def _of_family(path: Path, table: Path) -> Iterator[Known]:
     if not table.is_file():
         yield from spaces
         return
-    for known in parameter_table.read(table):
-        space = next((space for space in spaces if space.holds((*known.minimum, 0))), None)
-        nearest = space or spaces[0 if known.minimum < spaces[0].minimum else -1]
+    for column in parameter_table.read(table):
+        space = next((space for space in spaces if space.holds((*column.minimum, 0))), None)
+        nearest = space or spaces[0 if column.minimum < spaces[0].minimum else -1]
         dead = {} if space is None else space.parameters
         yield msgspec.structs.replace(
-            known,
+            column,
             parameters={
-                **known.parameters,
+                **column.parameters,
                 **{name: parameter for name, parameter in dead.items() if parameter.dead},
             },
             readers=nearest.readers,

@@ -68,10 +68,14 @@ def _leaves(context: Context) -> Leaves:
     meet; for versions that nothing is known of, nothing."""
     _, rows = parameter_table.rows(facts.folder() / "parameters" / "mpich-leaves.tsv")
     target = context.target("mpich")
-    minima = [known.minimum for known in target.known] if target.named else list(rows)
+    versions = list(rows)
+    if target.named:
+        version = target.versions[0]
+        within = versions[0] <= version < (versions[-1][0] + 1, 0)
+        versions = [max(minimum for minimum in rows if minimum <= version)] if within else []
     leaves: Leaves = {}
-    for minimum in minima:
-        for name, needed in rows.get(minimum, {}).items():
+    for minimum in versions:
+        for name, needed in rows[minimum].items():
             leaves[name] = frozenset(needed.split()) - {"-"}
     return leaves
 
@@ -171,7 +175,10 @@ def _of_bounds(keys: list[tuple[str, int]]) -> Iterator[Finding]:
 def _of_name(name: str, below: Node, leaves: Leaves) -> Iterator[Finding]:
     """The name of an algorithm or a composition, and the parameters that nothing else gives it."""
     if leaves and name not in leaves:
-        near = difflib.get_close_matches(name, leaves, n=1, cutoff=0.8)
+        same = [
+            leaf for leaf in leaves if leaf.lower().split("_")[:2] == name.lower().split("_")[:2]
+        ]
+        near = difflib.get_close_matches(name, same, n=1, cutoff=0.8)
         yield Finding(
             below.line, "fails", "no-such-algorithm",
             f"the library knows no {name}, and ends every program in MPI_Init",

@@ -63,13 +63,13 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
 
 def _of_line_ends(text: str, given: list[Assignment], target: LintTarget) -> Iterator[Finding]:
     """A number is read up to the carriage return, everything else with it."""
-    ends = [line.endswith("\r") for line in text.split("\n")]
+    ends = [line.endswith("\r\n") for line in text.splitlines(keepends=True)]
     for assignment in given:
-        parameters = [known for known in target.parameters(assignment.name) if known.pattern]
+        parameters = [taken for taken in target.parameters(assignment.name) if taken.pattern]
         value = assignment.value or ""
         numeric = bool(parameters) or bool(re.fullmatch(r"[0-9]*", value))
         if ends[assignment.line - 1] and not (
-            numeric and all(known.takes(value + "\r") for known in parameters)
+            numeric and all(taken.takes(value + "\r") for taken in parameters)
         ):
             yield Finding(
                 assignment.line, "misread", "carriage-return",

@@ -1,5 +1,5 @@
 """The settings of a script that reach a program together: what a shell does with assignments,
-conditions and commands, for every language that statements.py and module_files.py read."""
+conditions and commands, for every language that shell_statements.py and module_files.py read."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import msgspec
 
 from plumbline_exporters import families
 from plumbline_exporters.assignments import Assignment
-from plumbline_exporters.lint import launchers, module_files, statements
-from plumbline_exporters.lint.statements import Statement, Word
+from plumbline_exporters.lint import launchers, module_files, shell_statements
+from plumbline_exporters.lint.shell_statements import ShellStatement, Word
 
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _EQUATION = re.compile(r"(?P<name>[A-Za-z_]\w*)\+?=(?P<value>.*)", re.DOTALL)
@@ -33,7 +33,7 @@ State = dict[str, Assignment]
 Scene = tuple[Assignment, ...]
 
 
-class Reach(msgspec.Struct):
+class Script(msgspec.Struct):
     """`scenes`: what programs of the script get, each as a whole; at last, what is left behind for
     those that are started later. `bare`: assignments that no program gets. `spaced`: lines that set
     nothing for a blank beside the sign. `files`: parameter files that options name."""
@@ -45,7 +45,7 @@ class Reach(msgspec.Struct):
 
 
 class _Frame(msgspec.Struct):
-    """What stands under a condition: the states before it, and those in which a branch ended."""
+    """A condition or a group: the states before it, and those in which a branch of it ended."""
 
     kind: str
     before: list[State]
@@ -54,19 +54,19 @@ class _Frame(msgspec.Struct):
     complete: bool = False
 
 
-def read(text: str) -> Reach:
+def read(text: str) -> Script:
     """Follow a script; what a shell would do beyond that is not known."""
     if is_plain(text):
-        return Reach([tuple(_of_list(text))], [], [], [])
+        return Script([tuple(_of_list(text))], [], [], [])
     if module_files.is_tcl(text):
         parts = module_files.of_tcl(text)
     elif module_files.is_lua(text):
         parts = module_files.of_lua(text)
-    elif statements.is_dockerfile(text):
-        parts = statements.of_dockerfile(text)
+    elif shell_statements.is_dockerfile(text):
+        parts = shell_statements.of_dockerfile(text)
     else:
-        parts = statements.of_shell(text)
-    return _Script(text).follow(parts)
+        parts = shell_statements.of_shell(text)
+    return _Follower(text).follow(parts)
 
 
 def is_plain(text: str) -> bool:
@@ -92,18 +92,18 @@ def _of_list(text: str) -> Iterable[Assignment]:
             yield Assignment(number, name, quoted[2] if quoted else value)
 
 
-class _Script:
+class _Follower:
     def __init__(self, text: str) -> None:
-        self._csh = statements.is_csh(text)
+        self._csh = shell_statements.is_csh(text)
         self._states: list[State] = [{}]
         self._frames: list[_Frame] = []
         self._scenes: dict[Scene, None] = {}
         self._all_exported = False
         self._exported: set[str] = set()
         self._used = set(re.findall(r"\$\{?(\w+)", text))  # by the script itself
-        self._result = Reach([], [], [], [])
+        self._result = Script([], [], [], [])
 
-    def follow(self, parts: Iterable[Statement]) -> Reach:
+    def follow(self, parts: Iterable[ShellStatement]) -> Script:
         for statement in parts:
             words = statement.words
             if not self._divides(words, statement.line):
@@ -191,7 +191,7 @@ class _Script:
             merged: State = {}
             for state in self._states:
                 for name, setting in state.items():
-                    same = all(other.get(name) == setting for other in self._states)
+                    same = all(alternative.get(name) == setting for alternative in self._states)
                     merged[name] = setting if same else msgspec.structs.replace(setting, value=None)
             self._states = [merged]
 
@@ -345,7 +345,7 @@ def _expanded(words: Sequence[Word], state: State) -> list[Word]:
             continue
         expanded += [
             Word(part, fixed=part.fixed, line=text.line)
-            for statement in statements.of_shell(text.value)
+            for statement in shell_statements.of_shell(text.value)
             for part in statement.words
         ]
     return expanded

@@ -34,7 +34,7 @@ class Word(str):
         return word
 
 
-class Statement(msgspec.Struct, frozen=True):
+class ShellStatement(msgspec.Struct, frozen=True):
     """A command, or words that open, divide and close what runs under a condition (`if`, `else`,
     `fi`, `(`, `)`, `branch`). `uncertain`: whether it runs depends on the command before it."""
 
@@ -51,12 +51,12 @@ def is_dockerfile(text: str) -> bool:
     return _DOCKERFILE.match(text) is not None
 
 
-def of_shell(text: str, line: int = 1) -> Iterator[Statement]:
+def of_shell(text: str, line: int = 1) -> Iterator[ShellStatement]:
     """Return the statements of a shell's file, and options for a batch system in its comments."""
     yield from _Lexer(text, line, parentheses=not is_csh(text)).statements()
 
 
-def of_dockerfile(text: str) -> Iterator[Statement]:
+def of_dockerfile(text: str) -> Iterator[ShellStatement]:
     """ENV sets variables for everything that follows; what RUN sets is gone with its shell."""
     line, gathered, start = 0, "", 0
     for physical in text.splitlines():
@@ -73,17 +73,17 @@ def of_dockerfile(text: str) -> Iterator[Statement]:
         gathered, start = "", 0
 
 
-def _of_instruction(instruction: re.Match[str], line: int) -> Iterator[Statement]:
+def _of_instruction(instruction: re.Match[str], line: int) -> Iterator[ShellStatement]:
     verb, rest = instruction["verb"].upper(), instruction["rest"]
     if verb == "RUN":
-        yield Statement(line, (Word("("),))
+        yield ShellStatement(line, (Word("("),))
         yield from of_shell(rest, line)
-        yield Statement(line, (Word(")"),))
+        yield ShellStatement(line, (Word(")"),))
     elif verb == "ENV":
         words = [word for statement in of_shell(rest, line) for word in statement.words]
         if words and "=" not in words[0]:
             words = [Word(f"{words[0]}={' '.join(words[1:])}", fixed=all(w.fixed for w in words))]
-        yield Statement(line, (Word("export"), *words))
+        yield ShellStatement(line, (Word("export"), *words))
 
 
 class _Lexer:
@@ -98,7 +98,7 @@ class _Lexer:
         self._uncertain = False
         self._here: list[tuple[str, bool]] = []
 
-    def statements(self) -> Iterator[Statement]:
+    def statements(self) -> Iterator[ShellStatement]:
         text = self._text
         while self._at < len(text):
             character = text[self._at]
@@ -137,13 +137,13 @@ class _Lexer:
         if not self._words:
             self._start = self._line
 
-    def _end(self, *, uncertain: bool = False) -> Iterator[Statement]:
+    def _end(self, *, uncertain: bool = False) -> Iterator[ShellStatement]:
         if self._words:
-            yield Statement(self._start, tuple(self._words), self._uncertain)
+            yield ShellStatement(self._start, tuple(self._words), self._uncertain)
         self._words = []
         self._uncertain = uncertain
 
-    def _comment(self) -> Iterator[Statement]:
+    def _comment(self) -> Iterator[ShellStatement]:
         end = _END_OF_LINE.search(self._text, self._at)
         stop = end.start() if end else len(self._text)
         batch = _FOR_BATCH.match(self._text[self._at : stop])
@@ -154,16 +154,16 @@ class _Lexer:
                 for s in _Lexer(batch["words"], 1, parentheses=False).statements()
                 for w in s.words
             ]
-            yield Statement(self._line, (Word("#batch"), *words))
+            yield ShellStatement(self._line, (Word("#batch"), *words))
 
     def _target(self) -> None:
-        """Past the file of a redirection."""
+        """Skip the file of a redirection."""
         while self._text[self._at : self._at + 1] in _BLANK and self._at < len(self._text):
             self._at += 1
         if self._text[self._at : self._at + 1] not in ("", "\n", "\r", ";", "&", "|", "(", ")"):
             self._word()
 
-    def _operator(self, character: str) -> Iterator[Statement]:
+    def _operator(self, character: str) -> Iterator[ShellStatement]:
         text, at = self._text, self._at
         if character in "&|" and text[at : at + 2] in ("&&", "||"):
             tested = text[at : at + 2] == "||" or _tests(self._words)
@@ -185,16 +185,16 @@ class _Lexer:
                 self._depth -= 1
                 self._at += function.end()
                 self._words = []
-                yield Statement(self._line, (Word("function"),))
+                yield ShellStatement(self._line, (Word("function"),))
                 return
             yield from self._end()
-            yield Statement(self._line, (Word("("),))
+            yield ShellStatement(self._line, (Word("("),))
         else:
             pattern = tuple(self._words) if self._depth == 0 else ()
             if self._depth == 0:
                 self._words = []
             yield from self._end()
-            yield Statement(
+            yield ShellStatement(
                 self._line, (Word("branch"), *pattern) if self._depth == 0 else (Word(")"),)
             )
             self._depth = max(self._depth - 1, 0)
@@ -213,7 +213,7 @@ class _Lexer:
         self._here = []
 
     def _word(self) -> Word:
-        """One word, with its quotes taken off."""
+        """Return one word, with its quotes taken off."""
         text, parts, fixed = self._text, list[str](), True
         while self._at < len(text):
             character = text[self._at]
@@ -238,9 +238,9 @@ class _Lexer:
                 self._line += parts[-1] == "\n"
                 self._at += 2
             elif character in "\"'":
-                part, known = self._quoted(character)
+                part, unchanging = self._quoted(character)
                 parts.append(part)
-                fixed = fixed and known
+                fixed = fixed and unchanging
             elif text.startswith(("$(", "${"), self._at) or character == "`":
                 begin = self._at
                 self._at += character == "$"
@@ -254,7 +254,8 @@ class _Lexer:
         return Word("".join(parts), fixed=fixed)
 
     def _quoted(self, quote: str) -> tuple[str, bool]:
-        """A text in quotes; where nothing closes them they are a character like others."""
+        """Return a text in quotes, and whether it is fixed; quotes that nothing closes are a character
+        like others."""
         text, at = self._text, self._at + 1
         parts: list[str] = []
         while at < len(text) and text[at] != quote:
@@ -278,7 +279,7 @@ class _Lexer:
         return content.replace("\\$", "$"), not expands
 
     def _balanced(self) -> None:
-        """Past a bracket and the one that closes it, or a command in backticks."""
+        """Skip a bracket up to the one that closes it, or a command in backticks."""
         text = self._text
         opening = text[self._at]
         closing = {"(": ")", "{": "}", "`": "`"}[opening]
