@@ -13,14 +13,13 @@ from . import table
 from .table import (
     GivenColumns,
     GivenOutput,
+    GivenRanks,
     GivenTable,
     GivenTime,
     LeftOut,
-    Ranks,
     UnreadableError,
     plain,
     seconds,
-    tables_with_rows,
     whole,
 )
 
@@ -39,7 +38,7 @@ class Reframe:
     title = "ReFrame"
     begins = re.compile(f"{_HEADER.pattern}|{_OLD.pattern}")
 
-    def read(self, lines: Sequence[Line], ranks: Ranks) -> GivenOutput:
+    def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
         reader = _Log(ranks)
         version = ""
         for line in lines:
@@ -55,14 +54,13 @@ class Reframe:
                 reader.value(facts, old["name"], old["value"], unit["unit"] if unit else "", line)
             elif line.text.strip():
                 reader.row(line)
-        taken = tables_with_rows(reader.tables)
-        return GivenOutput(version, taken, "", reader.left_out.sentences(), [], ranks.doubts())
+        return GivenOutput(version, reader.tables, "", reader.left_out.sentences())
 
 
 class _Log:
     """Each line of a log is a start of a check of its own."""
 
-    def __init__(self, ranks: Ranks) -> None:
+    def __init__(self, ranks: GivenRanks) -> None:
         self.tables: list[GivenTable] = []
         self.left_out = LeftOut()
         self._ranks = ranks
