@@ -50,11 +50,15 @@ class Reframe:
                 unit = _OLD_UNIT.match(old["rest"])
                 check = old["check"].partition(" on ")
                 tasks = old[3] or ""
-                facts = (check[0].split()[0], check[2], tasks)
+                facts = (_first_word(check[0]), check[2], tasks)
                 reader.value(facts, old["name"], old["value"], unit["unit"] if unit else "", line)
             elif line.text.strip():
                 reader.row(line)
         return GivenOutput(version, reader.tables, "", reader.left_out.sentences())
+
+
+def _first_word(check: str) -> str:
+    return (check.split() or ["check"])[0]
 
 
 class _Log:
@@ -87,7 +91,7 @@ class _Log:
         places = " ".join(
             given.get(name, "") for name in ("system", "partition", "environ") if given.get(name)
         )
-        facts = check.split()[0], f"{places} {check}", given.get("num_tasks", "")
+        facts = _first_word(check), f"{places} {check}", given.get("num_tasks", "")
         for name in self._names:
             if name.endswith("_value"):
                 variable = name.removesuffix("_value")
