@@ -63,7 +63,7 @@ class Campaign(Record, frozen=True):
 
     @property
     def foreign(self) -> bool:
-        """Whether another program has printed it: nodes, machine and way of use are not known."""
+        """Return whether another program has printed it: its nodes, for one, are not known."""
         return self.machine == FOREIGN_MACHINE
 
     @property

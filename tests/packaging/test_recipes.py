@@ -85,7 +85,7 @@ def test_debian_has_what_the_image_installs() -> None:
 
 
 def test_reframe() -> None:
-    """It reads fields that `results --json` and `check --json` have (docs/results.md, uses.md)."""
+    """The checks read fields of `results --json` and `check --json` (docs/results.md, uses.md)."""
     text = (PACKAGING / "reframe" / "plumbline_checks.py").read_text()
     ast.parse(text)
     pages = "".join((ROOT / "docs" / name).read_text() for name in ("results.md", "uses.md"))

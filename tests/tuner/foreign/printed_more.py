@@ -1,4 +1,4 @@
-"""What PICO and ReFrame write, and tables of OSU and IMB of kinds that are easily confused."""
+"""Output of PICO and ReFrame, and tables of OSU and IMB of kinds that are easily confused."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import msgspec
 from plumbline.core import printed_text as text
 from plumbline.core.plan import REDUCTIONS
 from plumbline.foreign.osu import FUNCTIONS
-from plumbline.foreign.table import OutputFormat, Ranks, volume
+from plumbline.foreign.table import GivenRanks, OutputFormat, volume
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
 
@@ -96,7 +96,7 @@ def printed(
     """The column `statistic` of what a benchmark printed of calls of all ranks. Raises
     Unreadable."""
     try:
-        tables = format.read(text.lines(stdout.encode()), Ranks([nprocs])).tables
+        tables = format.read(text.lines(stdout.encode()), GivenRanks([nprocs])).tables
     except PlumblineError as error:
         raise Unreadable(str(error)) from error
     seconds = {}

@@ -83,10 +83,11 @@ def read(path: Path) -> bytes:
 
 
 def lines(data: bytes) -> list[Line]:
-    """Return the lines of a text, numbered from 1."""
+    """Return the lines of a text, numbered from 1, with blanks in place of tabs."""
     text = _ESCAPES.sub("", _decoded(data))
     return [
-        Line(number, _without_prefix(line)) for number, line in enumerate(_LINE_ENDS.split(text), 1)
+        Line(number, _without_prefix(line).expandtabs())
+        for number, line in enumerate(_LINE_ENDS.split(text), 1)
     ]
 
 

@@ -16,17 +16,16 @@ from .osu import FUNCTIONS
 from .table import (
     GivenColumns,
     GivenOutput,
+    GivenRanks,
     GivenTable,
     GivenTime,
     Grid,
     LeftOut,
-    Ranks,
     UnreadableError,
     is_number,
     plain,
     ranks,
     seconds,
-    tables_with_rows,
     volume,
     whole,
 )
@@ -71,7 +70,7 @@ class Imb:
     title = "Intel MPI Benchmarks"
     begins = re.compile(f"{_TITLE.pattern}|{_SECTION.pattern}")
 
-    def read(self, lines: Sequence[Line], ranks: Ranks) -> GivenOutput:
+    def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
         del ranks  # it says
         output = _Output()
         for line in lines:
@@ -80,7 +79,7 @@ class Imb:
         tables = [each.table() for each in output.sections if each.names or each.has_rows]
         return GivenOutput(
             output.version,
-            tables_with_rows(tables),
+            tables,
             output.started,
             output.left_out.sentences(),
             output.missing,

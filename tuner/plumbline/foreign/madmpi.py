@@ -13,15 +13,14 @@ from . import table
 from .table import (
     GivenColumns,
     GivenOutput,
+    GivenRanks,
     GivenTable,
     GivenTime,
     LeftOut,
-    Ranks,
     UnreadableError,
     is_number,
     plain,
     seconds,
-    tables_with_rows,
     whole,
 )
 
@@ -38,15 +37,15 @@ class Madmpi:
     title = "MadMPI benchmark"
     begins = re.compile(f"{_BEGIN.pattern}|{_VERSION.pattern}")
 
-    def read(self, lines: Sequence[Line], ranks: Ranks) -> GivenOutput:
+    def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
         version = ""
         benches: list[tuple[str, GivenColumns]] = []
         left_out = LeftOut()
         missing: list[str] = []
         name = ""  # of the bench that goes on
         for line in lines:
-            begun, said = _BEGIN.match(line.text), _VERSION.match(line.text)
-            version = version or (said[1] if said else "")
+            begun, stated_version = _BEGIN.match(line.text), _VERSION.match(line.text)
+            version = version or (stated_version[1] if stated_version else "")
             words = line.text.replace("|", " ").split()
             if begun or _END.match(line.text):
                 missing += _unended(name if begun else "")
@@ -64,9 +63,7 @@ class Madmpi:
                 ranks.of(bench, self.title) if _COLLECTIVE.search(bench.lower()) else (2, "")
             )
             tables.append(GivenTable(f"madmpi-{plain(bench)}", nprocs, columns.found, apart=apart))
-        return GivenOutput(
-            version, tables_with_rows(tables), "", left_out.sentences(), missing, ranks.doubts()
-        )
+        return GivenOutput(version, tables, "", left_out.sentences(), missing)
 
 
 def _unended(name: str) -> list[str]:

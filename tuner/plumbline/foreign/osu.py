@@ -15,16 +15,15 @@ from . import table
 from .table import (
     GivenColumns,
     GivenOutput,
+    GivenRanks,
     GivenTable,
     GivenTime,
     Grid,
     LeftOut,
-    Ranks,
     UnreadableError,
     is_number,
     plain,
     seconds,
-    tables_with_rows,
     volume,
     whole,
 )
@@ -81,7 +80,7 @@ class _Part(NamedTuple):
 
 
 class _Named(NamedTuple):
-    """What a title is about. `words`: all of its words; `device`: where the buffers are."""
+    """The meaning of a title. `words`: all of its words; `device`: where the buffers are."""
 
     function: str
     words: str
@@ -93,7 +92,7 @@ class Osu:
     title = "OSU Micro-Benchmarks"
     begins = _TITLE
 
-    def read(self, lines: Sequence[Line], ranks: Ranks) -> GivenOutput:
+    def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
         tables: list[GivenTable] = []
         left_out = LeftOut()
         missing: list[str] = []
@@ -108,12 +107,9 @@ class Osu:
             rows.read()
             if rows.numbers:
                 tables.append(rows.table(ranks, self.title))
-            elif not rows.seen and named.words not in _STARTUP:
+            elif not rows.has_rows and named.words not in _STARTUP:
                 missing.append(f"all numbers of {part.title[2].removeprefix('MPI').strip()}")
-        taken = tables_with_rows(tables)
-        return GivenOutput(
-            version, taken, "", left_out.sentences(), missing, ranks.doubts() if taken else []
-        )
+        return GivenOutput(version, tables, "", left_out.sentences(), missing)
 
 
 def _parts(lines: Sequence[Line]) -> Iterator[_Part]:
@@ -161,7 +157,7 @@ class _Rows:
         self._type = ""
         self._ways = [named.device] if named.device else []
         self._facts: list[str] = []
-        self.seen = False
+        self.has_rows = False
         self.numbers: list[tuple[Line, dict[str, str]]] = []
 
     def read(self) -> None:
@@ -171,11 +167,11 @@ class _Rows:
         for line in self._part.lines:
             text = line.text
             is_header = _HEADER.match(text) and not _PREAMBLE.match(text)
-            if not self.seen and (is_header or _BARE_HEADER.match(text)):
+            if not self.has_rows and (is_header or _BARE_HEADER.match(text)):
                 names = _COLUMN.findall(text.strip().lstrip("# "))
                 grid = Grid(text, names)
             elif text.lstrip().startswith("#"):
-                grid.interrupted = grid.interrupted or self.seen
+                grid.interrupted = grid.interrupted or self.has_rows
                 self._fact(text)
             elif not is_number(text.split()):
                 grid.interrupted = True
@@ -183,7 +179,7 @@ class _Rows:
                 self._row(line, names, grid)
 
     def _fact(self, text: str) -> None:
-        if self.seen:
+        if self.has_rows:
             return
         type, window, places = _TYPE.match(text), _WINDOW.match(text), _PLACES.findall(text)
         self._type = type[1] if type else self._type
@@ -195,7 +191,7 @@ class _Rows:
     def _row(self, line: Line, names: list[str], grid: Grid) -> None:
         title = self._named.words
         refused = grid.refuses(line.text, len(names))
-        self.seen = self.seen or refused != table.AFTER_TEXT
+        self.has_rows = self.has_rows or refused != table.AFTER_TEXT
         if refused:
             self._left_out.add(refused, f"line {line.number}")
             return
@@ -208,7 +204,7 @@ class _Rows:
         else:
             self._left_out.add(table.NO_TIMES, title)
 
-    def table(self, ranks: Ranks, program: str) -> GivenTable:
+    def table(self, ranks: GivenRanks, program: str) -> GivenTable:
         """Return the table. Raises UsageError where its ranks are missing."""
         named = self._named
         columns = GivenColumns(named.words, self._left_out)
@@ -224,7 +220,7 @@ class _Rows:
         facts = " ".join([*self._facts, apart]).strip()
         return GivenTable(named.function, nprocs, columns.found, self._type, op, way, facts)
 
-    def _nprocs(self, ranks: Ranks, program: str) -> tuple[int, str]:
+    def _nprocs(self, ranks: GivenRanks, program: str) -> tuple[int, str]:
         """Return the ranks: two for tests between two ranks, or as the launch before it says."""
         function, before = self._named.function, self._part.launch
         if self._named.words in _OF_TWO:

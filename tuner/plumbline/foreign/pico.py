@@ -14,15 +14,14 @@ from . import table
 from .table import (
     GivenColumns,
     GivenOutput,
+    GivenRanks,
     GivenTable,
     GivenTime,
     LeftOut,
-    Ranks,
     UnreadableError,
     plain,
     ranks,
     seconds,
-    tables_with_rows,
     whole,
 )
 
@@ -45,7 +44,7 @@ class Pico:
     title = "PICO"
     begins = re.compile(f"{_SUMMARY.pattern}|{_SINGLE.pattern}")
 
-    def read(self, lines: Sequence[Line], ranks: Ranks) -> GivenOutput:
+    def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
         del ranks  # nodes and tasks a node are columns
         left_out = LeftOut()
         tables: dict[tuple[str, ...], GivenTable] = {}
@@ -64,8 +63,7 @@ class Pico:
         for name in _NO_TIMES:
             if name in names:
                 left_out.add(table.DEVIATIONS, name)
-        taken = tables_with_rows(tables.values())
-        return GivenOutput("", taken, "", left_out.sentences())
+        return GivenOutput("", list(tables.values()), "", left_out.sentences())
 
 
 def _row(

@@ -13,14 +13,13 @@ from . import table
 from .table import (
     GivenColumns,
     GivenOutput,
+    GivenRanks,
     GivenTable,
     GivenTime,
     LeftOut,
-    Ranks,
     UnreadableError,
     plain,
     seconds,
-    tables_with_rows,
     whole,
 )
 
@@ -39,7 +38,7 @@ class Reframe:
     title = "ReFrame"
     begins = re.compile(f"{_HEADER.pattern}|{_OLD.pattern}")
 
-    def read(self, lines: Sequence[Line], ranks: Ranks) -> GivenOutput:
+    def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
         reader = _Log(ranks)
         version = ""
         for line in lines:
@@ -51,18 +50,21 @@ class Reframe:
                 unit = _OLD_UNIT.match(old["rest"])
                 check = old["check"].partition(" on ")
                 tasks = old[3] or ""
-                facts = (check[0].split()[0], check[2], tasks)
+                facts = (_first_word(check[0]), check[2], tasks)
                 reader.value(facts, old["name"], old["value"], unit["unit"] if unit else "", line)
             elif line.text.strip():
                 reader.row(line)
-        taken = tables_with_rows(reader.tables)
-        return GivenOutput(version, taken, "", reader.left_out.sentences(), [], ranks.doubts())
+        return GivenOutput(version, reader.tables, "", reader.left_out.sentences())
+
+
+def _first_word(check: str) -> str:
+    return (check.split() or ["check"])[0]
 
 
 class _Log:
     """Each line of a log is a start of a check of its own."""
 
-    def __init__(self, ranks: Ranks) -> None:
+    def __init__(self, ranks: GivenRanks) -> None:
         self.tables: list[GivenTable] = []
         self.left_out = LeftOut()
         self._ranks = ranks
@@ -89,7 +91,7 @@ class _Log:
         places = " ".join(
             given.get(name, "") for name in ("system", "partition", "environ") if given.get(name)
         )
-        facts = check.split()[0], f"{places} {check}", given.get("num_tasks", "")
+        facts = _first_word(check), f"{places} {check}", given.get("num_tasks", "")
         for name in self._names:
             if name.endswith("_value"):
                 variable = name.removesuffix("_value")

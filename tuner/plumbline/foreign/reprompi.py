@@ -14,15 +14,14 @@ from . import table
 from .table import (
     GivenColumns,
     GivenOutput,
+    GivenRanks,
     GivenTable,
     GivenTime,
     LeftOut,
-    Ranks,
     UnreadableError,
     plain,
     ranks,
     seconds,
-    tables_with_rows,
     volume,
     whole,
 )
@@ -45,7 +44,7 @@ class Reprompi:
     title = "ReproMPI"
     begins = re.compile(f"{_FACT.pattern}|{_HEADER.pattern}")
 
-    def read(self, lines: Sequence[Line], ranks: Ranks) -> GivenOutput:
+    def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
         left_out = LeftOut()
         outputs = [_Output({}, [], left_out)]
         for line in lines:
@@ -61,9 +60,7 @@ class Reprompi:
                 outputs[-1].row(line, words)
         tables = [given for output in outputs for given in output.tables(ranks, self.title)]
         version = outputs[-1].facts.get("reproMPIcommitSHA1", "")[:12]
-        return GivenOutput(
-            version, tables_with_rows(tables), "", left_out.sentences(), [], ranks.doubts()
-        )
+        return GivenOutput(version, tables, "", left_out.sentences())
 
 
 class _Output:
@@ -81,7 +78,7 @@ class _Output:
         else:
             self._left_out.add(table.BROKEN, f"line {line.number}")
 
-    def tables(self, ranks_given: Ranks, program: str) -> list[GivenTable]:
+    def tables(self, ranks_given: GivenRanks, program: str) -> list[GivenTable]:
         """Return a table for each function. Raises UsageError where the ranks are missing."""
         if not self.rows:
             return []
@@ -118,7 +115,7 @@ class _Output:
             for function, each in columns.items()
         ]
 
-    def _nprocs(self, ranks_given: Ranks, program: str) -> tuple[int, str]:
+    def _nprocs(self, ranks_given: GivenRanks, program: str) -> tuple[int, str]:
         if "nprocs" in self.facts:
             return ranks(self.facts["nprocs"], self.rows[0][0]), ""
         return ranks_given.of(" ".join(sorted({given["test"] for _, given in self.rows})), program)

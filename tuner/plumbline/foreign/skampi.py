@@ -15,16 +15,15 @@ from . import table
 from .table import (
     GivenColumns,
     GivenOutput,
+    GivenRanks,
     GivenTable,
     GivenTime,
     LeftOut,
-    Ranks,
     UnreadableError,
     is_number,
     plain,
     ranks,
     seconds,
-    tables_with_rows,
     volume,
     whole,
 )
@@ -58,15 +57,15 @@ class Skampi:
     title = "SKaMPI"
     begins = _BEGIN
 
-    def read(self, lines: Sequence[Line], ranks: Ranks) -> GivenOutput:
+    def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
         version = ""
         results: list[tuple[str, list[_Point]]] = []
         left_out = LeftOut()
         missing: list[str] = []
         name: str | None = None  # of the result that goes on
         for line in lines:
-            begun, said = _BEGIN.match(line.text), _VERSION.match(line.text)
-            version = said[1] if said else version
+            begun, stated_version = _BEGIN.match(line.text), _VERSION.match(line.text)
+            version = stated_version[1] if stated_version else version
             if begun:
                 missing += _unended(name)
                 name = begun[1]
@@ -84,9 +83,7 @@ class Skampi:
             for result, points in results
             for given in _tables(result, points, ranks, left_out)
         ]
-        return GivenOutput(
-            version, tables_with_rows(tables), "", left_out.sentences(), missing, ranks.doubts()
-        )
+        return GivenOutput(version, tables, "", left_out.sentences(), missing)
 
 
 def _named(name: str) -> str:
@@ -120,7 +117,7 @@ def _point(function: str, line: Line) -> _Point:
 
 
 def _tables(
-    result: str, points: list[_Point], ranks: Ranks, left_out: LeftOut
+    result: str, points: list[_Point], ranks: GivenRanks, left_out: LeftOut
 ) -> Iterator[GivenTable]:
     """Yield a table for each number of ranks, and for each value of a parameter that changes while
     the size stays."""

@@ -38,7 +38,7 @@ from .pico import Pico
 from .reframe import Reframe
 from .reprompi import Reprompi
 from .skampi import Skampi
-from .table import MOST_ROWS, GivenOutput, GivenTable, GivenTime, OutputFormat, Ranks
+from .table import MOST_ROWS, GivenOutput, GivenRanks, GivenTable, GivenTime, OutputFormat
 
 _FORMATS: tuple[OutputFormat, ...] = (
     *(Imb(), Osu(), Skampi(), Reprompi(), Madmpi(), Pico(), Reframe()),
@@ -46,7 +46,7 @@ _FORMATS: tuple[OutputFormat, ...] = (
 
 
 class ProgramOutput(NamedTuple):
-    """What one program has printed into a file."""
+    """The output of one program in a file."""
 
     format: OutputFormat
     output: GivenOutput
@@ -104,8 +104,9 @@ def _parts(lines: Sequence[Line]) -> list[tuple[OutputFormat, list[Line]]]:
 def _read(
     format: OutputFormat, lines: Sequence[Line], nprocs: Sequence[int], name: str
 ) -> GivenOutput:
+    ranks = GivenRanks(nprocs)
     try:
-        return format.read(lines, Ranks(nprocs))
+        return format.read(lines, ranks).checked(ranks)
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from error
     except PlumblineError as error:
@@ -125,7 +126,7 @@ _MACHINE = Machine(
 
 
 class Imported(NamedTuple):
-    """What was read of one file. `last`: the number that was read last; `left_out`, `missing`,
+    """The import of one file. `last`: the number that was read last; `left_out`, `missing`,
     `doubts`: sentences about what was not read or should be checked; `new`: it was not there."""
 
     run: str

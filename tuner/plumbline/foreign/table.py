@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
@@ -73,6 +73,11 @@ class GivenOutput(msgspec.Struct, frozen=True):
     missing: list[str] = []
     doubts: list[str] = []
 
+    def checked(self, ranks: GivenRanks) -> GivenOutput:
+        """Return the output without tables that have no numbers, and with doubts about ranks."""
+        tables = [table for table in self.tables if table.columns]
+        return msgspec.structs.replace(self, tables=tables, doubts=ranks.doubts())
+
     @property
     def numbers(self) -> int:
         return sum(len(rows) for table in self.tables for rows in table.columns.values())
@@ -86,7 +91,7 @@ class OutputFormat(Protocol):
     title: str
     begins: re.Pattern[str]
 
-    def read(self, lines: Sequence[Line], ranks: Ranks) -> GivenOutput:
+    def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
         """Raises UnreadableError, or UsageError where the number of ranks is missing."""
         ...
 
@@ -98,7 +103,7 @@ class UnreadableError(PlumblineError):
         super().__init__(f"line {line}: {why}; take the program's output as it printed it")
 
 
-class Ranks:
+class GivenRanks:
     """The numbers of ranks that the user gives for tables that do not say theirs: one for all, or
     one for each table of a title, in the order of the text."""
 
@@ -140,7 +145,7 @@ class Ranks:
 
 
 class LeftOut:
-    """What is not taken, counted by kind and place."""
+    """A count of what is not taken, by kind and place."""
 
     def __init__(self) -> None:
         self._places: dict[str, Counter[str]] = {}
@@ -244,17 +249,17 @@ class Grid:
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    return [match.span() for match in re.finditer(r"\S+", text.expandtabs())]
+    return [match.span() for match in re.finditer(r"\S+", text)]
 
 
 def _named_spans(header: str, names: Sequence[str]) -> list[tuple[int, int]]:
     """Return where the names stand in a header; the first one begins with its mark `#`."""
-    text, end = header.expandtabs(), 0
+    end = 0
     spans: list[tuple[int, int]] = []
     for name in names:
-        start = text.index(name, end)
+        start = header.index(name, end)
         end = start + len(name)
-        spans.append((start if spans else len(text) - len(text.lstrip()), end))
+        spans.append((start if spans else len(header) - len(header.lstrip()), end))
     return spans
 
 
@@ -277,7 +282,3 @@ class GivenColumns:
             self.found.setdefault(name, []).append(row)
         else:
             self._left_out.add(ZERO, f"{self._title} {name}")
-
-
-def tables_with_rows(tables: Iterable[GivenTable]) -> list[GivenTable]:
-    return [table for table in tables if table.columns]
