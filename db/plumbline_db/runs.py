@@ -420,7 +420,7 @@ def medians(
 ) -> list[Medians]:
     """Median of all samples (warm-up apart) of each case in each finished launch, in seconds; which
     cases and in which order: `launch_samples`. Of a case that a plan names twice that of both
-    medians, where the samples were thrown away. Other averages: plumbline.verify.launch_averages.
+    medians, where the samples were thrown away. Other averages: plumbline.results.compare.
     """
     timed = _timed(db, campaign, suites, use, sizes, functions)
     if any(

@@ -12,14 +12,14 @@ WRAPPER = "plumbline-run"
 
 
 def variables(bundle: Bundle) -> dict[str, str]:
-    """Return those of the library, in order; none is for the preload library. Raises PlumblineError
-    where winners cannot be had together, or no file can hold a name or a value."""
+    """Return the library's variables, in order; none is for the preload library. Raises
+    PlumblineError where winners cannot be had together, or no file can hold a name or a value."""
     family_variables = families.of(bundle.library).variables(bundle)
     return {quoting.name(name): quoting.held(value) for name, value in family_variables.items()}
 
 
 def heading(bundle: Bundle, use: str) -> list[str]:
-    """Return that of a file for a shell that has not the preload library."""
+    """Return the heading of a file for a shell that has not the preload library."""
     lines = bundles.heading(bundle, f"Environment for {bundle.library.id}, written by Plumbline.")
     lines.append(quoting.comment(f"Use: {use}"))
     if bundle.variants:

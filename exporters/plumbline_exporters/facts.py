@@ -82,7 +82,7 @@ def _for_each(table: _Table) -> Iterator[_Table]:
 
 
 def _filled(value: Any, function: str) -> Any:
-    """Return it with the function's name in its forms."""
+    """Return the value with the function's name in its forms."""
     if isinstance(value, dict):
         return {_filled(key, function): _filled(entry, function) for key, entry in value.items()}
     if isinstance(value, list):

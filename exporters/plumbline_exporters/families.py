@@ -148,12 +148,13 @@ def of(library: Library) -> Family:
 
 
 def linted() -> dict[str, Linting]:
-    """Return those that the linter knows."""
+    """Return the families that the linter knows."""
     return {name: family.lint for name, family in families().items() if family.lint is not None}
 
 
 def speaking(named: str) -> Iterator[tuple[str, Linting]]:
-    """Return those that speak of their variables, where `named` (or '') is the family of a file."""
+    """Return the families that report on their variables, where `named` (or '') is the family of a
+    file."""
     linted_families = linted()
     instead_of = linted_families[named].instead_of if named in linted_families else ""
     for name, lint in linted_families.items():
@@ -192,7 +193,7 @@ def options() -> dict[str, str]:
 
 
 def parameter_file(library: Library) -> ParameterFile:
-    """Return that of a family which reads one."""
+    """Return the parameter file of a family that reads one."""
     file = of(library).parameter_file
     if file is None:
         raise ValueError(f"{library.id} reads no file of parameters")

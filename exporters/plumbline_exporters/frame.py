@@ -79,7 +79,7 @@ class Field(NamedTuple):
 
 
 def templates(*packages: str) -> Environment:
-    """Return those of the named packages, which may extend the layout that is here."""
+    """Return the templates of the named packages, which may extend the layout that is here."""
     rooms = [PackageLoader(name) for name in (*packages, "plumbline_exporters")]
     environment = Environment(
         loader=ChoiceLoader(rooms), autoescape=True, undefined=StrictUndefined

@@ -29,7 +29,8 @@ def text(bundle: Bundle, library: str, remarks: Sequence[str], variables: Mappin
 
 
 def preload_library(bundle: Bundle, unfit: str, reader: str) -> str:
-    """Return its path. Raises PlumblineError where there is none, or `whole` does."""
+    """Return the path of the preload library. Raises PlumblineError where there is none, or `whole`
+    does."""
     if bundle.preload_library is None:
         raise PlumblineError(
             "winners are variants, which need libplumbline.so, and none was named: "

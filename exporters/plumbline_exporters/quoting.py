@@ -49,7 +49,7 @@ def word(text: str) -> str:
 
 
 def said(text: str) -> str:
-    """Return it for people: in one line, with the numbers of characters that nobody sees."""
+    """Return the text for people: on one line, with the numbers of invisible characters."""
     if text.isprintable():
         return text
     return "".join(

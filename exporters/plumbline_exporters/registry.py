@@ -184,7 +184,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _with_sum(text: str) -> str:
-    """Return it with its checksum wherever the head leaves room for it."""
+    """Return the text with its checksum wherever the head leaves room for one."""
     data = text.encode()
     return _sum(NO_SUM.encode()).sub(rb"\g<1>" + _digest(data), data).decode()
 

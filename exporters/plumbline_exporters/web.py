@@ -112,7 +112,7 @@ class Metrics(NamedTuple):
     simulated: bool = False
 
     def registry(self, db_path: Path) -> CollectorRegistry:
-        """Return it with metrics of this process."""
+        """Return the registry with metrics of this process."""
         registry = CollectorRegistry(auto_describe=False)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=registry)

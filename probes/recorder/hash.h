@@ -1,4 +1,4 @@
-/* What is computed of a content: as tuner/plumbline/detect/hashes.py defines it. */
+/* What is computed of a content: as tuner/plumbline/detect/kinds.py defines it. */
 #ifndef PL_RECORDER_HASH_H
 #define PL_RECORDER_HASH_H
 

@@ -29,7 +29,7 @@ from plumbline.measure.comparison import claim_of
 from plumbline.reproducibility import experiment
 from plumbline.reproducibility import report as reproducibility_report
 from plumbline.reproducibility import settings as experiment_settings
-from plumbline.reproducibility.spread import PLAIN
+from plumbline.reproducibility.effects import PLAIN
 from plumbline.search.space.candidates import DEFAULT, CandidateSpace
 from plumbline.settings import campaign_file, identity, starting
 from plumbline.settings.ranks import default_nprocs

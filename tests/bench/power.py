@@ -25,11 +25,10 @@ from numpy.typing import NDArray
 from plumbline.campaign import acceptance, pairs
 from plumbline.core.cell import Target
 from plumbline.core.guidelines import LIBRARY
-from plumbline.search.space.candidates import DEFAULT
-from plumbline.search.space.cells import index
+from plumbline.search.space.candidates import DEFAULT, index
 from plumbline.settings.identity import settings_of
 from plumbline.system import paths
-from plumbline.verify import design
+from plumbline.verify import decision
 from plumbline.verify import index as estimators
 from plumbline.verify.decision import (
     Claim,
@@ -43,7 +42,7 @@ from plumbline_db.records import Campaign, Suite
 RECORDED = Path(__file__).with_name("power.json.gz")
 ALPHA, LIMIT = 0.05, 1.05
 LONG_SECONDS = 2e-6
-COLD_LOOKS = design.over(6, 30)
+COLD_LOOKS = decision.design_over(6, 30)
 RATIOS = (1.0, 1.05, 1.1, 1.2)  # planted: tuned over default
 CLASSES = (">= 2 us", "< 2 us")
 

@@ -19,7 +19,7 @@ from plumbline.results.compare import How
 from plumbline.results.compared_now import MeasuredComparison
 from plumbline.results.regressions import RegressionClaim
 from plumbline.settings.campaign_file import load
-from plumbline.verify import design
+from plumbline.verify import decision
 from plumbline_db.connection import Database
 from tests.tuner import shim
 
@@ -31,7 +31,7 @@ SHARE = 0.10
 
 def compare(folder: Path, tool: Path | None) -> MeasuredComparison:
     settings = load(None, {"nprocs": 2, "sizes": SIZES, "functions": FUNCTIONS})
-    claim = RegressionClaim(0.05, TOLERANCE, design.over(FIRST, LAUNCHES))
+    claim = RegressionClaim(0.05, TOLERANCE, decision.design_over(FIRST, LAUNCHES))
     slow = "default" if tool is None else f"LD_PRELOAD={tool}"
     names = (compared_now.parse("default"), compared_now.parse(slow))
     with Database.open(folder / "plumbline.db", write=True) as db:

@@ -8,8 +8,8 @@ import math
 import numpy as np
 
 from plumbline.watch.canary import observe
-from plumbline.watch.design import DetectorDesign
-from plumbline.watch.state import CellState
+from plumbline.watch.chart import DetectorDesign
+from plumbline.watch.sizing import CellState
 from tests.bench.detector import __main__ as bench
 from tests.bench.detector import figures, noise
 from tests.bench.detector.rules import Product

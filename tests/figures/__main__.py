@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.explain import before_after
+from plumbline.explain import picture
 from plumbline.results import report
 from plumbline.settings.toolchain import find_toolchain
 from plumbline.system import chart
@@ -95,9 +95,9 @@ def _loops(checked: Path) -> list[Loop]:
 
 def _draw(database: Path, campaign: str, folder: Path) -> None:
     with Database.open(database) as db:
-        tables = before_after.read(db, report.read(db, campaign))
+        tables = picture.read_tables(db, report.read(db, campaign))
     for name, palette in (("results", chart.LIGHT), ("results-dark", chart.DARK)):
-        drawn = chart.render(before_after.specification([tables], palette))
+        drawn = chart.render(picture.before_after_specification([tables], palette))
         (folder / f"{name}.svg").write_text(drawn)
 
 

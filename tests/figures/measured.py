@@ -12,7 +12,7 @@ from statistics import median
 import msgspec
 
 from plumbline.cli import digest
-from plumbline.results import headline, report
+from plumbline.results import report
 from plumbline.results.report import Report
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns
@@ -93,7 +93,7 @@ def of_database(database: Path) -> Campaign:
 def _of_report(found: Report, lines: list[str]) -> Campaign:
     if found.after is None or not found.winners:
         raise ValueError(f"{found.campaign.id} is not finished, or has no winners")
-    counts = headline.changed(found.before, found.after)
+    counts = report.changed(found.before, found.after)
     started, finished = (
         datetime.datetime.fromisoformat(text)
         for text in (found.campaign.started, str(found.campaign.finished))

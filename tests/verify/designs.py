@@ -21,9 +21,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.verify import design
-from plumbline.verify.decision import Claim, HypothesisFamily, benjamini_hochberg
-from plumbline.verify.design import Design
+from plumbline.verify import decision
+from plumbline.verify.decision import Claim, Design, HypothesisFamily, benjamini_hochberg
 from tests.verify.simulated import first, signed_rank_p
 
 CELLS = 645
@@ -36,10 +35,10 @@ EACH = 20  # cells a share
 DEPENDENT = (0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 DESIGNS = {
     "15, then 15 more (p times 2)": Design((15, 30), (0.5, 0.5)),
-    "6 … 30": design.over(6, 30),
-    "15, 21, 30": design.over(15, 30),
-    "one look at 15": design.over(15, 15),
-    "one look at 30": design.over(30, 30),
+    "6 … 30": decision.design_over(6, 30),
+    "15, 21, 30": decision.design_over(15, 30),
+    "one look at 15": decision.design_over(15, 15),
+    "one look at 30": decision.design_over(30, 30),
 }
 
 

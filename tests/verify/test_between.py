@@ -9,13 +9,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from plumbline.verify import design
+from plumbline.verify import decision
 from plumbline.verify.decision import Claim, HypothesisFamily
 from plumbline.verify.independence import Estimate, between_campaigns, estimate, widened
 from plumbline.verify.significance.signed_rank import paired_ratio
 from tests.verify.simulated import first
 
-LOOKS = design.over(9, 30)
+LOOKS = decision.design_over(9, 30)
 CELLS = 300
 
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from plumbline.verify import design
+from plumbline.verify import decision
 from plumbline.verify.decision import (
     GIVEN_UP,
     CellDecision,
@@ -31,7 +31,7 @@ from plumbline.verify.decision import (
 from plumbline.verify.significance.comparison import Comparison, exact_ratio
 from plumbline.verify.significance.signed_rank import paired_ratio
 
-DESIGN = design.over(9, 30)
+DESIGN = decision.design_over(9, 30)
 LIMIT = 1.05
 CLAIM = Claim(tolerance=0.05, design=DESIGN)
 

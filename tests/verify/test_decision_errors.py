@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from plumbline.verify import design
+from plumbline.verify import decision
 from plumbline.verify.decision import CellDecision, Claim, HypothesisFamily, alone
 from plumbline.verify.significance.moderated import moderated
 from plumbline.verify.significance.signed_rank import paired_ratio
@@ -20,7 +20,7 @@ from plumbline.verify.verify import Look, Verification, VerifySettings
 from tests.verify import designs
 from tests.verify.simulated import PAPER, Times, first, heavy, medians, signed_rank_p
 
-DESIGN = design.over(6, 30)
+DESIGN = decision.design_over(6, 30)
 
 
 def violated(logs: Times, limit: float = 1.0) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from plumbline.core.cell import Side
 from plumbline.core.guidelines import Pattern, load
 from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, Data, part_bytes
-from plumbline.verify import kinds, monotony, pattern, rank, split
+from plumbline.verify import kinds
 from plumbline.verify.index import Index, Obstacle
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Medians
@@ -27,7 +27,7 @@ def measured(
 
 def test_monotony_compares_adjacent_sizes() -> None:
     index = Index(measured("MPI_Bcast", [64, 1, 8]))
-    found = monotony.cells(index, PAPER)
+    found = kinds.monotony_cells(index, PAPER)
     assert [(c.bytes, c.candidates[0].right.bytes) for c in found] == [(1, 8), (8, 64)]
     assert {(c.guideline, c.function, c.tolerance) for c in found} == {("GL1", "MPI_Bcast", 0.0)}
 
@@ -35,14 +35,14 @@ def test_monotony_compares_adjacent_sizes() -> None:
 def test_every_measured_function_is_checked_with_or_without_a_pattern() -> None:
     assert "MPI_Alltoall" not in PAPER.lhs_functions()
     index = Index(measured("MPI_Alltoall", [1, 2]) + measured("MPI_Barrier", [0]))
-    assert [c.function for c in monotony.cells(index, PAPER)] == ["MPI_Alltoall"]
-    assert [c.function for c in split.cells(index, PAPER)] == ["MPI_Alltoall"]
-    assert pattern.cells(index, PAPER) == []
+    assert [c.function for c in kinds.monotony_cells(index, PAPER)] == ["MPI_Alltoall"]
+    assert [c.function for c in kinds.split_cells(index, PAPER)] == ["MPI_Alltoall"]
+    assert kinds.pattern_cells(index, PAPER) == []
 
 
 def test_split_tries_all_smaller_sizes_the_largest_first() -> None:
     index = Index(measured("MPI_Bcast", [0, 512, 1024, 1500, 2000]))
-    found = {c.bytes: c for c in split.cells(index, PAPER)}
+    found = {c.bytes: c for c in kinds.split_cells(index, PAPER)}
     assert sorted(found) == [1024, 1500, 2000]
     factors = [(c.right.bytes, c.factor) for c in found[2000].candidates]
     assert factors == [(1500, 2), (1024, 2), (512, 4)]
@@ -51,20 +51,20 @@ def test_split_tries_all_smaller_sizes_the_largest_first() -> None:
 
 @given(st.integers(1, 10**6), st.integers(1, 10**6))
 def test_the_multiple_is_the_smallest_that_covers(part: int, size: int) -> None:
-    k = split.multiple(part, size)
+    k = kinds.multiple(part, size)
     assert k * part >= size > (k - 1) * part
 
 
 @given(st.sets(st.integers(1, 10**5), min_size=2, max_size=21))
 def test_weights_of_a_cell_spend_the_error_once(sizes: set[int]) -> None:
-    for cell in split.cells(Index(measured("MPI_Scan", list(sizes))), load()):
+    for cell in kinds.split_cells(Index(measured("MPI_Scan", list(sizes))), load()):
         assert sum(1 / c.weight for c in cell.candidates) == pytest.approx(1)
         ordered = sorted(cell.candidates, key=lambda c: c.factor)
         assert [c.weight for c in ordered] == sorted(c.weight for c in ordered)
 
 
 def test_two_large_messages_cost_less_correction_than_plain_bonferroni() -> None:
-    cell = split.cells(Index(measured("MPI_Scan", SIZES)), load())[-1]
+    cell = kinds.split_cells(Index(measured("MPI_Scan", SIZES)), load())[-1]
     best = cell.candidates[0]
     assert (best.right.bytes, best.factor) == (8192, 2)
     assert best.weight < len(cell.candidates) / 3
@@ -72,7 +72,7 @@ def test_two_large_messages_cost_less_correction_than_plain_bonferroni() -> None
 
 def test_pattern_compares_with_the_mockup_at_the_same_size() -> None:
     index = Index(measured("MPI_Allreduce", [8, 16]) + measured("MPI_Allreduce", [16, 32], MOCKUP))
-    gl12 = [c for c in pattern.cells(index, PAPER) if c.guideline == "GL12"]
+    gl12 = [c for c in kinds.pattern_cells(index, PAPER) if c.guideline == "GL12"]
     assert [c.bytes for c in gl12] == [8, 16, 32]
     for cell in gl12:
         (candidate,) = cell.candidates
@@ -89,7 +89,7 @@ def test_pieces_that_were_sent_are_the_right_side() -> None:
     two, four = (cut.variant("MPI_Scan", k) for k in (2, 4))
     data = measured("MPI_Scan", [1, 1024, 4096])
     data += measured("MPI_Scan", [1024, 4096], two) + measured("MPI_Scan", [4096], four)
-    found = {cell.bytes: cell for cell in split.cells(Index(data), guidelines)}
+    found = {cell.bytes: cell for cell in kinds.split_cells(Index(data), guidelines)}
     assert sorted(found) == [1024, 4096]
     sides = [(c.left.bytes, c.right.variant, c.right.bytes) for c in found[4096].candidates]
     assert sides == [(4096, two, 4096), (4096, four, 4096)]
@@ -104,7 +104,7 @@ def test_a_variant_may_be_the_left_side() -> None:
     forward = next(each for each in load().patterns if each.variant == wait)
     backward = Pattern("X", "⪯ MPI_Bcast", "MPI_Bcast", "default", ["MPI_Bcast"], wait)
     both = msgspec.structs.replace(load(), patterns=[forward, backward])
-    cells = pattern.cells(index, both)
+    cells = kinds.pattern_cells(index, both)
     assert [(_lhs(cell), cell.rhs) for cell in cells] == [("default", wait), (wait, "MPI_Bcast")]
     assert [cell.candidates[0].right.variant for cell in cells] == [wait, "default"]
 
@@ -117,13 +117,13 @@ def test_fewer_ranks_against_all_of_them() -> None:
     """Four blocks of 3 bytes on all ranks, two on half of them; a vector is as long on both."""
     data = measured("MPI_Gather", [12]) + measured("MPI_Bcast", [12])
     data += measured("MPI_Gather", [6], ranks=2) + measured("MPI_Bcast", [12], ranks=2)
-    found = rank.cells(Index(data, nprocs=4), load())
+    found = kinds.rank_cells(Index(data, nprocs=4), load())
     sides = [(c.function, c.bytes, c.candidates[0].left, c.candidates[0].right) for c in found]
     assert sides == [
         (function, 12, Side(function, "default", part, 2), Side(function, "default", 12))
         for function, part in (("MPI_Bcast", 12), ("MPI_Gather", 6))
     ]
-    assert {c.function for c in monotony.cells(Index(data, nprocs=4), load())} == set()
+    assert {c.function for c in kinds.monotony_cells(Index(data, nprocs=4), load())} == set()
 
 
 @given(
@@ -191,4 +191,4 @@ def test_a_kind_registers_once() -> None:
         ("nonblocking", "n"),
     ]
     with pytest.raises(ValueError, match=r"'monotony' .* is registered twice"):
-        kinds.kind("monotony", letter="x", row="function")(monotony.cells)
+        kinds.kind("monotony", letter="x", row="function")(kinds.monotony_cells)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.verify.launch_averages import averages, tukey_filter
+from plumbline.results.compare import averages, tukey_filter
 
 samples = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60)
 

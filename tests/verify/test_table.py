@@ -17,10 +17,10 @@ from rich.console import Console, RenderableType
 
 from plumbline.verify import grid
 from plumbline.verify.across import KindCount, summary_counts, summary_table
-from plumbline.verify.drawing import STYLES
 from plumbline.verify.grid import JSON_FIELDS, as_json
 from plumbline.verify.table import (
     ASCII,
+    STYLES,
     UNICODE,
     before_after_table,
     natural_width,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from plumbline.core.cell import Side
-from plumbline.verify import design
+from plumbline.verify import decision
 from plumbline.verify.decision import Claim
 from plumbline.verify.index import Obstacle
 from tests.verify.simulated import MOCKUP, gl12, medians, pair, verified
@@ -104,7 +104,9 @@ def test_slower_but_lost_in_the_correction_is_undecided() -> None:
 def test_the_first_look_has_its_share_of_the_error() -> None:
     """Eight launches of eight, of sixteen (a quarter of the error), of 80 (a hundredth)."""
     data = pair(noisy(1.5, n=8), quiet(8))
-    one, two, ten = (gl12(verified(data, design=design.over(8, most))) for most in (8, 16, 80))
+    one, two, ten = (
+        gl12(verified(data, design=decision.design_over(8, most))) for most in (8, 16, 80)
+    )
     assert one.p == two.p == ten.p == 2**-8
     assert (one.p_adjusted, two.p_adjusted) == (2**-8, 4 * 2**-8)
     assert one.ratio_low is not None and two.ratio_low is not None

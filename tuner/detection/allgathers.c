@@ -1,4 +1,4 @@
-/* Broadcasts by each rank of a group at once: allgathers (detect/spread.py). */
+/* Broadcasts by each rank of a group at once: allgathers (detect/provenance.py). */
 #include "atoms.h"
 #include "map.h"
 

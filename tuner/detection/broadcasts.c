@@ -1,4 +1,4 @@
-/* Which ranks may have been the root of a broadcast, and what is none (detect/spread.py). */
+/* Which ranks may have been the root of a broadcast, and what is none (detect/provenance.py). */
 #include "atoms.h"
 #include "map.h"
 

@@ -1,4 +1,4 @@
-/* Polynomials of contents, as detect/hashes.py defines them. */
+/* Polynomials of contents, as detect/kinds.py defines them. */
 #ifndef PL_DETECTION_POLY_H
 #define PL_DETECTION_POLY_H
 

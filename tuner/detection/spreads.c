@@ -1,5 +1,5 @@
 /* Atoms that lie side by side, at their origin or where they arrive, and reached the same ranks:
- * the data of one broadcast (detect/spread.py). */
+ * the data of one broadcast (detect/provenance.py). */
 #include "atoms.h"
 #include "map.h"
 

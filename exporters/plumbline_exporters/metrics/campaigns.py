@@ -40,7 +40,7 @@ def _bytes_of(file: Path) -> int:
 
 @collector("places")
 def places(scrape: Scrape) -> Iterator[Metric]:
-    """Return those of each machine and library that is stored."""
+    """Return the metrics of each machine and library that is stored."""
     machine = InfoMetricFamily(
         "plumbline_machine", "A machine; always 1.", labels=("machine", "host")
     )
@@ -79,8 +79,8 @@ def campaign_times(scrape: Scrape) -> Iterator[Metric]:
 
 @collector("under_way")
 def under_way(scrape: Scrape) -> Iterator[Metric]:
-    """Return that of each place the campaign that was begun last, where it has not ended: it runs,
-    or waits for somebody to go on with it. The time of its newest launch tells which."""
+    """Return the campaign of each place that was begun last, if it has not ended: it runs, or waits
+    for somebody to continue it. The time of its newest launch tells which."""
     names = (*PLACE, "campaign")
     started = GaugeMetricFamily(
         "plumbline_campaign_started_timestamp_seconds",

@@ -23,7 +23,7 @@ _NAMES = (*PLACE, "campaign")
 
 
 def _watched(scrape: Scrape) -> Iterator[tuple[tuple[str, ...], WatchedCampaign]]:
-    """Return it with the values of _NAMES."""
+    """Return each watched campaign with the values of _NAMES."""
     campaign_by_id: dict[str, Campaign] = {campaign.id: campaign for campaign in scrape.campaigns}
     for watched_campaign in watching.watched(scrape.db):
         if watched_campaign.campaign in campaign_by_id:
@@ -142,7 +142,7 @@ def regressions(scrape: Scrape) -> Iterator[Metric]:
 
 
 def _worst(every: list[CellAlarm]) -> dict[tuple[str, str], float]:
-    """Return that of open alarms, by function and direction."""
+    """Return the worst ratio of open alarms, by function and direction."""
     worst_by_function: dict[tuple[str, str], float] = {}
     for alarm in every:
         if alarm.is_open:

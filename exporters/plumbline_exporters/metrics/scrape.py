@@ -142,7 +142,7 @@ class Scrape:
 
     @cached_property
     def campaigns(self) -> list[Campaign]:
-        """Return them in the order in which they were started."""
+        """Return the campaigns in the order in which they were started."""
         every_campaign = campaigns.all_campaigns(self.db)
         return [
             campaign

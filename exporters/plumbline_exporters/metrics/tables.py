@@ -11,7 +11,8 @@ from plumbline_exporters.metrics.scrape import PLACE, Scrape, collector, labels,
 
 @collector("tables")
 def tables(scrape: Scrape) -> Iterator[Metric]:
-    """Return those of campaigns: guidelines of `plumbline overlap tune` have no full tables."""
+    """Return the table metrics of campaigns: guidelines of `plumbline overlap tune` have no full
+    tables."""
     names = (*PLACE, "stage")
     cells = GaugeMetricFamily(
         "plumbline_table_cells", "Cells of guidelines that have a verdict.", labels=names

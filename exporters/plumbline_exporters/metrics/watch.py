@@ -68,7 +68,7 @@ def watch(scrape: Scrape) -> Iterator[Metric]:
 
 
 def _times(daemon: Watch) -> Iterator[Metric]:
-    """Return those that there are."""
+    """Return the metrics of the times that are known."""
     for name, what, time in (
         ("started", "When it was started", daemon.started),
         ("stepped", "When its last step ended", daemon.stepped),

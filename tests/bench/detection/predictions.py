@@ -17,8 +17,8 @@ from pathlib import Path
 
 from plumbline.detect import analysis, read, replay
 from plumbline.detect.analysis import analysed
-from plumbline.detect.savings import Saved
-from plumbline.measure import unkept
+from plumbline.detect.findings import Saved
+from plumbline.measure import side_by_side
 from plumbline.settings import campaign_file, starting
 from plumbline.settings.toolchain import find_toolchain
 from plumbline.verify.significance.signed_rank import paired_shift
@@ -103,7 +103,7 @@ def measured(
     toolchain = find_toolchain(None, settings=settings)
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)
-    with unkept.store_for(toolchain, starter, "detect") as store:
+    with side_by_side.unkept_store(toolchain, starter, "detect") as store:
         answer = replay.replayed(store, looked.found, {}, toolchain.space, launches)
     found = [
         finding

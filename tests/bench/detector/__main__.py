@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from plumbline.daemon.configuration import CanaryTable
-from plumbline.watch.design import DetectorDesign
+from plumbline.watch.chart import DetectorDesign
 from plumbline.watch.sizing import largest_scale
 from tests.bench.detector import figures
 from tests.bench.detector.figures import IN_TIME, Delay, FalseAlarms

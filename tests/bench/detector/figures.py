@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from scipy.stats import chi2
 
-from plumbline.watch.design import DetectorDesign
+from plumbline.watch.chart import DetectorDesign
 from tests.bench.detector.noise import Logs, Noise, Random
 from tests.bench.detector.rules import Product
 

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.watch.canary import of_launches
-from plumbline.watch.chart import learn
-from plumbline.watch.design import LEAST_LEARNING, DetectorDesign
+from plumbline.watch.chart import LEAST_LEARNING, DetectorDesign, learn
 from plumbline.watch.sizing import sized
 from tests.bench.power import LONG_SECONDS, RECORDED, Recorded
 

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from plumbline.watch import chart
 from plumbline.watch.canary import disturbance
-from plumbline.watch.chart import learn
-from plumbline.watch.design import LEAST_LEARNING, DetectorDesign
+from plumbline.watch.chart import LEAST_LEARNING, DetectorDesign, learn
 
 Logs = NDArray[np.float64]
 Called = NDArray[np.bool_]

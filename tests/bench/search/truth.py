@@ -15,8 +15,7 @@ from plumbline.core.cell import Side
 from plumbline.core.plan import PlanCase
 from plumbline.measure.comparison import claim_of
 from plumbline.search.space.candidates import DEFAULT, Candidate
-from plumbline.verify.decision import compare_of
-from plumbline.verify.design import ONE_LOOK
+from plumbline.verify.decision import ONE_LOOK, compare_of
 from plumbline.verify.index import Obstacle
 from plumbline.verify.verify import VerifySettings
 from plumbline_db.records import Medians, Verdict

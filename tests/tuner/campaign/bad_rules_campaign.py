@@ -19,8 +19,7 @@ from plumbline.core.configuration import Configuration
 from plumbline.libraries.openmpi import RULES
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.search.space.cells import index
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace, index
 from plumbline.settings import Settings, identity, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain, find_toolchain

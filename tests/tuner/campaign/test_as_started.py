@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from plumbline import libraries
-from plumbline.campaign import as_started, in_force
-from plumbline.campaign.as_started import PlacedRanks
+from plumbline.campaign import in_force
+from plumbline.campaign.in_force import PlacedRanks
 from plumbline.core.application import read
 from plumbline.system import paths
 from tests.db import build
@@ -70,8 +70,8 @@ def test_what_mpirun_says_first_is_told() -> None:
     words = ["mpirun", "-np", "4096", "true"]
     environment = os.environ | mpi.ROOT_IS_ALLOWED
     done = subprocess.run(words, env=environment, capture_output=True, text=True)
-    assert as_started._first_words(done.stderr).startswith("There are not enough slots")
-    assert as_started._first_words("") == as_started._first_words("----\n\n----\n") == ""
+    assert in_force._first_words(done.stderr).startswith("There are not enough slots")
+    assert in_force._first_words("") == in_force._first_words("----\n\n----\n") == ""
 
 
 def test_another_number_of_ranks_has_none(database: Path) -> None:
@@ -132,14 +132,14 @@ def test_a_command_in_which_nobody_finds_the_program(database: Path, tmp_path: P
 )
 def test_layouts(database: Path, layout: PlacedRanks, said: str) -> None:
     files = in_force.files(database, None, None)
-    shown = as_started.Shown(layout)
-    assert as_started.applying(files, {}, shown).startswith(said.format(files.campaign.id))
+    shown = in_force.Shown(layout)
+    assert in_force.applying(files, {}, shown).startswith(said.format(files.campaign.id))
 
 
 def test_rules_hold_where_they_were_not_measured(database: Path) -> None:
     files = in_force.files(database, None, None)
     files = msgspec.structs.replace(files, winners=[RULES])
-    said = as_started.applying(files, {}, as_started.Shown(PlacedRanks(2, 2, 1)))
+    said = in_force.applying(files, {}, in_force.Shown(PlacedRanks(2, 2, 1)))
     assert said.endswith("in force, measured with 2 ranks a node: here there are 1")
 
 
@@ -150,9 +150,9 @@ def test_a_variable_holds_for_any_number_of_ranks(database: Path) -> None:
     form = build.winner(function="MPI_Ibcast", nprocs=2, ppn=2, configuration={knob: "knomial"})
     files = msgspec.structs.replace(files, winners=[form, RULES])
     variables = {f"OMPI_MCA_{knob}": "knomial"}
-    said = as_started.applying(files, variables, as_started.Shown(PlacedRanks(3)))
+    said = in_force.applying(files, variables, in_force.Shown(PlacedRanks(3)))
     assert said.startswith("1 of 2 winners of ")
-    said = as_started.applying(files, {}, as_started.Shown(PlacedRanks(3)))
+    said = in_force.applying(files, {}, in_force.Shown(PlacedRanks(3)))
     assert said.startswith("0 of 2 winners of ")
 
 

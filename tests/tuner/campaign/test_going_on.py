@@ -12,7 +12,7 @@ import pytest
 from plumbline.campaign import loop
 from plumbline.campaign.going_on import GoingOn, go_on
 from plumbline.core.cell import Target
-from plumbline.measure.aside import LIMIT, NO_TIME
+from plumbline.measure.exclusions import LIMIT, NO_TIME
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.budget import Budget
 from plumbline.settings import Settings, identity

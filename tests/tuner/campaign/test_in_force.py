@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.campaign import as_started, in_force
+from plumbline.campaign import in_force
 from plumbline.settings import starting
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns
@@ -58,7 +58,7 @@ def test_the_user_s_environment_with_the_files_in_it(
 
 def test_it_is_proven(place: Place) -> None:
     found = in_force.files(place.database, None, None)
-    said = as_started.proven(found, in_force.environment(found))
+    said = in_force.proven(found, in_force.environment(found))
     functions = {winner.function for winner in found.winners}
     assert functions == {"MPI_Allreduce", "MPI_Scan"}
     for function in functions:
@@ -70,10 +70,10 @@ def test_what_is_not_in_force_is_an_error(place: Place, monkeypatch: pytest.Monk
     environment = in_force.environment(found)
     monkeypatch.setattr(starting, "starter", lambda *_: Deaf())
     with pytest.raises(PlumblineError, match=r"not in force: .*goes unnoticed"):
-        as_started.proven(found, environment)
+        in_force.proven(found, environment)
     without = {name: value for name, value in environment.items() if "dynamic_rules_f" not in name}
     with pytest.raises(PlumblineError, match="set no parameter of the library"):
-        as_started.proven(found, without)
+        in_force.proven(found, without)
 
 
 def test_a_launch_that_fails_proves_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def test_a_launch_that_fails_proves_nothing(place: Place, monkeypatch: pytest.Mo
     monkeypatch.setattr(starting, "starter", lambda *_: dead)
     found = in_force.files(place.database, None, None)
     with pytest.raises(PlumblineError, match="canary launch failed: SIGSEGV, exit status 139"):
-        as_started.proven(found, in_force.environment(found))
+        in_force.proven(found, in_force.environment(found))
 
 
 def test_a_file_that_was_changed_or_lost_is_named(place: Place) -> None:

@@ -10,8 +10,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from plumbline.campaign.forecast import Forecast
-from plumbline.cli.progress import Bar
+from plumbline.cli.progress import Bar, Forecast
 from plumbline_db.records import Run
 from tests.db import build
 from tests.tuner.cli.command import plumbline

@@ -7,8 +7,7 @@ import msgspec
 from plumbline.cli import watch
 from plumbline.daemon import status
 from plumbline.watch.chart import Baseline
-from plumbline.watch.sizing import largest_scale
-from plumbline.watch.state import CellState
+from plumbline.watch.sizing import CellState, largest_scale
 from plumbline_db import watching
 from plumbline_db.watch_records import Watch
 from tests.tuner.daemon.watching import Site

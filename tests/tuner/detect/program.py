@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plumbline.detect import hashes, read
+from plumbline.detect import kinds, read
 from plumbline.detect.kinds import Element, EventKind, Flag, Mode, ReductionOperator, element_of
 from plumbline.detect.recording import (
     EVENT,
@@ -217,12 +217,12 @@ def _described(data: bytes, element: Element) -> dict[str, Any]:
         "signature": _hash(signature),
         "element": element,
         "content": _hash(data),
-        "poly": hashes.poly(data, element),
-        "sketch": hashes.sketch(data, element),
+        "poly": kinds.poly(data, element),
+        "sketch": kinds.sketch(data, element),
         "payload": np.frombuffer(data.ljust(PAYLOAD, b"\0"), np.uint8)
         if len(data) <= PAYLOAD
         else np.zeros(PAYLOAD, np.uint8),
-        "extremes": hashes.extremes(data, element) if len(data) > PAYLOAD else np.zeros(8),
+        "extremes": kinds.extremes(data, element) if len(data) > PAYLOAD else np.zeros(8),
     }
 
 

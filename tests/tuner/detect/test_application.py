@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from plumbline.core.application import read as read_application
-from plumbline.detect.application import ranks
+from plumbline.detect.calls import ranks
 from plumbline.detect.read import read
 from plumbline.results import profiling
 from tests.collectives_alt.programs import mpirun

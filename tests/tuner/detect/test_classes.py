@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plumbline.detect.classes import ClassSearch, Shared, classes_of, in_classes
 from plumbline.detect.columns import Indices
-from plumbline.detect.instances import Instance
+from plumbline.detect.instances import ClassSearch, Instance, Shared, classes_of, in_classes
 from plumbline.detect.traffic import Traffic, traffic
 from tests.tuner.detect.program import RankProgram
 

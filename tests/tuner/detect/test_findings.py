@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from plumbline.cli import plumbline
-from plumbline.detect import call_sites, findings, read, words
+from plumbline.detect import findings, read, record, words
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import HandMade
-from plumbline.detect.patch import sketch
 from plumbline.detect.recording import Recording
+from plumbline.detect.words import patch_sketch
 from plumbline_db import detections
 from plumbline_db.connection import Database
 from tests.bench.detection import broadcasts, exchanges, negatives, rooted, spmd
@@ -71,8 +71,9 @@ def test_rows_have_a_communicator_to_be_made() -> None:
     (finding,) = analysis(spmd.run(12, rows))
     assert finding.groups == ("0:1:4", "4:1:4", "8:1:4")
     assert finding.split == "MPI_Comm_split(comm, rank / 4, rank % 4, &part)"
-    assert "MPI_Allgather(MPI_IN_PLACE, COUNT, TYPE, ALL_BLOCKS, COUNT, TYPE, part);" in sketch(
-        finding
+    assert (
+        "MPI_Allgather(MPI_IN_PLACE, COUNT, TYPE, ALL_BLOCKS, COUNT, TYPE, part);"
+        in patch_sketch(finding)
     )
 
 
@@ -96,7 +97,7 @@ def test_nearly_a_collective_is_told_apart() -> None:
 def test_neighbours() -> None:
     (finding,) = analysis(spmd.run(6, negatives.halo_around))
     assert (finding.category, finding.function) == ("neighbourhood", "MPI_Neighbor_alltoall")
-    assert "MPI_Dist_graph_create_adjacent" in sketch(finding)
+    assert "MPI_Dist_graph_create_adjacent" in patch_sketch(finding)
 
 
 def test_the_sketch_speaks_the_language_of_the_file() -> None:
@@ -104,10 +105,12 @@ def test_the_sketch_speaks_the_language_of_the_file() -> None:
     for rank in (1, 2, 3):
         program.message(0, rank, b"panel" * 40, site="solve.f90:77")
     (finding,) = analysis(program.recording())
-    assert sketch(finding).splitlines()[-1] == (
+    assert patch_sketch(finding).splitlines()[-1] == (
         "call MPI_Bcast(BUFFER, COUNT, TYPE, 0, comm, ierror)"
     )
-    assert sketch(finding).startswith("! instead of the send at solve.f90:77 (solve), on rank 0")
+    assert patch_sketch(finding).startswith(
+        "! instead of the send at solve.f90:77 (solve), on rank 0"
+    )
 
 
 @pytest.fixture
@@ -118,7 +121,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         return recording
 
     monkeypatch.setattr(read, "read", lambda folder: recording)
-    monkeypatch.setattr(call_sites, "resolved", unchanged)
+    monkeypatch.setattr(record, "resolved", unchanged)
     return tmp_path
 
 

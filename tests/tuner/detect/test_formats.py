@@ -10,10 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from plumbline.detect import otf2_trace, simgrid_trace
 from plumbline.detect.kinds import Flag, ReductionOperator
 from plumbline.detect.recording import Recording
-from plumbline.detect.steps import steps
+from plumbline.detect.traces import steps, write_otf2, write_simgrid
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner.detect.program import RankProgram
 
@@ -56,7 +55,7 @@ def test_steps_of_requests() -> None:
 
 
 def test_simgrid(tmp_path: Path) -> None:
-    written = simgrid_trace.write(recording(), tmp_path, flops=2e9)
+    written = write_simgrid(recording(), tmp_path, flops=2e9)
     assert written.left_out == {"MPI_Alltoallv": 3}
     lines = (tmp_path / "rank-1.trace").read_text().splitlines()
     assert written.path.read_text().split() == [
@@ -77,7 +76,7 @@ def test_simgrid(tmp_path: Path) -> None:
 @pytest.mark.skipif(not shutil.which("smpirun"), reason="no SimGrid; install libsimgrid-dev")
 def test_simgrid_replays_it(tmp_path: Path) -> None:
     """Two seconds of computation on one rank, which the others wait for."""
-    written = simgrid_trace.write(recording(), tmp_path)
+    written = write_simgrid(recording(), tmp_path)
     (tmp_path / "platform.xml").write_text(PLATFORM)
     (tmp_path / "hosts").write_text("n-0\nn-1\nn-2\n")
     command = ["smpirun", "-np", "3", "-platform", "platform.xml", "-hostfile", "hosts"]
@@ -95,12 +94,12 @@ def test_simgrid_replays_it(tmp_path: Path) -> None:
 
 def test_otf2(tmp_path: Path) -> None:
     try:
-        written = otf2_trace.write(recording(), tmp_path / "trace")
+        written = write_otf2(recording(), tmp_path / "trace")
     except PlumblineError as error:
         assert "apt-get install python3-otf2" in str(error)
         pytest.skip("no python3-otf2; install the Debian package")
     with pytest.raises(UsageError, match="exists already"):
-        otf2_trace.write(recording(), tmp_path / "trace")
+        write_otf2(recording(), tmp_path / "trace")
     if not shutil.which("otf2-print"):
         pytest.skip("no otf2-print; install otf2-tools")
     done = subprocess.run(

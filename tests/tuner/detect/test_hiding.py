@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.detect import analysis
 from plumbline.detect.analysis import Analysed, analysed
-from plumbline.detect.savings import Call, ReplaySaving, Saved, SizeSaving
+from plumbline.detect.findings import Call, ReplaySaving, Saved, SizeSaving
 from tests.tuner.detect.program import LATENCY_NS, RankProgram
 
 ROUNDS = 5

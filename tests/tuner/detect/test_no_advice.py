@@ -6,7 +6,7 @@ import pytest
 
 from plumbline.detect import words
 from plumbline.detect.analysis import analysis
-from plumbline.detect.patch import sketch
+from plumbline.detect.words import patch_sketch
 from tests.bench.detection import negatives, spmd
 
 
@@ -16,5 +16,5 @@ def test_nothing_is_to_be_replaced(program: spmd.Main, nprocs: int) -> None:
     found = analysis(spmd.run(nprocs, program))
     assert not [each for each in found if each.category in ("collective", "use")]
     assert all(each.saving is None for each in found)
-    assert not any("MPI_Bcast(" in sketch(each) for each in found)
+    assert not any("MPI_Bcast(" in patch_sketch(each) for each in found)
     assert "made by hand:" not in words.lines(found)

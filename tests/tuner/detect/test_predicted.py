@@ -10,9 +10,16 @@ import pytest
 
 from plumbline.detect import words
 from plumbline.detect.analysis import analysis
-from plumbline.detect.findings import HandMade, ordered
+from plumbline.detect.findings import (
+    Call,
+    HandMade,
+    ReplaySaving,
+    Saved,
+    SavedInRun,
+    SizeSaving,
+    ordered,
+)
 from plumbline.detect.known_costs import saving, volume
-from plumbline.detect.savings import Call, ReplaySaving, Saved, SavedInRun, SizeSaving
 from tests.bench.detection import broadcasts, rooted, spmd
 
 

@@ -14,7 +14,7 @@ from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import HandMade
 from plumbline.detect.known_costs import Tuned, Winners
 from plumbline.detect.recording import Recording
-from plumbline.measure import unkept
+from plumbline.measure import side_by_side
 from plumbline.settings import campaign_file, starting
 from plumbline.settings.toolchain import find_toolchain
 from tests import busy
@@ -31,7 +31,7 @@ def replayed(
     toolchain = find_toolchain(None, settings=settings)
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)
-    with unkept.store_for(toolchain, starter, "detect") as store:
+    with side_by_side.unkept_store(toolchain, starter, "detect") as store:
         return replay.replayed(store, found, winners or {}, toolchain.space, launches=launches)
 
 

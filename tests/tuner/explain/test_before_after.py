@@ -7,9 +7,9 @@ import re
 import msgspec
 import pytest
 
-from plumbline.explain import before_after
-from plumbline.explain.before_after import Tables
+from plumbline.explain import picture
 from plumbline.explain.explain import Explanation, Point
+from plumbline.explain.picture import Tables
 from plumbline.system import chart
 from plumbline.system.chart import DARK, LIGHT, Palette
 from plumbline_db.records import Verdict
@@ -57,7 +57,7 @@ def states(svg: str, panel: int) -> dict[tuple[str, int], str]:
 
 
 def test_each_cell_has_the_colour_of_its_worst_guideline() -> None:
-    svg = chart.render(before_after.specification([tables()]))
+    svg = chart.render(picture.before_after_specification([tables()]))
     assert states(svg, 0) == {
         (BCAST, 4): "too slow: up to 1.25 ×",
         (BCAST, 1024): "up to 2 ×",
@@ -74,7 +74,7 @@ def test_each_cell_has_the_colour_of_its_worst_guideline() -> None:
 
 
 def test_the_curve_is_of_the_function_that_gained_most() -> None:
-    svg = chart.render(before_after.specification([tables()]))
+    svg = chart.render(picture.before_after_specification([tables()]))
     assert ">MPI_Scan<" in svg and ">MPI_Bcast<" not in svg
     for series in ("default", "winner", "lower bound with messages"):
         assert f"series: {series};" in svg
@@ -83,18 +83,18 @@ def test_the_curve_is_of_the_function_that_gained_most() -> None:
 
 
 def test_a_campaign_under_way_has_one_table_and_no_curve() -> None:
-    svg = chart.render(before_after.specification([tables(after=None)]))
+    svg = chart.render(picture.before_after_specification([tables(after=None)]))
     assert "before: 4 violations" in svg and "winner" not in svg and "run time" not in svg
 
 
 def test_several_campaigns_stand_below_each_other() -> None:
-    svg = chart.render(before_after.specification([tables(), tables(after=None)]))
+    svg = chart.render(picture.before_after_specification([tables(), tables(after=None)]))
     assert svg.count(">before: 4 violations<") == 2 and "run time" not in svg
 
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK])
 def test_texts_stand_out_from_their_ground(palette: Palette) -> None:
-    svg = chart.render(before_after.specification([tables()], palette))
+    svg = chart.render(picture.before_after_specification([tables()], palette))
     fills = set(re.findall(r'<text[^>]* fill="(#\w+)"', svg))
     assert fills == {palette.text}
     assert contrast(palette.text, palette.ground) >= 7

@@ -43,7 +43,7 @@ SPEAKING = {"finding.py", "shell_file.py", "libraries/__init__.py"}
 SIMULATING = {
     *("simulated.py", "simulation.py", "doctor.py", "simulated_pingpong.py"),
     "selectors.py",
-    "simgrid_trace.py",  # a format of files
+    "traces.py",  # a format of files
 }
 # To be asked of families too: which variables a launcher makes anew, and which ones bind ranks.
 LEFT = {"measure/factors.py", "campaign/in_force.py"}

@@ -13,14 +13,14 @@ from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
 from plumbline.measure.comparison import (
     REFERENCE_CELLS,
+    Arm,
     ArmComparison,
+    NextLook,
     claim_of,
     ratios_in_turn,
     without_shared_factor,
 )
-from plumbline.measure.experiment import Arm, NextLook
-from plumbline.search.space.candidates import DEFAULT
-from plumbline.search.space.cells import index
+from plumbline.search.space.candidates import DEFAULT, index
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.records import Suite

@@ -14,7 +14,7 @@ import pytest
 from plumbline.cli import digest
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import conditions, other_work
-from plumbline.measure.experiment import Arm, take_turns
+from plumbline.measure.comparison import Arm, take_turns
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.measure.other_work import IN_VAIN, OtherWork
 from plumbline.results import report

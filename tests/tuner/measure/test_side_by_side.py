@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure import side_by_side, unkept
+from plumbline.measure import side_by_side
 from plumbline.measure.side_by_side import MeasuredCase
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import ClockError, Footer, ProbeRecord, Refused, Samples
@@ -33,8 +33,8 @@ COSTS = Costs(algorithm={("MPI_Allreduce", "ring"): lambda *_: 0.5})
 def run(
     starter: SimulatedStarter, plan: Plan, launches: int
 ) -> tuple[list[MeasuredCase], list[list[ProbeRecord]]]:
-    with unkept.store_for(simulated.toolchain(), starter, "test") as store:
-        return side_by_side.run(store, plan, launches, {}), unkept.records(store)
+    with side_by_side.unkept_store(simulated.toolchain(), starter, "test") as store:
+        return side_by_side.run(store, plan, launches, {}), side_by_side.unkept_records(store)
 
 
 def test_ratios_are_to_the_default_of_the_same_size() -> None:

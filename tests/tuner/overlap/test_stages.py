@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.measure.launches import LaunchStore
-from plumbline.overlap import duration, suite
+from plumbline.overlap import benches, suite
 from plumbline.overlap.benches import OverlapSettings, axes
 from plumbline_db import runs
 from plumbline_db.connection import Database
@@ -91,16 +91,16 @@ def test_what_is_left_follows_the_launches(db: Database) -> None:
 def test_a_model_of_time() -> None:
     """More cells, more work, more bytes, more requests: longer."""
     one = suite.plan(OverlapSettings(2, sizes=(1024,), work_ns=(10_000,)), "sender").overlaps
-    least = duration.seconds(one)
+    least = benches.duration_seconds(one)
     for more in (
         suite.plan(OverlapSettings(2, sizes=(1024, 2048), work_ns=(10_000,)), "sender"),
         suite.plan(OverlapSettings(2, sizes=(1 << 20,), work_ns=(10_000,)), "sender"),
         suite.plan(OverlapSettings(2, sizes=(1024,), work_ns=(20_000,)), "sender"),
         suite.plan(OverlapSettings(2, sizes=(1024,), work_ns=(10_000,)), "sender:16"),
     ):
-        assert duration.seconds(more.overlaps) > least
-        assert duration.limit([more]) >= 10 * duration.seconds(more.overlaps)
-    assert [duration.words(one) for one in (0.2, 89, 120, 3000)] == [
+        assert benches.duration_seconds(more.overlaps) > least
+        assert benches.launch_limit([more]) >= 10 * benches.duration_seconds(more.overlaps)
+    assert [benches.duration_words(one) for one in (0.2, 89, 120, 3000)] == [
         "1 s",
         "89 s",
         "2 min",

@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from plumbline.foreign import storing
-from plumbline.results import compare, comparison_chart, sides
+from plumbline.results import compare, comparison_files, sides
 from plumbline.results.compare import How, SideComparison
 from plumbline.system import chart
 from plumbline_db.connection import Database
@@ -66,7 +66,7 @@ def test_curves_over_ranks_are_compared_by_ranks(stored: Path) -> None:
     side = f"{SUITES}/ranks"
     found = compared(stored, f"{side}@default", f"{side}@{BY_HAND}")
     assert sorted(line.cell.ranks for line in found.lines) == [0, 2, 3]
-    drawn = comparison_chart.specification(found, "a", "b")
+    drawn = comparison_files.chart_specification(found, "a", "b")
     assert {row["place"] for row in drawn["data"]["values"]} == {2, 3, 4}
     x = drawn["spec"]["layer"][0]["encoding"]["x"]
     assert x["title"] == "ranks"
@@ -87,7 +87,7 @@ def test_each_panel_has_its_places_below_it_and_sides_apart(stored: Path) -> Non
         for line in found.lines
     ]
     five = msgspec.structs.replace(found, lines=lines)
-    drawn = chart.render(comparison_chart.specification(five, "a", "b"))
+    drawn = chart.render(comparison_files.chart_specification(five, "a", "b"))
     assert drawn.count(">16384<") == 5
     places: dict[str, set[str]] = {"A": set(), "B": set()}
     for point in re.findall(r"<path [^>]*bytes: 16384[^>]*>", drawn):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from starlette.exceptions import HTTPException
 
-from plumbline.pages import curve, curves_chart
+from plumbline.pages import curve, curves
 from plumbline.pages.curve import offered
 from plumbline.system import chart
 from plumbline_db import runs
@@ -123,14 +123,14 @@ def test_csv_has_all_points(db: Database) -> None:
 @pytest.mark.parametrize("scale", ["log", "linear"])
 def test_the_picture_has_all_curves(db: Database, scale: str, ratios: bool) -> None:
     found = curve.read(db, [OURS, DEFAULT], DEFAULT, ALL)
-    spec = curves_chart.specification(found, x=scale, y=scale, ratios=ratios, zoom=False)
+    spec = curves.specification(found, x=scale, y=scale, ratios=ratios, zoom=False)
     picture = chart.render(spec)
     assert "1. MPI_Bcast, allreduce_as_reduce" in picture
     assert ("over that of curve 2" in picture) == ratios
 
 
 def _values(found: list[curve.Curve]) -> list[dict[str, str]]:
-    spec = curves_chart.specification(found, x="log", y="log", ratios=False, zoom=True)
+    spec = curves.specification(found, x="log", y="log", ratios=False, zoom=True)
     return spec["data"]["values"]
 
 
@@ -146,7 +146,7 @@ def test_all_looks_at_a_suite_are_one_curve_that_knows_why_it_has_its_points(db:
     assert [point.why[:4] for point in default.points] == ["", "", "jump", ""]
     assert all(point.factor.together for point in ours.points)
     assert "jump: MPI_Gather, between 4096" in curve.csv_of([default])
-    spec = curves_chart.specification([default], x="log", y="log", ratios=False, zoom=True)
+    spec = curves.specification([default], x="log", y="log", ratios=False, zoom=True)
     assert {row["why"][:4] for row in spec["data"]["values"]} == {"it w", "jump"}
 
 
@@ -155,7 +155,7 @@ def test_curves_over_ranks(db: Database) -> None:
     names = [name for name, _ in source.functions["MPI_Gather"]]
     found = curve.read(db, names, names[0], ALL)
     assert [[point.place for point in each.points] for each in found] == [[2, 3, 4]] * 2
-    spec = curves_chart.specification(found, x="log", y="log", ratios=False, zoom=False)
+    spec = curves.specification(found, x="log", y="log", ratios=False, zoom=False)
     assert "ranks" in chart.render(spec)
     with pytest.raises(HTTPException, match="do not share an axis"):
         curve.read(db, [*names, DEFAULT], DEFAULT, ALL)
@@ -169,7 +169,7 @@ def test_rank_by_rank(db: Database) -> None:
     seconds = [point.seconds for point in ours.points]
     assert seconds[3] == pytest.approx(2 * seconds[1])
     assert "rank" in chart.render(
-        curves_chart.specification([default], x="log", y="linear", ratios=False, zoom=False)
+        curves.specification([default], x="log", y="linear", ratios=False, zoom=False)
     )
     for names_, at in ((names, 4097), ([DEFAULT], 4096)):
         with pytest.raises(HTTPException) as refused:
@@ -179,7 +179,7 @@ def test_rank_by_rank(db: Database) -> None:
 
 def test_several_pictures_below_each_other(db: Database) -> None:
     found = curve.read(db, [OURS, DEFAULT], DEFAULT, ALL)
-    one = curves_chart.specification(found, x="log", y="log", ratios=False, zoom=False)
-    picture = chart.render(curves_chart.below_each_other([one | {"title": "above"}, one]))
+    one = curves.specification(found, x="log", y="log", ratios=False, zoom=False)
+    picture = chart.render(curves.below_each_other([one | {"title": "above"}, one]))
     alone = chart.render(one).count("1. MPI_Bcast")
     assert "above" in picture and picture.count("1. MPI_Bcast") == 2 * alone

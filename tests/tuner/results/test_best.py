@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.core.cell import Target
 from plumbline.core.plan import Plan
-from plumbline.measure import unkept
+from plumbline.measure import side_by_side
 from plumbline.results import best
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.settings.toolchain import Variant, VariantParameter
@@ -71,7 +71,7 @@ def test_the_fastest_of_either_side_is_found() -> None:
         )
     }
     plan, hot = Plan("best", 1, ()), toolchain.space.hot_environment
-    with unkept.store_for(toolchain, starter, "best") as store:
+    with side_by_side.unkept_store(toolchain, starter, "best") as store:
         (cell,) = best.find(store, plan, hot, fields, first=3, finals=8)
     assert len(starter.launches) == 3 + 8
     assert cell.library is not None and cell.ours is not None
@@ -88,7 +88,7 @@ def test_the_fastest_of_either_side_is_found() -> None:
 def test_a_side_without_entrants() -> None:
     starter = SimulatedStarter(planted.costs())
     fields = {Target("MPI_Bcast", 1024): best.Contenders([], [])}
-    with unkept.store_for(simulated.toolchain(), starter, "best") as store:
+    with side_by_side.unkept_store(simulated.toolchain(), starter, "best") as store:
         (cell,) = best.find(store, Plan("best", 1, ()), {}, fields, first=1, finals=2)
     assert cell.library is None and cell.ours is None and cell.ours_over_library is None
     assert cell.default_seconds > 0
@@ -100,5 +100,5 @@ def test_a_size_at_which_the_default_was_not_timed_has_no_cell(
     starter = SimulatedStarter(planted.costs())
     monkeypatch.setattr(best._Race, "run", lambda *_: {Target("MPI_Bcast", 8): {}})
     fields = {Target("MPI_Bcast", 8): best.Contenders([], [])}
-    with unkept.store_for(simulated.toolchain(), starter, "best") as store:
+    with side_by_side.unkept_store(simulated.toolchain(), starter, "best") as store:
         assert best.find(store, Plan("best", 1, ()), {}, fields, first=1, finals=1) == []

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from plumbline.core import guidelines
-from plumbline.results.told import guideline_names
+from plumbline.results.guideline_names import guideline_names
 from plumbline_db.connection import Database
 from plumbline_exporters.metrics import DatabaseCollector
 from tests.db import build

@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from plumbline.pages import routes
-from plumbline.results import headline
+from plumbline.results import report
 from plumbline_db import verdicts
 from plumbline_db.connection import Database
 from plumbline_db.records import OtherUse, Verdict
@@ -45,46 +45,46 @@ AFTER = [
 def test_removed_new_and_remaining_violations_are_counted() -> None:
     """8 B is gone, 16 B stays; 32 B is new, as it was violated in some ways of use alone."""
     after = [*AFTER[:2], cell(32, V, loop=V), *AFTER[3:]]
-    assert headline.changed(BEFORE, after) == headline.ViolationChange(
+    assert report.changed(BEFORE, after) == report.ViolationChange(
         before=2, removed=1, new=1, after=2
     )
 
 
 def test_what_is_violated_in_some_ways_of_use_has_its_own_number() -> None:
-    assert [one.bytes for one in headline.everywhere(BEFORE)] == [8, 16]
-    assert [one.bytes for one in headline.somewhere(BEFORE)] == [32, 64]
-    assert headline.standing(BEFORE, "after_barrier") == (
+    assert [one.bytes for one in report.everywhere(BEFORE)] == [8, 16]
+    assert [one.bytes for one in report.somewhere(BEFORE)] == [32, 64]
+    assert report.standing(BEFORE, "after_barrier") == (
         "2 violations; 2 more are violated only in some ways of use"
     )
-    assert headline.change(BEFORE, AFTER, "after_barrier") == (
+    assert report.change(BEFORE, AFTER, "after_barrier") == (
         "violations: 1 removed of 2, 1 undecided; 2 more are violated only after a barrier"
     )
 
 
 def test_a_cell_that_holds_in_the_table_and_not_in_a_loop_is_among_them() -> None:
     table = [cell(8, V, loop=V), cell(16, H, loop=V)]
-    assert headline.standing(table, "synchronised") == (
+    assert report.standing(table, "synchronised") == (
         "1 violation; 1 more is violated only in a loop of calls"
     )
 
 
 def test_with_one_way_of_use_there_is_one_number() -> None:
     before, after = [cell(8, V), cell(16, V), cell(32, H)], [cell(8, H), cell(16, V), cell(32, V)]
-    assert headline.standing(before, "start by dissemination") == "2 violations"
-    assert headline.change(before, after, "start by dissemination") == (
+    assert report.standing(before, "start by dissemination") == "2 violations"
+    assert report.change(before, after, "start by dissemination") == (
         "violations: 1 removed of 2, 1 new"
     )
 
 
 def test_nothing_violated() -> None:
     table = [cell(8, H), cell(16, U)]
-    assert headline.change(table, table, "after_barrier") == "no violations, 1 undecided"
+    assert report.change(table, table, "after_barrier") == "no violations, 1 undecided"
 
 
 def test_what_is_violated_in_one_way_only_is_not_removed() -> None:
-    said = headline.change([cell(8, V, loop=V)], [cell(8, V, loop=H)], "after_barrier")
+    said = report.change([cell(8, V, loop=V)], [cell(8, V, loop=H)], "after_barrier")
     assert said == "violations: 0 removed of 1; 1 more is violated only after a barrier"
-    said = headline.change([cell(8, V, loop=V)], [cell(8, H, loop=V)], "after_barrier")
+    said = report.change([cell(8, V, loop=V)], [cell(8, H, loop=V)], "after_barrier")
     assert said == "violations: 0 removed of 1; 1 more is violated only in a loop of calls"
 
 

@@ -8,10 +8,10 @@ import math
 import numpy as np
 
 from plumbline.results.regressions import RegressionClaim, decided
-from plumbline.verify import design
+from plumbline.verify import decision
 from plumbline.verify.decision import CellDecision
 
-CLAIM = RegressionClaim(alpha=0.05, tolerance=0.05, design=design.over(10, 40))
+CLAIM = RegressionClaim(alpha=0.05, tolerance=0.05, design=decision.design_over(10, 40))
 
 
 def decisions(logs: list[float], cells: int = 12) -> CellDecision[int]:

@@ -9,7 +9,7 @@ import msgspec
 
 from plumbline.core.cell import Target
 from plumbline.measure import tables
-from plumbline.measure.experiment import Arm
+from plumbline.measure.comparison import Arm
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.budget import Budget
 from plumbline.search.order import DependencyOrder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.search.fixed_point import FixedPoint
+from plumbline.campaign.states import FixedPoint
 from plumbline_db.records import Verdict, Winner
 from tests.db import build
 

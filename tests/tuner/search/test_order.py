@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from plumbline.core.cell import Target
 from plumbline.core.guidelines import Guidelines, load
-from plumbline.search.breaking import Neighbours, broken
 from plumbline.search.order import DependencyOrder
+from plumbline.search.rescue import Neighbours, broken
 from plumbline_db.records import Verdict
 from tests.db import build
 

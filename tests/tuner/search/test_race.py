@@ -11,13 +11,12 @@ import pytest
 from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.space import Algorithm, FunctionSpace
-from plumbline.measure.experiment import Arm
+from plumbline.measure.comparison import Arm
 from plumbline.search.race.effort import Effort
 from plumbline.search.race.entering import Lineup
 from plumbline.search.race.judging import ViolationBound
 from plumbline.search.race.race import Race
-from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.search.space.cells import index
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace, index
 from plumbline_db.records import UNBOUNDED_BYTES, Case, Medians, Suite, Trial
 from plumbline_exporters import by_size
 from tests.tuner.lab import Lab

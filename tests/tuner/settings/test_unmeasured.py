@@ -14,8 +14,8 @@ from plumbline.core.reach import Hosts
 from plumbline.launch.allocation import JobTable
 from plumbline.launch.simulation import Simulation
 from plumbline.settings import GROUP_OF, GROUPS, Searching, identity
+from plumbline.settings.cases import Keeping, Sampling
 from plumbline.settings.ranks import PLACES
-from plumbline.settings.sampling import Keeping, Sampling
 from plumbline_db.connection import Database
 from tests.tuner import planted
 from tests.tuner.simulated import toolchain

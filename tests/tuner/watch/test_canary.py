@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from plumbline.watch.canary import observe
-from plumbline.watch.chart import LEAST_CANARIES
-from plumbline.watch.design import LEAST_LEARNING
-from plumbline.watch.state import CellState
+from plumbline.watch.chart import LEAST_CANARIES, LEAST_LEARNING
+from plumbline.watch.sizing import CellState
 from tests.tuner.watch.canaries import CELLS, DESIGN, REFERENCES, Machine
 
 SLOWER = math.log(1.1)

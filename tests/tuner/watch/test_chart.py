@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from plumbline.watch import chart
 from plumbline.watch.canary import disturbance, of_launches
-from plumbline.watch.chart import FREEDOM, GAIN, Baseline, run_length
-from plumbline.watch.design import DetectorDesign
+from plumbline.watch.chart import FREEDOM, GAIN, Baseline, DetectorDesign, run_length
 from plumbline.watch.sizing import found_change, largest_scale
 
 

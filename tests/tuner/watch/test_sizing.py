@@ -9,9 +9,8 @@ import pytest
 
 from plumbline.watch import sizing
 from plumbline.watch.canary import observe
-from plumbline.watch.design import LEAST_LEARNING, DetectorDesign
-from plumbline.watch.sizing import largest_scale
-from plumbline.watch.state import CellState
+from plumbline.watch.chart import LEAST_LEARNING, DetectorDesign
+from plumbline.watch.sizing import CellState, largest_scale
 
 DESIGN = DetectorDesign(cells=200, learning=40, launches=2, launches_max=12)
 REFERENCES = [f"reference {n}" for n in range(12)]

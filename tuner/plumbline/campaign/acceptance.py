@@ -17,7 +17,7 @@ from functools import partial
 import msgspec
 
 from plumbline.campaign.acceptance_sizes import AcceptanceTrial, Part, Rows, kept, trials
-from plumbline.campaign.circumstances import Circumstance, planned
+from plumbline.campaign.other_uses import Circumstance, planned
 from plumbline.campaign.pairs import ENOUGH, LaunchRatios
 from plumbline.core.cell import Target
 from plumbline.core.guidelines import LIBRARY, calls
@@ -36,11 +36,11 @@ from plumbline.verify.decision import (
     FEW,
     MUCH,
     Claim,
+    Design,
     Evidence,
     HypothesisFamily,
     much_slower,
 )
-from plumbline.verify.design import Design
 from plumbline.verify.significance.moderated import NO_POOL, moderated_mean, pool_of
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
@@ -218,7 +218,7 @@ def _calls_any(winner: Winner, others: Sequence[Winner]) -> bool:
 
 
 def _first(winners: Sequence[Winner]) -> list[Winner]:
-    """Return those of the functions that wait for no others, or for each other alone."""
+    """Return the winners of the functions that wait for no others, or for each other alone."""
     waits: dict[str, set[str]] = {winner.function: set() for winner in winners}
     for winner in winners:
         waits[winner.function] |= {

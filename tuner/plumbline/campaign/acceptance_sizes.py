@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
-from plumbline.campaign.circumstances import Circumstance, everywhere
+from plumbline.campaign.other_uses import Circumstance, everywhere
 from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
 from plumbline.core.winner import condition, deciding, far_sizes, holds, piece, with_conditions

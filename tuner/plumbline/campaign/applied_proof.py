@@ -12,7 +12,7 @@ import msgspec
 from plumbline import libraries
 from plumbline.applied import apply, places, readback
 from plumbline.applied.generations import Generation, Source, Store
-from plumbline.campaign import as_started, proof
+from plumbline.campaign import in_force, proof
 from plumbline.campaign.in_force import ActiveFiles
 from plumbline.core.plan import PlanCase
 from plumbline.libraries import ReadsParameterFiles
@@ -145,7 +145,7 @@ def _of_source(source: Source, place: _Place, prefix: Path | None, database: Pat
         toolchain = installed.find_toolchain(prefix, settings=settings, beside=database.parent)
         script = place.folder / plumbline_sh.FILE_NAME
         files = ActiveFiles(campaign, settings, winners, script, toolchain)
-        evidence = as_started.evidence(files, place.environment)
+        evidence = in_force.evidence(files, place.environment)
     except (OSError, PlumblineError) as error:
         return TamperCheck(not_checked=[f"{who}: {error}"])
     missed = dict.fromkeys(evidence.missed)

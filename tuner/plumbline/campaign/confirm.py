@@ -29,7 +29,7 @@ from plumbline.core.winner import (
     reaching,
 )
 from plumbline.measure import tables
-from plumbline.measure.experiment import Arm, NextLook
+from plumbline.measure.comparison import Arm, NextLook
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 from plumbline.verify.decision import by_interval, joint, slower
@@ -96,9 +96,9 @@ class _Bisection:
         return kept, [(winner, why) for winner in blame.winners]
 
     def _blame(self, winners: Sequence[Winner], cell: Target) -> _Blame:
-        """Return the one winner that does the harm alone and without which there is none; where no
-        single one does, all that can (variants of ours, as the preload library stands before
-        every call; else all), if the harm shows with all of them in force once more."""
+        """Return the winner that does the harm alone and without which there is none; where no
+        single one does, all that can (variants of ours, as the preload library stands before every
+        call; else all), if the harm shows with all of them in force once more."""
 
         def shows(some: Sequence[Winner]) -> bool:
             return self._shows(some, cell)
@@ -132,8 +132,8 @@ class _Bisection:
 
 
 def guilty(winners: Sequence[Winner], shows: Callable[[Sequence[Winner]], bool]) -> Winner | None:
-    """Return the one with which alone in force the harm `shows`; None: no single one does it. Asks
-    as often as their number can be halved, and once more."""
+    """Return the winner that shows the harm when it alone is in force, or None if no single winner
+    does. Asks as often as their number can be halved, and once more."""
     suspects, is_shown = list(winners), False
     while len(suspects) > 1:
         half = suspects[: len(suspects) // 2]

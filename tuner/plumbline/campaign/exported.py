@@ -154,9 +154,9 @@ class ExportedFiles:
         return environment
 
     def together(self, winners: Sequence[Winner]) -> tuple[list[Winner], list[tuple[Winner, str]]]:
-        """Return those that files can hold together, and the others: where two want different
-        values of what has one, the one that saves more time stays. The others have the reason. What
-        keeps files without a winner from being written is an error."""
+        """Return the winners that files can hold together, and the other winners: where two want
+        different values of what has one, the one that saves more time stays. The others have the
+        reason. What keeps files without a winner from being written is an error."""
         with contextlib.suppress(PlumblineError):
             texts(self._bundle(winners), self._formats)
             return list(winners), []

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from plumbline.campaign.states import violations
 from plumbline.core.cell import Target
 from plumbline.core.winner import holds
-from plumbline.search.fixed_point import violations
 from plumbline.settings import AFRESH, Settings
 from plumbline.settings.identity import settings_of, text_of
 from plumbline.system import version

@@ -1,5 +1,5 @@
-"""The files of a finished campaign, put in force for an application. That they are is shown by
-as_started.py."""
+"""The files of a finished campaign, put in force for an application; and the proof that they are,
+with the launcher, the number of ranks and the layout of its own command."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -14,18 +15,23 @@ from pathlib import Path
 import msgspec
 
 from plumbline.campaign import proof
-from plumbline.launch.starter import PRELOAD
+from plumbline.core.plan import Data, Plan, PlanCase
+from plumbline.launch.starter import PRELOAD, Starter
 from plumbline.libraries import gate
 from plumbline.libraries.into_ranks import for_ranks
-from plumbline.settings import Settings, default_campaign, ranks_asked
+from plumbline.measure import tables
+from plumbline.settings import Settings, default_campaign, ranks_asked, starting
 from plumbline.settings.identity import to_start
+from plumbline.settings.ranks_asked import Start
 from plumbline.settings.toolchain import Toolchain, find_toolchain
+from plumbline.system.words import counted
 from plumbline_db import campaigns, machines, started, user_files, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, command_name, typed
-from plumbline_db.records import Campaign, Export, Winner
+from plumbline_db.probe_records import Check, Header, ProbeRecord
+from plumbline_db.records import EVERY_FUNCTION, Campaign, Export, Run, Winner
 from plumbline_exporters import plumbline_sh, winners_json
-from plumbline_exporters.bundle import load_bundle
+from plumbline_exporters.bundle import is_profile, load_bundle
 from plumbline_exporters.registry import texts
 
 # Options of mpirun, mpiexec and srun, and variables, that say where ranks may run.
@@ -166,3 +172,249 @@ def _require_confirmed(
                 f"{path} is not the file that was confirmed; write it again with "
                 f"`{typed(*command, '--campaign', campaign.id)}`"
             )
+
+
+# Proof that winners are in force for an application: with the launcher, the number of ranks and the
+# layout of its own command, and the probe in the program's place. Where nobody can tell where the
+# program begins, ranks are started as the campaign started them, and that is said.
+
+NO_PROOF = "--no-proof starts the program without one"
+
+
+class PlacedRanks(msgspec.Struct, frozen=True):
+    """The places of ranks: `nodes`, and `ppn` of them on a node at most; None: nobody has
+    looked."""
+
+    nprocs: int
+    nodes: int | None = None
+    ppn: int | None = None
+
+    def __str__(self) -> str:
+        on = "" if self.nodes is None else f" on {counted(self.nodes, 'node')}"
+        return f"{counted(self.nprocs, 'rank')}{on}"
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """The knowledge before the application starts. `layout`: of its ranks, None where nobody knows
+    it; `statements`: how it is known that winners are in force; `silent`: of those that would
+    apply, the ones that are not."""
+
+    layout: PlacedRanks | None = None
+    statements: list[str] = []
+    silent: list[Winner] = []
+
+
+def applies(
+    files: ActiveFiles, environment: Mapping[str, str], winner: Winner, layout: PlacedRanks | None
+) -> bool:
+    """Return whether it decides calls on MPI_COMM_WORLD of ranks that are so placed. Variables hold
+    for all ranks; a rules file goes by their number alone; a profile by nodes and ranks a node
+    too."""
+    if layout is None or winner.function == EVERY_FUNCTION:
+        return True
+    knobs = winner.configuration
+    variables = files.toolchain.family.in_environment(knobs)
+    own = {name: value for name, value in variables.items() if value in knobs.values()}
+    if own and all(environment.get(name) == value for name, value in own.items()):
+        return True
+    if winner.nprocs != layout.nprocs:
+        return False
+    return not is_profile(winner) or layout.ppn in (None, winner.ppn)
+
+
+def unproven(start: Start) -> Shown:
+    """Return what a command says of its ranks."""
+    return Shown(None if start.ranks is None else PlacedRanks(start.ranks))
+
+
+def proven(files: ActiveFiles, environment: Mapping[str, str]) -> list[str]:
+    """Return how it is known that winners are in force for ranks that are started as the campaign
+    started them. Raises PlumblineError when one is not."""
+    ranks = starting.starter(files.toolchain, files.settings)
+    evidence = _prove(ranks, files, environment, files.winners)
+    if evidence.problems:
+        raise _not_in_force(evidence)
+    return evidence.told
+
+
+def evidence(files: ActiveFiles, environment: Mapping[str, str]) -> proof.Proof:
+    """Return what tamper checks of all winners of `files` show in `environment`, with ranks that
+    are started as the campaign started them. Raises PlumblineError when no ranks can be started."""
+    ranks = starting.starter(files.toolchain, files.settings)
+    plan = _short(files, PlanCase("MPI_Bcast", 1, data=Data()))
+    run, _ = _launch(ranks, "start", 0, plan, _beyond(ranks, environment))
+    if run.failure is not None:
+        reason = f"{run.failure.text}: {_first_words(run.stderr)}".rstrip(": ")
+        raise PlumblineError(f"no ranks can be started here ({reason})")
+    return _prove(ranks, files, environment, files.winners)
+
+
+def shown(files: ActiveFiles, environment: Mapping[str, str], start: Start, shared: Path) -> Shown:
+    """The same for ranks that the command `start` begins; `environment` is the application's own.
+    Raises PlumblineError when none of the winners that apply is in force, or nothing can be
+    shown."""
+    layout = unproven(start).layout
+    if not any(applies(files, environment, winner, layout) for winner in files.winners):
+        return Shown(layout)
+    notes: list[str] = []
+    if files.settings.ranks.simulate is not None:
+        ranks = starting.starter(files.toolchain, files.settings)
+    elif start.launcher:
+        ranks = starting.as_typed(files.toolchain, files.settings, start.launcher, shared)
+        layout = _layout(ranks, files, environment, start)
+    else:
+        ranks = starting.starter(files.toolchain, files.settings)
+        own = counted(files.settings.ranks.nprocs, "rank")
+        notes.append(f"shown with {own}, as the campaign started them: {_why(start)}")
+    winners = [each for each in files.winners if applies(files, environment, each, layout)]
+    evidence = _prove(ranks, files, environment, winners)
+    silent = _silent(files, winners, evidence)
+    if evidence.problems and (not silent or len(silent) == len(winners)):
+        raise _not_in_force(evidence)
+    notes += evidence.told
+    return Shown(layout, [*notes, *(f"not in force: {each}" for each in evidence.problems)], silent)
+
+
+def _not_in_force(evidence: proof.Proof) -> PlumblineError:
+    return PlumblineError("not in force: " + "; ".join(evidence.problems))
+
+
+def applying(files: ActiveFiles, environment: Mapping[str, str], seen: Shown) -> str:
+    """Return how many of the winners an application meets in MPI_COMM_WORLD."""
+    numbers = sorted({winner.nprocs for winner in files.winners})
+    communicators = "communicators of " + " or ".join(map(str, numbers)) + " ranks"
+    every = counted(len(files.winners), "winner")
+    of_the_campaign = f"of {files.campaign.named}"
+    layout, silent = seen.layout, len(seen.silent)
+    met = [each for each in files.winners if applies(files, environment, each, layout)]
+    in_force = len(met) - silent
+    if not numbers or (in_force == len(files.winners) and layout is not None):
+        return f"{every} {of_the_campaign} in force{_placed(files, layout)}"
+    if layout is None and not silent:
+        return f"{every} {of_the_campaign} in force, for {communicators}"
+    if layout is None or len(met) == len(files.winners):
+        return f"{in_force} of {every} {of_the_campaign} in force"
+    why = f"they are for {communicators}"
+    if any(winner.nprocs == layout.nprocs for winner in files.winners):
+        why = f"the others are for {_layouts(files, met)}"
+    less = f", {silent} of these not in force" if silent else ""
+    return f"{len(met)} of {every} {of_the_campaign} apply to {layout}{less}: {why}"
+
+
+def _layouts(files: ActiveFiles, met: list[Winner]) -> str:
+    """Return the layouts of the winners that do not apply."""
+    others = {
+        f"{winner.nprocs} ranks, {winner.ppn} a node"
+        for winner in files.winners
+        if winner not in met
+    }
+    return " or ".join(sorted(others))
+
+
+def _placed(files: ActiveFiles, layout: PlacedRanks | None) -> str:
+    """Say that winners hold there by the number of ranks alone: they were measured elsewhere."""
+    measured = {winner.ppn for winner in files.winners if winner.function != EVERY_FUNCTION}
+    if layout is None or layout.ppn is None or not measured or layout.ppn in measured:
+        return ""
+    numbers = " or ".join(map(str, sorted(measured)))
+    return f", measured with {numbers} ranks a node: here there are {layout.ppn}"
+
+
+def _why(start: Start) -> str:
+    if not start.starter:
+        return "the command is no mpirun, mpiexec or srun"
+    return f"where the program begins is not plain behind {start.starter}"
+
+
+def _layout(
+    ranks: Starter, files: ActiveFiles, environment: Mapping[str, str], start: Start
+) -> PlacedRanks:
+    """Return where the command puts ranks: a launch that measures nothing says it. Raises
+    PlumblineError where it starts no ranks of this library, or not as many as it says."""
+    command = shlex.join(start.launcher)
+    library = files.toolchain.installation.library.id
+    # A root that is there on any number of ranks.
+    plan = _short(files, PlanCase("MPI_Bcast", 1, data=Data()))
+    run, records = _launch(ranks, "layout", 0, plan, _beyond(ranks, environment))
+    header = next((record for record in records if isinstance(record, Header)), None)
+    if run.failure is not None or header is None:
+        message = _first_words(run.stderr)
+        reason = run.failure.text if run.failure else "no ranks"
+        raise PlumblineError(
+            f"`{command}` does not start the probe in the program's place ({reason}): {message}; "
+            f"{NO_PROOF}"
+        )
+    if start.ranks not in (None, header.nprocs):
+        raise PlumblineError(
+            f"`{command}` starts {counted(header.nprocs, 'rank')} of {library} at a time, not "
+            f"{start.ranks}: it is the launcher of another library (--mpi names one); {NO_PROOF}"
+        )
+    return PlacedRanks(header.nprocs, header.nodes, header.ppn)
+
+
+def _first_words(text: str) -> str:
+    """Return what a launcher says first tells what is wrong; advice follows. Frames are left
+    out."""
+    lines = [line.strip() for line in text.splitlines()]
+    return " ".join(line for line in lines if line.strip("-*= "))[:400].strip()
+
+
+def _short(files: ActiveFiles, *cases: PlanCase) -> Plan:
+    return tables.plan(files.settings, cases).once()
+
+
+def _beyond(ranks: Starter, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what an application's environment has beyond that of a launch."""
+    clean = ranks.clean_environment()
+    return {
+        name: value
+        for name, value in environment.items()
+        if clean.get(name) != value and name != proof.SAY
+    }
+
+
+def _prove(
+    ranks: Starter, files: ActiveFiles, environment: Mapping[str, str], winners: list[Winner]
+) -> proof.Proof:
+    sizes = tables.sizes_of(files.toolchain.guidelines, files.settings)
+
+    def try_out(
+        name: str, number: int, plan: Plan, changed: Mapping[str, str]
+    ) -> proof.Outcomes | proof.Failed:
+        run, records = _launch(ranks, name, number, plan, changed)
+        if run.failure is not None:
+            return proof.Failed(run.failure, run.stderr)
+        return {
+            (plan.cases[record.case].function, plan.cases[record.case].bytes): record.outcome
+            for record in records
+            if isinstance(record, Check)
+        }
+
+    with ranks.folder(f"{files.campaign.id}/proof") as folder:
+        return proof.prove(
+            files.toolchain.family,
+            try_out,
+            tables.plan(files.settings, []),
+            _beyond(ranks, environment),
+            winners,
+            sizes,
+            folder,
+        )
+
+
+def _silent(files: ActiveFiles, winners: list[Winner], evidence: proof.Proof) -> list[Winner]:
+    """Return the winners whose cells no file decides."""
+    sizes = tables.sizes_of(files.toolchain.guidelines, files.settings)
+    return [
+        winner
+        for winner in winners
+        if winner.function != EVERY_FUNCTION and proof.cell_of(winner, sizes) in evidence.missed
+    ]
+
+
+def _launch(
+    ranks: Starter, name: str, number: int, plan: Plan, changed: Mapping[str, str]
+) -> tuple[Run, list[ProbeRecord]]:
+    named = msgspec.structs.replace(plan, name=f"proof-{name}")
+    run, records = ranks.start("run", f"proof-{name}", number, named.text(), dict(changed))
+    return run, list(records)

@@ -13,22 +13,21 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import circumstances, going_on, states
+from plumbline.campaign import going_on, other_uses, states
 from plumbline.campaign.confirm import named
 from plumbline.campaign.exported import ExportedFiles
 from plumbline.campaign.going_on import Hints
 from plumbline.campaign.other_uses import OtherUses
-from plumbline.campaign.states import CampaignStep, Standing
+from plumbline.campaign.states import CampaignStep, FixedPoint, Standing
 from plumbline.campaign.vetting import CampaignSetup, Vetting
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding, exported_alike, joined_ranges, with_measured_range
 from plumbline.launch.starter import Starter
 from plumbline.measure import tables
-from plumbline.measure.aside import HINTS, NO_TIME, NOT_ASKED
+from plumbline.measure.exclusions import HINTS, NO_TIME, NOT_ASKED
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search import crossover, process
 from plumbline.search.budget import Budget
-from plumbline.search.fixed_point import FixedPoint
 from plumbline.search.order import DependencyOrder
 from plumbline.search.rounds import Around, Rounds
 from plumbline.search.space.candidates import CandidateSpace
@@ -118,7 +117,7 @@ class CampaignLoop:
             switches=crossover.switches(toolchain.space, toolchain.knobs),
             uses=[]
             if settings.ranks.simulate
-            else circumstances.other_uses(settings, crowded=campaign.oversubscribed),
+            else other_uses.other_uses(settings, crowded=campaign.oversubscribed),
         )
         self._vetting = Vetting(
             setup, self._files, self._rounds.seconds, self._replaced, self._budget.is_open
@@ -371,8 +370,8 @@ class CampaignLoop:
 def _removed_by(
     winner: Winner, winners: Sequence[Winner], removed: Collection[tuple[str, str]]
 ) -> list[str]:
-    """Return those of the `removed` violations that a winner was kept for; a setting of the process
-    removes what no winner of a function decides."""
+    """Return the `removed` violations that a winner was kept for; a setting of the process removes
+    what no winner of a function decides."""
     if winner.function != EVERY_FUNCTION:
         return [name for name in winner.removes if (winner.function, name) in removed]
     removed_cells = {

@@ -1,30 +1,120 @@
-"""The cells of a violation table in other ways of use: what is violated there too, what only there.
+"""The circumstances of a user (a way of use, a type of data, how counts are shared among ranks),
+and the cells of a violation table in other ways of use: what is violated there too, what only
+there.
 
-They ride along in the launches of the table's last look, where there is one, or have launches of
-their own, all ways of use in the same launches: a call and then a barrier (`loop`, as benchmark
+The cells ride along in the launches of the table's last look, where there is one, or have launches
+of their own, all ways of use in the same launches: a call and then a barrier (`loop`, as benchmark
 programs call) for the whole table where it is asked for, every other way for the cells that are
 violated."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
 
-from plumbline.campaign import circumstances
+from plumbline.core.configuration import Configuration
 from plumbline.core.guidelines import Guidelines
-from plumbline.core.plan import PlanCase
+from plumbline.core.plan import (
+    COUNT_SHAPES,
+    EQUAL_COUNTS,
+    FUNCTIONS_IN_PARTS,
+    IN_BLOCKS,
+    REDUCTIONS,
+    TYPE_BYTES,
+    Data,
+    PlanCase,
+)
 from plumbline.core.winner import is_in_force
 from plumbline.measure import tables
 from plumbline.measure.comparison import claim_of
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.settings import Settings
+from plumbline.settings.cases import SYNCHRONISED
 from plumbline.system.words import counted
-from plumbline.verify.design import Design
+from plumbline.verify.decision import Design
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline_db import runs
 from plumbline_db.records import Case, OtherUse, Suite, Verdict, Winner
+
+# The circumstances of a user: in which way of use a call is made, of what its data are, and how
+# they are shared among the ranks. A winner has to hold in all of these, whatever the campaign
+# itself is about. Pure.
+
+# Fewer elements than ranks are another algorithm in many libraries: types of several lengths are
+# tried. Applications reduce doubles and floats, papers bytes.
+_REDUCED = (("MPI_DOUBLE", "MPI_SUM"), ("MPI_FLOAT", "MPI_SUM"), ("MPI_BYTE", "MPI_BOR"))
+_MOVED = ("MPI_DOUBLE", "MPI_BYTE")
+
+
+class Circumstance(msgspec.Struct, frozen=True):
+    """A way of use ("": the campaign's own) and what is sent."""
+
+    use: str
+    data: Data
+
+    def case(self, case: PlanCase) -> PlanCase:
+        """The same call, made so."""
+        return msgspec.structs.replace(case, use=self.use, data=self.data)
+
+    def label(self, settings: Settings) -> str:
+        """`loop, MPI_DOUBLE/MPI_SUM`"""
+        data = f"{self.data.type}/{self.data.op}" if self.data.op else self.data.type
+        counts = "" if self.data.counts == EQUAL_COUNTS else f", counts={self.data.counts}"
+        return f"{self.use or settings.way.use or settings.start_scheme}, {data}{counts}"
+
+
+def planned(case: Case, root: int) -> PlanCase:
+    """Return what a plan asked for where this was measured."""
+    knobs = Configuration.of(case.knobs)
+    data = Data(case.type, case.op, root, case.counts)
+    return PlanCase(case.function, case.bytes, case.variant, knobs, use=case.use, data=data)
+
+
+def everywhere(settings: Settings, case: PlanCase, *, crowded: bool) -> list[Circumstance]:
+    """All circumstances of a call, the campaign's own first. `crowded`: more ranks than cores,
+    where ranks cannot start at the same time."""
+    own, *others = _data(settings, case)
+    shapes = [msgspec.structs.replace(own, counts=counts) for counts in other_counts(case.function)]
+    return [
+        *(Circumstance(use, own) for use in ("", *other_uses(settings, crowded=crowded))),
+        *(Circumstance("", data) for data in (*others, *shapes)),
+    ]
+
+
+def other_counts(function: str) -> list[str]:
+    """Return the count shapes of a function beside the equal one."""
+    return [shape for shape in COUNT_SHAPES[1:] if function in FUNCTIONS_IN_PARTS]
+
+
+def other_uses(settings: Settings, *, crowded: bool) -> list[str]:
+    """The ways of use that the campaign is not about."""
+    uses = [*([] if crowded else [SYNCHRONISED]), "loop", "stream"]
+    return [use for use in uses if use != settings.way.use]
+
+
+def _data(settings: Settings, case: PlanCase) -> Iterator[Data]:
+    own, *others = kinds(case.function, settings.cases.data)
+    yield own
+    for data in others:
+        if _elements(case, settings.ranks.nprocs, data.type):
+            yield data
+
+
+def kinds(function: str, own: Data) -> list[Data]:
+    """Return the data that calls of a function are tried with, those of a campaign first."""
+    first = own.of(function)
+    reduces = function in REDUCTIONS
+    others = _REDUCED if reduces else [(type, first.op) for type in _MOVED]
+    return list(dict.fromkeys([first, *(Data(type, op, own.root) for type, op in others)]))
+
+
+def _elements(case: PlanCase, nprocs: int, type: str) -> bool:
+    """Return whether the volume has an element of the type for each part of the message."""
+    blocks = case.function in IN_BLOCKS
+    return case.bytes >= TYPE_BYTES[type] * (nprocs if blocks else 1)
+
 
 LOOP = "loop"
 _BLOCKS = 6
@@ -56,7 +146,7 @@ class OtherUses:
     ) -> None:
         self._guidelines = guidelines
         self._settings = settings
-        self._uses = circumstances.other_uses(settings, crowded=crowded)
+        self._uses = other_uses(settings, crowded=crowded)
         self._whole = whole
         self._only = only
         self._winners = winners

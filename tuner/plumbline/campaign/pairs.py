@@ -15,16 +15,15 @@ from plumbline.core.winner import deciding, holds, pieces_inside
 from plumbline.measure import tables
 from plumbline.measure.comparison import (
     REFERENCE_CELLS,
+    Arm,
     ArmComparison,
     claim_of,
     enough_of,
     ratios_in_turn,
 )
-from plumbline.measure.experiment import Arm
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.second_choice import InForce
-from plumbline.search.space.candidates import DEFAULT, Candidate
-from plumbline.search.space.cells import index
+from plumbline.search.space.candidates import DEFAULT, Candidate, index
 from plumbline.settings import Settings
 from plumbline.verify.decision import Claim, decide
 from plumbline.verify.significance.comparison import Comparison

@@ -342,7 +342,7 @@ class _Controls:
         self._cells.setdefault(self._key(canary), {}).update(dict.fromkeys(cells))
 
     def working(self, canary: DeliberateError, cells: Sequence[PlanCase]) -> tuple[PlanCase, ...]:
-        """Return those of `cells` that work without the error; the others are missed."""
+        """Return the `cells` that still work without the error; the other cells are missed."""
         key = self._key(canary)
         if key not in self._work:
             name = f"control-{len(self._work)}"

@@ -1,18 +1,65 @@
-"""The states of a campaign: its steps, the one function that leads from one to the next, and the
-loop that takes them.
+"""The states of a campaign: its steps, the one function that leads from one to the next, the loop
+that takes them, and the rounds of its search.
 
 Why this comes to an end: docs/design/search.md."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Protocol
 
 import msgspec
 
+from plumbline.core.winner import is_part
 from plumbline.measure.launches import LaunchStore
-from plumbline_db.records import Campaign
+from plumbline_db.records import Campaign, Verdict, Winner
+
+# The rounds of a campaign. A round is a table that was measured to its end with the winners of that
+# moment in force. Pure.
+
+_Violation = tuple[str, str, int]
+
+
+class _Round(msgspec.Struct, frozen=True):
+    """`stage`: the name of its table; `before` has no winners."""
+
+    stage: str
+    winners: list[Winner]
+    table: list[Verdict]
+
+
+def violations(table: Sequence[Verdict]) -> dict[_Violation, Verdict]:
+    return {
+        (verdict.guideline, verdict.function, verdict.bytes): verdict
+        for verdict in table
+        if verdict.verdict == "violated"
+    }
+
+
+class FixedPoint:
+    """The rounds, the last one first in `rounds`."""
+
+    def __init__(self, before: Sequence[Verdict]) -> None:
+        self.rounds = [_Round("before", [], list(before))]
+
+    @property
+    def last(self) -> _Round:
+        return self.rounds[0]
+
+    def enter(self, stage: str, winners: Sequence[Winner], table: Sequence[Verdict]) -> None:
+        self.rounds.insert(0, _Round(stage, list(winners), list(table)))
+
+    def withdraw(self, dropped: Sequence[Winner]) -> list[_Round]:
+        """A winner that loses its place takes along the rounds that it was in force in; they are
+        returned."""
+        withdrawn = [
+            settled
+            for settled in self.rounds
+            if any(is_part(lost, winner) for lost in dropped for winner in settled.winners)
+        ]
+        self.rounds = [settled for settled in self.rounds if settled not in withdrawn]
+        return withdrawn
 
 
 class CampaignStep(Enum):

@@ -19,10 +19,9 @@ from msgspec.structs import replace
 
 from plumbline.campaign import pairs
 from plumbline.campaign.acceptance import BLOCKS, WinnerAcceptance
-from plumbline.campaign.circumstances import everywhere, planned
 from plumbline.campaign.confirm import Confirmation, ConfirmTurn, confirm
 from plumbline.campaign.exported import ExportedFiles
-from plumbline.campaign.other_uses import OtherUses
+from plumbline.campaign.other_uses import OtherUses, everywhere, planned
 from plumbline.campaign.pairs import ConfirmContext, told, untouched
 from plumbline.campaign.proof import Proven
 from plumbline.core.cell import Target
@@ -39,9 +38,8 @@ from plumbline.core.winner import (
     side_changes,
 )
 from plumbline.measure import tables
-from plumbline.measure.aside import SLOW_MESSAGES
-from plumbline.measure.comparison import ArmComparison, claim_of, enough_of
-from plumbline.measure.experiment import Arm, NextLook
+from plumbline.measure.comparison import Arm, ArmComparison, NextLook, claim_of, enough_of
+from plumbline.measure.exclusions import SLOW_MESSAGES
 from plumbline.measure.launches import LONG, LaunchStore, Series
 from plumbline.search import outcome
 from plumbline.search.races import Setup
@@ -50,8 +48,7 @@ from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.words import counted
-from plumbline.verify.decision import by_interval
-from plumbline.verify.design import Design
+from plumbline.verify.decision import Design, by_interval
 from plumbline.verify.significance.signed_rank import paired_ratio
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Suite, Verdict, Winner
@@ -96,8 +93,8 @@ class Trials:
     def wrong(
         self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
     ) -> list[tuple[Winner, str]]:
-        """Return those of `winners` with a wrong result where `environment` puts them in force, and
-        what it was."""
+        """Return the `winners` with a wrong result where `environment` puts them in force, each
+        with that result."""
         fresh = [
             winner for winner in winners if not any(is_part(winner, right) for right in self._right)
         ]
@@ -355,8 +352,8 @@ class Vetting:
         )
 
     def _accepted(self, winners: Sequence[Winner]) -> list[Winner]:
-        """Return those that hold wherever a user stands, and second choices that do for the
-        others."""
+        """Return the winners that hold wherever a user stands, and second choices for the other
+        winners."""
         if not self._real:
             return list(winners)
         done = self._acceptance.judge(winners, self._seconds.reserves)
@@ -370,7 +367,8 @@ class Vetting:
         return done.winners
 
     def _held_together(self, suite: Suite, winners: Sequence[Winner]) -> list[Winner]:
-        """Return those that files can hold together, and second choices for the others."""
+        """Return the winners that files can hold together, and second choices for the other
+        winners."""
         held, refused = self._files.together(winners)
         while refused:
             replaced = self._replaced(held, self._tell_dropped(suite, refused))
@@ -380,15 +378,14 @@ class Vetting:
     def _wrong(
         self, number: int, winners: Sequence[Winner], environment: Mapping[str, str]
     ) -> list[Winner]:
-        """Return those that give wrong results somewhere in their ranges."""
+        """Return the winners that give wrong results somewhere in their ranges."""
         wrong = self._trials.wrong(number, winners, environment) if self._real else []
         return self._tell_dropped(Suite("trial", number), wrong)
 
     def _harmful(
         self, number: int, winners: Sequence[Winner], environment: Mapping[str, str]
     ) -> list[Winner]:
-        """Return those of the winners that hold for whole launches which are slower where a user
-        stands."""
+        """Return the winners for whole launches that are slower where a user stands."""
         if not self._real:
             return []
         suite = Suite("accept", number, "cold")
@@ -455,8 +452,8 @@ class AcceptanceInTurn:
         cold: Sequence[Winner],
         environment: Mapping[str, str],
     ) -> list[tuple[Winner, str]]:
-        """Return those of the `cold` winners that are slower than the default somewhere, with the
-        reason. `environment` puts all `winners` in force."""
+        """Return the `cold` winners that are slower than the default somewhere, with the reason.
+        `environment` puts all `winners` in force."""
         asked = self._asked(winners, cold)
         if not asked:
             return []

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import msgspec
 
-from plumbline.campaign.circumstances import kinds, other_counts
+from plumbline.campaign.other_uses import kinds, other_counts
 from plumbline.core.cell import Target
 from plumbline.core.plan import (
     EQUAL_COUNTS,

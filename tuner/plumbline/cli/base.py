@@ -60,7 +60,8 @@ class Command(click.Command):
         self.gathers: dict[str, Any] = {"program": ProgramOptions, **(gathers or {})}
 
     def but(self, *names: str) -> list[click.Parameter]:
-        """Return its parameters without some of them, for a command that has the others too."""
+        """Return the parameters of this set without some names, for a command that shares the
+        rest."""
         return [param for param in self.params if param.name not in names]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -241,6 +242,7 @@ def words() -> tuple[str, ...]:
 
 
 def typed(ctx: click.Context, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those that stand on the command line: the others may come from a campaign file."""
+    """Return the values that stand on the command line: the other values may come from a campaign
+    file."""
     line = ParameterSource.COMMANDLINE
     return {name: values[name] for name in values if ctx.get_parameter_source(name) is line}

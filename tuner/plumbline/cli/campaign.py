@@ -379,7 +379,7 @@ def _one(
     """Run or continue one campaign; return its id. Of several, each has its own folder in the
     output."""
     from plumbline.campaign import exported, going_on, loop
-    from plumbline.campaign.forecast import Forecast
+    from plumbline.cli.progress import Forecast
     from plumbline.launch import launcher_for
     from plumbline.measure.launches import LaunchStore
     from plumbline.measure.other_work import WAIT_SECONDS, OtherWork

@@ -76,7 +76,7 @@ def command(
       plumbline check
       plumbline check --functions MPI_Allreduce,MPI_Bcast --json
     """
-    from plumbline.campaign import as_started, in_force
+    from plumbline.campaign import in_force
     from plumbline.check import acceptance, installed
 
     pairs = check.PAIRS if loops.launches is None else loops.launches
@@ -90,7 +90,7 @@ def command(
     common.remark(files.note)
     programs = installed.programs(files, osu, imb, check.ITERATIONS)
     if not no_proof and files.winners:
-        common.remark(*as_started.proven(files, in_force.environment(files)))
+        common.remark(*in_force.proven(files, in_force.environment(files)))
     with progress.Bar() as bar:
         result = acceptance.run(
             files,
@@ -216,7 +216,7 @@ def _slower(result: Acceptance) -> Table:
 
 
 def _worst(result: Acceptance) -> Table:
-    """Return that of each winner, over all loops."""
+    """Return a table with the worst cell of each winner over all loops."""
     from plumbline.check.loops import COLUMNS
 
     table = common.titled(

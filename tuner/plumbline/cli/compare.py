@@ -155,7 +155,7 @@ def command(
 
 
 def _stored(program: ProgramOptions, pair: Pair, how: How, only: Only, picture: Path | None) -> int:
-    from plumbline.results import compare, comparison_chart, sides
+    from plumbline.results import compare, comparison_files, sides
     from plumbline_db.connection import Database
 
     read_sides = []
@@ -165,7 +165,7 @@ def _stored(program: ProgramOptions, pair: Pair, how: How, only: Only, picture: 
     a, b = (side.only(*only) for side in read_sides)
     compared = compare.compare(a, b, how)
     if picture is not None:
-        spec = comparison_chart.specification(compared, _short(a), _short(b))
+        spec = comparison_files.chart_specification(compared, _short(a), _short(b))
         common.draw(picture, spec)
     if program.json:
         common.print_json(_document(compared, a, b))
@@ -339,7 +339,7 @@ def _measure(
     from plumbline.core import guidelines
     from plumbline.results import compared_now, comparison_files, regressions
     from plumbline.settings import campaign_file
-    from plumbline.verify import design
+    from plumbline.verify import decision
     from plumbline_db.connection import Database
 
     if output is not None:
@@ -349,7 +349,7 @@ def _measure(
     claim = regressions.RegressionClaim(
         alpha=how.alpha,
         tolerance=TOLERANCE if tolerance is None else tolerance,
-        design=design.over(min(FIRST, most), most),
+        design=decision.design_over(min(FIRST, most), most),
     )
     sizes = asked.pop("sizes", None)
     if sizes and min(sizes) < 1:
@@ -448,8 +448,8 @@ def differing(differences: Sequence[Difference], *, together: bool) -> Iterator[
 
 
 def apart(a: SideConditions, b: SideConditions) -> Iterator[str]:
-    """Return that of sides that were not measured together: what p does not know, and what is known
-    of it."""
+    """Return the words about sides that were not measured together: what p does not cover, and what
+    is known of that."""
     from plumbline.results.sides import load_differences
 
     yield (

@@ -341,7 +341,7 @@ def _pruned(db: Database, policy: Policy, *, listing: bool = False) -> list[Prun
 
 
 def _said(pruned_campaigns: list[Pruned]) -> str:
-    """Return it in words for people."""
+    """Return the pruned campaigns in words for people."""
     samples = sum(pruned.samples for pruned in pruned_campaigns)
     return (
         f"{counted(samples, 'sample')} of {counted(len(pruned_campaigns), 'campaign')} thrown "

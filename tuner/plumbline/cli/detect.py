@@ -56,9 +56,9 @@ def command(
       plumbline record --output my-recording -- mpirun -np 4 ./application
       plumbline detect my-recording --replay
     """
-    from plumbline.detect import analysis, call_sites, findings, read, words
+    from plumbline.detect import analysis, findings, read, record, words
 
-    recorded = call_sites.resolved(read.read(recording))
+    recorded = record.resolved(read.read(recording))
     common.remark(_unfinished(recorded, recording))
     analysed = analysis.analysed(recorded)
     hand_made = _predicted(program, recorded, analysed.found)
@@ -143,7 +143,7 @@ def _replayed(
     program: ProgramOptions, recording: Recording, hand_made: Sequence[HandMade]
 ) -> tuple[list[HandMade], list[str]]:
     from plumbline.detect import replay
-    from plumbline.measure import unkept
+    from plumbline.measure import side_by_side
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
 
@@ -154,7 +154,7 @@ def _replayed(
     starter = starting.starter(toolchain, settings)
     with (
         progress.Bar(in_all=replay.LAUNCHES) as bar,
-        unkept.store_for(toolchain, starter, "detect", bar) as store,
+        side_by_side.unkept_store(toolchain, starter, "detect", bar) as store,
     ):
         store.progress.step("replaying")
         chosen = _winners(program, recording, hand_made, toolchain)
@@ -180,12 +180,12 @@ def _winners(
 
 def _write(folder: Path, hand_made: Sequence[HandMade]) -> None:
     """Write `finding-01.c` or `.f90`, numbered in the order in which findings are printed."""
-    from plumbline.detect import patch
+    from plumbline.detect import words
 
     folder.mkdir(parents=True, exist_ok=True)
     for number, finding in enumerate(hand_made, 1):
         name = f"finding-{number:02d}"
-        sketch = patch.sketch(finding)
+        sketch = words.patch_sketch(finding)
         if sketch:
-            ending = "f90" if patch.is_fortran(finding) else "c"
+            ending = "f90" if words.is_fortran(finding) else "c"
             common.write(folder / f"{name}.{ending}", sketch)

@@ -12,8 +12,7 @@ from statistics import median
 from plumbline.core import guidelines as known_guidelines
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import IN_BLOCKS
-from plumbline.results import headline
-from plumbline.results.report import Report
+from plumbline.results.report import Report, everywhere
 from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
 from plumbline.system.words import counted, with_interval
@@ -47,7 +46,7 @@ def lines(report: Report, uses: Sequence[str], guidelines: Guidelines, width: in
     if report.winners:
         text += ["", "Winners, cold: function, bytes, times as fast [95 %], configuration"]
         text += _first(_winners(report.winners), _MOST_OF_WINNERS, width, "")
-    violated = headline.everywhere(report.before if report.after is None else report.after)
+    violated = everywhere(report.before if report.after is None else report.after)
     if violated:
         still = "Still violated" if report.winners else "Violated"
         text += ["", f"{still}: at how many sizes, and the largest ratio [95 %]"]

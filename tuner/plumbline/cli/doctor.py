@@ -25,7 +25,7 @@ def command(program: ProgramOptions, daemon: bool) -> int:
     from plumbline.results import doctor
 
     if daemon:
-        from plumbline.daemon.moments import utc_now
+        from plumbline.daemon.windows import utc_now
         from plumbline.results import doctor
 
         examined = doctor.examine_daemon(program.database, utc_now)

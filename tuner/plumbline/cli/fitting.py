@@ -17,8 +17,7 @@ from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
-from plumbline.verify.drawing import FoldingTable
-from plumbline.verify.table import natural_width
+from plumbline.verify.table import FoldingTable, natural_width
 
 from . import streams
 

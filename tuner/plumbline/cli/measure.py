@@ -24,10 +24,9 @@ from .base import ProgramOptions
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.measure.nrep import RepetitionsCell
     from plumbline.measure.pingpong import PairLatencies
     from plumbline.measure.refine import Axis
-    from plumbline.measure.side_by_side import MeasuredCase
+    from plumbline.measure.side_by_side import MeasuredCase, RepetitionsCell
     from plumbline.settings import Settings
     from plumbline.settings.toolchain import Toolchain
     from plumbline_db.points import SuitePoint
@@ -147,7 +146,7 @@ def _of_plan(what: What, asked: dict[str, Any], *, nrep: bool = False) -> dict[s
 
 
 def _side_by_side(program: ProgramOptions, name: str, what: What, asked: dict[str, Any]) -> int:
-    from plumbline.measure import conditions, settling, side_by_side, unkept
+    from plumbline.measure import conditions, settling, side_by_side
     from plumbline.measure.refine import Axis, Refinement, run_refined
     from plumbline.search.outcome import label
     from plumbline.settings import campaign_file, starting
@@ -189,7 +188,7 @@ def _side_by_side(program: ProgramOptions, name: str, what: What, asked: dict[st
     count = what.launches or (1 if simulated else LAUNCHES)
     with (
         progress.Bar(in_all=count * (1 + len(cold))) as bar,
-        unkept.store_for(toolchain, ranks, "measure", bar) as store,
+        side_by_side.unkept_store(toolchain, ranks, "measure", bar) as store,
     ):
         store.progress.step(f"measuring {function}")
         added: list[SuitePoint] = []
@@ -203,7 +202,7 @@ def _side_by_side(program: ProgramOptions, name: str, what: What, asked: dict[st
             lines, added = more.cases, more.added
         else:
             lines = side_by_side.run(store, plan, count, environment, cold)
-        raw = unkept.records(store)
+        raw = side_by_side.unkept_records(store)
     common.write_records(what.output, "measure", raw)
     start_weaknesses = conditions.of_starts(settling.starts(raw), simulated=simulated)
     common.remark(*(weakness.text for weakness in [*conditions.of_records(raw), *start_weaknesses]))
@@ -242,8 +241,8 @@ def _variants(toolchain: Toolchain, function: str, text: str) -> list[str]:
 def _configurations(
     toolchain: Toolchain, knobs: tuple[str, ...], settings: Settings
 ) -> tuple[list[Configuration], list[Configuration]]:
-    """Return those that may change within a launch, and those that the library reads when it
-    starts: all, where a site has rules in force, which come first. Raises UsageError."""
+    """Return the configurations that may change within a launch, and those that the library reads
+    when it starts: all, where a site has rules in force, which come first. Raises UsageError."""
     from plumbline.settings import site_rules
 
     space = toolchain.space
@@ -369,7 +368,7 @@ def _table(
 
 def _repetitions(program: ProgramOptions, name: str, what: What, asked: dict[str, Any]) -> int:
 
-    from plumbline.measure import nrep, unkept
+    from plumbline.measure import side_by_side
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
 
@@ -397,11 +396,11 @@ def _repetitions(program: ProgramOptions, name: str, what: What, asked: dict[str
     ranks.require(plan.text(), "this plan")
     with (
         progress.Bar(in_all=launches) as bar,
-        unkept.store_for(toolchain, ranks, "nrep", bar) as store,
+        side_by_side.unkept_store(toolchain, ranks, "nrep", bar) as store,
     ):
         store.progress.step("repeating until the rule is met")
-        predicted_cells = nrep.predict(store, plan, launches)
-        raw = unkept.records(store)
+        predicted_cells = side_by_side.predict(store, plan, launches)
+        raw = side_by_side.unkept_records(store)
     common.write_records(what.output, "nrep", raw)
     if program.json:
         common.print_json(predicted_cells)

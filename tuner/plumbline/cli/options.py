@@ -422,7 +422,7 @@ shared = together(
 
 
 def usual(*names: str) -> dict[str, Any]:
-    """Return those keys of a campaign file with their defaults, for a command's `default_map`."""
+    """Return these keys of a campaign file with their defaults, for a command's `default_map`."""
     from plumbline.settings import Settings
 
     every = Settings().keys()
@@ -508,7 +508,7 @@ def complete_campaigns(
 
 
 def _of(words_by_name: Callable[[], Mapping[str, str | None]]) -> Complete:
-    """Return that of names, with what they say."""
+    """Return the completion of names, each with its description."""
 
     def complete(
         ctx: click.Context, param: click.Parameter, incomplete: str

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from plumbline.launch.starter import Starter
     from plumbline.measure.conditions import Weakness
-    from plumbline.overlap.ranks import RankSpread
-    from plumbline.overlap.suite import OverlapResult
+    from plumbline.overlap.suite import OverlapResult, RankSpread
     from plumbline.overlap.thresholds import Thresholds
 
 
@@ -165,7 +164,7 @@ def command(
 
     if ctx.invoked_subcommand is not None:
         return 0
-    from plumbline.overlap import classes, duration, suite, words
+    from plumbline.overlap import benches, classes, suite
     from plumbline.settings import starting
 
     if wanted.quick and wanted.full:
@@ -190,14 +189,14 @@ def command(
     database = program.database
     toolchain = find_toolchain(program.mpi, settings=where, beside=database.parent)
     settings = _of_library(settings, toolchain, where, wanted.knobs)
-    where = place.patient(where, duration.limit(suite.every_plan(settings)))
+    where = place.patient(where, benches.launch_limit(suite.every_plan(settings)))
     starter = starting.starter(toolchain, where)
     for bench in settings.benches:
         starter.require(suite.plan(settings, bench).text(), bench)
     with Database.open(database, write=True) as db:
         row, results, weak, threshold = _measured(db, settings, toolchain, starter, where, new=new)
     library_classes = classes.of(results)
-    sentences = words.of_library(library_classes, threshold)
+    sentences = classes.library_words(library_classes, threshold)
     common.remark(*(weakness.text for weakness in weak))
     if picture is not None:
         from plumbline.overlap import sheet
@@ -223,7 +222,7 @@ def _of_library(
 ) -> OverlapSettings:
     """Return the settings with what only the library, and where its ranks are, can say."""
 
-    from plumbline.overlap import aids, benches, suite
+    from plumbline.overlap import benches, place, suite
     from plumbline.overlap import place as settings_of
 
     functions = [function.name for function in toolchain.catalogue.functions]
@@ -233,7 +232,7 @@ def _of_library(
         knobs=settings_of.given(toolchain, knobs, where),
         benches=benches.expanded(settings.benches, functions),
     )
-    return aids.in_force(suite.with_loads(settings, toolchain), toolchain, where)
+    return place.aid_in_force(suite.with_loads(settings, toolchain), toolchain, where)
 
 
 def _measured(
@@ -272,7 +271,7 @@ def _measured(
 def _table(bench: str, cells: Sequence[OverlapResult]) -> Table:
     """A row an amount of work, the largest first, a column a size. Of `load` a row a number of
     threads, and slowdowns in place of ratios."""
-    from plumbline.overlap import ranks
+    from plumbline.overlap import suite
     from plumbline.verify.grid import size_heads
 
     of = [cell for cell in cells if cell.bench == bench]
@@ -287,7 +286,7 @@ def _table(bench: str, cells: Sequence[OverlapResult]) -> Table:
     for amount in sorted(set(up.values()), reverse=True):
         row = {
             spread.median.bytes: spread
-            for spread in ranks.spreads([result for result in of if up[result] == amount])
+            for spread in suite.spreads([result for result in of if up[result] == amount])
         }
         table.add_row(
             f"{amount:g}",
@@ -298,9 +297,9 @@ def _table(bench: str, cells: Sequence[OverlapResult]) -> Table:
 
 def _words(spread: RankSpread) -> str:
     """`'`: inferred. Of several ranks the one in the middle, the least and the largest ratio."""
-    from plumbline.overlap import ranks
+    from plumbline.overlap import suite
 
-    return ranks.text(spread) + ("" if spread.median.measured else "'")
+    return suite.spread_text(spread) + ("" if spread.median.measured else "'")
 
 
 # --- overlap thresholds ---------------------------------------------------------------------------
@@ -335,8 +334,8 @@ def thresholds(
         --knob btl_vader_max_send_size=32768 --json
     """
     from plumbline.measure.launches import LaunchStore
+    from plumbline.overlap import classes, thresholds
     from plumbline.overlap import place as settings_of
-    from plumbline.overlap import thresholds, words
     from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
 
@@ -362,6 +361,6 @@ def thresholds(
             {"id": row.id, "nprocs": where.ranks.nprocs, **msgspec.to_builtins(measured)}
         )
     else:
-        for line in words.of_threshold(measured):
+        for line in classes.threshold_words(measured):
             click.echo(line)
     return 0

@@ -88,7 +88,7 @@ def command(
       plumbline overlap timeline --benches receiver --part all --output receiver.json
     """
     from plumbline.measure.launches import LaunchStore
-    from plumbline.overlap import duration, place, suite, timeline
+    from plumbline.overlap import benches, place, suite, timeline
     from plumbline.overlap import place as settings_of
     from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
@@ -118,7 +118,7 @@ def command(
         seed=cell.seed,
         command="overlap timeline",
     )
-    limit = duration.limit(timeline.plan(overlap_settings, name) for name in chosen)
+    limit = benches.launch_limit(timeline.plan(overlap_settings, name) for name in chosen)
     starter = starting.starter(toolchain, place.patient(where, limit))
     for name in chosen:
         starter.require(timeline.plan(overlap_settings, name).text())

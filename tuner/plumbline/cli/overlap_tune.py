@@ -13,7 +13,7 @@ from plumbline.overlap import place
 from plumbline.overlap.tune import OverlapTuningSettings
 from plumbline.search.outcome import label
 from plumbline.settings import Settings, starting
-from plumbline.settings.sampling import Sampling
+from plumbline.settings.cases import Sampling
 from plumbline.system.words import with_interval
 from plumbline_db import campaigns, searches, winners
 from plumbline_db.connection import Database
@@ -137,7 +137,7 @@ def _run(
 ) -> tuple[Campaign, list[TunedGuideline]]:
     """To the end; from the database where it is there already."""
     from plumbline.campaign import exported
-    from plumbline.campaign.forecast import Forecast
+    from plumbline.cli.progress import Forecast
     from plumbline.overlap import tune
     from plumbline.settings.toolchain import find_toolchain
 

@@ -85,7 +85,7 @@ def _is_recording(application: tuple[str, ...]) -> bool:
 def _found(program: ProgramOptions, application: tuple[str, ...], output: Path) -> Application:
     """Return the profile of a recording, or of a run."""
     if _is_recording(application):
-        from plumbline.detect import application as of_recording
+        from plumbline.detect import calls as of_recording
 
         return of_recording.application(Path(application[0]))
     from plumbline.results import profiling

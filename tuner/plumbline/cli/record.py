@@ -71,11 +71,11 @@ def command(
     if form is not None:
         return _convert(program, form, application, output)
     output = output or Path("recording")
-    from plumbline.detect import call_sites, read, record
+    from plumbline.detect import read, record
 
     binary = common.launcher(application)
     about = record.record(application, binary, program.mpi, output, limit << 20)
-    recording = call_sites.resolved(read.read(output))
+    recording = record.resolved(read.read(output))
     recorded = record.summary(recording, str(output), about.status)
     if program.json:
         common.print_json(recorded)
@@ -92,17 +92,17 @@ def _convert(
     recording = Path(words[0])
     if not recording.is_dir():
         raise UsageError(f"{recording}: no folder of that name; name a recording")
-    from plumbline.detect import call_sites, otf2_trace, read, simgrid_trace
+    from plumbline.detect import read, record, traces
 
-    resolved = call_sites.resolved(read.read(recording))
+    resolved = record.resolved(read.read(recording))
     if form == "otf2":
-        archive = otf2_trace.write(resolved, output)
+        archive = traces.write_otf2(resolved, output)
         if program.json:
             common.print_json(archive)
         else:
             click.echo(f"{archive.path}: {archive.events} events")
         return 0
-    trace = simgrid_trace.write(resolved, output)
+    trace = traces.write_simgrid(resolved, output)
     if program.json:
         common.print_json(trace)
         return 0

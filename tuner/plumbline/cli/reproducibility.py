@@ -171,7 +171,7 @@ def _shown(report: ReproducibilityReport) -> Iterator[RenderableType]:
 
 
 def _spread(table: SpreadTable) -> Table:
-    from plumbline.reproducibility.spread import PLAIN
+    from plumbline.reproducibility.effects import PLAIN
 
     heads = ["function", "ranks", "bytes", "µs", "ours %", *(f"plain, {way} %" for way in PLAIN)]
     grid = common.table(*heads, "", left=("function", ""))

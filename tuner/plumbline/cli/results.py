@@ -168,11 +168,11 @@ def _list(program: ProgramOptions) -> None:
 
 
 def _draw(database: Path, reports: list[Report], picture: Path) -> None:
-    from plumbline.explain import before_after
+    from plumbline.explain.picture import before_after_specification, read_tables
     from plumbline_db.connection import Database
 
     with Database.open(database) as db:
-        drawn = before_after.specification([before_after.read(db, report) for report in reports])
+        drawn = before_after_specification([read_tables(db, report) for report in reports])
     common.draw(picture, drawn)
     click.echo(str(picture))
 

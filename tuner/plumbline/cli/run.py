@@ -49,7 +49,7 @@ def command(
       plumbline run -- mpirun -np 4 ./application
       plumbline run --output calls.json -- srun -n 64 ./application
     """
-    from plumbline.campaign import as_started, in_force
+    from plumbline.campaign import in_force
     from plumbline.settings import ranks_asked
 
     binary = common.launcher(application)
@@ -57,10 +57,10 @@ def command(
     common.remark(files.note)
     environment = in_force.environment(files)
     start = ranks_asked.of(application, os.environ, binary)
-    shown = as_started.unproven(start)
+    shown = in_force.unproven(start)
     if not no_proof:
-        shown = as_started.shown(files, environment, start, program.database.absolute().parent)
-    common.remark(*shown.statements, as_started.applying(files, environment, shown))
+        shown = in_force.shown(files, environment, start, program.database.absolute().parent)
+    common.remark(*shown.statements, in_force.applying(files, environment, shown))
     common.remark(in_force.elsewhere(files, application))
     environment = in_force.for_program(environment, binary)
     if output is None:
@@ -111,7 +111,7 @@ def _lines(saved: Saving, files: ActiveFiles) -> Iterator[str]:
 
 
 def _by_function(rows: Sequence[SavedCalls]) -> Iterator[tuple[str, str]]:
-    """Return them by function; what is saved in most calls comes first."""
+    """Return the savings by function, the function with most saved calls first."""
     calls: dict[str, tuple[float, float]] = {}
     for row in rows:
         number, seconds = calls.get(row.function, (0.0, 0.0))

@@ -129,9 +129,9 @@ class ServedSite(NamedTuple):
 
 
 def collectors() -> Mapping[str, Collect]:
-    """Return those of other rooms than the exporters'."""
+    """Return the collectors of other packages than the exporters."""
     from plumbline.applied.standing import applied_metrics
-    from plumbline.results.told import guideline_names
+    from plumbline.results.guideline_names import guideline_names
 
     return {"applied": applied_metrics(), "guideline_names": guideline_names}
 

@@ -96,7 +96,8 @@ def _show(program: ProgramOptions, ran: SuitesRan) -> None:
 def _draw(ran: SuitesRan, picture: Path) -> None:
     """A picture a suite, one below the other; of one with the times of ranks, one a size, rank by
     rank."""
-    from plumbline.pages import curve, curves_chart
+    from plumbline.pages import curve
+    from plumbline.pages.curves import below_each_other, specification
     from plumbline_db.connection import Database
 
     panels = []
@@ -111,12 +112,12 @@ def _draw(ran: SuitesRan, picture: Path) -> None:
             picture_sizes: list[int | None] = [*sorted(sizes)] or [None]
             for size in picture_sizes:
                 curves = curve.read(db, names, "", curve.EVERYWHERE, size)
-                drawn = curves_chart.specification(
+                drawn = specification(
                     curves, x="log", y="linear" if sizes else "log", ratios=False, zoom=False
                 )
                 where = "" if size is None else f": at {size} bytes, rank by rank"
                 panels.append(drawn | {"title": f"{suite.name}{where}"})
-    common.draw(picture, curves_chart.below_each_other(panels))
+    common.draw(picture, below_each_other(panels))
 
 
 # --- runs that are brought to their end -----------------------------------------------------------

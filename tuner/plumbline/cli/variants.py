@@ -126,7 +126,7 @@ def _best(
 ) -> list[BestOfCell]:
     from plumbline.core.cell import Target
     from plumbline.core.plan import measurable
-    from plumbline.measure import unkept
+    from plumbline.measure import side_by_side
     from plumbline.results import best
     from plumbline.search.space.candidates import CandidateSpace
     from plumbline.settings import starting
@@ -146,7 +146,9 @@ def _best(
     names = {target.function for target in fields}
     with (
         progress.Bar(in_all=len(names) * (first + finals)) as bar,
-        unkept.store_for(toolchain, starting.starter(toolchain, settings), "best", bar) as store,
+        side_by_side.unkept_store(
+            toolchain, starting.starter(toolchain, settings), "best", bar
+        ) as store,
     ):
         cells = best.find(
             store,

@@ -92,7 +92,7 @@ def _run(program: ProgramOptions, file: Path, *, once: bool) -> int:
 
 def _status(program: ProgramOptions) -> int:
     from plumbline.daemon import status
-    from plumbline.daemon.moments import utc_now
+    from plumbline.daemon.windows import utc_now
 
     standing = status.read(program.database, utc_now())
     common.answer(program, standing, of_status(standing))
@@ -101,7 +101,7 @@ def _status(program: ProgramOptions) -> int:
 
 def _check(program: ProgramOptions, file: Path | None) -> int:
     from plumbline.daemon import status
-    from plumbline.daemon.moments import utc_now
+    from plumbline.daemon.windows import utc_now
 
     plan = status.read_plan(program.database, file, utc_now)
     common.answer(program, plan, _of_plan(plan))

@@ -124,7 +124,7 @@ class Application(
         return sorted(heaviest(work)[:_MOST_SIZES])
 
     def functions(self, nprocs: int, nodes: int) -> list[str]:
-        """Return those that are called there with some volume, in order."""
+        """Return the functions that are called there with some volume, in order."""
         return sorted({calls.function for calls in self.on(nprocs, nodes) if calls.bytes})
 
 
@@ -225,7 +225,7 @@ def worth(targets: Iterable[Cell], weights: Mapping[tuple[str, int], float] | No
 
 
 def heaviest(work: Mapping[Key, float]) -> list[Key]:
-    """Return those that make up most of the whole, the heaviest first; of equals in their own
+    """Return the keys that make up most of the whole, the heaviest first; of equals in their own
     order."""
     whole = sum(work.values())
     heaviest_keys: list[Key] = []

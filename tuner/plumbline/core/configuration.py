@@ -58,7 +58,7 @@ class Configuration(msgspec.Struct, frozen=True, order=True, cache_hash=True):
         return self.as_dict().get(knob, "")
 
     def with_(self, values: dict[str, str]) -> Configuration:
-        """Return it with these values over its own."""
+        """Return the configuration with these values over its own."""
         return Configuration.of(self.as_dict() | values)
 
     def __str__(self) -> str:

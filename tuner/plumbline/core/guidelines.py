@@ -36,7 +36,7 @@ class ExplainedGuideline(msgspec.Struct, frozen=True):
 
 
 def explained(guidelines: Guidelines) -> list[ExplainedGuideline]:
-    """Return them in the order of the file."""
+    """Return the guidelines in the order of the file."""
     return [_explained(entry) for entry in guidelines.entries()]
 
 
@@ -135,7 +135,7 @@ class RankMonotony(GuidelineEntry, frozen=True):
     default: bool = True
 
     def ranks(self, nprocs: int) -> int:
-        """Return those of the left side; 0 where there are too few for two."""
+        """Return the ranks of the left side; 0 if there are fewer than two."""
         return nprocs // self.divisor if nprocs // self.divisor >= 2 else 0
 
 
@@ -178,7 +178,7 @@ class Guidelines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return list(dict.fromkeys(pattern.lhs for pattern in self.patterns))
 
     def names(self) -> dict[str, str]:
-        """Return them by id."""
+        """Return the names of the guidelines by id."""
         return {entry.id: entry.name for entry in self.entries()}
 
     def name_of(self, guideline: str) -> str:
@@ -204,9 +204,9 @@ class Guidelines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, patterns=kept)
 
     def selected(self, ids: Collection[str], functions: Collection[str] = ()) -> Guidelines:
-        """Return those with these ids; by default (no ids) those that are verified by default, and
-        those of forms that are among the `functions`. Monotony and split-robustness belong to every
-        function that is measured."""
+        """Return the guidelines with these ids; by default (no ids) the guidelines that are
+        verified by default, and those of forms that are among the `functions`. Monotony and
+        split-robustness belong to every function that is measured."""
 
         def wanted(entry: Pattern | RankMonotony) -> bool:
             if ids:

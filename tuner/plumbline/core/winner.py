@@ -78,8 +78,9 @@ def exported_alike(earlier: Sequence[Winner], winners: Sequence[Winner]) -> bool
 
 
 def changed_between(earlier: Sequence[Winner], winners: Sequence[Winner]) -> list[Winner] | None:
-    """Return those that are in force in one of two turns alone; None: every call is another one, as
-    one is about all of them, or as the preload library stands before all in one turn alone."""
+    """Return the winners that are in force in only one of two turns. None: every call has changed,
+    as a winner concerns all calls, or as the preload library stands before all calls in one turn
+    alone."""
     changed = [
         winner
         for one_turn, others in ((winners, earlier), (earlier, winners))
@@ -115,7 +116,7 @@ def functions_built_on(guidelines: Guidelines) -> BuiltOn:
 
 
 def reaching(winners: Sequence[Winner], cell: Target, built_on: BuiltOn) -> list[Winner]:
-    """Return those that can change what happens in a cell."""
+    """Return the winners that can change what happens in a cell."""
     return [winner for winner in winners if reaches(winner, cell, built_on)]
 
 
@@ -405,7 +406,8 @@ def _mean(one_mean: float, first: int, other_mean: float, second: int) -> float:
 
 
 def _pooled(tried: Iterable[Tried]) -> list[Tried]:
-    """Return those for the same use, type, operator, binding and counts as one."""
+    """Return the trials with those for the same use, type, operator, binding and counts joined into
+    one."""
     pooled: dict[tuple[str, ...], Tried] = {}
     for attempt in tried:
         key = (attempt.use, attempt.type, attempt.op, attempt.binding, attempt.counts)

@@ -17,15 +17,13 @@ import msgspec
 
 from plumbline.daemon import cells
 from plumbline.daemon.cells import CanaryCell, CellRoles, cell_of, state_of, with_state
-from plumbline.daemon.moments import iso, moment_of
+from plumbline.daemon.windows import iso, moment_of
 from plumbline.daemon.work import CellTimes, Work
-from plumbline.measure.comparison import REFERENCE_CELLS
-from plumbline.measure.experiment import of_round
+from plumbline.measure.comparison import REFERENCE_CELLS, of_round
 from plumbline.system.words import counted
 from plumbline.watch.canary import Watched, observe
-from plumbline.watch.design import DetectorDesign
-from plumbline.watch.sizing import launches_of
-from plumbline.watch.state import CellState
+from plumbline.watch.chart import DetectorDesign
+from plumbline.watch.sizing import CellState, launches_of
 from plumbline_db import verdicts, watching, winners
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CANARY, Suite
@@ -143,7 +141,7 @@ def spent(
 
 
 def together(measured_parts: list[CellTimes]) -> CellTimes:
-    """Return that of parts that follow each other."""
+    """Return the times of parts that follow each other."""
     times: dict[CanaryCell, list[float]] = {}
     for part in measured_parts:
         for cell, seconds in part.times.items():
@@ -170,7 +168,7 @@ def _begun(work: Work, due: datetime) -> tuple[int, Canary]:
 
 
 def ended(work: Work, canary: Canary, measured: CellTimes, **more: str) -> Canary:
-    """Return it with `more` of its columns."""
+    """Return the canary with `more` of its columns."""
     return msgspec.structs.replace(
         canary,
         finished=work.now(),
@@ -266,8 +264,8 @@ def _said(ended: Canary, observed: Watched[CanaryCell], references: int) -> Cana
 def _design(
     work: Work, watched_cells: Mapping[CanaryCell, WatchedCell]
 ) -> tuple[DetectorDesign, dict[CanaryCell, CellState]]:
-    """Return it with another design states are not the same: what was learnt stays, and sums begin
-    anew."""
+    """Return the detector's design and the state of each cell. With another design what was learnt
+    stays, and sums begin anew."""
     design = work.configuration.design
     states = {cell: state_of(stored) for cell, stored in watched_cells.items()}
     watched = watching.campaign(work.db, work.campaign.id)
@@ -323,7 +321,7 @@ def end_learning(work: Work) -> None:
 
 
 def middle_of(state: CellState) -> float:
-    """Return it as far as it is known."""
+    """Return the middle of a cell's baseline, as far as the baseline is known."""
     baseline = state.known()
     if baseline is not None:
         return baseline.middle

@@ -12,7 +12,7 @@ from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
 from plumbline.core.winner import deciding
 from plumbline.daemon.configuration import CanaryTable
-from plumbline.watch.state import CellState
+from plumbline.watch.sizing import CellState
 from plumbline_db.records import Verdict, Winner
 from plumbline_db.watch_records import WatchedCell
 
@@ -44,7 +44,7 @@ def cell_of(watched: WatchedCell) -> CanaryCell:
 
 
 def state_of(watched: WatchedCell) -> CellState:
-    """Return that of the detector."""
+    """Return the detector's state of a watched cell."""
     return msgspec.json.decode(watched.state, type=CellState)
 
 
@@ -92,7 +92,7 @@ def choose(
 def _of_winners(
     winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]
 ) -> Iterator[CanaryCell]:
-    """Return those that gain most first."""
+    """Return the cells of winners, the largest gain first."""
     held = [
         (winner.speedup, CanaryCell(function, "default", size))
         for function, its_sizes in sizes.items()
@@ -104,7 +104,7 @@ def _of_winners(
 
 
 def _violated(table: Sequence[Verdict]) -> Iterator[CanaryCell]:
-    """Return those that are farthest from their guideline first."""
+    """Return the violated cells, the farthest from their guideline first."""
     violated = [
         verdict
         for verdict in table
@@ -134,8 +134,8 @@ def _measured(sizes: Mapping[str, Sequence[int]]) -> Iterator[CanaryCell]:
 def _references(
     variants: Sequence[Variant], sizes: Mapping[str, Sequence[int]], most: int
 ) -> list[CanaryCell]:
-    """Return those of our algorithms, which send their messages themselves and take any arguments:
-    no rule of a library changes them. Functions and sizes in turn, so that few stand for many."""
+    """Return cells of our algorithms that send their messages themselves and take any arguments: no
+    rule of a library changes them. Functions and sizes in turn, so that few stand for many."""
     every = sorted({size for its_sizes in sizes.values() for size in its_sizes})
     by_function: dict[str, list[CanaryCell]] = {}
     for variant in variants:

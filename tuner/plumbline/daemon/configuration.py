@@ -16,7 +16,7 @@ import msgspec
 
 from plumbline.daemon.windows import OpenTimes, Window, times
 from plumbline.system import toml
-from plumbline.watch.design import LEAST_LEARNING, DetectorDesign
+from plumbline.watch.chart import LEAST_LEARNING, DetectorDesign
 from plumbline_db.errors import UsageError
 
 

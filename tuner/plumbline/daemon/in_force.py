@@ -45,7 +45,7 @@ class InForce(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Return it for the fingerprint."""
+        """Return what is in force as a text for the fingerprint."""
         if not self.files:
             return self.what
         sums = "".join(f"{name} {value}\n" for name, value in sorted(self.files.items()))

@@ -63,7 +63,8 @@ def fingerprint_facts(
 
 
 def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[FingerprintChange]:
-    """Return them in the order of the facts; what was not known before is none."""
+    """Return the changes in the order of the facts; a fact that was not known before is no
+    change."""
     return [
         FingerprintChange(name, before[name], value)
         for name, value in now.items()

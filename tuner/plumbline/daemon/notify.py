@@ -18,8 +18,8 @@ import msgspec
 
 from plumbline.daemon.configuration import TEMPLATE_NAMES, Notify
 from plumbline.daemon.looking import FingerprintChange
-from plumbline.daemon.moments import Clock, iso
 from plumbline.daemon.recheck import of_alarm
+from plumbline.daemon.windows import Clock, iso
 from plumbline.system import version
 from plumbline.system.words import counted
 from plumbline_db import watching
@@ -46,7 +46,7 @@ def of_changes(campaign: str, changes: Sequence[FingerprintChange]) -> Told:
 
 
 def of_alarms(campaign: str, judged: Sequence[CellAlarm]) -> Told | None:
-    """Return those that are true; None: none is."""
+    """Return a notice of the alarms that are true, or None if none is."""
     true = [alarm for alarm in judged if alarm.state in ("confirmed", "stays")]
     if not true:
         return None

@@ -13,8 +13,7 @@ from plumbline.core.plan import PlanCase
 from plumbline.daemon import canary
 from plumbline.daemon.cells import CanaryCell, cell_of, state_of, with_state
 from plumbline.daemon.work import CellTimes, Work
-from plumbline.measure.comparison import REFERENCE_CELLS, without_shared_factor
-from plumbline.measure.experiment import of_round
+from plumbline.measure.comparison import REFERENCE_CELLS, of_round, without_shared_factor
 from plumbline.settings.identity import chosen
 from plumbline.verify.decision import CellDecision, Claim, alone, decide, slower
 from plumbline.verify.significance.comparison import Comparison
@@ -250,7 +249,8 @@ def _right_sides(work: Work, cell: CanaryCell) -> list[tuple[PlanCase, str]]:
 def _broken(
     work: Work, measured: CellTimes, cell: CanaryCell, beside: Mapping[PlanCase, str]
 ) -> list[str]:
-    """Return those broken in the same launches, so that nothing has to be taken off."""
+    """Return the guidelines that are broken in the same launches, so that nothing has to be taken
+    off."""
     logs: dict[str, list[float]] = {}
     for case, name in beside.items():
         right = CanaryCell(case.function, case.variant, case.bytes)

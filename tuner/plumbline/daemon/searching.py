@@ -87,9 +87,9 @@ def limited(
     toolchain: Toolchain,
     budget_seconds: float,
 ) -> Settings:
-    """Return those of a campaign that searches these cells, whether or not a guideline is violated
-    there. A function whose algorithm must be one for all sizes is searched at all of them; a
-    campaign has two sizes at least."""
+    """Return the settings of a campaign that searches these cells, whether or not a guideline is
+    violated there. A function whose algorithm must be one for all sizes is searched at all of them;
+    a campaign has two sizes at least."""
     functions = sorted({cell.function for cell in cells})
     sizes_wanted = {cell.bytes for cell in cells}
     every = sorted(

@@ -27,12 +27,12 @@ import msgspec
 
 from plumbline.daemon import notify
 from plumbline.daemon.configuration import Backup, DaemonConfiguration, read
-from plumbline.daemon.moments import Clock, iso, utc_now
 from plumbline.daemon.step import DaemonStep
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watched import Finder
 from plumbline.daemon.watched import find as find_installed
 from plumbline.daemon.watcher import Watcher
+from plumbline.daemon.windows import Clock, iso, utc_now
 from plumbline.system import ending
 from plumbline.system.words import counted
 from plumbline_db import connection, lock, watching, way_back
@@ -417,7 +417,7 @@ class Backups:
 
     @property
     def damaged(self) -> bool:
-        """Return it as it was found last."""
+        """Return whether the database was damaged when it was checked last."""
         return self._damage is not None
 
     def once_a_day(self, table: Backup, now: datetime) -> MadeBackup:

@@ -9,10 +9,9 @@ from pathlib import Path
 import msgspec
 
 from plumbline.daemon.cells import state_of
-from plumbline.daemon.moments import Clock, iso, moment_of
-from plumbline.watch.design import DetectorDesign
-from plumbline.watch.sizing import found_change, largest_scale, launches_of
-from plumbline.watch.state import CellState
+from plumbline.daemon.windows import Clock, iso, moment_of
+from plumbline.watch.chart import DetectorDesign
+from plumbline.watch.sizing import CellState, found_change, largest_scale, launches_of
 from plumbline_db import campaigns, cost, lock, watching, way_back
 from plumbline_db.connection import Database
 from plumbline_db.lock import Holder
@@ -189,7 +188,7 @@ def _campaign(db: Database, id: str, now: datetime) -> CampaignStatus:
 
 
 def _resolution(design: DetectorDesign, states: dict[WatchedCell, CellState]) -> float | None:
-    """Return that of the cell whose scale is the middle one."""
+    """Return the resolution of the cell whose scale is the middle one."""
     baselines = [state.baseline for state in states.values() if state.baseline is not None]
     if not baselines:
         return None

@@ -18,11 +18,11 @@ from plumbline.campaign import applied_proof
 from plumbline.daemon import canary, in_force, looking, notify, recheck, searching, windows
 from plumbline.daemon.cells import CanaryCell, cell_of
 from plumbline.daemon.configuration import Applying
-from plumbline.daemon.moments import iso
 from plumbline.daemon.notify import Told
 from plumbline.daemon.recheck import of_alarm
 from plumbline.daemon.step import DaemonStep
 from plumbline.daemon.watched import Here
+from plumbline.daemon.windows import iso
 from plumbline.daemon.work import Work
 from plumbline.libraries import gate
 from plumbline.settings import Settings, identity

@@ -53,8 +53,8 @@ def find(settings: Settings, mpi_prefix: Path | None, beside: Path) -> tuple[Too
 
 
 def asked(db: Database, configuration: DaemonConfiguration) -> list[WatchedTask]:
-    """Return them in the order of the campaign file. Raises PlumblineError where nothing can be
-    watched."""
+    """Return the campaigns to watch in the order of the campaign file. Raises PlumblineError where
+    nothing can be watched."""
     prefix = Path(configuration.mpi) if configuration.mpi else None
     if not configuration.campaign_file:
         named = configuration.campaign or None

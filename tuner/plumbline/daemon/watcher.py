@@ -16,10 +16,10 @@ import msgspec
 from plumbline.daemon import in_force, looking, notify, step, taking, windows
 from plumbline.daemon import watched as watched_campaigns
 from plumbline.daemon.configuration import DaemonConfiguration, Neighbour, Retention
-from plumbline.daemon.moments import Clock, iso, moment_of
 from plumbline.daemon.step import DaemonStep, Next, Situation
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watched import Finder, Here, WatchedTask
+from plumbline.daemon.windows import Clock, iso, moment_of
 from plumbline.daemon.work import Paused, StepProgress, Work
 from plumbline.settings import Settings
 from plumbline.system.machine import processing_units

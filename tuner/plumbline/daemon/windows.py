@@ -1,5 +1,5 @@
-"""The times at which it may measure: windows of the week and blackouts, in the time of a zone.
-Pure.
+"""Moments of the daemon, and the times at which it may measure: windows of the week and blackouts,
+in the time of a zone. Pure.
 
 A window is `Mon-Fri 22:00-06:00`, `Sat,Sun`, `01:00-05:00`: days on which it begins, then times of
 day; what is left out is every day, or all of it. One that ends before it begins ends on the next
@@ -8,13 +8,30 @@ day. A blackout is a window, or dates: `2026-12-24..2026-12-27`, the last one in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from plumbline_db.errors import UsageError
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def iso(moment: datetime | None) -> str:
+    """Return the moment as the database keeps times of day; empty if there is none."""
+    return "" if moment is None else moment.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def moment_of(text: str) -> datetime | None:
+    """Return what `iso` has written."""
+    return datetime.fromisoformat(text) if text else None
+
 
 # The time at which the next canary is due. Pure: whoever calls brings the clock.
 # Canaries are due at moments a fixed time apart, as far as a window is open then. One that is late

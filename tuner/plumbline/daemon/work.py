@@ -13,8 +13,8 @@ from plumbline.core.plan import Plan, PlanCase
 from plumbline.daemon.cells import CanaryCell
 from plumbline.daemon.configuration import DaemonConfiguration
 from plumbline.daemon.in_force import InForce
-from plumbline.daemon.moments import Clock, iso
 from plumbline.daemon.watched import Here
+from plumbline.daemon.windows import Clock, iso
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore, Progress, Series, Silent
 from plumbline.settings import Settings
@@ -94,7 +94,8 @@ class Work(msgspec.Struct, frozen=True):
         return LaunchStore(self.db, self.campaign.id, self.here.starter, self.progress)
 
     def plan(self, cases: list[PlanCase]) -> Plan:
-        """Return it with as many calls as canaries ask for; simulated ones are all the same."""
+        """Return a plan with as many calls as canaries ask for; simulated calls are all the
+        same."""
         plan = tables.plan(self.settings, list(dict.fromkeys(cases)))
         if self.settings.ranks.simulate is not None:
             return plan

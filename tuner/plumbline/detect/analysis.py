@@ -25,6 +25,8 @@ from plumbline.detect.columns import (
 from plumbline.detect.detecting import Detected, detect
 from plumbline.detect.findings import (
     HandMade,
+    ReplaySaving,
+    Saved,
     Site,
     described_messages,
     name_of,
@@ -35,7 +37,6 @@ from plumbline.detect.instances import Instance, components, described
 from plumbline.detect.kinds import EventKind, Flag
 from plumbline.detect.personal import is_uneven
 from plumbline.detect.recording import Recording
-from plumbline.detect.savings import ReplaySaving, Saved
 from plumbline.detect.traffic import Traffic
 
 # The part of what is saved in calls that shows in the run's time. The rest is waited for elsewhere:
@@ -190,8 +191,8 @@ def analysis(recording: Recording) -> list[HandMade]:
 
 
 def _neighbourhoods(detected: Detected) -> list[HandMade]:
-    """Return those of messages that belong to no collective, by communicator: each edge of the
-    graph is used equally often, in both directions, and nobody is the centre of it."""
+    """Return the neighbourhoods of messages that belong to no collective, by communicator: each
+    edge of the graph is used equally often, in both directions, and nobody is the centre of it."""
     traffic = detected.traffic
     messages = np.array(detected.unclaimed, np.int64)
     messages = messages[traffic.bytes[messages] > 0]

@@ -80,7 +80,7 @@ def ranges(begins: Indices, lengths: Indices) -> Indices:
 
 
 def rows(listed: Iterable[Sequence[int] | Indices]) -> Rows:
-    """Return those of tuples, lists or columns."""
+    """Return the rows that these tuples, lists or columns make."""
     every = list(listed)
     first = starts(np.array([len(row) for row in every], np.int64))
     if every and isinstance(every[0], np.ndarray):

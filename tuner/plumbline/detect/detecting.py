@@ -17,11 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from plumbline.detect import core, operators
-from plumbline.detect.classes import WAYS, ClassSearch, Shared, classes_of, in_classes
 from plumbline.detect.columns import Indices, Mask, Rows, numbered, rows
 from plumbline.detect.instances import (
     SMALLEST_GROUP,
+    WAYS,
+    ClassSearch,
     Instance,
+    Shared,
+    classes_of,
+    in_classes,
     in_order,
     last_received,
     messages_of,
@@ -31,17 +35,20 @@ from plumbline.detect.kinds import Element
 from plumbline.detect.knowledge import SIGNAL, MessageClass, barriers
 from plumbline.detect.operators import Combined
 from plumbline.detect.personal import EXPLAINED, LARGE, alltoalls, deliveries, personal
-from plumbline.detect.provenance import Atoms, Provenance, atoms, provenance
-from plumbline.detect.recording import PAYLOAD, Recording
-from plumbline.detect.reductions import ENOUGH, assumed, halving, mutual, rooted
-from plumbline.detect.spread import (
+from plumbline.detect.provenance import (
+    Atoms,
+    Provenance,
     Spreads,
     allgathers,
+    atoms,
     broadcasts,
     complete,
     passing,
+    provenance,
     spreads,
 )
+from plumbline.detect.recording import PAYLOAD, Recording
+from plumbline.detect.reductions import ENOUGH, assumed, halving, mutual, rooted
 from plumbline.detect.traffic import Traffic, traffic
 
 # At least this share of what a source line sends must belong to collectives if they look like
@@ -421,8 +428,8 @@ def _incomplete(
 
 
 def _believed(traffic: Traffic, incomplete: Iterable[Instance]) -> Iterator[Instance]:
-    """Return those from functions where few ranks are the root, and most of what their call sites
-    send: else ranks have many neighbours."""
+    """Return the instances from functions where few ranks are the root and which are most of what
+    their call sites send. Otherwise ranks have many neighbours."""
     by_function: dict[tuple[int, int], list[Instance]] = defaultdict(list)
     for instance in incomplete:
         by_function[instance.comm, int(traffic.functions[instance.messages[0]])].append(instance)
@@ -462,8 +469,8 @@ def _surely(which: MessageClass) -> list[Instance]:
 
 
 def _rings(which: MessageClass) -> list[Instance]:
-    """Return those of messages of one size: each rank sends to one other, which is a ring, and once
-    less than there are ranks. Weak, where contents do not say that terms were added."""
+    """Return the rings of messages of one size: each rank sends to one other, which is a ring, and
+    once less than there are ranks. Weak, where contents do not say that terms were added."""
     traffic, group, messages = which.traffic, which.group, which.messages
     steps, size = len(group) - 1, len(group)
     if size < SMALLEST_GROUP or len(messages) % (size * steps):

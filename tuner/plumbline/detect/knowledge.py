@@ -10,9 +10,8 @@ import msgspec
 import numpy as np
 
 from plumbline.detect import core
-from plumbline.detect.classes import ClassSearch, Shared, in_classes
 from plumbline.detect.columns import Indices, Mask, Rows
-from plumbline.detect.instances import Instance
+from plumbline.detect.instances import ClassSearch, Instance, Shared, in_classes
 from plumbline.detect.traffic import Traffic
 
 # A message of so few bytes, with the same content each time, is a signal.

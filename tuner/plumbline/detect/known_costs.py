@@ -16,13 +16,11 @@ from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS
 from plumbline.core.winner import deciding
-from plumbline.detect.findings import HandMade
+from plumbline.detect.findings import Call, HandMade, ReplaySaving, Saved, SizeSaving
 from plumbline.detect.recording import Recording
-from plumbline.detect.savings import Call, ReplaySaving, Saved, SizeSaving
 from plumbline.results import saving as cold_savings
 from plumbline.search.outcome import label
-from plumbline.search.space.candidates import DEFAULT
-from plumbline.search.space.cells import index
+from plumbline.search.space.candidates import DEFAULT, index
 from plumbline.verify.significance.signed_rank import paired_ratio, paired_shift
 from plumbline_db import campaigns, machines, runs, verdicts, winners
 from plumbline_db.connection import Database
@@ -73,8 +71,8 @@ def saving(
 
 
 def _saved(finding: HandMade, sizes: Sequence[SizeSaving], *, tuned: bool) -> Saved:
-    """Return that of a replay what its launches saved, or as much less as the recording took less;
-    else the difference to what was recorded."""
+    """Return the saving of a finding: after a replay, what its launches saved, or as much less as
+    the recording took less; otherwise the difference to the recording."""
     calls = [(size.tuned if tuned and size.tuned else size.default, size) for size in sizes]
     spoken_for = sum(size.instances for size in sizes) / max(1, finding.instances)
     by_hand = finding.work_seconds * min(1.0, spoken_for)
@@ -171,8 +169,8 @@ def newest(db: Database, recording: Recording, nprocs: int) -> Campaign | None:
 def chosen(
     db: Database, recording: Recording, findings: Sequence[HandMade], is_hot: Callable[[str], bool]
 ) -> Winners:
-    """Return it for the patterns of findings; `is_hot`: whether a knob can be switched in a
-    launch."""
+    """Return the winners for the patterns of findings; `is_hot` tells whether a knob can be
+    switched in a launch."""
     speaks = functools.cache(lambda nprocs: newest(db, recording, nprocs))
     every: dict[tuple[str, int, int], Tuned] = {}
     for finding in findings:
@@ -215,8 +213,8 @@ def _costs(db: Database, recording: Recording, nprocs: int) -> _Costs | None:
 
 
 def call_of(seconds: Sequence[float]) -> Call:
-    """Return that of launches. Where they are too few for an interval it is as wide as they lie
-    apart."""
+    """Return the time of a call over launches. Where they are too few for an interval it is as wide
+    as they lie apart."""
     estimate = paired_ratio([math.log(value) for value in seconds])
     return Call(estimate.ratio, estimate.low or min(seconds), estimate.high or max(seconds))
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from plumbline.detect import hashes
+from plumbline.detect import kinds
 from plumbline.detect.columns import Indices, Mask, Rows, by_owner, ranges, starts
 from plumbline.detect.kinds import Element, dtype_of
 from plumbline.detect.knowledge import Phases
@@ -148,7 +148,7 @@ def names(traffic: Traffic, whole: Indices, left: Indices, right: Indices) -> fr
 def _is_sum(traffic: Traffic, element: int, whole: Indices, left: Indices, right: Indices) -> bool:
     """Return by polynomials of integers, or sketches of floating numbers."""
     if element in INTEGERS:
-        total = (traffic.poly[left] + traffic.poly[right]) % hashes.PRIME
+        total = (traffic.poly[left] + traffic.poly[right]) % kinds.PRIME
         return bool((total == traffic.poly[whole]).all())
     if element not in FLOATS:
         return False
@@ -178,7 +178,8 @@ def _equal(name: str, result: Values, total: Values, size: Values, element: int)
 
 
 def _of_pairs(result: Values, left: Values, right: Values) -> frozenset[str]:
-    """Return those of equal values the smallest index."""
+    """Return the names of the operators on pairs that give `result`; of equal values the smallest
+    index counts."""
     operators = set()
     equal = (left["value"] == right["value"]) & (left["index"] <= right["index"])
     for name, is_first in (

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from plumbline.detect import findings as detected
-from plumbline.detect import patch, words
+from plumbline.detect import words
 from plumbline.detect.findings import HandMade
 from plumbline_db import detections
 from plumbline_db.connection import Database
@@ -109,7 +109,7 @@ def _listed(detection: Detection) -> ListedDetection:
 
 
 def _shown_findings(findings: list[HandMade]) -> list[ShownCategory]:
-    """Return them in the order in which they are told."""
+    """Return the findings by category, in the order in which they are reported."""
     shown: list[ShownCategory] = []
     numbers = {id(finding): number for number, finding in enumerate(findings, 1)}
     for head, members in words.by_category(findings):
@@ -124,5 +124,5 @@ def _shown_finding(finding: HandMade, number: int) -> ShownFinding:
         number,
         title,
         [line.strip() for line in lines],
-        patch.sketch(finding),
+        words.patch_sketch(finding),
     )

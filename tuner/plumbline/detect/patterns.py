@@ -126,7 +126,7 @@ def pattern_of(traffic: Traffic, instance: Instance, speaks_for: int = 1) -> Han
 
 
 def _steps(own: dict[int, _Half]) -> Iterator[str]:
-    """Return those of one rank, by event. Halves of an exchange are begun one behind the other,
+    """Return the steps of one rank, by event. Halves of an exchange are begun one behind the other,
     then waited for."""
     actions: list[tuple[int, int, int, str]] = []  # when, 1: a wait, in which order, what
     begun = 0

@@ -15,12 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from plumbline.detect import core
-from plumbline.detect.classes import WAYS, ClassSearch, classes_of, in_classes
 from plumbline.detect.columns import Indices, Mask, Rows, classes
 from plumbline.detect.instances import (
     SMALLEST_GROUP,
+    WAYS,
+    ClassSearch,
     Instance,
+    classes_of,
     components,
+    in_classes,
     in_order,
     messages_of,
     partition,
@@ -165,8 +168,8 @@ class Deliveries(msgspec.Struct, frozen=True, eq=False, dict=True):
 def deliveries(
     traffic: Traffic, provenance: Provenance, atoms: Atoms, which: Indices
 ) -> Deliveries:
-    """Return those of atoms that one rank keeps; neighbouring ones of a pair of ranks that are sent
-    behind each other from one call site are one."""
+    """Return the deliveries of atoms that one rank keeps. Neighbouring deliveries of a pair of
+    ranks that one call site sends behind each other are one delivery."""
     which = atoms.in_order(traffic, which[atoms.keepers[which] == 1])
     atom, *columns, first, at = core.call(
         "pl_deliveries",

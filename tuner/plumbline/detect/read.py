@@ -213,8 +213,8 @@ def read(folder: Path) -> Recording:
 
 
 def about(folder: Path) -> About:
-    """Return that of a recording whose command was killed together with Plumbline: that nothing is
-    known."""
+    """Return the facts about a recording; if its command was killed together with Plumbline,
+    nothing is known."""
     path = folder / ABOUT
     if not path.exists():
         return About(1, "", [], "", -1)
@@ -265,7 +265,7 @@ class _Common:
         return self.communicators.setdefault(communicator, len(self.communicators))
 
     def site(self, frames: tuple[tuple[str, int], ...]) -> int:
-        """Return it without frames of the MPI library and below main."""
+        """Return the number of a call site without frames of the MPI library and below main."""
         return self.sites.setdefault(_own(frames), len(self.sites))
 
 

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from plumbline.detect import core
 from plumbline.detect.columns import Indices
-from plumbline.detect.hashes import PRIME, SKETCH
-from plumbline.detect.kinds import Element, EventKind, Mode, ReductionOperator
+from plumbline.detect.kinds import PRIME, SKETCH, Element, EventKind, Mode, ReductionOperator
 from plumbline.detect.recording import PAYLOAD
 from plumbline_db import user_files
 

@@ -2,7 +2,7 @@
 clock, with messages matched. It reads no files (read.py) and finds nothing (the other modules).
 
 Ranks are ranks in MPI_COMM_WORLD unless a field says otherwise. Times are int64 nanoseconds since
-the earliest MPI_Init. Sums, splits and joins of contents: hashes.py."""
+the earliest MPI_Init. Sums, splits and joins of contents: kinds.py."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plumbline.detect import core
-from plumbline.detect.hashes import EXTREMES, SKETCH
-from plumbline.detect.kinds import EventKind, Flag
+from plumbline.detect.kinds import EXTREMES, SKETCH, EventKind, Flag
 from plumbline.system.placement import PLAIN, Bind
 
 PAYLOAD = 64  # bytes of a message that are kept as they are
@@ -111,7 +110,7 @@ class Communicator(msgspec.Struct, frozen=True):
 
 class Frame(msgspec.Struct, frozen=True):
     """One call. `address` is that of the instruction behind the call, as the file of `module` has
-    it. The source is known once call_sites.py has looked it up: "" and 0 where it is not."""
+    it. The source is known once record.py has looked it up: "" and 0 where it is not."""
 
     module: str
     address: int

@@ -108,7 +108,7 @@ def mutual(which: MessageClass) -> list[Instance]:
 
 
 def _named(names: frozenset[str] | None) -> str:
-    """Return that of several the most usual one."""
+    """Return the name of the operator, of several the most usual one."""
     if not names:
         return ""
     return next((name for name in _FIRST if name in names), min(names))

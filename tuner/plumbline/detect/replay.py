@@ -12,13 +12,12 @@ import msgspec
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Messages, Plan, PlanCase
-from plumbline.detect.findings import HandMade
+from plumbline.detect.findings import Call, HandMade, SavedInRun, SizeSaving
 from plumbline.detect.known_costs import Winners, call_of, saving, volume
 from plumbline.detect.patterns import HandPattern
-from plumbline.detect.savings import Call, SavedInRun, SizeSaving
 from plumbline.libraries.space import Space
-from plumbline.measure import settling, unkept
-from plumbline.measure.experiment import Arm, take_turns
+from plumbline.measure import settling, side_by_side
+from plumbline.measure.comparison import Arm, take_turns
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.outcome import label
 from plumbline.verify.decision import Compare, compare_of
@@ -91,7 +90,7 @@ def replayed(
     any_tuned = any(replay.calls.tuned is not None for replay in replays)
     arm = Arm(SUITE, plan, space.hot_environment if any_tuned else {})
     take_turns(store, [arm], launches)
-    seconds, wrong = _measured(unkept.records(store, SUITE))
+    seconds, wrong = _measured(side_by_side.unkept_records(store, SUITE))
     compare = compare_of(simulated=simulated)
     sizes: dict[int, list[SizeSaving]] = {}
     failures = []
@@ -126,7 +125,7 @@ def _between_ns(finding: HandMade) -> int:
 
 
 def _calls(finding: HandMade) -> int:
-    """Return those of a block."""
+    """Return the number of calls of a block."""
     seconds = finding.work_seconds / finding.instances + _between_ns(finding) / 1e9
     return max(_FEWEST_CALLS, min(finding.instances, _MOST_CALLS, round(_BLOCK_SECONDS / seconds)))
 

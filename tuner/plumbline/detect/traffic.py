@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from plumbline.detect import core, hashes
+from plumbline.detect import core, kinds
 from plumbline.detect.columns import (
     Indices,
     Mask,
@@ -29,7 +29,7 @@ _UNKNOWN = Flag.UNKNOWN_CONTENT | Flag.FAILED
 
 _PAYLOAD_AT = int(EVENT.fields["payload"][1])  # type: ignore[index]
 
-_WIDTHS = np.array([hashes.width(element) for element in Element], np.int64)
+_WIDTHS = np.array([kinds.width(element) for element in Element], np.int64)
 
 
 class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):

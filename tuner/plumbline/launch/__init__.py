@@ -45,7 +45,8 @@ class Launcher(Protocol):
         ...
 
     def processing_units(self) -> int | None:
-        """Return those of a node; None where that is for others to say, or nothing is shared."""
+        """Return the processing units of a node, or None if others decide that or nothing is
+        shared."""
         ...
 
     def folder(self, id: str) -> AbstractContextManager[Path]:

@@ -122,8 +122,8 @@ class OnHosts:
 
     @cached_property
     def _facts(self) -> list[Facts]:
-        """Return those of all hosts. Raises PlumblineError, naming the host, where one does not
-        answer."""
+        """Return the facts about all hosts. Raises PlumblineError, naming the host, where one does
+        not answer."""
         self._require_shared()
         for path in self._shared.glob(_TOKENS + "*"):
             with contextlib.suppress(OSError):  # of another user, or gone

@@ -121,7 +121,8 @@ class TellsComponents(Protocol):
     component_talk: ClassVar[dict[str, str]]
 
     def components(self, stderr: str) -> list[str]:
-        """Return those on MPI_COMM_WORLD; each answers what none before it does."""
+        """Return the components on MPI_COMM_WORLD; each component answers what none before it
+        does."""
         ...
 
 
@@ -177,7 +178,8 @@ class ReadsParameterFiles(Protocol):
     silencing: ClassVar[re.Pattern[str]]
 
     def parameter_files(self, installation: Installation, *, of_user: bool) -> ParameterFiles:
-        """Return those of a user, or of a site. Raises PlumblineError where it reads none such."""
+        """Return the parameter files of a user, or of a site. Raises PlumblineError where it reads
+        none such."""
         ...
 
     def reported_in(
@@ -241,7 +243,7 @@ def family(implementation: type[_F]) -> type[_F]:
 
 
 def of_name(name: str) -> Family | None:
-    """Return one family; the folders of the others are not imported."""
+    """Return the family with this name; the folders of other families are not imported."""
     if name not in {module.name for module in pkgutil.iter_modules(__path__) if module.ispkg}:
         return None
     importlib.import_module(f"{__name__}.{name}")

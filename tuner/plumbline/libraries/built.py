@@ -79,7 +79,7 @@ def _library(
 
 
 def _checksums(files: Sequence[Path]) -> list[str]:
-    """Return those of each file once, however many names it has."""
+    """Return the checksum of each file once, however many names it has."""
     real = dict.fromkeys(path.resolve() for path in files)
     checksums = []
     for path in real:

@@ -58,7 +58,7 @@ def _family(library: Library) -> Family:
 
 
 def _candidates(family: Family, library: Library) -> list[Installation]:
-    """Return those under its prefix; only where there are none, those on PATH."""
+    """Return the installations under the library's prefix or, if there are none, those on PATH."""
     prefix = Path(library.prefix)  # of an imported one: no folder of this machine
     is_there = prefix.is_absolute() and prefix.is_dir()
     return (family.find(prefix) if is_there else []) or family.find(None)

@@ -307,8 +307,8 @@ class Space(_Entry, frozen=True):
         )
 
     def whole(self) -> Space:
-        """Return it with what stands once in the file and is read in two places: functions that
-        share a knob, and functions whose knobs are settings too."""
+        """Return the space with what stands once in the file and is read in two places: functions
+        that share a knob, and functions whose knobs are settings too."""
         functions = [
             msgspec.structs.replace(entry, name=name, also=[], overlap="")
             for entry in self.function
@@ -320,7 +320,7 @@ class Space(_Entry, frozen=True):
         )
 
     def on(self, nodes: int) -> Space:
-        """Return it with what functions need where the ranks are on so many nodes."""
+        """Return the space with what functions need where the ranks are on so many nodes."""
         if nodes < 2:
             return self
         function = [

@@ -148,7 +148,7 @@ def _as_written(path: Path) -> list[Space]:
 
 
 def _joined(path: Path, document: Document, data: dict[str, Any]) -> dict[str, Any]:
-    """Return it with the functions of the file that this one is like, in one version of it: a
+    """Return the data with the functions of the file that this one is like, in one version of it: a
     choice holds for the process and all sizes, nothing is known of numbers and schedules, and their
     knobs are prefixes."""
     added = document.convert(_Additions, data)
@@ -232,7 +232,7 @@ def _holds(table: Any, release: str) -> bool:
 
 
 def _at(value: Any, release: str) -> Any:
-    """Return it as this version has it."""
+    """Return the value as this version has it."""
     if isinstance(value, list):
         return [_word(_at(entry, release)) for entry in value if _holds(entry, release)]
     if not isinstance(value, dict):

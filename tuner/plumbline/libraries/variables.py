@@ -27,8 +27,8 @@ class _System(msgspec.Struct, frozen=True):
 
 
 def reported(text: str) -> dict[str, Knob]:
-    """Return it from what the probe says. Raises ValidationError (a ValueError) where that is no
-    report."""
+    """Return the knobs from the probe's report. Raises ValidationError (a ValueError) if the text
+    is no report."""
     return {
         variable.name: _knob(variable)
         for variable in msgspec.json.decode(text, type=_System).variables
@@ -36,13 +36,13 @@ def reported(text: str) -> dict[str, Knob]:
 
 
 def reported_among(output: str) -> dict[str, Knob]:
-    """Return it from the line of the probe among others; none where it has no such line."""
+    """Return the knobs from the probe's line among other lines; empty if there is no such line."""
     line = next((line for line in output.splitlines() if line.startswith('{"probe"')), None)
     return {} if line is None else reported(line)
 
 
 def _knob(variable: _Variable) -> Knob:
-    """Return it with the name of its value where values have names."""
+    """Return the knob, with the name of its value if values have names."""
     names = {str(choice.value): choice.name for choice in variable.enumerators}
     value = variable.value or ""
     return Knob(

@@ -18,7 +18,7 @@ from plumbline.core.plan import Plan, PlanCase, is_same, named
 from plumbline.launch.panel import PanelExperiment
 from plumbline.launch.starter import Starter
 from plumbline.measure import conditions, factors
-from plumbline.measure.aside import LIBRARY, MEMBERS_DIFFER, PUT_ASIDE, Aside
+from plumbline.measure.exclusions import LIBRARY, MEMBERS_DIFFER, PUT_ASIDE, Aside
 from plumbline.measure.other_work import OtherWork
 from plumbline.settings.identity import now
 from plumbline.system.placement import Placement
@@ -367,8 +367,8 @@ IN_A_ROW = 2
 class Series:
     """Launches of one plan under one name, each with a seed of its own; `launches`: so many so far.
     A case under which launches fail is left out of the following ones, here (`dropped`) and, where
-    no exported files are in force, in the whole campaign (aside.py). Where one case after the other
-    fails, an earlier one that they have in common is looked for.
+    no exported files are in force, in the whole campaign (exclusions.py). Where one case after the
+    other fails, an earlier one that they have in common is looked for.
 
     With `on_trial` what is in force is to blame instead of a case: then `condemned` says how
     launches fail, and there are no more of them."""

@@ -1,4 +1,5 @@
-"""One function, several variants and knob settings: the plain numbers behind every comparison.
+"""One function, several variants and knob settings: the plain numbers behind every comparison; and
+the number of repetitions that a cell needs. Results are shown and not kept.
 
 Variants, and knobs that are switched while a launch runs, share launches. Settings that are put in
 force when a launch starts have launches of their own, which take turns with those; their ratios are
@@ -10,28 +11,59 @@ from __future__ import annotations
 
 import math
 import statistics as numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import msgspec
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure import unkept
-from plumbline.measure.experiment import Arm, take_turns
-from plumbline.measure.launches import LaunchStore
+from plumbline.launch.starter import Starter
+from plumbline.measure.comparison import Arm, take_turns
+from plumbline.measure.launches import LaunchStore, Progress
+from plumbline.settings import identity
+from plumbline.settings.toolchain import Toolchain
 from plumbline.verify.decision import Compare, compare_of
 from plumbline.verify.significance.comparison import Comparison
+from plumbline_db import launch_records, runs
+from plumbline_db.connection import Database
 from plumbline_db.probe_records import (
     CaseRecord,
     Check,
     ClockError,
     ConfigRecord,
+    Criterion,
+    Nrep,
     ProbeRecord,
     Refused,
     Samples,
     Transit,
 )
 from plumbline_db.records import Suite
+
+
+@contextmanager
+def unkept_store(
+    toolchain: Toolchain, starter: Starter, command: str, progress: Progress | None = None
+) -> Iterator[LaunchStore]:
+    """Make a store that lasts as long as the context; `command`: who asks."""
+    settings = msgspec.json.encode({"command": command}).decode()
+    with Database.in_memory() as db:
+        asked = identity.Identity(settings, starter.placement, "u")
+        row = identity.enter(db, toolchain, asked, new=True)
+        yield LaunchStore(db, row.id, starter, progress)
+
+
+def unkept_records(store: LaunchStore, suite: Suite | None = None) -> list[list[ProbeRecord]]:
+    """Return what the probe wrote in each finished launch, of one suite (None: of all), in their
+    order."""
+    suites = None if suite is None else [suite.name]
+    return [
+        launch_records.of_run(store.db, run.id)
+        for run in runs.listing(store.db, store.campaign, suites)
+        if run.finished
+    ]
+
 
 SUITE = Suite("measure")
 
@@ -88,7 +120,7 @@ def run(
     measured: list[MeasuredCase] = []
     references: dict[tuple[int, int], dict[int, float]] = {}
     for arm in arms:
-        raw = unkept.records(store, arm.suite)
+        raw = unkept_records(store, arm.suite)
         times = _times(arm.plan, raw)
         for case in turns.dropped(arm):
             times[case].outcome = f"failed: {store.aside.why(case) or 'launches end with it'}"
@@ -111,7 +143,8 @@ def _is_default(case: PlanCase) -> bool:
 
 
 def _defaults(plan: Plan, setting: Configuration) -> Plan:
-    """Return those of the plan, with a setting that was put in force when the launch started."""
+    """Return the plan of the default cases alone, with a setting that was put in force when the
+    launch started."""
     cases = (
         PlanCase(case.function, case.bytes, configuration=setting, ranks=case.ranks)
         for case in plan.cases
@@ -220,3 +253,69 @@ def _ratio(
     both = sorted(ours.keys() & theirs.keys())
     logs = [math.log(ours[number] / theirs[number]) for number in both]
     return compare(logs, 0.95) if logs else None
+
+
+# The number of repetitions that a cell needs (the seed's step NREP, seed 000, section 4.2): some
+# launches under a stopping rule, and of each cell the most that any of them took.
+
+_REPETITIONS_SUITE = Suite("nrep")
+
+
+class _StoppedAt(msgspec.Struct, frozen=True):
+    """One launch of a cell. `criteria` as they were at its end; a value of None could not be
+    computed from so few samples."""
+
+    nrep: int
+    by: str
+    criteria: list[Criterion]
+
+
+class RepetitionsCell(msgspec.Struct, frozen=True):
+    """`nrep`: the most of all launches, None where no launch could measure it (`outcome` says why).
+    `met`: the criteria ended every launch, so that `nrep` is enough and not only where it stopped.
+    """
+
+    function: str
+    variant: str
+    bytes: int
+    outcome: str
+    nrep: int | None
+    met: bool
+    launches: list[_StoppedAt]
+
+
+def predict(store: LaunchStore, plan: Plan, launches: int) -> list[RepetitionsCell]:
+    """`launches` launches of `plan`, which has a stopping rule, in the order of its cases. A cell
+    under which launches fail is an outcome; raises PlumblineError when none is to blame."""
+    arm = Arm(_REPETITIONS_SUITE, plan)
+    turns = take_turns(store, [arm], launches)
+    failed = {case: f"failed: {store.aside.why(case)}" for case in turns.dropped(arm)}
+    return _repetition_cells(plan, unkept_records(store, _REPETITIONS_SUITE), failed)
+
+
+def _repetition_cells(
+    plan: Plan, raw: Sequence[Sequence[ProbeRecord]], failed: Mapping[PlanCase, str]
+) -> list[RepetitionsCell]:
+    """Return what the records of some launches of `plan` say of each of its cases."""
+    ends: dict[PlanCase, list[_StoppedAt]] = {case: [] for case in plan.cases}
+    outcomes = dict.fromkeys(plan.cases, "not measured")
+    for records in raw:
+        cases = planned(records)
+        for record in records:
+            if isinstance(record, Check):
+                outcomes[cases[record.case]] = outcome(record)
+            elif isinstance(record, Nrep):
+                at = _StoppedAt(record.nrep, record.ended_by, record.criteria)
+                ends[cases[record.case]].append(at)
+    return [
+        RepetitionsCell(
+            function=case.function,
+            variant=case.variant,
+            bytes=case.bytes,
+            outcome=failed.get(case, outcomes[case]),
+            nrep=max((at.nrep for at in ended), default=None),
+            met=bool(ended) and case not in failed and all(at.by == "criteria" for at in ended),
+            launches=ended,
+        )
+        for case, ended in ends.items()
+    ]

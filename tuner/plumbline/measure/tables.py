@@ -1,8 +1,8 @@
 """Violation tables: which cases a table needs, the launches that fill it, the verdicts.
 
 A table is looked at after its first launches, and again after more of them for the cells that are
-still undecided, as its design says (verify/design.py). The launches of each look are a suite: what
-is decided follows from what is stored."""
+still undecided, as its design says (verify/decision.py). The launches of each look are a suite:
+what is decided follows from what is stored."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from plumbline.core.cell import Side
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Plan, PlanCase, least_bytes, lines, measurable, part_bytes
 from plumbline.measure import factors, other_work
-from plumbline.measure.comparison import claim_of
-from plumbline.measure.experiment import Arm, looks, take_turns
+from plumbline.measure.comparison import Arm, claim_of, looks, take_turns
 from plumbline.measure.launches import LaunchStore
 from plumbline.measure.settling import until_settled
 from plumbline.settings import Settings

@@ -406,8 +406,8 @@ def _bundles(shape: Shape, way: Flood) -> MessageGroup:
 
 
 def _children(shape: Shape) -> Iterator[tuple[int, float]]:
-    """Return those of the root at each level, the highest first: how many, and what stands behind
-    each."""
+    """Return the children of the root at each level, the highest first: how many, and what stands
+    behind each."""
     remaining = shape.nprocs
     for level in range(levels(shape.nprocs, shape.radix) - 1, -1, -1):
         each = shape.radix**level

@@ -1,15 +1,17 @@
 """Names of overlap benchmarks as people write them: `sender`, `sender:16` (so many requests pending
-to each peer), `collective:MPI_Iallreduce`, `collectives` (all of them); and progress aids."""
+to each peer), `collective:MPI_Iallreduce`, `collectives` (all of them); progress aids; and the time
+that cells are going to take."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.plan import OverlapCell, Plan
 from plumbline_db.errors import UsageError
 
 LAUNCHES = 5
@@ -79,8 +81,8 @@ def of(name: str) -> Bench:
 
 
 def names(text: str, *, groups: bool = False) -> tuple[str, ...]:
-    """Return it with commas between, each in one way of writing it; with `groups` also
-    `collectives` (`expanded`). Raises UsageError where one is unknown."""
+    """Return the names of the benchmarks in a text with commas between, each in one spelling; with
+    `groups` also `collectives` (`expanded`). Raises UsageError where one is unknown."""
     if not groups and _COLLECTIVES in text.split(","):
         raise UsageError("collectives: name them one by one here (collective:MPI_Iallreduce)")
     benches = (name if name == _COLLECTIVES else _usual(of(name)) for name in text.split(","))
@@ -135,3 +137,56 @@ class OverlapSettings(msgspec.Struct, frozen=True):
 def axes(*, quick: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Sizes and amounts of work: in steps of a factor of 2, or of its square root."""
     return _steps(_SMALL, _LARGE, 1 if quick else 2), _steps(_SHORT, _LONG, 1 if quick else 2)
+
+
+# The time that overlap cells are going to take: by a model, then by launches that are done. Pure.
+
+# Of a message in shared memory; a slower network is seen in the first launches.
+_MESSAGE_SECONDS, _BYTE_SECONDS = 2e-6, 2e-10
+_WARM_TRIPLES = 2
+_STARTED_SECONDS = 1.0  # a launch, its work calibrated
+# What it took here beyond the model (docs/design/overlap.md, "The grid").
+_BEYOND = 1.3
+_LEAST_LIMIT, _MANY = 120.0, 10
+_LIMIT_BY_SCHEDULER = 3600.0  # where threads share cores, and a message may wait 50 ms for its own
+
+
+def duration_seconds(cells: Iterable[OverlapCell]) -> float:
+    """Return the seconds of one launch: in every triple communication, computation, and both one
+    after the other."""
+    return _STARTED_SECONDS + _BEYOND * sum(
+        (cell.triples + _WARM_TRIPLES) * 2 * (_message(cell) + cell.work_ns / 1e9) for cell in cells
+    )
+
+
+def _message(cell: OverlapCell) -> float:
+    return cell.requests * (_MESSAGE_SECONDS + cell.bytes * _BYTE_SECONDS)
+
+
+class TimeLeft:
+    """The time that is left, by the model and by how launches so far compare with it."""
+
+    def __init__(self) -> None:
+        self._modelled = self._taken = 0.0
+
+    def took(self, modelled: float, taken: float) -> None:
+        """A launch of so many seconds by the model, and in truth."""
+        self._modelled += modelled
+        self._taken += taken
+
+    def left(self, modelled: float) -> float:
+        """Seconds of launches that the model gives so many seconds."""
+        return modelled * (self._taken / self._modelled if self._modelled else 1.0)
+
+
+def launch_limit(plans: Iterable[Plan]) -> float:
+    """Seconds after which a launch of any of these plans hangs."""
+    every = list(plans)
+    waits = any(cell.helper or cell.bench == LOAD for plan in every for cell in plan.overlaps)
+    least = _LIMIT_BY_SCHEDULER if waits else _LEAST_LIMIT
+    return max(least, _MANY * max(duration_seconds(plan.overlaps) for plan in every))
+
+
+def duration_words(seconds: float) -> str:
+    """`12 min`, `40 s`"""
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{max(1, round(seconds)):d} s"

@@ -1,5 +1,6 @@
 """Classes of overlap from measured cells: by benchmark and size, then of the library, in the manner
-of A. Denis and F. Trahay, "MPI Overlap: Benchmark and Analysis", ICPP 2016, section V.A. Pure."""
+of A. Denis and F. Trahay, "MPI Overlap: Benchmark and Analysis", ICPP 2016, section V.A; and the
+sentences that report them. Pure."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import msgspec
 
 from plumbline.overlap import benches
 from plumbline.overlap.suite import OverlapResult
+from plumbline.overlap.thresholds import Thresholds
 
 Kind = Literal["overlaps", "partly", "serial", "slower"]
 BenchClass = Literal[
@@ -94,8 +96,8 @@ class Classes(msgspec.Struct, frozen=True):
 
 
 def of(cells: Sequence[OverlapResult]) -> Classes:
-    """Return that of those that were measured. The benchmark `load` has no class: it has no amount
-    of work."""
+    """Return the classes of the cells that were measured. The benchmark `load` has no class: it has
+    no amount of work."""
     cells = [cell for cell in cells if cell.measured]
     names = [name for name in dict.fromkeys(cell.bench for cell in cells) if name != benches.LOAD]
     bench_classes = [
@@ -181,7 +183,8 @@ def _joined(clear_ratios: Sequence[tuple[int, float]], kinds: Sequence[Kind]) ->
 
 
 def _firm(stretches: Sequence[Stretch]) -> Sequence[Stretch]:
-    """Return those of more than one size, where there are any: one at an end may be a stray too."""
+    """Return the stretches of more than one size, if there are any: a single size at an end may be
+    a stray too."""
     return [stretch for stretch in stretches if stretch.sizes > 1] or stretches
 
 
@@ -208,7 +211,8 @@ def _until(bench_class: BenchClass, stretches: Sequence[Stretch]) -> int | None:
 
 
 def _library(bench_by_name: dict[str, ClassifiedBench]) -> tuple[LibraryClass, int | None]:
-    """Return it from both sides. What goes on beside large messages counts."""
+    """Return the class of the library from both sides. What goes on beside large messages
+    counts."""
     sides = [bench_by_name.get("sender"), bench_by_name.get("receiver")]
     if any(side is None or side.found == "not told" for side in sides):
         return "not told", None
@@ -228,3 +232,123 @@ def _library(bench_by_name: dict[str, ClassifiedBench]) -> tuple[LibraryClass, i
     if sender.found == "small only":
         return "eager only", sender.until
     return "none", None
+
+
+# Classes and thresholds of overlap in sentences, in the manner of A. Denis and F. Trahay, "MPI
+# Overlap: Benchmark and Analysis", ICPP 2016, section V.A. No sentence without data.
+
+_LIBRARY = {
+    "overlaps by itself": "messages go on beside the work of both sides",
+    "eager only": "small messages go on beside the sender's work, large ones on neither side",
+    "sender only": "large messages go on beside the sender's work, not beside the receiver's",
+    "receiver only": "large messages go on beside the receiver's work, not beside the sender's",
+    "partly": "large messages go on in part beside the work of a side, on no side wholly",
+    "none": "messages go on beside the work of neither side",
+    "slower than serial": "messages beside work take longer than one after the other",
+}
+_SUBJECTS = {
+    "sender": "Sender",
+    "receiver": "Receiver",
+    "both": "Both sides at once",
+    "vector": "Data that lie apart, vector",
+    "structure": "Data that lie apart, structure",
+    "overhead": "The sender's processor",
+}
+_KINDS: dict[Kind, str] = {
+    "overlaps": "overlaps",
+    "partly": "overlaps in part",
+    "serial": "does not",
+    "slower": "is slower than one after the other",
+}
+# What the sender's processor spends is not overlap: it is free, or busy with the message.
+_OVERHEAD: dict[Kind, str] = {
+    "overlaps": "is free",
+    "partly": "is busy with the message in part",
+    "serial": "is busy with it",
+    "slower": "is busy for longer than a blocking send takes",
+}
+
+
+def library_words(library_classes: Classes, threshold: Thresholds | None) -> list[str]:
+    """All that is known, a line a sentence."""
+    return class_words(library_classes) + ([] if threshold is None else threshold_words(threshold))
+
+
+def class_words(library_classes: Classes) -> list[str]:
+    """The class of the library, where both sides were measured, then a sentence a benchmark."""
+    lines = []
+    if library_classes.library != "not told":
+        where = (
+            f" (up to {_size_words(library_classes.until)})"
+            if library_classes.until is not None
+            else ""
+        )
+        lines.append(
+            f"{library_classes.library.capitalize()}: {_LIBRARY[library_classes.library]}{where}."
+        )
+    return lines + [_sentence(bench) for bench in library_classes.benches if bench.verdicts]
+
+
+def _sentence(bench: ClassifiedBench) -> str:
+    subject = _SUBJECTS.get(bench.bench, bench.bench)
+    kinds = _OVERHEAD if bench.bench == "overhead" else _KINDS
+    parts = [f"{kinds[stretch.kind]} {_where(stretch)}" for stretch in bench.stretches]
+    untold = [verdict.bytes for verdict in bench.verdicts if verdict.kind is None]
+    if untold:
+        parts.append(
+            f"cannot be told {_sizes(untold, [verdict.bytes for verdict in bench.verdicts])}"
+        )
+    return f"{subject}: {'; '.join(parts)}."
+
+
+def _where(stretch: Stretch) -> str:
+    least, most = f"{stretch.least:.2f}", f"{stretch.most:.2f}"
+    ratios = f"ratio {least}" if least == most else f"ratios {least} to {most}"
+    if stretch.bytes_from == stretch.bytes_to:
+        return f"at {_size_words(stretch.bytes_from)} ({ratios})"
+    return f"from {_size_words(stretch.bytes_from)} to {_size_words(stretch.bytes_to)} ({ratios})"
+
+
+def _sizes(some: Sequence[int], every: Sequence[int]) -> str:
+    """Return the sizes in words; neighbours among `every` are written as from … to."""
+    runs: list[list[int]] = []
+    for phrase in some:
+        if runs and every.index(phrase) == every.index(runs[-1][-1]) + 1:
+            runs[-1].append(phrase)
+        else:
+            runs.append([phrase])
+    return ", ".join(
+        f"at {_size_words(run[0])}"
+        if len(run) == 1
+        else f"from {_size_words(run[0])} to {_size_words(run[-1])}"
+        for run in runs
+    )
+
+
+def threshold_words(thresholds: Thresholds) -> list[str]:
+    """Return where the rendezvous threshold lies."""
+    if thresholds.eager is None and thresholds.waits is None:
+        lines = ["Rendezvous threshold: cannot be told, messages take too long."]
+    elif thresholds.waits is None:
+        lines = [f"Eager at all sizes looked at, to {_size_words(thresholds.eager)}."]
+    elif thresholds.eager is None:
+        lines = [f"Rendezvous at all sizes looked at, from {_size_words(thresholds.waits)} on."]
+    else:
+        lines = [
+            f"Eager up to {thresholds.eager} bytes, rendezvous from {thresholds.waits} bytes on."
+        ]
+    if thresholds.strays:
+        lines.append(
+            f"{thresholds.strays} of {thresholds.sizes} sizes did otherwise: others use the cores; "
+            "ask again with --new."
+        )
+    return lines
+
+
+def _size_words(number: int | None) -> str:
+    if number is None:
+        return ""
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if number >= unit:
+            return f"{number / unit:.3g} {name}"
+    return f"{number} bytes"

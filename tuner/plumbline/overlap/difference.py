@@ -180,8 +180,8 @@ def find(a: Sequence[OverlapResult], b: Sequence[OverlapResult]) -> CampaignDiff
 def _by_key(
     cells: Sequence[OverlapResult],
 ) -> dict[tuple[str, int, int, int, int], tuple[OverlapResult, Ratio]]:
-    """Return that of those that took time beyond that of an empty message: others have no
-    quotient."""
+    """Return the ratios, by key, of the cells that took more time than an empty message: other
+    cells have no quotient."""
     return {
         (cell.bench, cell.bytes, cell.work_ns, cell.threads, cell.rank): (cell, cell.ratio)
         for cell in cells
@@ -221,7 +221,7 @@ def ideal(cell: Sequence[Ratio]) -> float:
 
 
 def regret(cell: Sequence[Ratio]) -> list[float]:
-    """Return that of each configuration, in the same cell."""
+    """Return the regret of each configuration, in the same cell."""
     return [ratio.both / ideal(cell) for ratio in cell]
 
 
@@ -236,7 +236,7 @@ def _apart(first: Interval, second: Interval) -> bool:
 
 
 def total(bench: str, lines: Sequence[CellDifference]) -> Total:
-    """Return that of the lines of a benchmark."""
+    """Return the totals over the lines of a benchmark."""
     measured = [line for line in lines if line.measured]
     chosen = measured or lines
     timed = [difference for difference in measured if difference.times_told]

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from plumbline.overlap import ranks
+from plumbline.overlap import suite
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.metric import Ratio
 from plumbline.overlap.suite import OverlapResult, lines
@@ -211,7 +211,7 @@ class Spot(msgspec.Struct, frozen=True):
 
 
 def spots(cells: Sequence[OverlapResult]) -> list[Spot]:
-    """Return those of one benchmark; of several ranks the one in the middle."""
+    """Return the spots of one benchmark; of several ranks the rank in the middle."""
     return [
         Spot(
             result.bytes,
@@ -234,18 +234,18 @@ def _colour(bench: str, ratio: Ratio) -> str:
 
 
 def middle(cells: Sequence[OverlapResult]) -> list[tuple[OverlapResult, Ratio]]:
-    """Return that of each size and work the rank in the middle (ranks.py)."""
-    medians = [spread.median for spread in ranks.spreads(cells)]
+    """Return the rank in the middle at each size and amount of work (`spreads`)."""
+    medians = [spread.median for spread in suite.spreads(cells)]
     return [(result, result.ratio) for result in medians if result.ratio is not None]
 
 
 def title(bench: str, cells: Sequence[OverlapResult]) -> dict[str, Any]:
-    """Return it with what a map of one rank does not show of the others."""
-    spreads = ranks.spreads(cells)
+    """Return the title, with what a map of one rank does not show of the other ranks."""
+    spreads = suite.spreads(cells)
     every = max((spread.ranks for spread in spreads), default=0)
     heading: dict[str, Any] = {"text": bench, "fontSize": 13}
     if every > 1:
-        apart = max(ranks.apart(spread) for spread in spreads)
+        apart = max(suite.ranks_apart(spread) for spread in spreads)
         heading["subtitle"] = f"median of {every} ranks, up to {apart:.2g} apart"
         heading["subtitleFontSize"] = 11
     return heading
@@ -394,9 +394,9 @@ def _levels(every: Sequence[float]) -> dict[float, Span]:
 
 
 def _spans(every: Sequence[float]) -> dict[float, Span]:
-    """Return those of each value from the middle between it and the one below to that between it
-    and the one above, of logarithms; at the ends as far outside as inside, of a single value a
-    factor of 2."""
+    """Return the span of each value, on logarithms: from the middle between it and the value below
+    to the middle between it and the value above; at the ends as far outside as inside, for a single
+    value a factor of 2."""
     if len(every) == 1:
         return {every[0]: (every[0] / math.sqrt(2), every[0] * math.sqrt(2))}
     low, high = every[0] ** 2 / every[1], every[-1] ** 2 / every[-2]

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from plumbline.overlap import classes, difference, heatmap, ranks, sheet, stored, words
+from plumbline.overlap import classes, difference, heatmap, sheet, stored, suite
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.difference import Between
 from plumbline.overlap.metric import Ratio
@@ -89,7 +89,7 @@ def pages(db_path: Path) -> Pages:
             one=shown_campaign,
             state=standing,
             pictures=drawn,
-            words=words.of_library(classes.of(cells), None),
+            words=classes.library_words(classes.of(cells), None),
             tables=tables(cells),
             others=others[::-1],
         )
@@ -102,7 +102,7 @@ def pages(db_path: Path) -> Pages:
         document = {
             "cells": cells,
             "classes": library_classes,
-            "words": words.of_library(library_classes, None),
+            "words": classes.library_words(library_classes, None),
         }
         return frame.json(request, difference.about(shown_campaign) | msgspec.to_builtins(document))
 
@@ -181,7 +181,7 @@ def _table(bench: str, cells: Sequence[OverlapResult]) -> MapTable:
     return MapTable(
         bench=bench,
         load=bench == LOAD,
-        of=max(spread.ranks for spread in ranks.spreads(cells)),
+        of=max(spread.ranks for spread in suite.spreads(cells)),
         cells=len(middle),
         noisy=len(middle) - len(clear_ratios),
         median=statistics.median(clear_ratios) if clear_ratios else None,

@@ -89,7 +89,7 @@ def _spot(line: CellDifference, *, times: bool) -> Spot:
 
 
 def _middle(lines: Sequence[CellDifference], *, times: bool) -> list[CellDifference]:
-    """Return that of each place the rank with the median (of two, the lower one)."""
+    """Return the rank with the median (of two, the lower one) at each place."""
     places: dict[tuple[int, int, int], list[CellDifference]] = {}
     for line in lines:
         places.setdefault((line.bytes, line.work_ns, line.threads), []).append(line)
@@ -151,7 +151,7 @@ def of_several(title: str, rows: Sequence[tuple[str, Sequence[OverlapResult]]]) 
 
 
 def benches_of(cells: Sequence[OverlapResult]) -> list[str]:
-    """Return those that anything is drawn of."""
+    """Return the benchmarks that anything is drawn of."""
     return list(dict.fromkeys(cell.bench for cell in cells if cell.ratio is not None))
 
 
@@ -186,7 +186,7 @@ def page(title: str, maps: dict[str, Any], keys: Sequence[dict[str, Any]]) -> di
 
 
 def legend(cells: Sequence[OverlapResult], *, dots: bool) -> list[dict[str, Any]]:
-    """Return that of what occurs in these cells."""
+    """Return the legend of what occurs in these cells."""
     measured = [cell for cell in cells if cell.ratio is not None]
     load = any(result.bench == LOAD for result in measured)
     beside_work = any(result.bench != LOAD for result in measured)

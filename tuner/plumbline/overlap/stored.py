@@ -54,7 +54,7 @@ class _Asked(msgspec.Struct):
 
 
 def every(db: Database) -> list[Stored]:
-    """Return them in the order in which they were started."""
+    """Return the overlap campaigns in the order in which they were started."""
     return [_stored(db, campaign) for campaign in campaigns.every(db) if _is_overlap(campaign)]
 
 

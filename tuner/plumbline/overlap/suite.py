@@ -1,13 +1,12 @@
 """The overlap suite: every benchmark over a grid of message sizes and amounts of work, in launches
-of their own, kept in the database. Run again with the same settings it goes on where it was
-interrupted, or gives what is stored.
+of their own, kept in the database, and the ratios that the ranks of each cell have seen. Run again
+with the same settings it goes on where it was interrupted, or gives what is stored.
 
 An adaptive grid is measured stage by stage: the cells of a stage follow from what is stored of the
 stages before it. Every fourth value of both axes, the ends and the middles of the rectangles
-between them come first. A box whose cells agree within what a heat map can show is not looked
-into: what lies in it is inferred. Others are cut in four, until neighbours are next to each other.
-Cells are named by their numbers on both axes; each has a ratio for every rank that takes its
-time."""
+between them come first. A box whose cells agree within what a heat map can show is not looked into:
+what lies in it is inferred. Others are cut in four, until neighbours are next to each other. Cells
+are named by their numbers on both axes; each has a ratio for every rank that takes its time."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from plumbline.core.plan import OverlapCell, Plan
 from plumbline.measure import conditions
 from plumbline.measure.conditions import Weakness
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.overlap import aids, benches, duration, metric
+from plumbline.overlap import benches, metric, place
 from plumbline.overlap.benches import OverlapSettings
 from plumbline.overlap.metric import Ratio, latency, ratio, slowdown
 from plumbline.settings import identity
@@ -47,8 +46,8 @@ def conditions_of(db: Database, campaign: Campaign) -> list[Weakness]:
 
 
 def drift(launches: Iterable[Sequence[Overlap]]) -> list[Weakness]:
-    """Return that of messages alone: in one launch the same message is measured beside every amount
-    of work, and should take the same time."""
+    """Return the drift of messages alone: in one launch the same message is measured beside every
+    amount of work, and should take the same time."""
     count = apart = 0
     for cells in launches:
         by_message: dict[tuple[int, int, int], list[float]] = {}
@@ -95,7 +94,7 @@ class _Rectangle(msgspec.Struct, frozen=True):
         return sorted(itertools.product({self.left, self.right}, {self.low, self.high}))
 
     def cells(self) -> list[Index]:
-        """Return those that are measured before it is judged."""
+        """Return the cells that are measured before the rectangle is judged."""
         middle = [((self.left + self.right) // 2, (self.low + self.high) // 2)]
         return sorted({*self.corners(), *(middle if self.middle else [])})
 
@@ -130,7 +129,7 @@ Place = tuple[int, int, int]  # of a cell: bytes, nanoseconds of work, threads
 
 
 def plan(settings: OverlapSettings, bench: str, chosen: Sequence[Place] | None = None) -> Plan:
-    """Return that of the cells that are `chosen`; None: all of the grid."""
+    """Return the plan of the cells that are `chosen` (None: all cells of the grid)."""
     parts = benches.of(bench)
     cells = tuple(
         OverlapCell(
@@ -143,7 +142,7 @@ def plan(settings: OverlapSettings, bench: str, chosen: Sequence[Place] | None =
             parts.function,
             parts.requests,
             threads,
-            settings.aid in aids.HELPERS,
+            settings.aid in place.HELPERS,
             spare=settings.aid == "spare",
         )
         for size, work, threads in (every_cell(settings, bench) if chosen is None else chosen)
@@ -166,8 +165,8 @@ def _upwards(settings: OverlapSettings, bench: benches.Bench) -> list[tuple[int,
 
 
 def with_loads(settings: OverlapSettings, toolchain: Toolchain) -> OverlapSettings:
-    """Return it with the numbers of threads of `load`, where it is asked for: up to the processing
-    units of the ranks' machine."""
+    """Return the settings with the numbers of threads of `load`, if that benchmark is asked for: up
+    to the processing units of the ranks' machine."""
     if benches.LOAD not in settings.benches:
         return settings
     units = toolchain.launcher.processing_units() or processing_units()
@@ -188,23 +187,23 @@ def is_adaptive(settings: OverlapSettings, bench: str) -> bool:
 
 
 def every_plan(settings: OverlapSettings) -> list[Plan]:
-    """Return that of each benchmark, with all cells of the grid."""
+    """Return the plan of each benchmark, with all cells of the grid."""
     return [plan(settings, bench) for bench in settings.benches]
 
 
 def announced(settings: OverlapSettings) -> str:
     """Return how long it is going to take, by the model."""
     all_ = every_plan(settings)
-    most = settings.launches * sum(duration.seconds(plan.overlaps) for plan in all_)
+    most = settings.launches * sum(benches.duration_seconds(plan.overlaps) for plan in all_)
     launches = counted(settings.launches, "launch")
     cells = sum(len(plan.overlaps) for plan in all_)
     if not settings.adaptive:
-        return f"{counted(cells, 'cell')} in {launches} each: about {duration.words(most)}"
+        return f"{counted(cells, 'cell')} in {launches} each: about {benches.duration_words(most)}"
     first = [_first(settings, bench).overlaps for bench in settings.benches]
-    least = settings.launches * sum(map(duration.seconds, first))
+    least = benches.duration_words(settings.launches * sum(map(benches.duration_seconds, first)))
     return (
         f"{sum(map(len, first))} of {cells} cells first, then those between which something "
-        f"changes, in {launches} each: {duration.words(least)} to {duration.words(most)}"
+        f"changes, in {launches} each: {least} to {benches.duration_words(most)}"
     )
 
 
@@ -214,7 +213,7 @@ def _first(settings: OverlapSettings, bench: str) -> Plan:
 
 
 def title(library: Library, settings: OverlapSettings) -> str:
-    """Return that of a picture."""
+    """Return the title of a picture."""
     knobs = [f"{name}={value}" for name, value in settings.knobs.values]
     words = [library.version_string.partition(",")[0], counted(settings.nprocs, "rank")]
     return ", ".join([*words, settings.kernel, *knobs])
@@ -244,7 +243,7 @@ def run(
 ) -> list[OverlapResult]:
     """Launches what is missing, a launch of each benchmark in turn. `expect` is told about how many
     seconds the stage has left. Raises PlumblineError when launches fail."""
-    clock = duration.TimeLeft()
+    clock = benches.TimeLeft()
     stage = 1
     while plans := _plans(store.db, campaign, settings, stage):
         _launch(store, settings, plans, stage, clock, expect)
@@ -258,15 +257,17 @@ def _launch(
     settings: OverlapSettings,
     plans: Mapping[str, Plan],
     stage: int,
-    clock: duration.TimeLeft,
+    clock: benches.TimeLeft,
     expect: Callable[[float], None],
 ) -> None:
     environment = store.starter.family.in_environment(settings.knobs.as_dict())
     series = {
-        bench: Series(store, suite_of(bench, stage), plan, environment | aids.environment(plan))
+        bench: Series(
+            store, suite_of(bench, stage), plan, environment | place.aid_environment(plan)
+        )
         for bench, plan in plans.items()
     }
-    modelled = {bench: duration.seconds(plan.overlaps) for bench, plan in plans.items()}
+    modelled = {bench: benches.duration_seconds(plan.overlaps) for bench, plan in plans.items()}
     remaining_seconds = settings.launches * sum(modelled.values())
     part, of_it = (f", part {stage}", " of it") if settings.adaptive else ("", "")
     for launch, (bench, series_of_bench) in itertools.product(
@@ -276,7 +277,7 @@ def _launch(
         expect(seconds)
         store.progress.step(
             f"overlap: {bench}{part}, launch {launch + 1} of {settings.launches}, "
-            f"about {duration.words(seconds)} left{of_it}"
+            f"about {benches.duration_words(seconds)} left{of_it}"
         )
         before = store.spent_seconds
         series_of_bench.advance()
@@ -456,7 +457,7 @@ def _alike(ratios: Sequence[Ratio | None]) -> bool:
 
 
 def _between(box: _Rectangle, cell: Index, measured: _Seen) -> list[Ratio | None]:
-    """Return that of every rank: the corners, weighed by how near they are (on logarithmic
+    """Return the ratio of every rank: the corners, weighed by how near they are (on logarithmic
     axes)."""
     corners = box.corners()
     weights = [_share(box, corner, cell) for corner in corners]
@@ -489,3 +490,61 @@ def _mixed(ratios: Sequence[Ratio | None], weights: Sequence[float]) -> Ratio | 
         high=max(ratio.high for ratio in measured),
         noisy=measured[0].noisy,
     )
+
+
+# The ratios that the ranks of a cell have seen: where every rank takes its time, the least, the
+# middle and the largest of their ratios. Pure.
+
+
+class RankSpread(msgspec.Struct, frozen=True):
+    """The spread of one cell, by ratio: `median` is the lower of the two in the middle where their
+    number is even. Of `ranks` only those count that are `clear`, whose times do not scatter too
+    much to say anything; where none are, all of them."""
+
+    low: OverlapResult
+    median: OverlapResult
+    high: OverlapResult
+    ranks: int
+    clear: int
+
+
+def spreads(cells: Sequence[OverlapResult]) -> list[RankSpread]:
+    """A spread for each cell that has a ratio on some rank, in the order of benchmarks, sizes,
+    work and threads."""
+    with_ratio = [cell for cell in cells if cell.ratio is not None]
+    place = {
+        bench: at for at, bench in enumerate(dict.fromkeys(result.bench for result in with_ratio))
+    }
+
+    def key(result: OverlapResult) -> tuple[int, int, int, int]:
+        return place[result.bench], result.bytes, result.work_ns, result.threads
+
+    grouped = itertools.groupby(sorted(with_ratio, key=key), key)
+    return [_spread(list(members)) for _, members in grouped]
+
+
+def _spread(ranks: Sequence[OverlapResult]) -> RankSpread:
+    clear = [rank for rank in ranks if rank.ratio and not rank.ratio.noisy]
+    by_ratio = sorted(clear or ranks, key=_value)
+    middle = by_ratio[(len(by_ratio) - 1) // 2]
+    return RankSpread(by_ratio[0], middle, by_ratio[-1], len(ranks), len(clear))
+
+
+def ranks_apart(spread: RankSpread) -> float:
+    """Return how far the ratios of the ranks lie apart."""
+    return _value(spread.high) - _value(spread.low)
+
+
+def _value(result: OverlapResult) -> float:
+    return result.ratio.value if result.ratio else 0.0
+
+
+def spread_text(spread: RankSpread) -> str:
+    """Return the spread for a table: the median and, of several ranks, the least and the largest;
+    `~` where no more than half of them say anything."""
+    if 2 * spread.clear <= spread.ranks:
+        return "~"
+    middle = f"{_value(spread.median):.1f}"
+    if spread.ranks == 1:
+        return middle
+    return f"{middle} ({_value(spread.low):.1f}…{_value(spread.high):.1f})"

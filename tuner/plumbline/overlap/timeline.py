@@ -213,8 +213,8 @@ def clock_of(records: Iterable[ProbeRecord]) -> StampAgreement:
 
 
 def timelines(records: Sequence[ProbeRecord], parts: Sequence[Part]) -> list[Timeline]:
-    """Return those of each of `parts` the traced repetition whose time is the median (the lower of
-    two). Raises PlumblineError where no triple is there as a whole."""
+    """Return the traced repetition whose time is the median (the lower of two), for each of
+    `parts`. Raises PlumblineError where no triple is there as a whole."""
     cell = next((record for record in records if isinstance(record, Overlap)), None)
     traces = [record for record in records if isinstance(record, OverlapTrace)]
     end = min((trace.triple for trace in traces if _FULL in trace.names), default=None)
@@ -259,7 +259,7 @@ def _timeline(
 
 
 def events_of(trace: OverlapTrace, zero_ns: int) -> tuple[TimelineEvent, ...]:
-    """Return it without arrivals, in the order in which they begin."""
+    """Return the events of a trace without arrivals, in the order in which they begin."""
     events = (
         TimelineEvent(name, begin - zero_ns, end - zero_ns, peer)
         for name, peer, begin, end in zip(

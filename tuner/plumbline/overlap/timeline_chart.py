@@ -94,7 +94,8 @@ def heading(timeline: Timeline) -> str:
 
 
 def times(timeline: Timeline) -> str:
-    """Return those of this repetition, and medians of the cell, on the rank that takes the time."""
+    """Return the times of this repetition, and the cell's medians, on the rank that takes the
+    time."""
     text = f"{timeline.measured_ns / 1000:.1f} µs"
     if timeline.cell.halves == 2:
         text += ", half of which counts"
@@ -325,8 +326,8 @@ def _block(event: TimelineEvent, place: int, view: tuple[float, float]) -> dict[
 
 
 def _arrow(message: Message, places: dict[int, int], view: tuple[float, float]) -> dict[str, Any]:
-    """Return it from the edge of the sender's lane to the edge of the receiver's, and the angle of
-    its head: degrees, clockwise from upwards."""
+    """Return the arrow of a message, from the edge of the sender's lane to the edge of the
+    receiver's, and the angle of its head: degrees, clockwise from upwards."""
     come, go = places[message.receiver], places[message.sender]
     up = 1 if come > go else -1
     begin, end = message.begin_ns / 1000, message.latest_ns / 1000

@@ -23,11 +23,10 @@ from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import OverlapCell, Plan
 from plumbline.libraries.space import Setting
 from plumbline.measure import factors, tables
-from plumbline.measure.comparison import ArmComparison, claim_of
-from plumbline.measure.experiment import Arm, NextLook, looks, take_turns
+from plumbline.measure.comparison import Arm, ArmComparison, NextLook, claim_of, looks, take_turns
 from plumbline.measure.launches import LaunchStore
-from plumbline.overlap import benches, metric, sides
-from plumbline.overlap.sides import OverlapGrid, OverlapTimes
+from plumbline.overlap import benches, metric
+from plumbline.overlap.metric import OverlapGrid, OverlapTimes
 from plumbline.search.outcome import label
 from plumbline.search.process import Settable, values_of
 from plumbline.search.settings_race import SettingsRace
@@ -71,9 +70,9 @@ class TunedGuideline(msgspec.Struct, frozen=True):
 
 
 def tuned_lines(db: Database, campaign: Campaign, guidelines: Guidelines) -> list[TunedGuideline]:
-    """Return those of a run that has verdicts, in their order."""
+    """Return the lines of a tuning run's verdicts, in their order."""
     asked = msgspec.json.decode(campaign.settings, type=OverlapTuningSettings)
-    own = sides.own_ns(sides.read(db, campaign.id, ["pilot"]), LEAST_NS)
+    own = metric.own_ns(metric.read_sides(db, campaign.id, ["pilot"]), LEAST_NS)
     grid = grid_of(asked, guidelines, own)
     before = verdicts.get(db, campaign.id, "before")
     after = {_place(verdict): verdict for verdict in verdicts.get(db, campaign.id, "after")}
@@ -98,14 +97,16 @@ def _place(verdict: Verdict) -> tuple[str, str, int]:
 
 
 def _state(
-    db: Database, campaign: str, grid: sides.OverlapGrid, verdict: Verdict, shown: Verdict
+    db: Database, campaign: str, grid: metric.OverlapGrid, verdict: Verdict, shown: Verdict
 ) -> TimedVerdict:
     """A verdict, with the times of the side that is `shown`."""
     side = Side(shown.function, shown.lhs, shown.bytes)
     (cell,) = grid.cells([side])
     key = (side.function, side.bytes, cell.work_ns)
     times = [
-        medians[key] for _, medians in sides.read(db, campaign, verdict.suites) if key in medians
+        medians[key]
+        for _, medians in metric.read_sides(db, campaign, verdict.suites)
+        if key in medians
     ]
     middle = OverlapTimes(*map(statistics.median, zip(*times, strict=True))) if times else None
     return TimedVerdict(
@@ -153,7 +154,7 @@ def text_of(asked: OverlapTuningSettings, settings: Settings) -> str:
 
 
 def pilot_plan(asked: OverlapTuningSettings, settings: Settings) -> Plan:
-    return plan(sides.pilot(asked.benches, asked.sizes, asked.triples), settings.sampling.seed)
+    return plan(metric.pilot(asked.benches, asked.sizes, asked.triples), settings.sampling.seed)
 
 
 def tried(
@@ -230,7 +231,7 @@ class Objective(SettingsRace[Side]):
     def seconds(self, suite: str, value: Configuration) -> dict[Side, dict[int, float]]:
         del value
         store = self._store
-        every_median = self._grid.medians(sides.read(store.db, store.campaign, [suite]))
+        every_median = self._grid.medians(metric.read_sides(store.db, store.campaign, [suite]))
         return {
             side: {
                 number: seconds
@@ -331,8 +332,8 @@ class OverlapTuning:
         store, asked = self._store, self._asked
         store.progress.step("overlap: how long messages take")
         take_turns(store, [Arm(Suite("pilot"), pilot_plan(asked, self._settings))], _PILOT)
-        sides.require_delivered(store.db, store.campaign, ["pilot"])
-        own = sides.own_ns(sides.read(store.db, store.campaign, ["pilot"]), LEAST_NS)
+        metric.require_delivered(store.db, store.campaign, ["pilot"])
+        own = metric.own_ns(metric.read_sides(store.db, store.campaign, ["pilot"]), LEAST_NS)
         return grid_of(asked, self._guidelines, own)
 
     def _search(self, objective: Objective, violated: Sequence[Verdict]) -> list[Winner]:
@@ -443,8 +444,8 @@ class OverlapTuning:
                 take_turns(store, [Arm(own, more, environment)], look.launches)
             launches = runs.surroundings(store.db, store.campaign, suites)
             factors.require_joinable(factors.named(launches))
-            sides.require_delivered(store.db, store.campaign, suites[-1:])
-            medians = grid.medians(sides.read(store.db, store.campaign, suites))
+            metric.require_delivered(store.db, store.campaign, suites[-1:])
+            medians = grid.medians(metric.read_sides(store.db, store.campaign, suites))
             table.look(Look(medians, list(suites)))
         return table.verdicts()
 
@@ -455,7 +456,7 @@ class OverlapTuning:
 
 
 def grid_of(
-    asked: OverlapTuningSettings, guidelines: Guidelines, own: Mapping[sides.Place, int]
+    asked: OverlapTuningSettings, guidelines: Guidelines, own: Mapping[metric.Place, int]
 ) -> OverlapGrid:
     fixed = guidelines.overlap.work_us * 1000 if guidelines.overlap else 0
     return OverlapGrid(asked.benches, asked.sizes, own, fixed, asked.triples, asked.limit)

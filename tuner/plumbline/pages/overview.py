@@ -1,5 +1,5 @@
-"""The first page: of each installation what is violated, what winners gain and how old that is, its
-run times, what has changed since the campaign before, and what to do next."""
+"""The pages about all runs: the first page (what is violated, what winners gain and how old that
+is, what to do next), the list of runs, the map of a site and the history of its campaigns."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from starlette.responses import Response
 
 from plumbline.pages import plot
 from plumbline.pages.plot import Multiple
-from plumbline.pages.visit import Nothing, Visit
-from plumbline.results import headline, putting_in_use
+from plumbline.pages.visit import Bytes, Nothing, Visit, Word
+from plumbline.results import compared_now, putting_in_use, report
+from plumbline.results.comparison_files import summary, words_of
 from plumbline.system.words import counted
-from plumbline_db import campaigns, coverage, verdicts, watching, winners
+from plumbline_db import campaigns, coverage, machines, verdicts, watching, winners
 from plumbline_db.connection import Database
 from plumbline_db.coverage import Coverage, StageCoverage
 from plumbline_db.errors import typed
 from plumbline_db.layout import is_simulated, use
-from plumbline_db.records import Campaign, Verdict
+from plumbline_db.records import Campaign, Library, Machine, Verdict
 from plumbline_db.verdicts import NewestVerdict
 
 _OLD_DAYS = 90  # a table that is older is worth to be measured again
@@ -206,7 +207,7 @@ def _place_now(visit: Visit, each: Coverage, now: datetime.datetime, *, curves: 
         coverage=each,
         stage=stage,
         violated=len(violated),
-        more=headline.more(
+        more=report.more(
             [cell.verdict for cell in verdict],
             use(campaign),
         ),
@@ -226,7 +227,7 @@ def _place_now(visit: Visit, each: Coverage, now: datetime.datetime, *, curves: 
 
 
 def _changes(visit: Visit, each: Coverage, stage: str) -> list[Change]:
-    """Return those of the newest table; what is violated now comes first."""
+    """Return the changes of the newest table; what is violated now comes first."""
     covered_stage = each.stages[stage]
     if covered_stage.compared is None:
         return []
@@ -240,3 +241,235 @@ def _changes(visit: Visit, each: Coverage, stage: str) -> list[Change]:
         if {before, now.verdict} == {"holds", "violated"}:
             changed.append(Change(covered_stage.newest, stage, now, before))
     return sorted(changed, key=lambda change: (change.then, -(change.now.ratio or 0.0)))
+
+
+# All runs, the newest first. A run is a campaign.
+
+_RUNS_ON_A_PAGE = 25
+
+
+class _RunsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"first": "from"}):
+    """`first`: how many newer runs are left out; `text`: what must be in a name."""
+
+    first: Bytes = 0
+    text: Word = ""
+
+
+class _ListedRun(msgspec.Struct, frozen=True):
+    campaign: Campaign
+    machine: Machine
+    library: Library
+
+    def has(self, text: str) -> bool:
+        names = (self.campaign.id, self.machine.host, self.library.id, str(self.campaign.nprocs))
+        return any(text.casefold() in name.casefold() for name in names)
+
+
+def every_run(visit: Visit, text: str = "") -> list[_ListedRun]:
+    """Return the runs that have a text in a name: of `plumbline campaign`, `verify`, `suite` and
+    `overlap tune`, and what other programs have printed."""
+    db = visit.db
+    every_run = [
+        *campaigns.all_campaigns(db),
+        *campaigns.tuned_overlap(db),
+        *campaigns.of_suites(db),
+        *campaigns.foreign(db),
+    ]
+    every_run.sort(key=lambda campaign: campaign.started, reverse=True)
+    at = {machine.id: machine for machine in machines.all_machines(visit.db)}
+    libraries = {library.fingerprint: library for library in machines.all_libraries(visit.db)}
+    listed = [
+        _ListedRun(campaign, at[campaign.machine], libraries[campaign.library_fingerprint])
+        for campaign in every_run
+    ]
+    return [run for run in listed if run.has(text)]
+
+
+def runs_page(visit: Visit) -> Response:
+    asked = visit.asked(_RunsQuery)
+    listed = every_run(visit, asked.text)
+    first = asked.first
+    return visit.page(
+        "runs.html",
+        runs=listed[first : first + _RUNS_ON_A_PAGE],
+        count=len(listed),
+        text=asked.text,
+        first=first,
+        newer=None if first == 0 else max(0, first - _RUNS_ON_A_PAGE),
+        older=first + _RUNS_ON_A_PAGE if first + _RUNS_ON_A_PAGE < len(listed) else None,
+    )
+
+
+_ROWS_ON_A_PAGE = 6  # libraries on machines
+_RANK = {"holds": 0, "undecided": 1, "violated": 2}
+
+
+class _MapQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"first": "from"}):
+    """`first`: so many libraries on machines are left out."""
+
+    first: Bytes = 0
+
+
+class _MapCell(msgspec.Struct, frozen=True):
+    """All guidelines of a function at a size: the worst answer, and how many are violated."""
+
+    state: str
+    violated: int
+    guidelines: int
+    campaign: str
+    stage: str
+
+
+class _MapRow(msgspec.Struct, frozen=True):
+    function: str
+    nprocs: int
+    ppn: int
+    cells: list[_MapCell | None]
+
+
+class _LibraryMap(msgspec.Struct, frozen=True):
+    """The map of a library on a machine."""
+
+    host: str
+    library: str
+    fingerprint: str
+    sizes: list[int]
+    rows: list[_MapRow]
+
+
+def map_page(visit: Visit) -> Response:
+    asked = visit.asked(_MapQuery)
+    grouped: dict[tuple[str, str, str, str], list[Coverage]] = {}
+    for each in coverage.of_campaigns(visit.db):
+        at = each.place
+        grouped.setdefault((at.host, at.library, at.fingerprint, at.machine), []).append(each)
+    shown = list(grouped.items())[asked.first : asked.first + _ROWS_ON_A_PAGE]
+    return visit.page(
+        "map.html",
+        maps=[_map(visit, key[0], key[1], key[2], places) for key, places in shown],
+        count=len(grouped),
+        first=asked.first,
+        after=asked.first + _ROWS_ON_A_PAGE
+        if asked.first + _ROWS_ON_A_PAGE < len(grouped)
+        else None,
+    )
+
+
+def _map(
+    visit: Visit, host: str, library: str, fingerprint: str, places: Sequence[Coverage]
+) -> _LibraryMap:
+    rows: dict[tuple[str, int, int], dict[int, _MapCell]] = {}
+    for each in places:
+        stage = "after" if "after" in each.stages else "before"
+        for newest_verdict in verdicts.newest_of_place(visit.db, each, stage):
+            key = (newest_verdict.verdict.function, each.place.nprocs, each.place.ppn)
+            cells = rows.setdefault(key, {})
+            size = newest_verdict.verdict.bytes
+            cells[size] = _joined(cells.get(size), newest_verdict, stage)
+    sizes = sorted({size for cells in rows.values() for size in cells})
+    listed = [_MapRow(*key, [rows[key].get(size) for size in sizes]) for key in sorted(rows)]
+    return _LibraryMap(host, library, fingerprint, sizes, listed)
+
+
+def _joined(joined: _MapCell | None, newest_verdict: NewestVerdict, stage: str) -> _MapCell:
+    word = newest_verdict.verdict.verdict
+    violated = int(word == "violated")
+    if joined is None:
+        return _MapCell(word, violated, 1, newest_verdict.campaign, stage)
+    worse = _RANK[word] > _RANK[joined.state]
+    return _MapCell(
+        word if worse else joined.state,
+        joined.violated + violated,
+        joined.guidelines + 1,
+        newest_verdict.campaign if worse else joined.campaign,
+        stage,
+    )
+
+
+_MOST_CAMPAIGNS = 60  # campaigns, the newest ones
+
+
+class _CampaignThen(msgspec.Struct, frozen=True):
+    """`after` None: there is no last table; `speedup` None: there are no winners."""
+
+    campaign: Campaign
+    before: int
+    after: int | None
+    speedup: float | None
+
+
+class _PlaceHistory(msgspec.Struct, frozen=True):
+    """The campaigns of an installation's ranks, the oldest first; `most`: violations of any."""
+
+    host: str
+    version: str
+    nprocs: int
+    campaigns: list[_CampaignThen]
+    most: int
+
+
+class _ComparedReleases(msgspec.Struct, frozen=True):
+    started: str
+    a: str
+    b: str
+    nprocs: int
+    counts: dict[str, int]
+    worst: str
+
+
+def history_page(visit: Visit) -> Response:
+    visit.asked(Nothing)
+    return visit.page("history.html", places=_place_histories(visit), compared=_compared(visit))
+
+
+def _place_histories(visit: Visit) -> list[_PlaceHistory]:
+    db = visit.db
+    at = {machine.id: machine for machine in machines.all_machines(db)}
+    libraries = {library.fingerprint: library for library in machines.all_libraries(db)}
+    grouped: dict[tuple[str, str, int], list[_CampaignThen]] = {}
+    for campaign in campaigns.all_campaigns(db)[-_MOST_CAMPAIGNS:]:
+        listed = _ListedRun(campaign, at[campaign.machine], libraries[campaign.library_fingerprint])
+        then = _then(visit, campaign)
+        if then is not None:
+            key = (listed.machine.host, listed.library.version_string, campaign.nprocs)
+            grouped.setdefault(key, []).append(then)
+    return [
+        _PlaceHistory(
+            *key,
+            campaigns_then,
+            max(max(campaign.before, campaign.after or 0) for campaign in campaigns_then),
+        )
+        for key, campaigns_then in grouped.items()
+    ]
+
+
+def _then(visit: Visit, campaign: Campaign) -> _CampaignThen | None:
+    """None: it has no table yet."""
+    before = verdicts.get(visit.db, campaign.id, "before")
+    if not before:
+        return None
+    after = verdicts.get(visit.db, campaign.id, "after")
+    won = winners.get(visit.db, campaign.id)
+    return _CampaignThen(
+        campaign,
+        len(report.everywhere(before)),
+        len(report.everywhere(after)) if after else None,
+        statistics.median(winner.speedup for winner in won) if won else None,
+    )
+
+
+def _compared(visit: Visit) -> Sequence[_ComparedReleases]:
+    releases = []
+    for comparison in compared_now.stored(visit.db):
+        worst = comparison.cells[0]
+        releases.append(
+            _ComparedReleases(
+                comparison.a.launches[0].started,
+                f"{comparison.a.name.text} ({comparison.a.library.version_string})",
+                f"{comparison.b.name.text} ({comparison.b.library.version_string})",
+                comparison.a.campaign.nprocs,
+                summary(comparison.cells),
+                f"{worst.cell.function} {worst.cell.bytes} B: {words_of(worst)}",
+            )
+        )
+    return releases

@@ -14,23 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from plumbline.detect import pages as detect
 from plumbline.overlap import pages as overlap
-from plumbline.pages import (
-    advise,
-    cell,
-    comparison,
-    curves,
-    environment,
-    explained,
-    guideline,
-    history,
-    listing,
-    overview,
-    run,
-    site_map,
-    summary,
-    table,
-    winner,
-)
+from plumbline.pages import curves, overview, run, summary, table
 from plumbline.pages.visit import Visit
 from plumbline.system import chart
 from plumbline.system.lru import BoundedCache
@@ -66,26 +50,26 @@ Show = Callable[[Visit], Response]
 # The id of a run may hold anything, so it stands last.
 _SHOWN: dict[str, Show] = {
     "/": overview.page,
-    "/runs": listing.page,
+    "/runs": overview.runs_page,
     "/run/{run:path}": run.page,
     "/report/{run:path}": summary.page,
     "/report.{format}/{run:path}": summary.picture,
     "/table/{stage}/{run:path}": table.page,
-    "/cell/{function}/{bytes:int}/{run:path}": cell.page,
-    "/distribution.{format}/{function}/{bytes:int}/{run:path}": cell.picture,
-    "/winner/{place:int}/{run:path}": winner.page,
-    "/explained/{run:path}": explained.page,
-    "/explained.{format}/{run:path}": explained.picture,
-    "/history": history.page,
-    "/guidelines": guideline.every,
-    "/guideline/{guideline:path}": guideline.page,
-    "/map": site_map.page,
+    "/cell/{function}/{bytes:int}/{run:path}": table.cell_page,
+    "/distribution.{format}/{function}/{bytes:int}/{run:path}": table.cell_picture,
+    "/winner/{place:int}/{run:path}": run.winner_page,
+    "/explained/{run:path}": summary.explained_page,
+    "/explained.{format}/{run:path}": summary.picture_of_explained,
+    "/history": overview.history_page,
+    "/guidelines": table.guidelines_page,
+    "/guideline/{guideline:path}": table.guideline_page,
+    "/map": overview.map_page,
     "/curves": curves.page,
     "/curves.{format}": curves.picture,
-    "/compare": comparison.page,
-    "/compare.{format}": comparison.picture,
-    "/environment": environment.page,
-    "/advise": advise.page,
+    "/compare": curves.comparison_page,
+    "/compare.{format}": curves.comparison_picture,
+    "/environment": curves.environment_page,
+    "/advise": table.advise_page,
 }
 
 

@@ -1,5 +1,5 @@
 """One run: its tables, winners, searches, suites, and what happened; of a run of suites that a file
-described, what these are."""
+described, what these are; and a winner with what proves it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from pathlib import PurePath
 
 import msgspec
 from markupsafe import Markup
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from plumbline.core.cell import Target
+from plumbline.core.winner import holds
 from plumbline.pages import curve, plot
 from plumbline.pages.visit import Nothing, Visit
+from plumbline.results import putting_in_use
 from plumbline_db import campaigns, cost, machines, points, runs, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.layout import asked, fixed, use
 from plumbline_db.points import SuitePoint
-from plumbline_db.records import Export, Run, Suite, Verdict, Winner
+from plumbline_db.records import EVERY_FUNCTION, Event, Export, Run, Suite, Verdict, Winner
+from plumbline_db.verdicts import about
 
 
 class CountedTable(msgspec.Struct, frozen=True):
@@ -84,7 +89,7 @@ def page(visit: Visit) -> Response:
 
 
 def drawn_winners(all_winners: Sequence[Winner]) -> list[DrawnWinner]:
-    """Return them by function and size, those for every function first."""
+    """Return the winners by function and size, the winners for every function first."""
     largest = max((winner.speedup_high for winner in all_winners), default=1.0)
     every = [
         DrawnWinner(
@@ -145,3 +150,53 @@ def _described(db: Database, campaign: str) -> list[DescribedCurves]:
         added = [point for point in own if point.why != "asked"]
         described.append(DescribedCurves(name, source.axis, curves, len(own) - len(added), added))
     return described
+
+
+class _Removed(msgspec.Struct, frozen=True):
+    """A cell of the first table that was violated where the winner holds, and what it is in the
+    last one (None: it is not there)."""
+
+    before: Verdict
+    after: Verdict | None
+
+
+def winner_page(visit: Visit) -> Response:
+    visit.asked(Nothing)
+    db, campaign, place = visit.db, visit.campaign(), visit.path("place")
+    all_winners = winners.get(db, campaign.id)
+    if place >= len(all_winners):
+        raise HTTPException(404, "this run has no such winner")
+    won = all_winners[place]
+    stages = verdicts.stages(db, campaign.id)
+    last = {about(verdict): verdict for verdict in verdicts.get(db, campaign.id, "after")}
+    first = [
+        verdict for verdict in verdicts.get(db, campaign.id, "before") if _is_its(won, verdict)
+    ]
+    return visit.page(
+        "winner.html",
+        campaign=campaign,
+        stages=stages,
+        won=won,
+        every="every function" if won.function == EVERY_FUNCTION else won.function,
+        removed=[
+            _Removed(verdict, last.get(about(verdict)))
+            for verdict in first
+            if verdict.verdict == "violated"
+        ],
+        searches=[
+            search
+            for search in searches.all_searches(db, campaign.id)
+            if holds(won, Target(search.function, search.bytes))
+        ],
+        exports=campaigns.exports(db, campaign.id),
+        use_of_winners=putting_in_use.use(db, campaign, [won]),
+        events=[event for event in campaigns.events(db, campaign.id) if _tells_of(won, event)],
+    )
+
+
+def _is_its(won: Winner, verdict: Verdict) -> bool:
+    return verdict.replaceable and holds(won, Target(verdict.function, verdict.bytes))
+
+
+def _tells_of(won: Winner, event: Event) -> bool:
+    return won.function in (event.function, EVERY_FUNCTION)

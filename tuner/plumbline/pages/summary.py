@@ -1,5 +1,5 @@
 """The findings, gains and costs of a campaign, on one page that can be printed: for people who pay
-for the machine and do not read tables of cells."""
+for the machine and do not read tables of cells; and the page that explains its cells by models."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from plumbline.explain import explain
+from plumbline.explain import picture as explained_picture
+from plumbline.explain.explain import Explained, Explanation
+from plumbline.libraries import space_file
 from plumbline.pages import curve
-from plumbline.pages.visit import Nothing, Visit, ending, picture_response
-from plumbline.results import headline, putting_in_use, spread
+from plumbline.pages.visit import Nothing, Visit, Word, ending, picture_response
+from plumbline.results import putting_in_use, report, spread
+from plumbline.system import paths
 from plumbline_db import campaigns, cost, machines, sweeps, table_samples, verdicts, winners
+from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import use
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Verdict, Winner
 from plumbline_exporters.bundle import sizes
@@ -160,8 +167,8 @@ class Summary(msgspec.Struct, frozen=True):
     def headline(self) -> str:
         way = use(self.campaign)
         if self.last == "before":
-            return headline.standing(self.before, way)
-        return headline.change(self.before, self.after, way)
+            return report.standing(self.before, way)
+        return report.change(self.before, self.after, way)
 
     @property
     def violated_before(self) -> int:
@@ -179,7 +186,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def _violated(table: Sequence[Verdict]) -> int:
-    return len(headline.everywhere(table))
+    return len(report.everywhere(table))
 
 
 def page(visit: Visit) -> Response:
@@ -242,3 +249,79 @@ def _read(visit: Visit) -> Summary:
         verdicts.get(visit.db, campaign.id, last),
         winners.get(visit.db, campaign.id),
     )
+
+
+# The page that explains a run's cells: run times of the default, the winners and all other
+# candidates by size, with the lower bound below them; as `plumbline results --explain --picture`.
+
+
+class _PictureQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`function`: of which alone; empty: of all."""
+
+    function: Word = ""
+
+
+class _ExplainedFunction(msgspec.Struct, frozen=True):
+    """The cells of a function, that with the most to gain first; `won`: so many have a winner."""
+
+    function: str
+    cells: list[Explained]
+    won: int
+
+
+def explained_page(visit: Visit) -> Response:
+    visit.asked(Nothing)
+    campaign = visit.campaign()
+    explanation = _read_explained(visit, campaign)
+    return visit.page(
+        "explained.html",
+        campaign=campaign,
+        has_bounds=explanation.basis is not None,
+        functions=_by_function(explanation),
+    )
+
+
+def _by_function(explanation: Explanation) -> list[_ExplainedFunction]:
+    """Return the functions, that with the most to gain first."""
+    cells: dict[str, list[Explained]] = {}
+    for cell in sorted(explanation.cells, key=_still_to_gain, reverse=True):
+        cells.setdefault(cell.function, []).append(cell)
+    return [
+        _ExplainedFunction(function, own, sum(cell.winner is not None for cell in own))
+        for function, own in cells.items()
+    ]
+
+
+def picture_of_explained(visit: Visit) -> Response:
+    function = visit.asked(_PictureQuery).function
+    suffix = ending(visit, ".json")
+    campaign = visit.campaign()
+    explanation = _read_explained(visit, campaign)
+    if function:
+        explanation = msgspec.structs.replace(
+            explanation,
+            cells=[cell for cell in explanation.cells if cell.function == function],
+            curves=[point for point in explanation.curves if point.function == function],
+        )
+    if not explanation.curves:
+        raise HTTPException(404, "this run has nothing to explain")
+    spec = explained_picture.specification(explanation, [campaign.id])
+    return picture_response(visit, f"explained{function and '-'}{function}", suffix, spec)
+
+
+def _read_explained(visit: Visit, campaign: Campaign) -> Explanation:
+    """Read without the models of variants, which only a probe knows: no program is started for a
+    page."""
+    try:
+        run_report = report.read(visit.db, campaign.id)
+        space = space_file.for_library(paths.layout().search_spaces, run_report.library)
+    except PlumblineError as error:
+        raise HTTPException(404, "this run has nothing to explain") from error
+    if run_report.of_benchmarks():
+        raise HTTPException(404, "benchmarks of overlap have no cost models")
+    return explain.explain(visit.db, run_report, space, {})
+
+
+def _still_to_gain(cell: Explained) -> float:
+    """Return how many times the lower bound a call takes with the winner, or as it is."""
+    return cell.winner_over_floor or cell.default_over_floor or 0.0

@@ -35,8 +35,8 @@ _TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".pdf": "application/pdf
 
 
 def ending(visit: Visit, *others: str) -> str:
-    """Return that of the path; raises HTTPException (404) for none of a picture's and none of the
-    `others`."""
+    """Return the ending of the path. Raises HTTPException (404) if it is neither a picture's nor
+    one of the `others`."""
     suffix = f".{visit.path('format')}"
     if suffix not in (*_TYPES, *others):
         raise HTTPException(404, f"endings are {', '.join((*_TYPES, *others))}")

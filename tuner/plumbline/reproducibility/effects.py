@@ -1,22 +1,106 @@
 """Decisions against the truth: how often a cell is found slower than itself, and how often a
-slow-down is found that was planted. Pure: log ratios of launches in, tables out.
+slow-down is found that was planted; and the distance between the results of whole experiments.
+Pure: log ratios of launches in, tables out.
 
 Found is: significantly slower (one-sided signed-rank, Benjamini-Hochberg over everything, adjusted
 p below alpha). The 5 % tolerance of violations is left out, as it asks how large an effect is, not
 whether it is there. Beside the decision after all launches stands the one that verification makes:
-looks while launches are added (verify/design.py), each cell only until it is found."""
+looks while launches are added (verify/decision.py), each cell only until it is found."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
 import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from plumbline.verify.decision import Claim, HypothesisFamily, alone, benjamini_hochberg, decide
-from plumbline.verify.design import Design, over
+from plumbline.verify.decision import (
+    Claim,
+    Design,
+    HypothesisFamily,
+    alone,
+    benjamini_hochberg,
+    decide,
+    design_over,
+)
 from plumbline.verify.significance import distributions
+
+# The distance between the results of whole experiments. Pure: one value a trial in, numbers out.
+
+PLAIN = ("each", "series")
+"""The plain schemes that ours is compared with: loops of the probe (`set plain=`)."""
+
+_MIBIBYTES = 40
+_MOST = 1000
+
+
+class _TrialSpread(msgspec.Struct, frozen=True):
+    """`seconds`: what each trial reports, in order. `percent`: the largest normalised run time,
+    minus one (seed 002, figure 12; its Table 1 divides by the largest instead); `cv_percent`:
+    standard deviation over mean."""
+
+    seconds: list[float]
+    percent: float
+    cv_percent: float
+
+
+class CellSpread(msgspec.Struct, frozen=True):
+    """One cell. `ours`: median over a trial's launches of their medians; `ours_mean`: the mean of
+    them, as the seed has it; `plain`: one launch, by scheme. `smaller`: ours spreads less than
+    every plain scheme."""
+
+    function: str
+    nprocs: int
+    bytes: int
+    ours: _TrialSpread
+    ours_mean: _TrialSpread
+    plain: dict[str, _TrialSpread]
+    smaller: bool
+
+
+def normalised(values: ArrayLike) -> NDArray[np.float64]:
+    """t_i / min_j t_j (seed 002, section 5.3). Raises ValueError unless all are positive numbers.
+    Shape (trials,)."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or len(array) == 0 or not (np.isfinite(array) & (array > 0)).all():
+        raise ValueError("run times: one dimension of positive numbers is needed")
+    return np.asarray(array / array.min(), dtype=np.float64)
+
+
+def spread(seconds: Sequence[float]) -> _TrialSpread:
+    """Raises ValueError for fewer than two trials."""
+    if len(seconds) < 2:
+        raise ValueError("a spread needs two trials")
+    array = np.asarray(seconds, dtype=np.float64)
+    percent = 100 * (float(normalised(array).max()) - 1)
+    variation = 100 * float(array.std(ddof=1) / array.mean())
+    return _TrialSpread([float(value) for value in array], percent, variation)
+
+
+def spread_of_cell(
+    function: str,
+    nprocs: int,
+    size: int,
+    launches: Sequence[Sequence[float]],
+    plain: Mapping[str, Sequence[float]],
+) -> CellSpread:
+    """`launches[i]`: medians of the launches of trial i; `plain[scheme][i]`: what the scheme
+    reports beside it. Seconds."""
+    own_spread = spread([float(np.median(trial)) for trial in launches])
+    means = spread([float(np.mean(trial)) for trial in launches])
+    plain_spreads = {name: spread(values) for name, values in plain.items()}
+    smaller = all(own_spread.percent < spread.percent for spread in plain_spreads.values())
+    return CellSpread(function, nprocs, size, own_spread, means, plain_spreads, smaller)
+
+
+def plain_repetitions(size: int) -> int:
+    """Return what the Intel MPI Benchmarks do by default: 1000, fewer where they would send more
+    than 40 MiB in all. (The OSU benchmarks take 1000 up to 8 KiB and 100 beyond.)"""
+    return max(1, min(_MOST, _MIBIBYTES * 2**20 // max(1, size)))
+
 
 ALPHA = 0.05
 TOLERANCE = 0.05
@@ -142,7 +226,7 @@ def judge(comparisons: Sequence[EffectComparison]) -> list[Judged]:
 
 def design_of(launches: int) -> Design:
     """Looks from half of the launches on."""
-    return over(max(1, (launches + 1) // 2), launches)
+    return design_over(max(1, (launches + 1) // 2), launches)
 
 
 def with_looks(comparisons: Sequence[EffectComparison]) -> list[tuple[bool, int]]:

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import Starter
-from plumbline.measure.experiment import of_round
+from plumbline.measure.comparison import of_round
 from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.measure.settling import until_settled
-from plumbline.reproducibility import effects, spread
+from plumbline.reproducibility import effects
 from plumbline.reproducibility.settings import Cell, ReproducibilitySettings
 from plumbline.settings import campaign_file, identity, starting
 from plumbline.settings.toolchain import Toolchain
@@ -67,7 +67,7 @@ class ExperimentOutcome(msgspec.Struct, frozen=True):
     """`comparisons` by estimator, without decisions. `missing`: cells that could not be measured,
     and why."""
 
-    spreads: list[spread.CellSpread]
+    spreads: list[effects.CellSpread]
     trials: int
     comparisons: dict[str, list[effects.EffectComparison]]
     seconds: Seconds
@@ -96,7 +96,7 @@ def begin(
 def launches_in_all(settings: ReproducibilitySettings) -> int:
     """Return how many there are at most; a budget may end the trials earlier."""
     effect = settings.effect_launches + (PILOTS if settings.effect_launches else 0)
-    trial = settings.launches + len(spread.PLAIN)
+    trial = settings.launches + len(effects.PLAIN)
     return len(settings.nprocs) * (effect + settings.trials * trial)
 
 
@@ -147,8 +147,8 @@ class Experiment:
 
     # --- spread ---------------------------------------------------------------------------------
 
-    def _spreads(self) -> tuple[list[spread.CellSpread], int, float, dict[str, float]]:
-        plain = {name: 0.0 for name in spread.PLAIN}
+    def _spreads(self) -> tuple[list[effects.CellSpread], int, float, dict[str, float]]:
+        plain = {name: 0.0 for name in effects.PLAIN}
         own_seconds = longest = 0.0
         trials = [_Trials(rank, self._settings) for rank in self._ranks]
         done = 0
@@ -157,7 +157,7 @@ class Experiment:
             for trial in trials:
                 trial.begin(done)
                 trial.rank.store.progress.step(f"trial {done + 1} of {self._settings.trials}")
-                for name in spread.PLAIN:
+                for name in effects.PLAIN:
                     plain[name] += trial.plain(name, done)
             for number in range(self._settings.launches):
                 for trial in trials:
@@ -292,9 +292,9 @@ class _Trials:
         self._settings = settings
         self._cells = settings.spread_cells(rank.nprocs)
         self._plain = {
-            name: _Series(rank.store, Suite("plain", step=name)) for name in spread.PLAIN
+            name: _Series(rank.store, Suite("plain", step=name)) for name in effects.PLAIN
         }
-        self._reported: dict[str, list[dict[int, float]]] = {name: [] for name in spread.PLAIN}
+        self._reported: dict[str, list[dict[int, float]]] = {name: [] for name in effects.PLAIN}
         self._ours: list[list[dict[int, float]]] = []
         self._series: _Series
 
@@ -306,7 +306,7 @@ class _Trials:
         """One launch; returns its seconds."""
         before = self.rank.store.spent_seconds
         listed = [
-            PlanCase(function, size, reps=spread.plain_repetitions(size))
+            PlanCase(function, size, reps=effects.plain_repetitions(size))
             for function, size in self._cells
         ]
         seed = self._settings.seed + trial
@@ -328,9 +328,9 @@ class _Trials:
         )
         return self.rank.store.spent_seconds - before
 
-    def spreads(self) -> list[spread.CellSpread]:
+    def spreads(self) -> list[effects.CellSpread]:
         return [
-            spread.cell(
+            effects.spread_of_cell(
                 function,
                 self.rank.nprocs,
                 size,

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from plumbline.measure import conditions
-from plumbline.reproducibility import effects, spread
+from plumbline.reproducibility import effects
+from plumbline.reproducibility.effects import normalised
 from plumbline.reproducibility.experiment import ExperimentOutcome, RanksUnderTest, Seconds
 from plumbline.reproducibility.settings import ReproducibilitySettings
-from plumbline.reproducibility.spread import normalised
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import runs
 from plumbline_db.records import Library, Machine
@@ -109,7 +109,7 @@ class SpreadTable(msgspec.Struct, frozen=True):
     cells: int
     smaller: int
     smaller_than: dict[str, int]
-    rows: list[spread.CellSpread]
+    rows: list[effects.CellSpread]
 
 
 class EffectTable(msgspec.Struct, frozen=True):
@@ -168,10 +168,10 @@ def conditions_of(ranks: Sequence[RanksUnderTest]) -> list[str]:
     ]
 
 
-def spread_table(rows: list[spread.CellSpread], trials: int, launches: int) -> SpreadTable:
+def spread_table(rows: list[effects.CellSpread], trials: int, launches: int) -> SpreadTable:
     than = {
         name: sum(row.ours.percent < row.plain[name].percent for row in rows)
-        for name in spread.PLAIN
+        for name in effects.PLAIN
     }
     return SpreadTable(trials, launches, len(rows), sum(row.smaller for row in rows), than, rows)
 

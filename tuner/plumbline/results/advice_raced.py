@@ -9,7 +9,7 @@ import msgspec
 
 from plumbline.core.cell import Target
 from plumbline.core.plan import Data, measurable
-from plumbline.measure import unkept
+from plumbline.measure import side_by_side
 from plumbline.measure.launches import Progress
 from plumbline.results import advice, best
 from plumbline.results.advice import Answer, CallChoice, Rival
@@ -53,7 +53,7 @@ def race(advised: Advised, prefix: Path | None, progress: Progress | None = None
     ]
     field = best.Contenders(tuned, [variant for variant in own_variants if variant not in tuned])
     first, finals = (1, 1) if simulated else (FIRST, LAUNCHES)
-    with unkept.store_for(
+    with side_by_side.unkept_store(
         toolchain, starting.starter(toolchain, settings), "best", progress
     ) as store:
         (cell,) = best.find(

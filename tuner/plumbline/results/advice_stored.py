@@ -227,7 +227,8 @@ def _answer(cells: _Cells, size: int, sizes: Sequence[int]) -> Answer:
 
 
 def _winners(db: Database, campaign: Campaign) -> tuple[str, list[Winner]]:
-    """Return those in use at its place: the campaign that they are from ('': none), and they."""
+    """Return the id of the campaign whose winners are in use at this place ('': none), and those
+    winners."""
     for covered in coverage.of_campaigns(db):
         at = covered.place
         place_covered = (at.machine, at.fingerprint, at.nprocs, at.ppn)
@@ -284,8 +285,8 @@ class _Cells:
         )
 
     def _medians(self, target: Target) -> list[Medians]:
-        """Return those of the first table and of the first search of the cell: there the default is
-        the library as it is."""
+        """Return the medians of the first table and of the cell's first search: there the default
+        is the library as it is."""
         db, id = self._db, self._campaign.id
         sizes, functions = [target.bytes], [target.function]
         search = first_of(self._searches).get(target)

@@ -13,8 +13,8 @@ from typing import Literal
 import msgspec
 
 from plumbline.core.plan import PlanCase, measurable
-from plumbline.measure import experiment, tables
-from plumbline.measure.experiment import Arm, Turns
+from plumbline.measure import tables
+from plumbline.measure.comparison import Arm, Turns, looks
 from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.results import sides
 from plumbline.results.compare import How
@@ -114,7 +114,7 @@ def measure(
         stores[suite] = LaunchStore(db, row.id, arm.starter, progress)
     first = stores[suites[0]]
     comparison_so_far: MeasuredComparison | None = None
-    for look in experiment.looks(claim.design):
+    for look in looks(claim.design):
         if comparison_so_far is not None:
             open_cells = {
                 (line.cell.function, line.cell.bytes) for line in undecided(comparison_so_far.cells)
@@ -252,6 +252,6 @@ def _read(
 
 
 def _suites(db: Database, row: Campaign) -> list[str]:
-    """Return those that took turns: launches that looked for a case to blame are others."""
+    """Return the suites that took turns, without launches that looked for a case to blame."""
     names = dict.fromkeys(run.suite for run in runs.listing(db, row.id))
     return [name for name in names if "blame" not in name]

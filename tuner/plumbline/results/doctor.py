@@ -22,7 +22,7 @@ from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.core.selectors import SELECTORS
 from plumbline.daemon import configuration, status
-from plumbline.daemon.moments import Clock, moment_of
+from plumbline.daemon.windows import Clock, moment_of
 from plumbline.launch import allocation
 from plumbline.libraries.space import differences
 from plumbline.measure import conditions

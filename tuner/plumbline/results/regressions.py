@@ -22,8 +22,7 @@ from plumbline.results.compare import (
     seconds_of,
 )
 from plumbline.results.sides import ComparedSide
-from plumbline.verify.decision import CellDecision, Claim, HypothesisFamily, Key, alone
-from plumbline.verify.design import Design
+from plumbline.verify.decision import CellDecision, Claim, Design, HypothesisFamily, Key, alone
 from plumbline_db.errors import PlumblineError, command_name
 
 Change = Literal["slower", "faster", "equal", "not shown", "lost", "only in B"]

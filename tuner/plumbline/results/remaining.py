@@ -10,7 +10,7 @@ import msgspec
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding
 from plumbline.libraries import space_file
-from plumbline.measure.aside import HINTS, NO_TIME
+from plumbline.measure.exclusions import HINTS, NO_TIME
 from plumbline.results import saving
 from plumbline.results.saving import Saving
 from plumbline.search.outcome import candidates, fastest, first_of, is_of, label, nothing
@@ -50,8 +50,8 @@ class Behind(msgspec.Struct, frozen=True):
 
 
 def whole_functions(library: Library) -> set[str]:
-    """Return those where the library has one choice for all sizes; none where no search space
-    fits."""
+    """Return the functions for which the library has one choice for all sizes; none if no search
+    space fits."""
     try:
         search_space = space_file.for_library(paths.layout().search_spaces, library)
     except PlumblineError:

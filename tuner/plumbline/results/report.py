@@ -1,18 +1,20 @@
-"""A campaign as one document (the fields of `plumbline results --json`), read from the database.
+"""A campaign as one document (the fields of `plumbline results --json`), read from the database,
+and its headline: how many cells are violated.
 
 Times in seconds, sizes in bytes, ratios left over right. Documented in docs/results.md."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from plumbline.core import guidelines
 from plumbline.core.guidelines import EVERY
 from plumbline.measure import other_work
-from plumbline.measure.aside import (
+from plumbline.measure.conditions import Conditions, Weakness, of_refusals, of_starts, summary
+from plumbline.measure.exclusions import (
     HINTS,
     MEMBERS_DIFFER,
     NO_TIME,
@@ -20,11 +22,24 @@ from plumbline.measure.aside import (
     PUT_ASIDE,
     SLOW_MESSAGES,
 )
-from plumbline.results import headline, saving, spread
+from plumbline.measure.settling import named, start_of
+from plumbline.results import saving, spread
 from plumbline.results.remaining import Behind, Remaining, Searched, behind, whole_functions
 from plumbline.results.saving import Saving
+from plumbline.search.outcome import label
+from plumbline.system.words import counted
 from plumbline.verify.grid import as_json
-from plumbline_db import campaigns, cost, machines, runs, searches, started, verdicts, winners
+from plumbline_db import (
+    campaigns,
+    cost,
+    machines,
+    runs,
+    searches,
+    started,
+    table_samples,
+    verdicts,
+    winners,
+)
 from plumbline_db.connection import Database
 from plumbline_db.cost import Spent
 from plumbline_db.layout import asked, is_simulated, layout, use, verifies_only
@@ -33,6 +48,7 @@ from plumbline_db.records import (
     EVERY_FUNCTION,
     UNBOUNDED_BYTES,
     Campaign,
+    Case,
     Event,
     Export,
     Library,
@@ -42,16 +58,88 @@ from plumbline_db.records import (
     Winner,
     Wrong,
 )
+from plumbline_db.runs import Surroundings
 
 if TYPE_CHECKING:
     from plumbline.measure.conditions import Conditions
 
-from plumbline.measure.conditions import Conditions, Weakness, of_refusals, of_starts, summary
-from plumbline.measure.settling import named, start_of
-from plumbline.search.outcome import label
-from plumbline_db import table_samples
-from plumbline_db.records import Case
-from plumbline_db.runs import Surroundings
+# The headline of a campaign: how many cells are violated in every way of use that was measured, and
+# how many only in some. Pure.
+
+_WORDS = {
+    "after_barrier": "after a barrier",
+    "loop": "in a loop of calls",
+    "stream": "in a stream of calls",
+    "synchronised": "where all ranks start together",
+}
+
+
+class ViolationChange(NamedTuple):
+    """Violated cells of two tables. `removed`: those of the first that hold in the last."""
+
+    before: int
+    removed: int
+    new: int
+    after: int
+
+
+def everywhere(table: Iterable[Verdict]) -> list[Verdict]:
+    """Return the cells that are violated in every way of use that has an answer."""
+    return [verdict for verdict in table if verdict.violated_everywhere]
+
+
+def somewhere(table: Iterable[Verdict]) -> list[Verdict]:
+    """Return the cells that are violated in some ways of use, and hold in others."""
+    return [verdict for verdict in table if verdict.depends]
+
+
+def standing(table: Sequence[Verdict], use: str) -> str:
+    """Return the sentence about one table of the way of use `use`:
+    `13 violations; 9 more are violated only after a barrier`."""
+    sentence = counted(len(everywhere(table)), "violation")
+    return sentence + _undecided(table) + more(table, use)
+
+
+def change(before: Sequence[Verdict], after: Sequence[Verdict], use: str) -> str:
+    """Return the sentence about the first and the last table:
+    `violations: 12 removed of 13; 9 more are violated only after a barrier`."""
+    counts = changed(before, after)
+    sentence = "no violations"
+    if counts.before or counts.after:
+        sentence = f"violations: {counts.removed} removed of {counts.before}"
+    if counts.new:
+        sentence += f", {counts.new} new"
+    return sentence + _undecided(after) + more(after, use)
+
+
+def changed(before: Sequence[Verdict], after: Sequence[Verdict]) -> ViolationChange:
+    """Return how many cells are violated in the first and in the last table."""
+    first = {_cell(verdict) for verdict in everywhere(before)}
+    last = {_cell(verdict) for verdict in everywhere(after)}
+    held = {
+        _cell(verdict) for verdict in after if verdict.verdict == "holds" and not verdict.depends
+    }
+    return ViolationChange(len(first), len(first & held), len(last - first), len(last))
+
+
+def _undecided(table: Iterable[Verdict]) -> str:
+    count = sum(verdict.verdict == "undecided" for verdict in table)
+    return f", {count} undecided" if count else ""
+
+
+def more(table: Iterable[Verdict], use: str) -> str:
+    """Return what is added for the cells that are violated in some ways of use only; or nothing."""
+    cells = somewhere(table)
+    if not cells:
+        return ""
+    ways = {way or use for verdict in cells for way in verdict.violated_in}
+    where = _WORDS.get(next(iter(ways)), "") if len(ways) == 1 else ""
+    verb = "is" if len(cells) == 1 else "are"
+    return f"; {len(cells)} more {verb} violated only {where or 'in some ways of use'}"
+
+
+def _cell(verdict: Verdict) -> tuple[str, str, str, int]:
+    return verdict.guideline, verdict.kind, verdict.function, verdict.bytes
 
 
 def _conditions_of_launches(
@@ -128,10 +216,10 @@ class Report(msgspec.Struct, frozen=True):
         """Return the sentence about what was violated, and what is."""
         way = use(self.campaign)
         if self.after is None:
-            return f"{headline.standing(self.before, way)} so far"
+            return f"{standing(self.before, way)} so far"
         if verifies_only(self.campaign.settings):
-            return headline.standing(self.after, way)
-        return headline.change(self.before, self.after, way)
+            return standing(self.after, way)
+        return change(self.before, self.after, way)
 
     def remaining(self, slower: Sequence[Behind] | None = None) -> list[Remaining]:
         """Return the violations that are left, each with what its search found, and why it was not
@@ -289,8 +377,8 @@ def _stage(table: list[Verdict], names: Mapping[str, str], all_cells: bool) -> d
     stage = {
         "cells": len(table),
         "undecided": sum(verdict.verdict == "undecided" for verdict in table),
-        "violated_everywhere": len(headline.everywhere(table)),
-        "violated_in_some_uses": len(headline.somewhere(table)),
+        "violated_everywhere": len(everywhere(table)),
+        "violated_in_some_uses": len(somewhere(table)),
         "violations": _named(
             [verdict for verdict in table if verdict.verdict == "violated"], names
         ),

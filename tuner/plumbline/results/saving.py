@@ -15,8 +15,7 @@ from plumbline.core.application import Application, Calls
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding
 from plumbline.search.outcome import label
-from plumbline.search.space.candidates import DEFAULT
-from plumbline.search.space.cells import index
+from plumbline.search.space.candidates import DEFAULT, index
 from plumbline_db import campaigns, runs, verdicts
 from plumbline_db import winners as winners_of
 from plumbline_db.connection import Database

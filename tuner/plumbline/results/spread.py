@@ -14,7 +14,7 @@ import msgspec
 
 from plumbline.core.cell import Side
 from plumbline.system.words import counted
-from plumbline.verify import design
+from plumbline.verify import decision
 from plumbline.verify.independence import (
     LEAST_LAUNCHES,
     CampaignSpread,
@@ -66,7 +66,7 @@ class Hours(msgspec.Struct, frozen=True):
         )
 
     def document(self) -> dict[str, object]:
-        """Return it as in `plumbline results --json`."""
+        """Return the hours as in `plumbline results --json`."""
         fields: dict[str, object] = msgspec.to_builtins(self.spread)
         return fields | {"begun": self.begun, "ended": self.ended, "text": self.text()}
 
@@ -80,19 +80,19 @@ class _Looks(msgspec.Struct, frozen=True):
     simulate: dict[str, object] | None = None
 
     def confidence(self, launches: int) -> float:
-        """Return that of the interval of a verdict that rests on so many launches."""
+        """Return the confidence of the interval of a verdict that rests on so many launches."""
         return _confidence(self.launches, self.launches_max, self.alpha, launches)
 
 
 @cache
 def _confidence(least: int, most: int, alpha: float, launches: int) -> float:
-    looks = design.over(least, max(least, most))
+    looks = decision.design_over(least, max(least, most))
     past = [look for look, count in enumerate(looks.launches) if count <= launches]
     return looks.confidence(past[-1] if past else 0, alpha)
 
 
 def hours(db: Database, campaign: Campaign) -> Hours | None:
-    """Return those of a campaign and its newest relatives. None on a simulated machine, which
+    """Return the hours of a campaign and its newest relatives. None on a simulated machine, which
     repeats itself, and before the first launch."""
     if _looks(campaign).simulate is not None:
         return None

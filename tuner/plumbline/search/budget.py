@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from plumbline.core.cell import Target
-from plumbline.measure.aside import LIMIT
+from plumbline.measure.exclusions import LIMIT
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
 from plumbline.system.words import counted

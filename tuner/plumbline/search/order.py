@@ -82,7 +82,7 @@ def levels(waits: Mapping[str, set[str]]) -> list[set[str]]:
 def moved(
     cells: Iterable[Target], waits: Mapping[str, Collection[str]], winners: Sequence[Winner]
 ) -> list[Target]:
-    """Return those whose mock-ups are made of calls that have a winner."""
+    """Return the cells whose mock-ups are made of calls that have a winner."""
     return [
         cell
         for cell in cells

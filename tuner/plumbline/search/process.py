@@ -28,8 +28,7 @@ from plumbline_db.errors import UsageError
 from plumbline_db.records import Suite, Winner
 
 from .settings_race import FEW, STAGES, Entered, SettingsRace
-from .space.candidates import DEFAULT, Candidate
-from .space.cells import index
+from .space.candidates import DEFAULT, Candidate, index
 
 _ONE_LAUNCH = ((1, 3),)
 _FEW_VALUES = ((6, FEW),)  # none is left out before the stage that decides
@@ -225,7 +224,7 @@ class ProcessWide(SettingsRace[Target]):
     def ratios(
         self, plain: Suite, entry: Entered[Target], since: int, done: int
     ) -> dict[Target, list[float]]:
-        """Return them without what launches differ by as a whole, where that can be seen."""
+        """Return the ratios without what launches differ by as a whole, if that can be seen."""
         logs_by_cell = super().ratios(plain, entry, since, done)
         least = self._felt_from(entry.value)
         return without_shared_factor(

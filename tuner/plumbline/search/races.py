@@ -13,7 +13,7 @@ from plumbline.core.configuration import variant_name
 from plumbline.core.plan import Plan
 from plumbline.core.winner import deciding
 from plumbline.launch.simulated import MANY
-from plumbline.measure.experiment import Arm
+from plumbline.measure.comparison import Arm
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
 from plumbline_db import runs

@@ -26,21 +26,20 @@ from plumbline.core.winner import (
     of_measured_sizes,
     pieces_inside,
 )
-from plumbline.measure.aside import PUT_ASIDE
+from plumbline.measure.exclusions import PUT_ASIDE
 from plumbline.settings.cases import BARRIER, OWN_BARRIER
 from plumbline.system.words import counted
 from plumbline_db import searches
 from plumbline_db.records import EVERY_FUNCTION, Search, Suite, Trial, Verdict, Winner
 
 from . import crossover, outcome
-from .breaking import Neighbours, as_promised, as_tried, broken
 from .budget import Budget
 from .order import DependencyOrder, moved
 from .race.entering import Lineup
 from .race.judging import bounds
 from .race.race import Race
 from .races import Favourites, Races, Setup, Spread
-from .rescue import rescue
+from .rescue import Neighbours, as_promised, as_tried, broken, rescue
 from .second_choice import InForce, RaceKnowledge, SecondChoices
 from .space.candidates import CandidateSpace
 from .space.select import Trials
@@ -219,7 +218,7 @@ class Rounds:
         return [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
 
     def _left(self, cells: Iterable[Target]) -> list[Target]:
-        """Return those that no round has searched, and where the library's own call can be
+        """Return the cells that no round has searched and where the library's own call can be
         measured."""
         return sorted(self._there(set(cells) - self._searched))
 
@@ -249,7 +248,7 @@ class Rounds:
         return outcome.not_asked(not_searched, self._along, winners)
 
     def _there(self, cells: Iterable[Target]) -> list[Target]:
-        """Return those where the library's own call can be measured."""
+        """Return the cells where the library's own call can be measured."""
         return [cell for cell in cells if not self._store.aside.how(cell.function, cell.bytes)]
 
     def stuck(self, verdicts: Iterable[Verdict], before: Iterable[Verdict] = ()) -> list[Target]:

@@ -170,7 +170,8 @@ class SecondChoices:
         return _Vacant(raced, cells, trials, _rivals(trials, whole=whole), ours_alone)
 
     def _cells(self, raced: RaceKnowledge, winner: Winner) -> dict[Target, list[str]]:
-        """Return those of a winner that have had no second choice yet, with their violations."""
+        """Return the cells of a winner that have had no second choice yet, with their
+        violations."""
         return {
             cell: names
             for cell, names in raced.opened_by.items()

@@ -19,8 +19,7 @@ from plumbline import libraries
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan
 from plumbline.libraries import Family
-from plumbline.measure.comparison import claim_of, ratios_in_turn
-from plumbline.measure.experiment import Arm, Turns
+from plumbline.measure.comparison import Arm, Turns, claim_of, ratios_in_turn
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
 from plumbline.system.words import counted

@@ -20,9 +20,8 @@ from plumbline.core.unmeasured import Unmeasured
 from plumbline.system.limits import LARGEST, MOST
 from plumbline.system.toml import Document
 
-from .cases import AFTER_BARRIER, SYNCHRONISED, Cases, Claims, WayOfUse
+from .cases import AFTER_BARRIER, SYNCHRONISED, Cases, Claims, Keeping, Sampling, WayOfUse
 from .ranks import Ranks
-from .sampling import Keeping, Sampling
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # The loader, Open MPI's list, hydra's file and Intel MPI's tools split paths at these characters.
@@ -109,7 +108,7 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         return self.settings if isinstance(self.settings, list) else None
 
     def tried(self, variants: Mapping[str, list[str]]) -> dict[str, list[str]]:
-        """Return those of our variants that may be tried, by function."""
+        """Return the variants of ours that may be tried, by function."""
         allowed = self.variants
         return {
             function: [name for name in names if allowed is None or name in allowed]
@@ -270,5 +269,5 @@ def of_keys(values: Mapping[str, Any]) -> Settings:
 
 
 def _of(group: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of `values` whose keys are in a group."""
+    """Return the `values` whose keys are in a group."""
     return {key: value for key, value in values.items() if GROUP_OF[key] == group}

@@ -29,8 +29,8 @@ from plumbline.system.toml import Document
 from plumbline_db.errors import command_name
 
 from . import CHOSEN, GROUPS, Settings, of_keys
+from .cases import SIMULATED
 from .ranks import PLACES
-from .sampling import SIMULATED
 
 
 class ExplainedSetting(msgspec.Struct, frozen=True):

@@ -74,7 +74,8 @@ def preferred(candidates: Sequence[Campaign], fits: Callable[[Campaign], bool]) 
 
 
 def described(db: Database, campaign: Campaign) -> str:
-    """Return its id, when it finished, and how many winners it has for how many ranks."""
+    """Return the campaign's id, when it finished, and how many winners it has for how many
+    ranks."""
     count = counted(len(winners.get(db, campaign.id)), "winner")
     return (
         f"{campaign.named}, finished {campaign.finished} ({count} for "

@@ -66,14 +66,14 @@ class Start(NamedTuple):
 
 
 def ranks(words: Sequence[str]) -> int | None:
-    """Return those of the command `words`; None where it does not say, or not plainly. Several
-    programs with a colon between are counted together."""
+    """Return the number of ranks of the command `words`, or None if the command does not say it
+    plainly. Several programs with a colon between are counted together."""
     return of(words, {}).ranks
 
 
 def of(words: Sequence[str], environment: Mapping[str, str], binary: Path | None = None) -> Start:
-    """Return those of the command `words` in an `environment`: that of an allocation says what srun
-    takes where it is not told. A program (`binary`) that calls MPI itself, without a launcher, is
+    """Return the start of the command `words` in an `environment`: an allocation's environment says
+    what srun uses by default. A program (`binary`) that calls MPI itself, without a launcher, is
     one rank."""
     at = _place(words)
     name = Path(words[at]).name if words else ""

@@ -218,7 +218,7 @@ def find_toolchain(
 def variants_tried(
     toolchain: Toolchain, settings: Settings, *, oversubscribed: bool
 ) -> list[Variant]:
-    """Return those of our variants that a search may try. With more ranks than cores and barrier
+    """Return the variants of ours that a search may try. With more ranks than cores and barrier
     starts no messages in pieces: the next barrier pays most of their gain
     (docs/design/campaign.md)."""
     tried = settings.search.tried(toolchain.catalogue.variants_of())

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from plumbline.core.guidelines import PRECEDES, Guidelines
-from plumbline.verify.drawing import STYLES, UNICODE, Marks
 from plumbline.verify.grid import guideline_label, in_order
 from plumbline.verify.kinds import Kind, Row, all_kinds, of_table
+from plumbline.verify.table import STYLES, UNICODE, Marks
 from plumbline_db.records import Verdict
 
 

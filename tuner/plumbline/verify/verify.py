@@ -191,7 +191,7 @@ class Verification:
 
 
 def _log_ratios(index: Index, candidate: Hypothesis) -> list[float] | str:
-    """Return those of the launches that have both sides; or why there are none."""
+    """Return the log ratios of the launches that have both sides, or why there are none."""
     for name, side in (("left", candidate.left), ("right", candidate.right)):
         reason = index.missing(side)
         if reason:

@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 from plumbline.measure.comparison import REFERENCE_CELLS, without_shared_factor
 from plumbline.verify.significance.distributions import beta_quantile, student_quantile
 from plumbline.watch import chart
-from plumbline.watch.chart import FREEDOM, Baseline, baselines_of
-from plumbline.watch.design import DetectorDesign
-from plumbline.watch.sizing import launches_of, resized
-from plumbline.watch.state import Alarm, CellState, Cusum
+from plumbline.watch.chart import FREEDOM, Baseline, DetectorDesign, baselines_of
+from plumbline.watch.sizing import Alarm, CellState, Cusum, launches_of, resized
 
 Key = TypeVar("Key")
 _Vector = NDArray[np.float64]
@@ -91,7 +89,7 @@ def observe(
 
 
 def _learnt(design: DetectorDesign, states: Mapping[Key, CellState]) -> dict[Key, CellState]:
-    """Return those of cells that have learnt for long enough."""
+    """Return the states of cells that have learnt for long enough."""
     ready = {key: state.learning for key, state in states.items()}
     ready = {key: logs for key, logs in ready.items() if len(logs) >= design.learning}
     learnt: dict[Key, CellState] = {}

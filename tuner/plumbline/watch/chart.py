@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from plumbline.verify.significance.distributions import student4_below, student_quantile
-from plumbline.watch.design import DetectorDesign
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +23,43 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
     _Matrix = NDArray[np.float64]
+
+
+_HOURLY_30_DAYS = 30 * 24
+_SIDES = 2  # slower, faster
+# Fewer canaries are too few to estimate a cell's noise.
+LEAST_LEARNING = 20
+
+
+class DetectorDesign(msgspec.Struct, frozen=True):
+    """A promise: at most `false_alarms` on average in `canaries` canaries of all `cells` together,
+    slower and faster, references included. `learning`: canaries before a cell is watched. A cell
+    takes part in `launches` of a canary at least, a noisy one in `launches_max` at most
+    (sizing.py). Stored beside the states: with another design they are not the same states."""
+
+    cells: int
+    canaries: int = _HOURLY_30_DAYS
+    false_alarms: float = 1.0
+    learning: int = 72
+    launches: int = 1
+    launches_max: int = 1
+
+    def __post_init__(self) -> None:
+        if min(self.cells, self.canaries, self.launches) < 1:
+            raise ValueError("a design needs at least one cell, one canary and one launch")
+        if not 0 < self.false_alarms < math.inf:
+            raise ValueError(f"{self.false_alarms} false alarms cannot be promised")
+        if self.learning < LEAST_LEARNING:
+            raise ValueError(
+                f"{self.learning} canaries are too few to learn the noise: use at least "
+                f"{LEAST_LEARNING}"
+            )
+
+    @property
+    def run_length(self) -> float:
+        """Canaries of one cell to a false alarm of one side, on average."""
+        return _SIDES * self.cells * self.canaries / self.false_alarms
+
 
 # Quantiles of |value - middle| at which the noise must not exceed what the scale implies.
 LEVELS = (0.5, 0.75, 0.9, 0.95)
@@ -48,12 +84,13 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 def baseline_of(logs: Sequence[float]) -> Baseline:
-    """Return that of one cell: log ratios, one a canary."""
+    """Return the baseline of one cell: log ratios, one a canary."""
     return baselines_of([logs])[0]
 
 
 def baselines_of(logs: Sequence[Sequence[float]]) -> list[Baseline]:
-    """Return those of cells that were learnt together: the log ratios of each, one a canary."""
+    """Return the baselines of cells that were learnt together: the log ratios of each, one a
+    canary."""
     import numpy as np
 
     middles, scales = learn(np.array(logs).T, together=True)
@@ -198,8 +235,8 @@ def references(scales: Vector) -> Vector:
 
 
 def thresholds(design: DetectorDesign, references: Vector) -> Vector:
-    """Return those for the design's run length, with middles that were learnt a standard error
-    wrong. Between multiples of STEP on a straight line, which lies above: thresholds bend
+    """Return the thresholds for the design's run length, with middles that were learnt a standard
+    error wrong. Between multiples of STEP on a straight line, which lies above: thresholds bend
     upwards."""
     import numpy as np
 

@@ -1,22 +1,89 @@
-"""The changes that can be seen of a cell: the smallest change that is found in time, whatever its
-noise is; and in how many launches of a canary a cell takes part: as many as its own noise asks for,
-so that a slow-down of ten per cent is found in time there too. Quiet cells get by with few."""
+"""The state of a watched cell between canaries, and the changes that can be seen of it: the
+smallest change that is found in time, whatever the cell's noise is; and in how many launches of a
+canary the cell takes part: as many as its noise needs for a slow-down of ten per cent to be found
+in time."""
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from plumbline.watch.chart import LEAST_SCALE, Baseline, baseline_of, found_within
-from plumbline.watch.design import LEAST_LEARNING, DetectorDesign
-from plumbline.watch.state import CellState
+import msgspec
+
+from plumbline.watch.chart import (
+    LEAST_LEARNING,
+    LEAST_SCALE,
+    Baseline,
+    DetectorDesign,
+    baseline_of,
+    found_within,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Counts = NDArray[np.int64]
+
+_Direction = Literal["slower", "faster"]
+
+
+class Cusum(msgspec.Struct, frozen=True):
+    """A sum, and the canaries since it last was 0: Page's estimate of when a change began.
+    `logs`: what these lay off the middle, added up."""
+
+    sum: float = 0.0
+    canaries: int = 0
+    logs: float = 0.0
+
+    def after(self, total: float, log: float) -> Cusum:
+        if total <= 0:
+            return Cusum()
+        return Cusum(total, self.canaries + 1, self.logs + log)
+
+    @property
+    def ratio(self) -> float:
+        """The ratio of the times since then to those that were learnt; 1: nothing stands against
+        it."""
+        return math.exp(self.logs / self.canaries) if self.canaries else 1.0
+
+
+class CellState(msgspec.Struct, frozen=True):
+    """`learning`: log ratios so far, until the baseline is there; a new cell is `CellState()`.
+    `launches`: of a canary, that it asks for (0: as few as the design has)."""
+
+    learning: tuple[float, ...] = ()
+    baseline: Baseline | None = None
+    slower: Cusum = Cusum()
+    faster: Cusum = Cusum()
+    launches: int = 0
+
+    def known(self) -> Baseline | None:
+        """The baseline, or what it looks like so far; None: it is too early to say."""
+        if self.baseline is None and len(self.learning) >= LEAST_LEARNING:
+            return baseline_of(self.learning)
+        return self.baseline
+
+    def learnt_so_far(self) -> CellState:
+        """Learning ends here: with a baseline, where it is not too early; else it begins anew."""
+        if self.baseline is not None:
+            return self
+        return CellState((), self.known(), launches=self.launches)
+
+    def rested(self) -> CellState:
+        """Nothing stands against it: after an alarm that others have refuted. After one that was
+        confirmed the cell is another one, and begins anew as `CellState()`."""
+        return CellState(self.learning, self.baseline, launches=self.launches)
+
+
+class Alarm(msgspec.Struct, frozen=True):
+    """A candidate: `ratio` of the cell's times in the last `canaries` to those before, as far as
+    these few say."""
+
+    direction: _Direction
+    ratio: float
+    canaries: int
 
 
 IN_CANARIES, SHARE = 6, 0.95
@@ -49,9 +116,9 @@ def found_change(design: DetectorDesign, baseline: Baseline) -> float:
 
 @lru_cache
 def largest_scale(design: DetectorDesign, change: float = 0.1) -> float:
-    """Return that of cells in which this slow-down is found so; cells that are wider need more
-    launches in a canary: four times as many halve a scale, where launches differ as normal noise
-    does."""
+    """Return the largest scale of cells in which this slow-down is found in time; cells with a
+    larger scale need more launches in a canary: four times as many halve a scale, where launches
+    differ as normal noise does."""
     low, high = LEAST_SCALE, 1.0
     while high > 1.001 * low:
         middle = math.sqrt(low * high)
@@ -69,7 +136,7 @@ def steps(design: DetectorDesign) -> list[int]:
 
 
 def launches_of(design: DetectorDesign, state: CellState) -> int:
-    """Return those by which a cell is judged: the first ones of a canary."""
+    """Return the number of launches by which a cell is judged: the first ones of a canary."""
     return min(max(state.launches, design.launches), steps(design)[-1])
 
 

@@ -175,8 +175,8 @@ def corrupted(value: str) -> str:
 
 
 def knobs_of(described: str, defaults: str) -> dict[str, Knob]:
-    """Return it from `impi_info -all`, which has types and ranges of presets, and `impi_info
-    -expert`, which has defaults. Some variables stand in one of them alone."""
+    """Return the knobs as `impi_info -all` shows them, which has types and ranges of presets, and
+    `impi_info -expert`, which has defaults. Some variables stand in one of them alone."""
     starts = list(_DESCRIBED.finditer(described))
     ends = [start.start() for start in starts[1:]] + [len(described)]
     knobs: dict[str, Knob] = {}
@@ -223,7 +223,7 @@ def _folders(prefix: Path | None) -> list[str | None]:
 
 
 def _version(root: Path) -> str | None:
-    """Return it with the patch level, which only the header has."""
+    """Return the version with the patch level, which only the header has."""
     header = root / "include" / "mpi.h"
     if not header.is_file():
         return None

@@ -343,7 +343,7 @@ class OpenMpi(Family):
         )
 
     def messages(self, stderr: str) -> Iterator[tuple[int, int, int, int]]:
-        """Return those of pml/monitoring."""
+        """Return the messages that pml/monitoring has counted."""
         for sender, receiver, size, count in _SENT.findall(stderr):
             yield int(sender), int(receiver), int(count), int(size)
 
@@ -376,7 +376,8 @@ class OpenMpi(Family):
         ]
 
     def choice(self, stderr: str) -> dict[str, str]:
-        """Return that of the layer for messages: pml/cm alone may look for devices for 0.2 s."""
+        """Return the component that the layer for messages has chosen: pml/cm alone may look for
+        devices for 0.2 s."""
         chosen = set(_CHOSEN.findall(stderr))
         return {"OMPI_MCA_pml": chosen.pop()} if len(chosen) == 1 else {}
 

@@ -20,10 +20,16 @@ from plumbline import libraries
 from plumbline.core.cell import Target
 from plumbline.core.plan import WITHOUT_SIZE, PlanCase
 from plumbline.libraries import Family
-from plumbline.measure.experiment import Arm
+from plumbline.measure.comparison import Arm
 from plumbline.measure.launches import IN_A_ROW, LaunchStore
-from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace, Entries
-from plumbline.search.space.cells import Flaw, index
+from plumbline.search.space.candidates import (
+    DEFAULT,
+    Candidate,
+    CandidateSpace,
+    Entries,
+    Flaw,
+    index,
+)
 from plumbline_db import runs
 from plumbline_db.records import Failure, Suite
 

@@ -9,8 +9,7 @@ from statistics import NormalDist
 import msgspec
 
 from plumbline.core.cell import Target
-from plumbline.verify.decision import compare_of
-from plumbline.verify.design import ONE_LOOK, Design
+from plumbline.verify.decision import ONE_LOOK, Design, compare_of
 from plumbline.verify.significance.comparison import Comparison
 
 # The launches at which the best candidate of a cell is judged: a signed-rank interval needs six
@@ -76,7 +75,7 @@ class Effort(msgspec.Struct, frozen=True):
         return compare(log_ratios, self.confidence(len(log_ratios)))
 
     def confidence(self, launches: int) -> float:
-        """Return that of the last of `claims` that so many launches have reached."""
+        """Return the confidence of the last of `claims` that so many launches have reached."""
         reached = [look for look, count in enumerate(self.claims.launches) if count <= launches]
         return self.claims.confidence(reached[-1] if reached else 0, self.alpha)
 

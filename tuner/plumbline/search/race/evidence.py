@@ -182,7 +182,7 @@ class Evidence:
         return [target for target in self._there if target.function == function]
 
     def candidates(self, target: Target) -> list[Candidate]:
-        """Return those that can be compared with the default there, sorted."""
+        """Return the candidates that can be compared with the default there, sorted."""
         present = self._there.get(target, {})
         return sorted(
             candidate

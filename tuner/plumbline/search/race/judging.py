@@ -148,7 +148,7 @@ class Judge:
             of.racing, of.reserve = of.reserve[:front], of.reserve[front:]
 
     def ranked(self, of: Decision, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """Return those that are known, the best first."""
+        """Return the candidates with a result, the best first."""
         log_by_candidate = {
             candidate: lead.log
             for candidate in candidates

@@ -14,10 +14,9 @@ import msgspec
 from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration, variant_name
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure.experiment import Arm, of_round
+from plumbline.measure.comparison import Arm, of_round
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace, Entries
-from plumbline.search.space.cells import Flaw
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace, Entries, Flaw
 from plumbline_db import runs
 from plumbline_db.records import Suite, Trial
 
@@ -69,13 +68,13 @@ def equivalent_variants(
 def passed_over(
     candidate_space: CandidateSpace, past: Past, entries: Entries, cold: Entries, effort: Effort
 ) -> dict[tuple[str, Candidate], str]:
-    """Return those of `cold`, by function, with the reason. `entries` is all that races in the
-    cells. A candidate is passed over where it is too far behind the best in every cell that it
-    races in: it took longer before than the tolerance of the `effort` allows, or what sends the
-    same messages takes longer than `alike` allows.
-    Where one choice holds for all sizes, and not one for each range of them, neither cells of which
-    nothing is known are asked nor those that must only not get slower (no variant races there), and
-    one that is too far behind the default is enough."""
+    """Return the `cold` candidates that are passed over, by function, with the reason. `entries` is
+    all that races in the cells. A candidate is passed over where it is too far behind the best in
+    every cell that it races in: it took longer before than the tolerance of the `effort` allows, or
+    what sends the same messages takes longer than `alike` allows. Where one choice holds for all
+    sizes, and not one for each range of them, neither cells of which nothing is known are asked nor
+    those that must only not get slower (no variant races there), and one that is too far behind the
+    default is enough."""
     cells: dict[tuple[str, Candidate], list[Target]] = {}
     for target, candidates in cold.items():
         for cold_candidate in candidates:
@@ -276,7 +275,7 @@ class RaceLaunches:
         return not self._candidate_space.is_cold(target.function, candidate)
 
     def last_samples(self) -> list[runs.LaunchSamples]:
-        """Return those of the last launch that candidates shared, in all ways of use."""
+        """Return the samples of the last launch that candidates shared, in all ways of use."""
         store = self._store
         return runs.launch_samples(store.db, store.campaign, self.suites[-1:], use=None)
 
@@ -315,8 +314,8 @@ class RaceLaunches:
     def _divided(
         self, entries: Entries
     ) -> tuple[dict[Target, list[Candidate]], dict[Target, list[Candidate]]]:
-        """Return those that share launches, and those that need their own; without what has failed,
-        and where launches repeat each other without what is known."""
+        """Return the candidates that share launches, and those that need their own; without failed
+        candidates and, if launches repeat each other, without candidates that have a result."""
         hot: dict[Target, list[Candidate]] = {}
         cold: dict[Target, list[Candidate]] = {}
         for target, candidates in entries.items():

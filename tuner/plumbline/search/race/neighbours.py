@@ -54,8 +54,8 @@ def unbeaten(
     candidates: Sequence[Candidate],
     deviations: float,
 ) -> list[Candidate]:
-    """Return those that no other one surely beats at both ends. What has no time at one end is
-    judged at the other; what has none at all stays."""
+    """Return the candidates that no other candidate surely beats at both ends. A candidate without
+    a time at one end is judged at the other; a candidate without any time stays."""
     rivals = {DEFAULT: None}
     for end in ends:
         leads = {candidate: evidence.lead(end, candidate) for candidate in candidates}

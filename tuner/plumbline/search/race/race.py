@@ -16,11 +16,9 @@ import msgspec
 from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import PlanCase
-from plumbline.measure.comparison import logs_inside
-from plumbline.measure.experiment import Arm
+from plumbline.measure.comparison import Arm, logs_inside
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.search.space.cells import Flaw
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace, Flaw
 from plumbline.system.words import counted
 from plumbline.verify.decision import FEW, much_slower
 from plumbline.verify.significance.comparison import Comparison
@@ -216,7 +214,7 @@ class _OtherUses:
         self._disturbed: set[int] = set()  # launches beside other work: two count for one
 
     def cases(self, front: Mapping[Target, Collection[Candidate]]) -> list[PlanCase]:
-        """Return those of candidates that have not been seen often enough, each beside the
+        """Return the cases of candidates that have not been seen often enough, each beside the
         default."""
         return [
             msgspec.structs.replace(candidate.case(target.function, target.bytes), use=use)

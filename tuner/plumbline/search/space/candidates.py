@@ -1,14 +1,15 @@
-"""Candidates for a cell: the library's algorithms and our own variants, with their parameters.
+"""Candidates for a cell: the library's algorithms and our own variants, with their parameters; and
+the index of measured cells.
 
-What is not safe for every legal program is left out here (unless asked for), so that no later
-step has to think of it."""
+What is not safe for every legal program is left out here (unless asked for), so that no later step
+has to think of it."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -17,13 +18,41 @@ from plumbline.core.configuration import Configuration, VariantSpec, variant_nam
 from plumbline.core.plan import PlanCase, is_form
 from plumbline.model.names import names
 from plumbline.system import version
-from plumbline_db.records import Winner
+from plumbline_db.probe_records import Check
+from plumbline_db.records import Medians, Winner
 from plumbline_exporters import by_size
 from plumbline_exporters.bundle import Refusal
 
 if TYPE_CHECKING:
     from plumbline.libraries.space import Algorithm, AlgorithmParameter, FunctionSpace
     from plumbline.settings.toolchain import Toolchain, Variant
+
+
+class Flaw(msgspec.Struct, frozen=True):
+    """The reason why a candidate has no place in a cell."""
+
+    state: Literal["wrong", "failed", "not_in_force", "unsupported", "slower"]
+    detail: str
+
+    @classmethod
+    def of(cls, check: Check) -> Flaw:
+        """Return the flaw of a check that is not ok."""
+        if check.outcome == "ok":
+            raise ValueError("nothing is wrong")
+        return cls("failed" if check.outcome == "error" else check.outcome, check.detail)
+
+
+def index(medians: Iterable[Medians]) -> dict[tuple[Target, Candidate], dict[int, float]]:
+    """Seconds by launch, by cell and candidate; the default is MPI_COMM_WORLD's, untouched."""
+    seconds_by_case: dict[tuple[Target, Candidate], dict[int, float]] = {}
+    for median in medians:
+        case = median.case
+        if case.config == "plain" or case.variant == "library" or case.ranks:
+            continue
+        candidate = Candidate(case.variant, Configuration.of(case.knobs))
+        times = seconds_by_case.setdefault((Target(case.function, case.bytes), candidate), {})
+        times.update(zip(median.runs, median.seconds, strict=True))
+    return seconds_by_case
 
 
 class Candidate(msgspec.Struct, frozen=True, order=True):
@@ -153,7 +182,8 @@ class CandidateSpace:
         return [name for algorithm in _algorithms(entry, candidate) for name in algorithm.calls]
 
     def called(self, functions: Iterable[str], chosen: Mapping[str, Candidate]) -> set[str]:
-        """Return these functions, and what they call on whatever way with `chosen` in force."""
+        """Return the functions, and all that they call directly or indirectly with `chosen` in
+        force."""
         called_functions: set[str] = set()
         to_visit = list(functions)
         while to_visit:
@@ -285,15 +315,16 @@ class CandidateSpace:
         return Candidate(configuration=candidate.configuration.with_(chosen))
 
     def centre(self, function: str, candidate: Candidate, size: int) -> Candidate:
-        """Return it with every parameter in the middle of what may be chosen: an algorithm that
-        sends in pieces is judged by more than the value that it has when nobody chooses one."""
+        """Return the candidate with every parameter in the middle of what may be chosen: an
+        algorithm that sends in pieces is judged by more than the value that it has when nobody
+        chooses one."""
         choices = self.choices(function, candidate, size)
         middle = {name: choice[len(choice) // 2] for name, choice in choices.items()}
         return self.with_parameters(candidate, middle) if middle else candidate
 
     def every(self, function: str, candidate: Candidate, size: int, most: int) -> list[Candidate]:
-        """Return it with all values of its parameters, if these are `most` at most; else the
-        centre."""
+        """Return the candidate with all values of its parameters, if there are `most` at most;
+        otherwise the centre."""
         choices = self.choices(function, candidate, size)
         if math.prod(map(len, choices.values())) > most:
             return [self.centre(function, candidate, size)]
@@ -367,8 +398,8 @@ class CandidateSpace:
         return Candidate(configuration=Configuration.of(values))
 
     def _parameters(self, entry: FunctionSpace, algorithm: str) -> list[AlgorithmParameter]:
-        """Return those that this library has, and that an exported file for it can hold for each
-        size, or for all where there is one choice for all sizes."""
+        """Return the parameters that this library has, and that an exported file for it can hold
+        for each size, or for all where there is one choice for all sizes."""
         return [
             parameter
             for parameter in entry.parameters_of(algorithm)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.campaign.forecast import Forecast
+from plumbline.cli.progress import Forecast
 
 # Seconds of launches by phase, and launches of the first table, of four campaigns of all functions
 # on two cores; settings of the process were tried within their searches.
