@@ -1,5 +1,5 @@
-"""The knowledge that all campaigns of a place together know of it, kept in tables of its own, so
-that a scrape reads some rows in place of all verdicts. coverage_renewal.py writes them.
+"""The knowledge that all campaigns of a place together know of it, kept in a table of its own, so
+that a scrape reads a row in place of all verdicts. coverage_renewal.py writes them.
 
 Campaigns speak cell by cell: what a later, smaller one has measured takes the place of those very
 cells, and all others stay as the earlier one left them. `before`: the library as it is, as the
@@ -7,6 +7,8 @@ campaign that began last measured it. `after`: with exported files in force; the
 campaign with winners speaks before one without, the later before the earlier."""
 
 from __future__ import annotations
+
+import msgspec
 
 from plumbline_db.layout import OVERLAP_TUNE
 from plumbline_db.order import by_number
@@ -95,34 +97,17 @@ def of_overlap(db: Statements) -> list[Coverage]:
 
 def _stored(db: Statements, command: str) -> list[Coverage]:
     places = db.rows(
-        """SELECT c.number, c.machine, m.host, l.id, l.fingerprint, c.nprocs, c.ppn, c.in_force,
-                  c.timed_cells, c.finished
+        """SELECT c.machine, m.host, l.id, l.fingerprint, c.nprocs, c.ppn, c.in_force,
+                  c.timed_cells, c.finished, c.stages
            FROM coverage c JOIN machine m ON m.id = c.machine
            JOIN library l ON l.fingerprint = c.library_fingerprint WHERE c.command = :command""",
         {"command": command},
     )
-    stages = _stages(db)
     places_covered = [
-        Coverage(Place(*place), in_force, cells, finished, stages.get(number, {}))
-        for number, *place, in_force, cells, finished in places
+        Coverage(Place(*place), in_force, cells, finished, _stages(stages))
+        for *place, in_force, cells, finished, stages in places
     ]
     return sorted(places_covered, key=lambda covered: covered.place)
 
 
-def _stages(db: Statements) -> dict[int, dict[str, StageCoverage]]:
-    """Return the stages by the number of the place and the name of the stage."""
-    guidelines: dict[tuple[int, str], dict[str, Count]] = {}
-    for coverage, stage, guideline, *numbers in db.rows("SELECT * FROM coverage_guideline"):
-        guidelines.setdefault((coverage, stage), {})[guideline] = Count(*numbers)
-    shares: dict[tuple[int, str], list[Share]] = {}
-    for coverage, stage, *share in db.rows("SELECT * FROM coverage_share"):
-        shares.setdefault((coverage, stage), []).append(Share(*share))
-    stages_by_place: dict[int, dict[str, StageCoverage]] = {}
-    for row in db.rows("SELECT * FROM coverage_stage ORDER BY stage DESC"):
-        coverage, stage = row[:2]
-        counts = guidelines.get((coverage, stage), {})
-        speaking = shares.get((coverage, stage), [])
-        ordered = {name: counts[name] for name in sorted(counts, key=by_number)}
-        speaking.sort(key=lambda share: by_number(share.campaign))
-        stages_by_place.setdefault(coverage, {})[stage] = StageCoverage(ordered, speaking, *row[2:])
-    return stages_by_place
+_stages = msgspec.json.Decoder(dict[str, StageCoverage]).decode

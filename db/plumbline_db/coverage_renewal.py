@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from plumbline_db import columns, cost
-from plumbline_db.coverage import Count, Share
+from plumbline_db.coverage import Count, Share, StageCoverage
 from plumbline_db.layout import OVERLAP_TUNE, use_of, verifies_only
 from plumbline_db.order import by_number
 from plumbline_db.records import FROM, OtherUse
@@ -97,45 +97,27 @@ class _Renewal:
         )
 
     def write(self) -> None:
-        number = self._forget()
-        stages = {stage: self._tables(stage) for stage in STAGES}
-        if not any(stages.values()):
-            return
-        speaking: set[str] = set()
-        finished = [
-            place_campaign.finished
-            for place_campaign in self._campaigns
-            if place_campaign.is_finished
-        ]
-        values = self._key | {
-            "number": number,
-            "in_force": self._in_force.id if self._in_force else None,
-            "timed_cells": 0,
-            "finished": max(finished, default=""),
-        }
-        number = columns.put_row(self._db, "coverage", values, "RETURNING number")
-        for stage, tables in stages.items():
-            if tables:
-                speaking |= self._write_stage(number, stage, tables)
         self._db.rows(
-            "UPDATE coverage SET timed_cells = :cells WHERE number = :number",
-            {"cells": cost.cells(self._db, sorted(speaking)), "number": number},
-        )
-
-    def _forget(self) -> int | None:
-        """The number that the place has had."""
-        row = self._db.row(
-            """SELECT number FROM coverage WHERE machine = :machine
+            """DELETE FROM coverage WHERE machine = :machine
                AND library_fingerprint = :library_fingerprint AND nprocs = :nprocs
                AND ppn = :ppn AND command = :command""",
             self._key,
         )
-        if row is None:
-            return None
-        for table in ("coverage_stage", "coverage_guideline", "coverage_share"):
-            self._db.rows(f"DELETE FROM {table} WHERE coverage = :number", {"number": row[0]})  # noqa: S608
-        self._db.rows("DELETE FROM coverage WHERE number = :number", {"number": row[0]})
-        return int(row[0])
+        tables = {stage: self._tables(stage) for stage in STAGES}
+        stages = {stage: _stage(stage, of_stage) for stage, of_stage in tables.items() if of_stage}
+        if not stages:
+            return
+        speaking = {share.campaign for stage in stages.values() for share in stage.shares}
+        values = self._key | {
+            "in_force": self._in_force.id if self._in_force else None,
+            "timed_cells": cost.cells(self._db, sorted(speaking)),
+            "finished": max(
+                (campaign.finished for campaign in self._campaigns if campaign.is_finished),
+                default="",
+            ),
+            "stages": msgspec.json.encode(stages).decode(),
+        }
+        columns.put_row(self._db, "coverage", values)
 
     def _tables(self, stage: str) -> list[tuple[SpeakingCampaign, _Table]]:
         """Return the tables that there are, in the order in which they are heard: the last one has
@@ -145,49 +127,35 @@ class _Renewal:
         ]
         return [(campaign, table) for campaign, table in tables if table]
 
-    def _write_stage(
-        self, number: int, stage: str, tables: Sequence[tuple[SpeakingCampaign, _Table]]
-    ) -> set[str]:
-        """The ids of the campaigns that speak."""
-        cells: dict[tuple[Any, ...], tuple[SpeakingCampaign, _Judged]] = {}
-        for campaign, table in tables:
-            for cell, judged in table.items():
-                cells[cell] = campaign, judged
-        newest, newest_table = tables[-1]
-        full = [
-            campaign
-            for campaign, table in tables
-            if campaign.is_finished and len(table) >= FULL * len(cells)
-        ]
-        earlier = [campaign for campaign in full if campaign is not newest]
-        whole = full[-1] if full else None
-        compared = dict(tables)[earlier[-1]] if earlier else None
-        place = {"coverage": number, "stage": stage}
-        columns.put_row(
-            self._db,
-            "coverage_stage",
-            place
-            | {
-                "cells": len(cells),
-                "noise": _noise([judged for _, judged in cells.values()]),
-                "newest": newest.id,
-                "newest_measured": newest.measured(stage),
-                "newest_cells": len(newest_table),
-                "whole": whole.id if whole else None,
-                "whole_measured": whole.measured(stage) if whole else "",
-                "compared": earlier[-1].id if earlier else None,
-            },
-        )
-        now = {cell: judged for cell, (_, judged) in cells.items()}
-        counts = [
-            place | {"guideline": guideline} | columns.values(count)
-            for guideline, count in _by_guideline(now, compared).items()
-        ]
-        columns.put_rows(self._db, "coverage_guideline", counts)
-        shares = _shares([campaign for campaign, _ in cells.values()], stage)
-        rows = [place | columns.values(share) for share in shares]
-        columns.put_rows(self._db, "coverage_share", rows)
-        return {share.campaign for share in shares}
+
+def _stage(stage: str, tables: Sequence[tuple[SpeakingCampaign, _Table]]) -> StageCoverage:
+    cells: dict[tuple[Any, ...], tuple[SpeakingCampaign, _Judged]] = {}
+    for campaign, table in tables:
+        for cell, judged in table.items():
+            cells[cell] = campaign, judged
+    newest, newest_table = tables[-1]
+    full = [
+        campaign
+        for campaign, table in tables
+        if campaign.is_finished and len(table) >= FULL * len(cells)
+    ]
+    earlier = [campaign for campaign in full if campaign is not newest]
+    whole = full[-1] if full else None
+    compared = dict(tables)[earlier[-1]] if earlier else None
+    now = {cell: judged for cell, (_, judged) in cells.items()}
+    counts = _by_guideline(now, compared)
+    return StageCoverage(
+        guidelines={name: counts[name] for name in sorted(counts, key=by_number)},
+        shares=_shares([campaign for campaign, _ in cells.values()], stage),
+        cells=len(cells),
+        noise=_noise(list(now.values())),
+        newest=newest.id,
+        newest_measured=newest.measured(stage),
+        newest_cells=len(newest_table),
+        whole=whole.id if whole else None,
+        whole_measured=whole.measured(stage) if whole else "",
+        compared=earlier[-1].id if earlier else None,
+    )
 
 
 def in_order(speaking: Sequence[SpeakingCampaign]) -> dict[str, list[SpeakingCampaign]]:

@@ -3,7 +3,7 @@ all that is in it can be read as what it is. Reads everything."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import apsw
 
@@ -11,6 +11,7 @@ from plumbline_db import (
     campaigns,
     cell_times,
     cost,
+    coverage,
     detections,
     hockney,
     launch_records,
@@ -113,14 +114,12 @@ def _contents(db: Statements) -> Iterator[str]:
             except (ValueError, TypeError, LookupError, PlumblineError, apsw.Error) as error:
                 yield f"campaign {campaign.id}: {kind} cannot be read: {error}"
         yield from cost.problems(db, campaign.id)
-    try:
-        watching.get(db), watching.days(db), watching.watched(db), watching.told(db, "")
-    except (ValueError, TypeError, LookupError) as error:
-        yield f"what watching has left cannot be read: {error}"
-    try:
-        detections.every(db)
-    except (ValueError, TypeError, LookupError) as error:
-        yield f"what was found in recordings cannot be read: {error}"
+    for what, readers in _OF_ALL.items():
+        try:
+            for read_all in readers:
+                read_all(db)
+        except (ValueError, TypeError, LookupError) as error:
+            yield f"{what} cannot be read: {error}"
 
 
 def _launches(db: Statements, campaign: Campaign) -> None:
@@ -148,4 +147,12 @@ _READ: dict[str, Callable[[Statements, Campaign], object]] = {
     "canaries": lambda db, campaign: watching.canaries(db, campaign.id),
     "alarms": lambda db, campaign: watching.every(db, campaign.id),
     "searches of watching": lambda db, campaign: watching.retunings(db, campaign.id),
+}
+_OF_ALL: dict[str, Sequence[Callable[[Statements], object]]] = {
+    "what watching has left": (
+        *(watching.get, watching.days, watching.watched),
+        lambda db: watching.told(db, ""),
+    ),
+    "what was found in recordings": (detections.every,),
+    "what is known of places": (coverage.of_campaigns, coverage.of_overlap),
 }

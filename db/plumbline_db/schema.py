@@ -21,6 +21,7 @@ from apsw import sqlite_extra
 from plumbline_db import lock, user_files, way_back
 from plumbline_db.blobs import records_blob
 from plumbline_db.errors import PlumblineError
+from plumbline_db.order import by_number
 from plumbline_db.probe_records import (
     Begin,
     CaseRecord,
@@ -100,6 +101,42 @@ def convert(connection: apsw.Connection, statements: dict[str, str]) -> None:
     )
     for table in (*_OLD_TABLES, "old", "old_notice"):
         connection.execute(f"DROP TABLE {table}")
+
+
+def _join_coverage(connection: apsw.Connection, statement: str) -> None:
+    """Bring a file of schema 2 to schema 3: a place is one row of the table of `statement`."""
+    stages: dict[int, dict[str, dict[str, Any]]] = {}
+    for row in _by_column(connection, "SELECT * FROM coverage_stage ORDER BY stage DESC"):
+        place, stage = stages.setdefault(row.pop("coverage"), {}), row.pop("stage")
+        place[stage] = {"guidelines": {}, "shares": []} | row
+    for row in sorted(
+        _by_column(connection, "SELECT * FROM coverage_guideline"),
+        key=lambda row: by_number(row["guideline"]),
+    ):
+        guidelines = stages[row.pop("coverage")][row.pop("stage")]["guidelines"]
+        name = row.pop("guideline")
+        guidelines[name] = row
+    for row in sorted(
+        _by_column(connection, "SELECT * FROM coverage_share"),
+        key=lambda row: by_number(row["campaign"]),
+    ):
+        stages[row.pop("coverage")][row.pop("stage")]["shares"].append(row)
+    places = _by_column(connection, "SELECT * FROM coverage")
+    for table in ("coverage_share", "coverage_guideline", "coverage_stage", "coverage"):
+        connection.execute(f"DROP TABLE {table}")
+    connection.execute(statement)
+    for row in places:
+        row["stages"] = msgspec.json.encode(stages.get(row.pop("number"), {})).decode()
+        columns = ", ".join(row), ", ".join(f":{name}" for name in row)
+        connection.execute(f"INSERT INTO coverage ({columns[0]}) VALUES ({columns[1]})", row)  # noqa: S608
+
+
+def _by_column(connection: apsw.Connection, sql: str) -> list[dict[str, Any]]:
+    rows = connection.execute(sql)
+    return [
+        {column[0]: value for column, value in zip(rows.description, row, strict=True)}
+        for row in rows
+    ]
 
 
 class _Launch:
@@ -334,7 +371,7 @@ APPLICATION_ID = 0x504C4D42  # "PLMB"
 _MAGIC = b"SQLite format 3\x00"
 
 
-VERSION = 2
+VERSION = 3
 
 
 @cache
@@ -441,6 +478,8 @@ def advance(connection: apsw.Connection) -> None:
         version_found = version(connection)
         if version_found == 1:
             convert(connection, statements())
+        if version_found in (1, 2):
+            _join_coverage(connection, statements()["coverage"])
         elif version_found == 0:
             connection.execute(text())
         if version_found < VERSION:

@@ -1,4 +1,4 @@
--- Version 1 of the schema. From the machine down to the single sample, then what was concluded.
+-- Version 3 of the schema. From the machine down to the single sample, then what was concluded.
 -- Times of day are text, ISO 8601 in UTC. Lists and dictionaries are JSON. Times are nanoseconds;
 -- lists of them are packed (docs/design/database.md), and the views at the end read them. Texts
 -- that are long are zlib's. `bytes` is the communication volume that docs/plan-and-records.md
@@ -315,7 +315,6 @@ CREATE TABLE timed_cell (
 
 -- A place that results are compared within, and what all its campaigns together know of it: renewed with each of their tables.
 CREATE TABLE coverage (
-    number              INTEGER PRIMARY KEY,                    -- what other tables name it by
     machine             TEXT NOT NULL REFERENCES machine (id),  -- where
     library_fingerprint TEXT NOT NULL REFERENCES library (fingerprint),  -- which build
     nprocs              INTEGER NOT NULL,                       -- ranks
@@ -324,46 +323,8 @@ CREATE TABLE coverage (
     in_force            TEXT REFERENCES campaign (id),          -- the campaign whose winners are in use; NULL: there are none
     timed_cells         INTEGER NOT NULL,                       -- distinct (function, bytes) that the campaigns that speak have timed
     finished            TEXT NOT NULL,                          -- time of day at which a campaign ended last; '': none did
-    UNIQUE (machine, library_fingerprint, nprocs, ppn, command)
-) STRICT;
-
--- The tables of a place at one stage. A table is full when it has 9 of 10 cells that are known there.
-CREATE TABLE coverage_stage (
-    coverage         INTEGER NOT NULL REFERENCES coverage (number),            -- where
-    stage            TEXT NOT NULL CHECK (stage IN ('before', 'after')),       -- which tables
-    cells            INTEGER NOT NULL CHECK (cells > 0),                       -- cells that have a verdict
-    noise            REAL,                                                     -- median of half the interval's width over the ratio; NULL: no intervals
-    newest           TEXT NOT NULL REFERENCES campaign (id),                   -- whose table is the newest
-    newest_measured  TEXT NOT NULL,                                            -- time of day: it is not older
-    newest_cells     INTEGER NOT NULL CHECK (newest_cells > 0),                -- cells in it
-    whole            TEXT REFERENCES campaign (id),                            -- whose table is the newest full one; NULL: there is none
-    whole_measured   TEXT NOT NULL,                                            -- time of day: it is not older; '': none
-    compared         TEXT REFERENCES campaign (id),                            -- the newest full one before the newest; NULL: none
-    PRIMARY KEY (coverage, stage)
-) STRICT, WITHOUT ROWID;
-
--- One guideline of these: the newest verdict of each cell, and what has changed since the full table that is `compared`.
-CREATE TABLE coverage_guideline (
-    coverage    INTEGER NOT NULL REFERENCES coverage (number),       -- where
-    stage       TEXT NOT NULL CHECK (stage IN ('before', 'after')),  -- which tables
-    guideline   TEXT NOT NULL,                                       -- its name
-    violations  INTEGER NOT NULL,                                    -- cells that violate it in every way of use that was measured
-    in_some_uses INTEGER NOT NULL,                                   -- cells that violate it in some ways of use only
-    undecided   INTEGER NOT NULL,                                    -- cells without enough evidence
-    worst_ratio REAL,                                                -- largest left over right; NULL: no cell could be judged
-    appeared    INTEGER,                                             -- cells that held then and are violated now; NULL: nothing to compare with
-    gone        INTEGER,                                             -- cells that were violated then and hold now
-    PRIMARY KEY (coverage, stage, guideline)
-) STRICT, WITHOUT ROWID;
-
--- How many cells of a place a campaign speaks for.
-CREATE TABLE coverage_share (
-    coverage INTEGER NOT NULL REFERENCES coverage (number),       -- where
-    stage    TEXT NOT NULL CHECK (stage IN ('before', 'after')),  -- which tables
-    campaign TEXT NOT NULL REFERENCES campaign (id),              -- whose
-    verdicts INTEGER NOT NULL CHECK (verdicts > 0),               -- cells whose newest verdict is of this campaign
-    measured TEXT NOT NULL,                                       -- time of day: they are not older
-    PRIMARY KEY (coverage, stage, campaign)
+    stages              TEXT NOT NULL,                          -- the newest verdicts, counted, before and after: JSON, by stage
+    PRIMARY KEY (machine, library_fingerprint, nprocs, ppn, command)
 ) STRICT, WITHOUT ROWID;
 
 -- What else happened.

@@ -81,6 +81,7 @@ def test_what_another_program_writes_counts_as_damage(path: Path, whole: bytes) 
         ("UPDATE winner SET removes = '{}'", "winners cannot be read: Expected `array`"),
         ("UPDATE verdict SET uses = '[{}]'", "verdicts cannot be read"),
         ("UPDATE campaign SET settings = '['", "settings cannot be read"),
+        ("UPDATE coverage SET stages = '['", "what is known of places cannot be read"),
         ("UPDATE configuration SET knobs = '7' WHERE knobs <> '{}'", "winners cannot be read"),
         ("DELETE FROM machine", "refers to a missing row of machine"),
         ("DROP TABLE hockney", "table hockney is missing"),
@@ -100,7 +101,7 @@ def test_rows_that_cannot_be_read_as_what_they_are(
     assert any(problem in one for one in problems), problems
     of_schema = problem.startswith("table ")
     raised, text = (
-        (OtherSchemaError, r"made by an older Plumbline \(schema 2.*--db")
+        (OtherSchemaError, r"made by an older Plumbline \(schema 3.*--db")
         if of_schema
         else (DamagedError, "no backup of it is known")
     )

@@ -58,7 +58,7 @@ def test_launches_take_turns_and_are_started_with_the_setting(lab: Lab) -> None:
     assert plain == {"HOT": "1"}
     assert limit == plain | {f"OMPI_MCA_{name}": value for name, value in LIMIT.values}
     assert adapt == plain | {f"OMPI_MCA_{name}": value for name, value in ADAPT.values}
-    assert " knobs=start" in starter.started[1][3] and " knobs=" not in starter.started[0][3]
+    assert " knobs=start" in starter.started[1][3] and " knobs=start" not in starter.started[0][3]
     assert [(one.bytes, one.knobs) for one in lines] == [
         *((8, knobs) for knobs in ({}, LIMIT.as_dict(), ADAPT.as_dict())),
         *((64, knobs) for knobs in ({}, HOT.as_dict(), LIMIT.as_dict(), ADAPT.as_dict())),

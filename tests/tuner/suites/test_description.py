@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from plumbline.core.plan import StoppingRule
 from plumbline.suites import description
 from plumbline_db.errors import UsageError
 
@@ -29,8 +30,7 @@ def test_a_file(tmp_path: Path) -> None:
 def test_a_standard_error_is_a_stopping_rule(tmp_path: Path) -> None:
     (suite,) = read(tmp_path, GOOD + "standard_error = 0.03\n").suite
     assert suite.rule is not None
-    text = " ".join(f"{key}={value}" for key, value in suite.rule.values())
-    assert text == "nrep=rse:0.03 nrep_min=8 nrep_step=4 nrep_max=33"
+    assert suite.rule == StoppingRule("rse:0.03", least=8, step=4, most=33)
 
 
 @pytest.mark.parametrize(

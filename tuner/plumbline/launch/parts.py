@@ -17,7 +17,7 @@ Record = dict[str, Any]
 
 def whole(plan: str) -> bool:
     """Return whether the plan asks for more than cases, which only one launch can answer."""
-    marks = (" plain=", " nrep=", " clock_sync=", " runtime=", "sync=window", "sync=roundtime")
+    marks = (" plain=", " nrep=", " runtime=global", " sync=window", " sync=roundtime")
     lines = plan.splitlines()
     return any(line.startswith("pingpong") for line in lines) or any(
         mark in line for mark in marks for line in lines if line.startswith("set")

@@ -1,5 +1,5 @@
-"""A file that the commit before schema 2 has written is brought up, once, and keeps all it held.
-What it must hold, the reader of that commit has written beside it."""
+"""Files that the commits before schemas 2 and 3 have written are brought up, once, and keep all
+they held. What they must hold, the readers of these commits have written beside them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import apsw
 import msgspec
 import pytest
 
-from plumbline_db import campaigns, launch_records, runs, schema, verdicts
+from plumbline_db import campaigns, coverage, launch_records, runs, schema, verdicts
 from plumbline_db.connection import Database, check
+from plumbline_db.coverage import Coverage
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.way_back import DamagedError
 from tests.db import build
 
-FOLDER = Path(__file__).parents[1] / "cases" / "schema-1"
+CASES = Path(__file__).parents[1] / "cases"
+FOLDER = CASES / "schema-1"
 
 
 @pytest.fixture
@@ -27,7 +29,7 @@ def old(path: Path) -> Path:
 
 
 def test_it_is_brought_up_by_whoever_writes(old: Path) -> None:
-    said = r"older Plumbline \(schema 1\).*reads schema 2.*that writes"
+    said = r"older Plumbline \(schema 1\).*reads schema 3.*that writes"
     with pytest.raises(PlumblineError, match=said):
         Database.open(old)
     written = msgspec.json.Decoder(tuple[str, list[ProbeRecord]]).decode_lines(
@@ -60,3 +62,21 @@ def test_what_fails_leaves_it_as_it_was(old: Path, monkeypatch: pytest.MonkeyPat
     with Database.open(old, write=True) as db:
         assert campaigns.get(db, None).id == build.CAMPAIGN.id
     assert check(old) == []
+
+
+def test_what_places_know_is_kept(path: Path) -> None:
+    path.write_bytes(gzip.decompress((CASES / "schema-2" / "plumbline.db.gz").read_bytes()))
+    text = (CASES / "schema-2" / "coverage.json").read_bytes()
+    known = msgspec.json.decode(text, type=list[Coverage])
+    assert [len(place.stages) for place in known] == [2]
+    for _ in range(2):
+        with Database.open(path, write=True) as db:
+            assert db.row("PRAGMA user_version") == (schema.VERSION,)
+            assert coverage.of_campaigns(db) == known
+            orders = [list(stage.guidelines) for stage in known[0].stages.values()]
+            (place,) = coverage.of_campaigns(db)
+            assert [list(stage.guidelines) for stage in place.stages.values()] == orders
+    assert check(path) == []
+    with Database.open(path, write=True) as db:
+        campaigns.put(db, campaigns.get(db, None))  # renews its place, from all verdicts
+        assert coverage.of_campaigns(db) == known
