@@ -78,6 +78,15 @@ class Finding(msgspec.Struct, frozen=True, order=True):
     repair: str
 
 
+# Traps of what is missing beside a setting; another file may have it.
+WANTING = frozenset(
+    {
+        "indexed-mode", "no-switch", "parameters-without-algorithm", "reduce-wanted",
+        "shared-memory-above",
+    }
+)  # fmt: skip
+
+
 class FileKind(msgspec.Struct, frozen=True):
     """The effect of a parameter's file that is missing, and the formats that it may have; none
     where nobody but the library reads it."""

@@ -75,7 +75,7 @@ def parameter_files(words: Sequence[Word]) -> list[Word]:
 
 
 def _equations(line: int, word: Word) -> Iterator[Assignment]:
-    for part in re.split(r",(?=[A-Za-z_]\w*=)", word):
+    for part in re.split(r",\s*(?=[A-Za-z_]\w*=)", word):
         match = _EQUATION.fullmatch(part)
         if match is not None:
             value = match["value"] if word.fixed or not re.search("[$`]", match["value"]) else None

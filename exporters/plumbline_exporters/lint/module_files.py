@@ -15,7 +15,7 @@ _TCL = re.compile(
 )
 _LUA = re.compile(
     r"^[ \t]*(?:setenv|pushenv|prepend_path|append_path|whatis|family|depends_on)[ \t]*[({]"
-    r"|^[ \t]*local[ \t]+\w+[ \t]*=[^=]",
+    r"|^[ \t]*local[ \t]+\w+[ \t]+=[ \t]",
     re.MULTILINE,
 )
 _LUA_LEXEME = re.compile(

@@ -36,12 +36,14 @@ Scene = tuple[Assignment, ...]
 class Script(msgspec.Struct):
     """`scenes`: what programs of the script get, each as a whole; at last, what is left behind for
     those that are started later. `bare`: assignments that no program gets. `spaced`: lines that set
-    nothing for a blank beside the sign. `files`: parameter files that options name."""
+    nothing for a blank beside the sign. `files`: parameter files that options name. `reads_others`:
+    it sources files, which may set what is missing here."""
 
     scenes: list[Scene]
     bare: list[Assignment]
     spaced: list[tuple[int, str]]
     files: list[tuple[int, Word]]
+    reads_others: bool = False
 
 
 class _Frame(msgspec.Struct):
@@ -58,7 +60,9 @@ def read(text: str) -> Script:
     """Follow a script; what a shell would do beyond that is not known."""
     if is_plain(text):
         return Script([tuple(_of_list(text))], [], [], [])
-    if module_files.is_tcl(text):
+    if text.startswith("#!"):
+        parts = shell_statements.of_shell(text)
+    elif module_files.is_tcl(text):
         parts = module_files.of_tcl(text)
     elif module_files.is_lua(text):
         parts = module_files.of_lua(text)
@@ -209,6 +213,8 @@ class _Follower:
         verb = words[0]
         if verb in _SETTERS and len(words) > 2 and _NAME.match(words[1]):
             self._set(Assignment(line, words[1], _value(words[2])))
+        elif verb in ("source", "."):
+            self._result.reads_others = True
         elif verb in ("unset", "unsetenv"):
             for state in self._states:
                 for word in words[1:]:

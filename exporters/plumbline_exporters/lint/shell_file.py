@@ -10,7 +10,15 @@ from collections.abc import Iterator, Sequence
 from plumbline_exporters import families
 from plumbline_exporters.assignments import Assignment
 from plumbline_exporters.families import Linting
-from plumbline_exporters.finding import Context, FileKind, Finding, LintTarget, NamedFile, named
+from plumbline_exporters.finding import (
+    WANTING,
+    Context,
+    FileKind,
+    Finding,
+    LintTarget,
+    NamedFile,
+    named,
+)
 from plumbline_exporters.lint import scripts
 from plumbline_exporters.lint.scripts import Scene, Script
 
@@ -55,7 +63,9 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
     yield from _of_shells(script)
     yield from _of_line_ends(text, script)
     for family, lint in families.speaking(context.library.partition("-")[0]):
-        yield from _of_scenes(script.scenes, lint, context.target(family))
+        for finding in _of_scenes(script.scenes, lint, context.target(family)):
+            if not (script.reads_others and finding.trap in WANTING):
+                yield finding
 
 
 def _of_scenes(scenes: Sequence[Scene], lint: Linting, target: LintTarget) -> Iterator[Finding]:
@@ -107,15 +117,8 @@ def _intercepts(setting: Assignment) -> bool:
 def _of_line_ends(text: str, script: Script) -> Iterator[Finding]:
     lines = text.split("\n")
     settings = [*script.bare, *(setting for scene in script.scenes for setting in scene)]
-    lines_of_settings = sorted({setting.line for setting in settings if _is_ours(setting.name)})
-    first = next(
-        (
-            line
-            for line in lines_of_settings
-            if lines[line - 1 : line] and lines[line - 1].endswith("\r")
-        ),
-        0,
-    )
+    numbers = sorted({setting.line for setting in settings if _is_ours(setting.name)})
+    first = next((number for number in numbers if lines[number - 1].endswith("\r")), 0)
     if first:
         yield Finding(
             first, "misread", "carriage-return",

@@ -11,7 +11,7 @@ import msgspec
 _BLANK = " \t"
 _END_OF_LINE = re.compile(r"\r?\n|\Z")
 _REDIRECTION = re.compile(r"(?:[0-9]*|&)(?:>>?|<)(?:&[0-9-]+|&(?!&)|\|)?|[0-9]*<>|<<<")
-_HERE = re.compile(r"<<(?P<tabs>-?)[ \t]*(?P<quote>[\"'\\]?)(?P<word>\w+)[\"']?")
+_HERE = re.compile(r"(?<![0-9<])<<(?P<tabs>-?)[ \t]*[\"'\\]?(?P<word>[A-Za-z_]\w*)[\"']?")
 _CSH = re.compile(r"#!\S*csh\b|^[ \t]*(?:un)?setenv[ \t]+\w", re.MULTILINE)
 _DOCKERFILE = re.compile(r"(?!#!)(?:\s|#[^\n]*\n)*(?:FROM[ \t]+\S|ARG[ \t]+\w+)")
 _INSTRUCTION = re.compile(r"[ \t]*(?P<verb>[A-Za-z]+)[ \t]+(?P<rest>.*)", re.DOTALL)
@@ -113,7 +113,7 @@ class _Lexer:
                 self._at = _END_OF_LINE.match(text, self._at + 1).end()  # type: ignore[union-attr]
             elif character == "#":
                 yield from self._comment()
-            elif here is not None and text[self._at : self._at + 3] != "<<<":
+            elif here is not None:
                 self._here.append((here["word"], bool(here["tabs"])))
                 self._at = here.end()
             elif (
@@ -201,15 +201,13 @@ class _Lexer:
             self._at += 1
 
     def _skip_here_documents(self) -> None:
+        """Skip to the line that ends each of them; what nothing ends is none."""
         for word, tabs in self._here:
-            while self._at < len(self._text):
-                end = _END_OF_LINE.search(self._text, self._at)
-                stop = end.end() if end else len(self._text)
-                content = self._text[self._at : end.start() if end else stop]
-                self._at = max(stop, self._at + 1)
-                self._line += 1
-                if (content.lstrip("\t") if tabs else content) == word:
-                    break
+            end = re.compile(rf"^{chr(9) + '*' if tabs else ''}{word}\r?$", re.MULTILINE)
+            match = end.search(self._text, self._at)
+            if match is not None:
+                self._line += self._text.count("\n", self._at, match.end())
+                self._at = match.end()
         self._here = []
 
     def _word(self) -> Word:
@@ -254,8 +252,8 @@ class _Lexer:
         return Word("".join(parts), fixed=fixed)
 
     def _quoted(self, quote: str) -> tuple[str, bool]:
-        """Return a text in quotes, and whether it is fixed; quotes that nothing closes are a character
-        like others."""
+        """Return a text in quotes, and whether it is fixed; quotes that nothing closes are a
+        character like others."""
         text, at = self._text, self._at + 1
         parts: list[str] = []
         while at < len(text) and text[at] != quote:

@@ -168,6 +168,11 @@ SCRIPTS: list[tuple[str, str, list[tuple[int, str]]]] = [
      [(2, "no-switch")]),
     ("job", "#!/bin/sh\nO=\"--mca coll_tuned_bcast_algorithm 6\"\n"
      "O+=\" --mca coll_tuned_use_dynamic_rules 1\"\nmpirun ${O} ./a\n", []),
+    ("job", f"#!/bin/sh\n. ./settings\nexport {BCAST}=6\n", []),  # which may have the switch
+    ("job", f"#!/bin/sh\n. ./settings\nexport {BCAST}=77\n", [(3, NO_ALGORITHM)]),
+    ("job", f"#!/bin/sh\nf() {{\n  local n=$1; let n=1<<2\n  export {BCAST}=77\n}}\n{SWITCH}=1 f\n",
+     [(4, NO_ALGORITHM)]),
+    ("job", f"#!/bin/sh\nbsub -env 'all, {SWITCH}=1, {BCAST}=77' job\n", [(2, NO_ALGORITHM)]),
     ("job", f"#!/bin/sh\ncat <<EOF > other\nexport {BCAST}=77\nEOF\nmpirun ./a\n", []),
     ("job", f"#!/bin/sh\nif test -n \"$X\"; then export {BCAST}=6; fi\n"
      f"if test -n \"$X\"; then export {SWITCH}=1; fi\nmpirun ./a\n", []),
