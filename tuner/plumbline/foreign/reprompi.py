@@ -46,12 +46,12 @@ class Reprompi:
 
     def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
         left_out = LeftOut()
-        outputs = [_Output({}, [], left_out)]
+        outputs = [_Block({}, [], left_out)]
         for line in lines:
             words = line.text.split()
             fact, is_header = _FACT.match(line.text), _HEADER.match(line.text)
             if (fact or is_header) and outputs[-1].rows:
-                outputs.append(_Output({} if fact else outputs[-1].facts, [], left_out))
+                outputs.append(_Block({} if fact else outputs[-1].facts, [], left_out))
             if fact:
                 outputs[-1].facts[fact[1]] = fact[2].strip()
             elif is_header:
@@ -63,7 +63,7 @@ class Reprompi:
         return GivenOutput(version, tables, "", left_out.sentences())
 
 
-class _Output:
+class _Block:
     """Rows under the same facts and names of columns."""
 
     def __init__(self, facts: dict[str, str], names: list[str], left_out: LeftOut) -> None:
