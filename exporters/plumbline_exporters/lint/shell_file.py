@@ -24,7 +24,7 @@ from plumbline_exporters.lint.scripts import Scene, Script
 
 SUMMARY = "environment: shell file, module file, Dockerfile, job script, or NAME=VALUE lines"
 _PRELOAD = "LD_PRELOAD"
-_INTERCEPTS = re.compile(r"mine|mpi|plumbline", re.IGNORECASE)
+_INTERCEPTS = re.compile(r"mpi|plumbline", re.IGNORECASE)
 _PARAMETER_FILE = FileKind(("fails", "mpirun ends with an error"), ("mca-params",))
 
 

@@ -265,8 +265,8 @@ SHELLS = [
     ("#!/bin/sh\nMV2_SHMEM_ALLREDUCE_MSG=1\nexport MV2_SHMEM_ALLREDUCE_MSG\n", None),
     ("MV2_SHMEM_ALLREDUCE_MSG=1\n", None),  # NAME=VALUE alone
     ("export I_MPI_ADJUST_BCAST = 2\n", (1, "ignored", "blank-at-equals")),
-    ("export LD_PRELOAD=/opt/libmine.so\n", (1, "reaches", "preload-everywhere")),
-    ("prepend-path LD_PRELOAD /opt/libmine.so\n", (1, "reaches", "preload-everywhere")),
+    ("export LD_PRELOAD=/opt/libmpiP.so\n", (1, "reaches", "preload-everywhere")),
+    ("prepend-path LD_PRELOAD /opt/libmpiP.so\n", (1, "reaches", "preload-everywhere")),
     # Intel MPI
     ("export I_MPI_ADJUST_BCAST=2\n", None),
     ("export I_MPI_ADJUST_BCAST='0:0-4095;2:4096-8192;0:8193-2147483647'\n", None),
