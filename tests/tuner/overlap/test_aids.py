@@ -46,7 +46,7 @@ def test_plans_say_who_helps() -> None:
     for aid, words in (("none", ""), ("helper", " helper=1"), ("spare", " helper=1 spare=1")):
         settings = msgspec.structs.replace(SETTINGS, aid=aid)
         lines = suite.plan(settings, "sender").text().splitlines()[-2:]
-        assert all(line.endswith(f"triples=50{words}") for line in lines)
+        assert all(line.endswith(f"triples=50 requests=1{words}") for line in lines)
 
 
 @pytest.mark.parametrize(
