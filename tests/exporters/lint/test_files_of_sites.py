@@ -20,7 +20,7 @@ Traps = set[tuple[int, str, str]]
 
 
 def traps(path: Path, library: str = "") -> Traps:
-    """Of the file itself; those that it names are others."""
+    """Return the findings about the file itself, without those about files that it names."""
     first = files.lint(path, Context(library, KNOWN))[0]
     return {(one.line, one.effect, one.trap) for one in first.findings}
 

@@ -143,7 +143,7 @@ def test_rules_files_of_han(open_mpi_of: OpenMpi, tmp_path: Path, at: int) -> No
 
 
 def test_names_and_values_that_the_library_reports(open_mpi_of: OpenMpi) -> None:
-    """Of the parts that the table has all of, every name, and every value as it is."""
+    """The table has every name, with its values, of the parts that it covers completely."""
     (known,) = Context(open_mpi_of.id, KNOWN).target("openmpi").known
     reported = open_mpi_of.parameters()
     names = [name for name in reported if name.startswith(known.prefixes)]

@@ -1,4 +1,4 @@
-"""What a campaign does next, for every standing that there is."""
+"""A campaign takes the right next step after each standing that there is."""
 
 from __future__ import annotations
 

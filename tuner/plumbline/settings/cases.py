@@ -77,9 +77,10 @@ class Keeping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """Whose samples stay when the campaign has ended ([database](database.md)); not given: all."""
 
     keep_days: Unmeasured[float | None] = None
-    """Those of campaigns that ended fewer days ago, older ones become medians and quantiles."""
+    """Samples of campaigns that ended fewer days ago are kept; older ones become medians and
+    quantiles."""
     keep_last: Unmeasured[int | None] = None
-    """Those of so many last campaigns of each machine, library and layout."""
+    """Samples of so many last campaigns of each machine, library and layout are kept."""
 
     @property
     def policy(self) -> Policy:
