@@ -158,11 +158,6 @@ def test_where_there_is_no_room_the_rest_is_left_out(probe: Probe) -> None:
     [
         ("overlap id=0 bench=sender bytes=1 work_ns=1 traced=101", "100"),
         ("overlap id=0 bench=sender bytes=1 work_ns=1 threads=2 traced=1", "one thread a rank"),
-        ("set clock_sync=jk\noverlap id=0 bench=sender bytes=1 work_ns=1", "no global clock"),
-        (
-            "set clock_multiple=3\noverlap id=0 bench=sender bytes=1 work_ns=1 traced=1",
-            "no global clock",
-        ),
     ],
 )
 def test_plans_that_make_no_sense(probe: Probe, lines: str, said: str) -> None:
