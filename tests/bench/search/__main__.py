@@ -47,7 +47,7 @@ def main() -> None:
     found: list[Row] = []
     for name in options.sweeps.split(","):
         at = here(SWEEPS[name], **keys)
-        store = Store(name)
+        store = Store(name, probe=at.bench.probe if at.sweep.simulated else None)
         if not options.replay_only:
             record(at, store, options.calm, _say)
         if not options.record_only:

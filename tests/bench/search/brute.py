@@ -258,7 +258,7 @@ def main() -> None:
     rows: list[Row] = []
     for name in options.machines.split(","):
         at = here(sweep(name))
-        store = Store(at.sweep.name)
+        store = Store(at.sweep.name, probe=at.bench.probe)
         record(at, store, 0.0, _say)
         if options.record_only:
             continue

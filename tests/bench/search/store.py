@@ -46,10 +46,13 @@ class Recorded(msgspec.Struct, frozen=True):
 
 
 class Store:
-    """All launches of one sweep."""
+    """All launches of one sweep. `probe`: the program that measures; what an older one has recorded
+    is thrown away, since simulated times of both would be compared with each other."""
 
-    def __init__(self, name: str, folder: Path = FOLDER) -> None:
+    def __init__(self, name: str, folder: Path = FOLDER, *, probe: Path | None = None) -> None:
         self.path = folder / f"{name}.gz"
+        if probe and self.path.exists() and self.path.stat().st_mtime < probe.stat().st_mtime:
+            self.path.unlink()
         self._lock = threading.Lock()
         self.launches = []
         if self.path.exists():

@@ -7,6 +7,7 @@ library, which a preloaded tool slows down. Minutes, so it is not among the test
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -141,10 +142,19 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def plant(prefix: Path, one: Planted) -> None:
     for other in PLANTED.values():
         shutil.copy2(ROOT / other.source, prefix / other.source)
-    head, found, tail = (ROOT / one.source).read_text().partition("PL_DESCRIBE(")
-    assert found and ", run," in tail
-    planted = f"static int planted(const struct pl_call *call)\n{{\n{one.body}\n}}\n\n"
-    (prefix / one.source).write_text(head + planted + found + tail.replace(", run,", ", planted,"))
+    source = (ROOT / one.source).read_text()
+    described = re.search(r"PL_DESCRIBE\((?:\w+,\s*){3}(\w+)(?=,)", source)
+    assert described
+    right = described[1]
+    body = re.sub(r"\brun\b", right, one.body)
+    planted = f"static int planted(const struct pl_call *call)\n{{\n{body}\n}}\n\n"
+    (prefix / one.source).write_text(
+        source[: described.start()]
+        + planted
+        + source[described.start() : described.start(1)]
+        + "planted"
+        + source[described.end(1) :]
+    )
     (build,) = (prefix / "libexec/plumbline").iterdir()
     for room in ("collectives-alt", "probes"):
         words = ["make", "-s", "-C", prefix / room, f"BUILD={build}"]

@@ -91,6 +91,16 @@ def test_a_size_that_is_lost_in_one_use_parts_the_range() -> None:
     assert why.startswith("slower at 64 B (stream, ") and why.endswith(": 1.30 [1.20, 1.40]")
 
 
+def test_one_wrong_result_costs_the_candidate_all_sizes_and_types() -> None:
+    narrow, wide = ring(8, 8), ring(512, 4096)
+    rows = judged_rows(narrow, wide)
+    at = max(place for place, row in enumerate(rows) if not row.key.beyond)
+    rows[at] = CellDecision(rows[at].key, 1.05, word="unmeasured", reason="wrong: rank 0: 1, not 2")
+    for decision in kept([narrow, wide], rows, SETTINGS, SIZES, "none"):
+        assert decision.winners == [] and decision.narrowed == []
+        assert [why for _, why in decision.refused] == ["wrong: rank 0: 1, not 2"]
+
+
 def test_ends_that_no_table_measures_are_not_left_alone() -> None:
     (found,) = judged({}, ring(50, 64), loop=64)
     assert (found.winners, ranges([lost for lost, _ in found.refused])) == (

@@ -68,6 +68,7 @@ class AcceptanceTrial(msgspec.Struct, frozen=True):
 
 
 Rows = Sequence[CellDecision[AcceptanceTrial]]
+WRONG = "wrong"  # how the reason of a trial with a wrong result begins: the outcome of a check
 
 
 class SizeDecision(msgspec.Struct, frozen=True):
@@ -124,9 +125,15 @@ def kept(
     binding: str,
 ) -> list[SizeDecision]:
     """Return what is kept of each of the `fresh` ones, by the `rows` of their trials; `binding`:
-    how ranks were put."""
+    how ranks were put. A candidate with one wrong result is not trusted at any size or type."""
+    wrong: dict[tuple[str, Candidate], str] = {}
+    for row in rows:
+        if row.reason.startswith(WRONG):
+            wrong.setdefault((row.key.target.function, row.key.candidate), row.reason)
     return [
-        _kept(
+        SizeDecision([], [(winner, why)], [])
+        if (why := wrong.get((winner.function, Candidate.of_winner(winner))))
+        else _kept(
             winner,
             [row for row in rows if row.key.winner == number],
             measured[winner.function],
