@@ -64,6 +64,7 @@ RIGHT: dict[str, Traps] = {
     },
     "v4-max-requests.conf": set(),
     "v6-exclusion-lists.conf": set(),
+    "v7-read-by-the-own-decision.conf": {(3, "ignored", "parameters-without-algorithm")},
     "passing/e03-fanout-without-tree.sh": {(3, "ignored", UNKNOWN_NAME)},
     "passing/e28-libnbc-iallreduce.sh": set(),
     "passing/e33-two-libraries.csh": {(6, "corrupts", "not-commutative")},
