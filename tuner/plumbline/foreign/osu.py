@@ -193,7 +193,11 @@ class _Rows:
         """Return the table. Raises UsageError where its ranks are missing."""
         named = self._named
         columns = table.GivenColumns(named.words, self._left_out)
-        nprocs, apart = self._nprocs(ranks, program)
+        stated, apart = self._stated_launch(), ""
+        nprocs, nodes = (stated.nprocs, stated.nodes) if stated else (0, 0)
+        if not stated:
+            title = f"{named.function} {'-'.join(self._ways)}".strip()
+            nprocs, apart = ranks.of(title, program)
         for line, given in self.numbers:
             try:
                 for name, row in _times(named.function, nprocs, line.number, given):
@@ -203,19 +207,23 @@ class _Rows:
         op = "MPI_SUM" if named.function in REDUCTIONS else ""
         way = "-".join(table.plain(word) for word in self._ways)
         facts = " ".join([*self._facts, apart]).strip()
-        return table.GivenTable(named.function, nprocs, columns.found, self._type, op, way, facts)
+        return table.GivenTable(
+            named.function, nprocs, columns.found, self._type, op, way, facts, nodes
+        )
 
-    def _nprocs(self, ranks: table.GivenRanks, program: str) -> tuple[int, str]:
-        """Return the ranks: two for tests between two ranks, or as the launch before it says."""
+    def _stated_launch(self) -> Launch | None:
+        """Return the launch before the table, if it is of this program. Tests between two ranks
+        have two, whatever it says."""
         function, before = self._named.function, self._part.launch
+        if before and "osu_" not in before.command:
+            before = None
         if self._named.words in _OF_TWO:
-            return 2, ""
-        if before and "osu_" in before.command:
-            bare = function.removeprefix("MPI_").lower().replace("_init", "_persistent")
-            is_collective = function in _ALL_FORMS
-            if not is_collective or re.search(rf"osu_{bare}\b", before.command):
-                return before.nprocs, ""
-        return ranks.of(f"{function} {'-'.join(self._ways)}".strip(), program)
+            return Launch("", 2, before.nodes if before else 0)
+        bare = function.removeprefix("MPI_").lower().replace("_init", "_persistent")
+        is_other = (
+            function in _ALL_FORMS and before and not re.search(rf"osu_{bare}\b", before.command)
+        )
+        return None if is_other else before
 
 
 _ALL_FORMS = with_forms(_NAMES.values())

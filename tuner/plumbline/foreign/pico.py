@@ -74,10 +74,9 @@ def _row(
     apart = " ".join(f"{name}={given[name]}" for name in _APART if given.get(name))
     reduces = function in REDUCTIONS
     op = given.get("MPI_Op", "") if reduces else ""
-    key = (function, str(nprocs), "-".join(ways), given.get("datatype", ""), apart)
-    made = table.GivenTable(
-        function, nprocs, {}, given.get("datatype", ""), op, "-".join(ways), apart
-    )
+    type, way = given.get("datatype", ""), "-".join(ways)
+    key = (function, str(nprocs), way, type, apart)
+    made = table.GivenTable(function, nprocs, {}, type, op, way, apart, nodes)
     bytes = table.whole(given["buffer_size"].removesuffix(".0"), number)
     n = max(1, table.whole(given.get("n_iter", "1"), number))
     rows = {
