@@ -47,7 +47,7 @@ PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts test-install test-newcomer \
         test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages \
-        screenshot fuzz check docs bench bench-recorder bench-detection bench-power bench-ranges bench-scale \
+        screenshot fuzz count-foreign check docs bench bench-recorder bench-detection bench-power bench-ranges bench-scale \
         bench-detector bench-refinement bench-slowdowns bench-brute \
         bench-search bench-search-machine dashboards figures lock install clean distclean
 
@@ -135,6 +135,9 @@ screenshot: setup $(STAMPS)/browser-packages $(STAMPS)/browser  ## pages as pict
 
 fuzz: setup $(STAMPS)/test-packages $(STAMPS)/fuzz-packages $(STAMPS)/fuzz build  ## every reader of what comes from outside (ARGS="plan rules" FUZZ_SECONDS=60; docs/extend.md)
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(ARGS)
+
+count-foreign: setup $(STAMPS)/test-packages  ## files that others have published: what lint finds and imports read (CONFIGURATIONS=folder OUTPUTS=folder)
+	$(BIN)/python -m tests.public_files $(CONFIGURATIONS:%=--configurations %) $(OUTPUTS:%=--outputs %) $(ARGS)
 
 docs: setup $(STAMPS)/docs  ## docs/ as a site with search, in build/site; a link that leads nowhere is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict

@@ -37,7 +37,7 @@ def explained(path: Path, read: Path | None = None) -> Iterator[None]:
         raise TryLaterError(f"{path} is locked by another program: try again later") from error
     except apsw.FullError as error:
         raise _no_space(path) from error
-    except (apsw.CorruptError, apsw.NotADBError) as error:
+    except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
         raise DamagedError(read or path, error) from error
     except (
         apsw.ReadOnlyError,

@@ -58,7 +58,7 @@ def test_it_carries_all_sources(installed: Path) -> None:
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     names = done.stdout.splitlines()
-    assert len(names) > 300
+    assert len(names) > 300 and "search-spaces/parameters/openmpi.tsv" in names
     sources = installed / "plumbline" / "sources"
     for name in names:
         assert (sources / name).read_bytes() == (ROOT / name).read_bytes(), name

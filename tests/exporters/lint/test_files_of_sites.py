@@ -64,6 +64,7 @@ RIGHT: dict[str, Traps] = {
     },
     "v4-max-requests.conf": set(),
     "v6-exclusion-lists.conf": set(),
+    "v7-read-by-the-own-decision.conf": {(3, "ignored", "parameters-without-algorithm")},
     "passing/e03-fanout-without-tree.sh": {(3, "ignored", UNKNOWN_NAME)},
     "passing/e28-libnbc-iallreduce.sh": set(),
     "passing/e33-two-libraries.csh": {(6, "corrupts", "not-commutative")},
@@ -242,6 +243,25 @@ def test_versions(tmp_path: Path, library: str, expected: Traps) -> None:
         f"{SWITCH}=1\nOMPI_MCA_coll_tuned_allreduce_algorithm=6\nOMPI_MCA_coll_hcoll_enable=0\n"
     )
     assert traps(path, library) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("-x A=1 -x B=2\n--mca btl tcp --mca pml ob1\npriority=4\n# -mca a b\n\n", []),
+        ("-x A=1\ncoll_tuned_priority = 40\n-mca btl tcp\n", [(2, "tune-line"), (3, "tune-line")]),
+        ("--mca btl tcp\nbtl=tcp\n", []),
+        ("--mca btl tcp\nbtl=self\n", [(2, "tune-twice")]),
+        ("btl = tcp\nbtl = self\n", []),  # no file for --tune: the last line wins
+    ],
+)
+def test_files_for_tune_of_open_mpi_5(
+    tmp_path: Path, text: str, expected: list[tuple[int, str]]
+) -> None:
+    path = tmp_path / "mca-params.conf"
+    path.write_text(text)
+    assert [(line, trap) for line, _, trap in sorted(traps(path, "openmpi-5.0.11"))] == expected
+    assert traps(path, "openmpi-4.1.8") == set()
 
 
 def test_open_mpi_6_wants_no_guards() -> None:

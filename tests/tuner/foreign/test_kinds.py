@@ -309,10 +309,11 @@ def test_how_a_text_came_here_changes_nothing(name: str, way: str) -> None:
     assert tables(WAYS[way](text)) == tables(text)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 @pytest.mark.parametrize("packer", ["gzip", "zstd"])
-def test_packed(tmp_path: Path, packer: str) -> None:
+def test_packed(tmp_path: Path, packer: str, encoding: str) -> None:
     path = tmp_path / "imb.txt"
-    path.write_text(printed.IMB)
+    path.write_text(printed.IMB, encoding=encoding)
     if packer == "gzip":
         (tmp_path / "packed").write_bytes(gzip.compress(path.read_bytes()))
     else:
@@ -323,6 +324,28 @@ def test_packed(tmp_path: Path, packer: str) -> None:
     (tmp_path / "packed").write_bytes((tmp_path / "packed").read_bytes()[:12] + b"\xff" * 9)
     with pytest.raises(PlumblineError):
         storing.take(tmp_path / "new.db", tmp_path / "packed")
+
+
+def test_a_packed_file_of_two_parts_is_read_whole_and_half_a_part_is_refused(
+    tmp_path: Path,
+) -> None:
+    parts = [gzip.compress(text.encode()) for text in (printed.IMB, printed.OSU)]
+    (tmp_path / "packed").write_bytes(b"".join(parts))
+    assert printed_text.read(tmp_path / "packed").decode() == printed.IMB + printed.OSU
+    (tmp_path / "packed").write_bytes(parts[0][:-20])
+    with pytest.raises(PlumblineError, match="cannot unpack"):
+        printed_text.read(tmp_path / "packed")
+
+
+def test_nodes_are_those_that_a_launch_states(tmp_path: Path) -> None:
+    text = "$ srun -N 2 -n 8 ./osu_bcast\n" + osu("MPI Bcast Latency", row(8, 2.0))
+    (tmp_path / "osu.txt").write_text(text + text.replace("-N 2", "-N 4"))
+    name = storing.take(tmp_path / "one.db", tmp_path / "osu.txt").run
+    with Database.open(tmp_path / "one.db") as db:
+        campaign = campaigns.get(db, name)
+        suites = {run.suite for run in runs.listing(db, name)}
+    assert (campaign.nprocs, campaign.nodes, campaign.ppn) == (8, 2, 4)
+    assert len(suites) == 2  # on other nodes it is another curve
 
 
 def test_nothing_is_invented(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ is asked, and versions that are compared as numbers."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -57,9 +58,7 @@ def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An installed Plumbline, and Open MPI 4.1.4 beside it as scripts."""
     write(tmp_path / "mpi", FILES)
     share = tmp_path / "share" / "plumbline" / "search-spaces"
-    share.mkdir(parents=True)
-    for one in (simulated.ROOT / "search-spaces").glob("*.toml"):
-        (share / one.name).write_text(one.read_text())
+    shutil.copytree(simulated.ROOT / "search-spaces", share)
     programs = tmp_path / "libexec" / "plumbline" / "openmpi-4.1.4"
     programs.mkdir(parents=True)
     rules = module.guideline_file.load()

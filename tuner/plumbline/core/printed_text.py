@@ -3,10 +3,14 @@ packers have added to them. It knows no benchmark."""
 
 from __future__ import annotations
 
+import gzip
 import importlib
+import io
 import re
 import shutil
+import subprocess
 import sys
+import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,7 +23,6 @@ from plumbline_db.errors import PlumblineError
 MOST_BYTES = 64 * 2**20  # of a file, unpacked
 STANDARD_INPUT = Path("-")
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_UNPACK_SECONDS = 60.0
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _LINE_ENDS = re.compile(r"\r\n|\n|\r")
 _NO_NUMBERS = re.compile(r"\s*(#|end result|\Z)")
@@ -50,10 +53,11 @@ class Line(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """A command that starts ranks, as the text quotes it."""
+    """A command that starts ranks, as the text quotes it. `nodes`: 0 where it does not say."""
 
     command: str
     nprocs: int
+    nodes: int = 0
 
 
 def files(sources: Sequence[Path]) -> Iterator[Path]:
@@ -109,9 +113,10 @@ def launch(text: str) -> Launch | None:
     options = _BENCHMARK.split(launcher[2], maxsplit=1)[0]
     count, nodes, per_node = (each.search(options) for each in (_RANKS, _NODES, _PER_NODE))
     nprocs = int(count[1]) if count else 0
-    if nodes and per_node and launcher[1] in ("srun", "flux run"):
-        nprocs = nprocs or int(nodes[1]) * int(per_node[1])
-    return Launch(text, nprocs) if nprocs else None
+    on_nodes = int(nodes[1]) if nodes and launcher[1] in ("srun", "flux run") else 0
+    if on_nodes and per_node:
+        nprocs = nprocs or on_nodes * int(per_node[1])
+    return Launch(text, nprocs, on_nodes) if nprocs else None
 
 
 def _without_prefix(line: str) -> str:
@@ -133,9 +138,9 @@ def unpacked(data: bytes, most: int) -> bytes:
     PlumblineError where it cannot be unpacked."""
     try:
         if data.startswith(_GZIP):
-            return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data, most + 1)
+            return gzip.GzipFile(fileobj=io.BytesIO(data)).read(most + 1)
         return _without_zstd(data, most) if data.startswith(_ZSTD) else data
-    except (zlib.error, EOFError) as error:
+    except (zlib.error, EOFError, gzip.BadGzipFile) as error:
         raise PlumblineError(f"cannot unpack the file: {error}; name another file") from error
 
 
@@ -156,14 +161,19 @@ def _by_the_program(data: bytes, most: int) -> bytes:
     program = shutil.which("zstd")
     if program is None:
         raise PlumblineError("zstd is missing: install it, or unpack the file yourself")
-    with scratch.folder(prefix="plumbline-zstd-") as folder:
+    with scratch.folder(prefix="plumbline-zstd-") as folder, tempfile.TemporaryFile() as errors:
         packed = folder / "packed.zst"
         packed.write_bytes(data)
-        done = process.run(
-            [program, "--quiet", "--decompress", "--stdout", packed],
-            timeout_seconds=_UNPACK_SECONDS,
-            cap_bytes=most + 1,
-        )
-    if done.status:
-        raise EOFError(done.stderr.strip()[:200] or "zstd ended with an error")
-    return done.stdout.encode()
+        words = [program, "--quiet", "--decompress", "--stdout", str(packed)]
+        child = process.start(words, None, out=subprocess.PIPE, err=errors)
+        try:
+            unpacked_data = child.stdout.read(most + 1) if child.stdout else b""
+            if len(unpacked_data) <= most and child.wait():
+                errors.seek(0)
+                reason = errors.read(200).decode(errors="replace").strip()
+                raise EOFError(reason or "zstd ended with an error")
+        finally:
+            if child.stdout:
+                child.stdout.close()
+            process.end_session(child)
+    return unpacked_data

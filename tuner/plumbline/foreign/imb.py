@@ -13,22 +13,6 @@ from plumbline.core.printed_text import Line
 
 from . import table
 from .osu import FUNCTIONS
-from .table import (
-    GivenColumns,
-    GivenOutput,
-    GivenRanks,
-    GivenTable,
-    GivenTime,
-    Grid,
-    LeftOut,
-    UnreadableError,
-    is_number,
-    plain,
-    ranks,
-    seconds,
-    volume,
-    whole,
-)
 
 _TITLE = re.compile(r"\s*#.*\bMPI Benchmark(?:s| Suite)\s+V?(\d[\w. ]*?)\s*(?:,\s*(.*?))?\s*\Z")
 _SECTION = re.compile(r"\s*# *Benchmarking +(\S+)")
@@ -70,14 +54,14 @@ class Imb:
     title = "Intel MPI Benchmarks"
     begins = re.compile(f"{_TITLE.pattern}|{_SECTION.pattern}")
 
-    def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
+    def read(self, lines: Sequence[Line], ranks: table.GivenRanks) -> table.GivenOutput:
         del ranks  # it says
         output = _Output()
         for line in lines:
             output.line(line)
         output.missing += output.not_reached()
-        tables = [each.table() for each in output.sections if each.names or each.has_rows]
-        return GivenOutput(
+        tables = [each.as_table() for each in output.sections if each.names or each.has_rows]
+        return table.GivenOutput(
             output.version,
             tables,
             output.started,
@@ -94,7 +78,7 @@ class _Output:
         self.started = ""
         self.sections: list[_Section] = []
         self.missing: list[str] = []
-        self.left_out = LeftOut()
+        self.left_out = table.LeftOut()
         self._part = ""
         self._facts: dict[str, str] = {}
         self._section: _Section | None = None  # the one that goes on
@@ -146,7 +130,7 @@ class _Output:
         ends = []
         if self._section and self._part:
             ends = [f"the end of the program's output, which breaks off in {self._section.name}"]
-        return ends + [f"all of {plain(name)}" for name in self._listed[:20]]
+        return ends + [f"all of {table.plain(name)}" for name in self._listed[:20]]
 
 
 class _Section:
@@ -156,9 +140,9 @@ class _Section:
         totals: frozenset[str],
         facts: dict[str, str],
         ways: list[str],
-        left_out: LeftOut,
+        left_out: table.LeftOut,
     ) -> None:
-        self.name = plain(name)
+        self.name = table.plain(name)
         bare = name.removesuffix("_pure")
         self._function = _BY_NAME.get(bare, f"IMB-{self.name}")
         self._in_groups = _BY_NAME.get(bare.removeprefix(_MULTI), self._function)
@@ -168,27 +152,27 @@ class _Section:
         self._facts = facts
         self._left_out = left_out
         self._nprocs: int | None = None
-        self._grid = Grid()
+        self._grid = table.Grid()
         self.names: list[str] = []
         self.has_rows = False
-        self._columns = GivenColumns(self.name, left_out)
+        self._columns = table.GivenColumns(self.name, left_out)
 
     def line(self, line: Line) -> None:
         text = line.text
         count, groups, mode = _RANKS.match(text), _GROUPS.match(text), _MODE.match(text)
         words = text.split()
         if count:
-            self._nprocs = ranks(count[1], line.number)
+            self._nprocs = table.ranks(count[1], line.number)
             self._ways += [f"{count[2]}-threads"] if count[2] else []
         elif groups:
-            self._nprocs = ranks(groups[2], line.number)
+            self._nprocs = table.ranks(groups[2], line.number)
             self._ways.append(f"{groups[1]}-groups")
         elif mode:
-            self._ways.append(plain((mode[1] or mode[2]).lower().replace(" ", "")))
+            self._ways.append(table.plain((mode[1] or mode[2]).lower().replace(" ", "")))
         elif "#repetitions" in words and not self.has_rows:
             self.names = words
-            self._grid = Grid(text, words, growing="Group" not in words)
-        elif is_number(words):
+            self._grid = table.Grid(text, words, growing="Group" not in words)
+        elif table.is_number(words):
             self.has_rows = True
             self._row(line, words)
         else:
@@ -207,36 +191,41 @@ class _Section:
 
     def _take(self, given: dict[str, str], number: int) -> None:
         if self._nprocs is None:
-            raise UnreadableError(number, f"{self.name} does not say on how many ranks it ran")
+            raise table.UnreadableError(
+                number, f"{self.name} does not say on how many ranks it ran"
+            )
         if float(given.get("defects", "0")) > 0:
             place = f"{self.name} {given.get('#bytes', '0')} B, defects {given['defects']}"
             self._left_out.add(table.WRONG, place)
             return
         group = given.get("Group")
-        suffix = f"-group-{plain(group)}" if group and self.name.startswith(_MULTI) else ""
+        suffix = f"-group-{table.plain(group)}" if group and self.name.startswith(_MULTI) else ""
         try:
-            size = whole(given.get("#bytes", "0"), number)
-            n = max(1, whole(given["#repetitions"], number))
-            bytes = volume(self._in_groups, size, self._nprocs, self._totals)
+            size = table.whole(given.get("#bytes", "0"), number)
+            n = max(1, table.whole(given["#repetitions"], number))
+            bytes = table.volume(self._in_groups, size, self._nprocs, self._totals)
             times = [
-                (column[1].lower() + suffix, GivenTime(bytes, seconds(value, 1e6, number), n))
+                (
+                    column[1].lower() + suffix,
+                    table.GivenTime(bytes, table.seconds(value, 1e6, number), n),
+                )
                 for name, value in given.items()
                 if (column := _COLUMN.match(name))
             ]
-        except UnreadableError:
+        except table.UnreadableError:
             self._left_out.add(table.BROKEN, f"line {number}")
             return
         for name, row in times:
             self._columns.add(name, row, number)
 
-    def table(self) -> GivenTable:
+    def as_table(self) -> table.GivenTable:
         reduces = self._in_groups in REDUCTIONS
         type = self._facts.get("MPI_Datatype for reductions" if reduces else "MPI_Datatype", "")
         op = self._facts.get("MPI_Op", "") if reduces else ""
         way = "-".join(self._ways)
         apart = " ".join(f"{name}: {fact}" for name, fact in self._facts.items() if name != "Date")
         nprocs = self._nprocs or 1
-        return GivenTable(self._function, nprocs, self._columns.found, type, op, way, apart)
+        return table.GivenTable(self._function, nprocs, self._columns.found, type, op, way, apart)
 
 
 def _time(text: str) -> str:

@@ -10,19 +10,6 @@ from collections.abc import Sequence
 from plumbline.core.printed_text import Line
 
 from . import table
-from .table import (
-    GivenColumns,
-    GivenOutput,
-    GivenRanks,
-    GivenTable,
-    GivenTime,
-    LeftOut,
-    UnreadableError,
-    is_number,
-    plain,
-    seconds,
-    whole,
-)
 
 _BEGIN = re.compile(r"\s*# bench: *(\S{1,200}) +begin")
 _END = re.compile(r"\s*# bench: *\S+ +end")
@@ -37,10 +24,10 @@ class Madmpi:
     title = "MadMPI benchmark"
     begins = re.compile(f"{_BEGIN.pattern}|{_VERSION.pattern}")
 
-    def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
+    def read(self, lines: Sequence[Line], ranks: table.GivenRanks) -> table.GivenOutput:
         version = ""
-        benches: list[tuple[str, GivenColumns]] = []
-        left_out = LeftOut()
+        benches: list[tuple[str, table.GivenColumns]] = []
+        left_out = table.LeftOut()
         missing: list[str] = []
         name = ""  # of the bench that goes on
         for line in lines:
@@ -50,11 +37,11 @@ class Madmpi:
             if begun or _END.match(line.text):
                 missing += _unended(name if begun else "")
                 name = begun[1] if begun else ""
-                benches += [(name, GivenColumns(name, left_out))] if begun else []
-            elif name and is_number(words):
+                benches += [(name, table.GivenColumns(name, left_out))] if begun else []
+            elif name and table.is_number(words):
                 try:
                     _row(words, line.number, benches[-1][1])
-                except UnreadableError:
+                except table.UnreadableError:
                     left_out.add(table.BROKEN, f"line {line.number}")
         missing += _unended(name)
         tables = []
@@ -62,20 +49,22 @@ class Madmpi:
             nprocs, apart = (
                 ranks.of(bench, self.title) if _COLLECTIVE.search(bench.lower()) else (2, "")
             )
-            tables.append(GivenTable(f"madmpi-{plain(bench)}", nprocs, columns.found, apart=apart))
-        return GivenOutput(version, tables, "", left_out.sentences(), missing)
+            tables.append(
+                table.GivenTable(f"madmpi-{table.plain(bench)}", nprocs, columns.found, apart=apart)
+            )
+        return table.GivenOutput(version, tables, "", left_out.sentences(), missing)
 
 
 def _unended(name: str) -> list[str]:
-    return [f"the end of bench {plain(name)}"] if name else []
+    return [f"the end of bench {table.plain(name)}"] if name else []
 
 
-def _row(words: list[str], number: int, columns: GivenColumns) -> None:
+def _row(words: list[str], number: int, columns: table.GivenColumns) -> None:
     size, *values = words
     if len(values) < 4:
-        raise UnreadableError(number, "expected size, time, two bandwidths and a median")
+        raise table.UnreadableError(number, "expected size, time, two bandwidths and a median")
     times = [
-        (column, GivenTime(whole(size, number), seconds(value, 1e6, number)))
+        (column, table.GivenTime(table.whole(size, number), table.seconds(value, 1e6, number)))
         for column, value in zip(_COLUMNS, values, strict=False)
         if column is not None
     ]

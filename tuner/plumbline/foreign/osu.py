@@ -12,21 +12,6 @@ from plumbline.core.plan import REDUCTIONS, with_forms
 from plumbline.core.printed_text import Launch, Line, launch
 
 from . import table
-from .table import (
-    GivenColumns,
-    GivenOutput,
-    GivenRanks,
-    GivenTable,
-    GivenTime,
-    Grid,
-    LeftOut,
-    UnreadableError,
-    is_number,
-    plain,
-    seconds,
-    volume,
-    whole,
-)
 
 FUNCTIONS = (
     *("MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv"),
@@ -92,9 +77,9 @@ class Osu:
     title = "OSU Micro-Benchmarks"
     begins = _TITLE
 
-    def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
-        tables: list[GivenTable] = []
-        left_out = LeftOut()
+    def read(self, lines: Sequence[Line], ranks: table.GivenRanks) -> table.GivenOutput:
+        tables: list[table.GivenTable] = []
+        left_out = table.LeftOut()
         missing: list[str] = []
         version = ""
         for part in _parts(lines):
@@ -106,10 +91,10 @@ class Osu:
             rows = _Rows(named, part, left_out)
             rows.read()
             if rows.numbers:
-                tables.append(rows.table(ranks, self.title))
+                tables.append(rows.as_table(ranks, self.title))
             elif not rows.has_rows and named.words not in _STARTUP:
                 missing.append(f"all numbers of {part.title[2].removeprefix('MPI').strip()}")
-        return GivenOutput(version, tables, "", left_out.sentences(), missing)
+        return table.GivenOutput(version, tables, "", left_out.sentences(), missing)
 
 
 def _parts(lines: Sequence[Line]) -> Iterator[_Part]:
@@ -150,7 +135,7 @@ def _named(title: str) -> _Named | None:
 class _Rows:
     """The rows of one table, before its number of ranks is known."""
 
-    def __init__(self, named: _Named, part: _Part, left_out: LeftOut) -> None:
+    def __init__(self, named: _Named, part: _Part, left_out: table.LeftOut) -> None:
         self._named = named
         self._part = part
         self._left_out = left_out
@@ -163,17 +148,17 @@ class _Rows:
     def read(self) -> None:
         """Take the rows under the names of columns; other lines may stand between them."""
         names: list[str] = []
-        grid = Grid()
+        grid = table.Grid()
         for line in self._part.lines:
             text = line.text
             is_header = _HEADER.match(text) and not _PREAMBLE.match(text)
             if not self.has_rows and (is_header or _BARE_HEADER.match(text)):
                 names = _COLUMN.findall(text.strip().lstrip("# "))
-                grid = Grid(text, names)
+                grid = table.Grid(text, names)
             elif text.lstrip().startswith("#"):
                 grid.interrupted = grid.interrupted or self.has_rows
                 self._fact(text)
-            elif not is_number(text.split()):
+            elif not table.is_number(text.split()):
                 grid.interrupted = True
             else:
                 self._row(line, names, grid)
@@ -188,7 +173,7 @@ class _Rows:
         elif not type and not _PREAMBLE.match(text):
             self._facts.append(" ".join(text.split()))
 
-    def _row(self, line: Line, names: list[str], grid: Grid) -> None:
+    def _row(self, line: Line, names: list[str], grid: table.Grid) -> None:
         title = self._named.words
         refused = grid.refuses(line.text, len(names))
         self.has_rows = self.has_rows or refused != table.AFTER_TEXT
@@ -204,33 +189,41 @@ class _Rows:
         else:
             self._left_out.add(table.NO_TIMES, title)
 
-    def table(self, ranks: GivenRanks, program: str) -> GivenTable:
+    def as_table(self, ranks: table.GivenRanks, program: str) -> table.GivenTable:
         """Return the table. Raises UsageError where its ranks are missing."""
         named = self._named
-        columns = GivenColumns(named.words, self._left_out)
-        nprocs, apart = self._nprocs(ranks, program)
+        columns = table.GivenColumns(named.words, self._left_out)
+        stated, apart = self._stated_launch(), ""
+        nprocs, nodes = (stated.nprocs, stated.nodes) if stated else (0, 0)
+        if not stated:
+            title = f"{named.function} {'-'.join(self._ways)}".strip()
+            nprocs, apart = ranks.of(title, program)
         for line, given in self.numbers:
             try:
                 for name, row in _times(named.function, nprocs, line.number, given):
                     columns.add(name, row, line.number)
-            except UnreadableError:
+            except table.UnreadableError:
                 self._left_out.add(table.BROKEN, f"line {line.number}")
         op = "MPI_SUM" if named.function in REDUCTIONS else ""
-        way = "-".join(plain(word) for word in self._ways)
+        way = "-".join(table.plain(word) for word in self._ways)
         facts = " ".join([*self._facts, apart]).strip()
-        return GivenTable(named.function, nprocs, columns.found, self._type, op, way, facts)
+        return table.GivenTable(
+            named.function, nprocs, columns.found, self._type, op, way, facts, nodes
+        )
 
-    def _nprocs(self, ranks: GivenRanks, program: str) -> tuple[int, str]:
-        """Return the ranks: two for tests between two ranks, or as the launch before it says."""
+    def _stated_launch(self) -> Launch | None:
+        """Return the launch before the table, if it is of this program. Tests between two ranks
+        have two, whatever it says."""
         function, before = self._named.function, self._part.launch
+        if before and "osu_" not in before.command:
+            before = None
         if self._named.words in _OF_TWO:
-            return 2, ""
-        if before and "osu_" in before.command:
-            bare = function.removeprefix("MPI_").lower().replace("_init", "_persistent")
-            is_collective = function in _ALL_FORMS
-            if not is_collective or re.search(rf"osu_{bare}\b", before.command):
-                return before.nprocs, ""
-        return ranks.of(f"{function} {'-'.join(self._ways)}".strip(), program)
+            return Launch("", 2, before.nodes if before else 0)
+        bare = function.removeprefix("MPI_").lower().replace("_init", "_persistent")
+        is_other = (
+            function in _ALL_FORMS and before and not re.search(rf"osu_{bare}\b", before.command)
+        )
+        return None if is_other else before
 
 
 _ALL_FORMS = with_forms(_NAMES.values())
@@ -238,13 +231,13 @@ _ALL_FORMS = with_forms(_NAMES.values())
 
 def _times(
     function: str, nprocs: int, number: int, given: dict[str, str]
-) -> list[tuple[str, GivenTime]]:
+) -> list[tuple[str, table.GivenTime]]:
     """Return a row's times by column. Raises UnreadableError where one of them is none."""
     sent = given.get("Transmit Size", given.get("Size"))
-    bytes = volume(function, whole(sent, number), nprocs, TOTALS) if sent else 0
-    n = max(1, whole(given.get("Iterations", "1"), number))
+    bytes = table.volume(function, table.whole(sent, number), nprocs, TOTALS) if sent else 0
+    n = max(1, table.whole(given.get("Iterations", "1"), number))
     return [
-        (_short(name), GivenTime(bytes, seconds(value, 1e6, number), n))
+        (_short(name), table.GivenTime(bytes, table.seconds(value, 1e6, number), n))
         for name, value in given.items()
         if name.endswith("(us)")
     ]

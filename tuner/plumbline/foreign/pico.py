@@ -11,19 +11,6 @@ from plumbline.core.plan import REDUCTIONS, name_of
 from plumbline.core.printed_text import Line
 
 from . import table
-from .table import (
-    GivenColumns,
-    GivenOutput,
-    GivenRanks,
-    GivenTable,
-    GivenTime,
-    LeftOut,
-    UnreadableError,
-    plain,
-    ranks,
-    seconds,
-    whole,
-)
 
 _SUMMARY = re.compile(r'\s*"?(?:\w*"?,"?)*collective_type"?,.*\bbuffer_size\b')
 _SINGLE = re.compile(r"\s*highest(?:,rank\d+)*\s*\Z")
@@ -44,10 +31,10 @@ class Pico:
     title = "PICO"
     begins = re.compile(f"{_SUMMARY.pattern}|{_SINGLE.pattern}")
 
-    def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
+    def read(self, lines: Sequence[Line], ranks: table.GivenRanks) -> table.GivenOutput:
         del ranks  # nodes and tasks a node are columns
-        left_out = LeftOut()
-        tables: dict[tuple[str, ...], GivenTable] = {}
+        left_out = table.LeftOut()
+        tables: dict[tuple[str, ...], table.GivenTable] = {}
         names: list[str] = []
         for line in lines:
             if _SINGLE.match(line.text):
@@ -58,39 +45,46 @@ class Pico:
             elif names and line.text.strip():
                 try:
                     _row(names, line, tables, left_out)
-                except (UnreadableError, KeyError, ValueError, csv.Error):
+                except (table.UnreadableError, KeyError, ValueError, csv.Error):
                     left_out.add(table.BROKEN, f"line {line.number}")
         for name in _NO_TIMES:
             if name in names:
                 left_out.add(table.DEVIATIONS, name)
-        return GivenOutput("", list(tables.values()), "", left_out.sentences())
+        return table.GivenOutput("", list(tables.values()), "", left_out.sentences())
 
 
 def _row(
-    names: list[str], line: Line, tables: dict[tuple[str, ...], GivenTable], left_out: LeftOut
+    names: list[str],
+    line: Line,
+    tables: dict[tuple[str, ...], table.GivenTable],
+    left_out: table.LeftOut,
 ) -> None:
     """Take one row. Raises UnreadableError, KeyError or ValueError where it is not as expected."""
     number = line.number
     (values,) = csv.reader([line.text])
     given = {name: value.strip() for name, value in zip(names, values, strict=True)}
     function = name_of(given["collective_type"])
-    nodes, tasks = whole(given["nnodes"], number), whole(given.get("tasks_per_node", "1"), number)
-    nprocs = ranks(str(nodes * tasks), number)
-    ways = [plain(given["algo_name"])] if given.get("algo_name") else []
+    nodes, tasks = (
+        table.whole(given["nnodes"], number),
+        table.whole(given.get("tasks_per_node", "1"), number),
+    )
+    nprocs = table.ranks(str(nodes * tasks), number)
+    ways = [table.plain(given["algo_name"])] if given.get("algo_name") else []
     ways += ["gpu"] if given.get("gpu_awareness", "no").lower() in ("yes", "1", "true") else []
     apart = " ".join(f"{name}={given[name]}" for name in _APART if given.get(name))
     reduces = function in REDUCTIONS
     op = given.get("MPI_Op", "") if reduces else ""
-    key = (function, str(nprocs), "-".join(ways), given.get("datatype", ""), apart)
-    made = GivenTable(function, nprocs, {}, given.get("datatype", ""), op, "-".join(ways), apart)
-    bytes = whole(given["buffer_size"].removesuffix(".0"), number)
-    n = max(1, whole(given.get("n_iter", "1"), number))
+    type, way = given.get("datatype", ""), "-".join(ways)
+    key = (function, str(nprocs), way, type, apart)
+    made = table.GivenTable(function, nprocs, {}, type, op, way, apart, nodes)
+    bytes = table.whole(given["buffer_size"].removesuffix(".0"), number)
+    n = max(1, table.whole(given.get("n_iter", "1"), number))
     rows = {
-        name: GivenTime(bytes, seconds(given[name], 1e9, number), n)
+        name: table.GivenTime(bytes, table.seconds(given[name], 1e9, number), n)
         for name in _TIMES
         if given.get(name)
     }
-    columns = GivenColumns(given["collective_type"], left_out)
+    columns = table.GivenColumns(given["collective_type"], left_out)
     for name, row in rows.items():
         columns.add(name, row, number)
     taken = tables.setdefault(key, made).columns

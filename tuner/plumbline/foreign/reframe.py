@@ -10,18 +10,6 @@ from collections.abc import Sequence
 from plumbline.core.printed_text import Line
 
 from . import table
-from .table import (
-    GivenColumns,
-    GivenOutput,
-    GivenRanks,
-    GivenTable,
-    GivenTime,
-    LeftOut,
-    UnreadableError,
-    plain,
-    seconds,
-    whole,
-)
 
 _HEADER = re.compile(r"\s*(?:[^|,\s]+[|,])*[^|,\s]+_value[|,]")
 _OLD = re.compile(
@@ -38,7 +26,7 @@ class Reframe:
     title = "ReFrame"
     begins = re.compile(f"{_HEADER.pattern}|{_OLD.pattern}")
 
-    def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
+    def read(self, lines: Sequence[Line], ranks: table.GivenRanks) -> table.GivenOutput:
         reader = _Log(ranks)
         version = ""
         for line in lines:
@@ -54,7 +42,7 @@ class Reframe:
                 reader.value(facts, old["name"], old["value"], unit["unit"] if unit else "", line)
             elif line.text.strip():
                 reader.row(line)
-        return GivenOutput(version, reader.tables, "", reader.left_out.sentences())
+        return table.GivenOutput(version, reader.tables, "", reader.left_out.sentences())
 
 
 def _first_word(check: str) -> str:
@@ -64,9 +52,9 @@ def _first_word(check: str) -> str:
 class _Log:
     """Each line of a log is a start of a check of its own."""
 
-    def __init__(self, ranks: GivenRanks) -> None:
-        self.tables: list[GivenTable] = []
-        self.left_out = LeftOut()
+    def __init__(self, ranks: table.GivenRanks) -> None:
+        self.tables: list[table.GivenTable] = []
+        self.left_out = table.LeftOut()
         self._ranks = ranks
         self._names: list[str] = []
         self._mark = "|"
@@ -107,15 +95,17 @@ class _Log:
             self.left_out.add(table.NO_TIMES, f"{name} ({unit or 'no unit'})")
             return
         try:
-            row = GivenTime(0, seconds(value, _IN_A_SECOND[unit], line.number))
-            nprocs = whole(tasks, line.number, 2**31 - 1) if tasks.isdigit() else 0
-        except UnreadableError:
+            row = table.GivenTime(0, table.seconds(value, _IN_A_SECOND[unit], line.number))
+            nprocs = table.whole(tasks, line.number, 2**31 - 1) if tasks.isdigit() else 0
+        except table.UnreadableError:
             self.left_out.add(table.BROKEN, f"line {line.number}")
             return
         if nprocs < 1:
             nprocs = self._ranks.of(f"line {line.number}", Reframe.title)[0]
-        columns = GivenColumns(check, self.left_out)
-        columns.add(plain(name), row, line.number)
+        columns = table.GivenColumns(check, self.left_out)
+        columns.add(table.plain(name), row, line.number)
         self.tables.append(
-            GivenTable(f"reframe-{plain(check)}", nprocs, columns.found, apart=apart.strip())
+            table.GivenTable(
+                f"reframe-{table.plain(check)}", nprocs, columns.found, apart=apart.strip()
+            )
         )

@@ -11,20 +11,6 @@ from collections.abc import Sequence
 from plumbline.core.printed_text import Line
 
 from . import table
-from .table import (
-    GivenColumns,
-    GivenOutput,
-    GivenRanks,
-    GivenTable,
-    GivenTime,
-    LeftOut,
-    UnreadableError,
-    plain,
-    ranks,
-    seconds,
-    volume,
-    whole,
-)
 
 _FACT = re.compile(r"\s*#@(\w+)=(.*)")
 _HEADER = re.compile(
@@ -44,8 +30,8 @@ class Reprompi:
     title = "ReproMPI"
     begins = re.compile(f"{_FACT.pattern}|{_HEADER.pattern}")
 
-    def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
-        left_out = LeftOut()
+    def read(self, lines: Sequence[Line], ranks: table.GivenRanks) -> table.GivenOutput:
+        left_out = table.LeftOut()
         outputs = [_Block({}, [], left_out)]
         for line in lines:
             words = line.text.split()
@@ -60,13 +46,13 @@ class Reprompi:
                 outputs[-1].row(line, words)
         tables = [given for output in outputs for given in output.tables(ranks, self.title)]
         version = outputs[-1].facts.get("reproMPIcommitSHA1", "")[:12]
-        return GivenOutput(version, tables, "", left_out.sentences())
+        return table.GivenOutput(version, tables, "", left_out.sentences())
 
 
 class _Block:
     """Rows under the same facts and names of columns."""
 
-    def __init__(self, facts: dict[str, str], names: list[str], left_out: LeftOut) -> None:
+    def __init__(self, facts: dict[str, str], names: list[str], left_out: table.LeftOut) -> None:
         self.facts = facts
         self.names = names
         self.rows: list[tuple[int, dict[str, str]]] = []
@@ -78,7 +64,7 @@ class _Block:
         else:
             self._left_out.add(table.BROKEN, f"line {line.number}")
 
-    def tables(self, ranks_given: GivenRanks, program: str) -> list[GivenTable]:
+    def tables(self, ranks_given: table.GivenRanks, program: str) -> list[table.GivenTable]:
         """Return a table for each function. Raises UsageError where the ranks are missing."""
         if not self.rows:
             return []
@@ -87,7 +73,7 @@ class _Block:
                 self._left_out.add(table.DEVIATIONS, name)
         nprocs, apart = self._nprocs(ranks_given, program)
         is_raw = "nrep" in self.names
-        columns: dict[str, GivenColumns] = {}
+        columns: dict[str, table.GivenColumns] = {}
         times: dict[tuple[str, int], dict[str, list[dict[str, float]]]] = {}
         for number, given in self.rows:
             try:
@@ -99,40 +85,40 @@ class _Block:
                     parts[-1] = self._repetition(given, number, place)
                 else:
                     self._summary(given, number, place, columns)
-            except (UnreadableError, KeyError):
+            except (table.UnreadableError, KeyError):
                 self._left_out.add(table.BROKEN, f"line {number}")
         for (function, bytes), repetitions in times.items():
             durations = [_duration(parts) for parts in repetitions.values() if all(parts)]
             durations = [duration for duration in durations if duration > 0]
             if durations:
-                row = GivenTime(bytes, statistics.median(durations), len(durations))
+                row = table.GivenTime(bytes, statistics.median(durations), len(durations))
                 self._of(columns, function).add("median", row, 0)
         facts = [f"{name}={self.facts[name]}" for name in sorted(self.facts.keys() - _OF_THE_RUN)]
         told_apart = " ".join([*facts, apart, " ".join(self.names)])
         type, op = self.facts.get("datatype", ""), self.facts.get("operation", "")
         return [
-            GivenTable(function, nprocs, each.found, type, op, apart=told_apart)
+            table.GivenTable(function, nprocs, each.found, type, op, apart=told_apart)
             for function, each in columns.items()
         ]
 
-    def _nprocs(self, ranks_given: GivenRanks, program: str) -> tuple[int, str]:
+    def _nprocs(self, ranks_given: table.GivenRanks, program: str) -> tuple[int, str]:
         if "nprocs" in self.facts:
-            return ranks(self.facts["nprocs"], self.rows[0][0]), ""
+            return table.ranks(self.facts["nprocs"], self.rows[0][0]), ""
         return ranks_given.of(" ".join(sorted({given["test"] for _, given in self.rows})), program)
 
     def _place(self, given: dict[str, str], number: int, nprocs: int) -> tuple[str, int]:
         """Return the function and the volume of a row."""
-        test = plain(given["test"])
+        test = table.plain(given["test"])
         function = test if test.startswith("MPI_") else f"reprompi-{test}"
-        extent = whole(self.facts.get("datatype_extent_bytes", "1"), number, 4096)
+        extent = table.whole(self.facts.get("datatype_extent_bytes", "1"), number, 4096)
         if "msize_bytes" in given:
-            size = whole(given["msize_bytes"], number)
+            size = table.whole(given["msize_bytes"], number)
         else:
-            size = whole(given.get("count") or given["msize"], number, 2**40) * extent
-        return function, volume(function, size, nprocs)
+            size = table.whole(given.get("count") or given["msize"], number, 2**40) * extent
+        return function, table.volume(function, size, nprocs)
 
-    def _of(self, columns: dict[str, GivenColumns], function: str) -> GivenColumns:
-        return columns.setdefault(function, GivenColumns(function, self._left_out))
+    def _of(self, columns: dict[str, table.GivenColumns], function: str) -> table.GivenColumns:
+        return columns.setdefault(function, table.GivenColumns(function, self._left_out))
 
     def _repetition(
         self, given: dict[str, str], number: int, place: tuple[str, int]
@@ -143,7 +129,7 @@ class _Block:
             self._left_out.add(table.WRONG, f"{place[0]} {place[1]} B, errorcode")
             return {}
         return {
-            name: seconds(value, 1.0, number)
+            name: table.seconds(value, 1.0, number)
             for name, value in given.items()
             if name.endswith("_sec")
         }
@@ -153,13 +139,13 @@ class _Block:
         given: dict[str, str],
         number: int,
         place: tuple[str, int],
-        columns: dict[str, GivenColumns],
+        columns: dict[str, table.GivenColumns],
     ) -> None:
         function, bytes = place
-        n = max(1, whole(given.get("valid_nrep", given.get("total_nrep", "1")), number))
+        n = max(1, table.whole(given.get("valid_nrep", given.get("total_nrep", "1")), number))
         for name, value in given.items():
             if (column := _TIME.match(name)) is not None:
-                row = GivenTime(bytes, seconds(value, 1.0, number), n)
+                row = table.GivenTime(bytes, table.seconds(value, 1.0, number), n)
                 self._of(columns, function).add(column[1], row, number)
 
 

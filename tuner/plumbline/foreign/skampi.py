@@ -12,21 +12,6 @@ from plumbline.core.plan import IN_BLOCKS, REDUCTIONS, WITHOUT_SIZE, blocking
 from plumbline.core.printed_text import Line
 
 from . import table
-from .table import (
-    GivenColumns,
-    GivenOutput,
-    GivenRanks,
-    GivenTable,
-    GivenTime,
-    LeftOut,
-    UnreadableError,
-    is_number,
-    plain,
-    ranks,
-    seconds,
-    volume,
-    whole,
-)
 
 _VERSION = re.compile(r"\s*# *SKaMPI Version ([\w.]+(?: rev\. \d+)?)")
 _BEGIN = re.compile(r'\s*(?:# *)?begin result "([^"]{1,200})"')
@@ -57,10 +42,10 @@ class Skampi:
     title = "SKaMPI"
     begins = _BEGIN
 
-    def read(self, lines: Sequence[Line], ranks: GivenRanks) -> GivenOutput:
+    def read(self, lines: Sequence[Line], ranks: table.GivenRanks) -> table.GivenOutput:
         version = ""
         results: list[tuple[str, list[_Point]]] = []
-        left_out = LeftOut()
+        left_out = table.LeftOut()
         missing: list[str] = []
         name: str | None = None  # of the result that goes on
         for line in lines:
@@ -75,7 +60,7 @@ class Skampi:
             elif name is not None and line.text.strip() and not line.text.lstrip().startswith("#"):
                 try:
                     results[-1][1].append(_point(_named(name), line))
-                except UnreadableError:
+                except table.UnreadableError:
                     left_out.add(table.BROKEN, f"line {line.number}")
         missing += _unended(name)
         tables = [
@@ -83,16 +68,16 @@ class Skampi:
             for result, points in results
             for given in _tables(result, points, ranks, left_out)
         ]
-        return GivenOutput(version, tables, "", left_out.sentences(), missing)
+        return table.GivenOutput(version, tables, "", left_out.sentences(), missing)
 
 
 def _named(name: str) -> str:
     match = _FUNCTION.match(name)
-    return match[1] if match and match[1] in _COLLECTIVES else f"skampi-{plain(name)}"
+    return match[1] if match and match[1] in _COLLECTIVES else f"skampi-{table.plain(name)}"
 
 
 def _unended(name: str | None) -> list[str]:
-    return [] if name is None else [f"the end of result {plain(name)}"]
+    return [] if name is None else [f"the end of result {table.plain(name)}"]
 
 
 def _point(function: str, line: Line) -> _Point:
@@ -103,22 +88,22 @@ def _point(function: str, line: Line) -> _Point:
         size = "0"
     else:
         size, *values = values or [""]
-    if len(values) < 3 or not is_number(values):
-        raise UnreadableError(line.number, "expected time, standard error and repetitions")
+    if len(values) < 3 or not table.is_number(values):
+        raise table.UnreadableError(line.number, "expected time, standard error and repetitions")
     number = line.number
     return _Point(
         number,
         given,
-        None if count is None else ranks(count, number),
-        whole(size, number),
-        seconds(values[0], 1e6, number),
-        max(1, whole(values[2], number)),
+        None if count is None else table.ranks(count, number),
+        table.whole(size, number),
+        table.seconds(values[0], 1e6, number),
+        max(1, table.whole(values[2], number)),
     )
 
 
 def _tables(
-    result: str, points: list[_Point], ranks: GivenRanks, left_out: LeftOut
-) -> Iterator[GivenTable]:
+    result: str, points: list[_Point], ranks: table.GivenRanks, left_out: table.LeftOut
+) -> Iterator[table.GivenTable]:
     """Yield a table for each number of ranks, and for each value of a parameter that changes while
     the size stays."""
     function = _named(result)
@@ -131,13 +116,15 @@ def _tables(
         for name, value in point.parameters.items():
             values[nprocs_of[point.number], point.size, name].add(value)
     varied = {name for (_, _, name), several in values.items() if len(several) > 1}
-    columns: dict[tuple[int, str], GivenColumns] = {}
+    columns: dict[tuple[int, str], table.GivenColumns] = {}
     for point in points:
         nprocs = nprocs_of[point.number]
         ways = [f"{name}-{point.parameters.get(name, '')}" for name in sorted(varied)]
-        place = nprocs, plain("-".join(ways))
-        row = GivenTime(volume(function, point.size, nprocs), point.seconds, point.n)
-        columns.setdefault(place, GivenColumns(result, left_out)).add("mean", row, point.number)
+        place = nprocs, table.plain("-".join(ways))
+        row = table.GivenTime(table.volume(function, point.size, nprocs), point.seconds, point.n)
+        columns.setdefault(place, table.GivenColumns(result, left_out)).add(
+            "mean", row, point.number
+        )
     for (nprocs, way), each in columns.items():
         apart = f"{result} {shared[1]}".strip() if shared else result
-        yield GivenTable(function, nprocs, each.found, way=way, apart=apart)
+        yield table.GivenTable(function, nprocs, each.found, way=way, apart=apart)

@@ -183,8 +183,12 @@ def _name(format: OutputFormat, file: Path, sha256: str) -> str:
 
 
 def _campaign(outputs: Sequence[ProgramOutput], file: Path, name: str, key: str) -> Campaign:
-    """Return the run. Nodes are not known: pages do not show them for what is imported."""
-    nprocs = max(given.nprocs for each in outputs for given in each.output.tables)
+    """Return the run. Nodes are those of its largest table, or 1 where they are not known: pages
+    show several alone."""
+    largest = max(
+        (given for each in outputs for given in each.output.tables), key=lambda given: given.nprocs
+    )
+    nprocs, nodes = largest.nprocs, largest.nodes or 1
     started = next((each.output.started for each in outputs if each.output.started), "")
     settings = {
         "command": FOREIGN,
@@ -197,8 +201,8 @@ def _campaign(outputs: Sequence[ProgramOutput], file: Path, name: str, key: str)
         machine=_MACHINE.id,
         library_fingerprint=_library(outputs).fingerprint,
         nprocs=nprocs,
-        nodes=1,
-        ppn=nprocs,
+        nodes=nodes,
+        ppn=-(-nprocs // nodes),
         oversubscribed=False,
         settings=msgspec.json.encode(settings).decode(),
         state="finished",
@@ -260,7 +264,7 @@ class _Steps:
     def of(self, given: GivenTable, column: str) -> str:
         words = [given.function, str(given.nprocs), *([given.way] if given.way else []), column]
         name = "-".join(words)
-        identity = (name, given.type, given.op, given.apart)
+        identity = (name, given.type, given.op, given.apart, given.nodes)
         if identity not in self._name_by_identity:
             used = sum(1 for other_name, *_ in self._name_by_identity if other_name == name)
             self._name_by_identity[identity] = f"{name}-{used + 1}" if used else name

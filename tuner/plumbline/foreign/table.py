@@ -50,7 +50,8 @@ class GivenTable(msgspec.Struct, frozen=True):
     """One operation on `nprocs` ranks in one start of the program. `columns`: by the name of what
     the program calls it (`avg`, `max`), its rows. `type`, `op`: empty where it does not say. `way`:
     words of its title that distinguish it from a plain table (`cuda`, `aggregate`). `apart`: what
-    else distinguishes it; tables that differ in anything but their rows are never one curve."""
+    else distinguishes it; tables that differ in anything but their rows are never one curve.
+    `nodes`: 0 where it does not say."""
 
     function: str
     nprocs: int
@@ -59,6 +60,7 @@ class GivenTable(msgspec.Struct, frozen=True):
     op: str = ""
     way: str = ""
     apart: str = ""
+    nodes: int = 0
 
 
 class GivenOutput(msgspec.Struct, frozen=True):

@@ -215,10 +215,11 @@ class ProgressThread(_Entry, frozen=True):
 
 class Space(_Entry, frozen=True):
     """The parameters that may be tuned in a family, in its versions from `min_version` to below
-    `below_version`. Every knob whose name starts with one of `prefixes` stands here once. Those of
-    the `optional` prefixes belong to parts that a build may lack, all of one at a time; those of
-    the `untouched` ones (none: all of `prefixes`) must not be set by the site while a campaign
-    runs. Without `hot` all knobs are cold: they are put in force when a launch starts."""
+    `below_version`. Every knob whose name starts with one of `prefixes` stands here once, or is one
+    of the `registered`, which parameters/FAMILY.tsv lists and no search tries. Those of the
+    `optional` prefixes belong to parts that a build may lack, all of one at a time; those of the
+    `untouched` ones (none: all of `prefixes`) must not be set by the site while a campaign runs.
+    Without `hot` all knobs are cold: they are put in force when a launch starts."""
 
     family: str
     min_version: str
@@ -231,6 +232,7 @@ class Space(_Entry, frozen=True):
     site_rules: SiteRules | None = None
     setting: list[Setting] = []
     ignored: list[Ignored] = []
+    registered: frozenset[str] = frozenset()
     progress: ProgressThread = ProgressThread(none="its search space names none")
 
     @property
@@ -346,7 +348,7 @@ def differences(
     reported = {name for name in installed if space.ours(name)}
     sentences = [
         f"{name} is reported by the library but missing in the search space"
-        for name in sorted(reported - space_knobs.keys())
+        for name in sorted(reported - space_knobs.keys() - space.registered)
     ]
     sentences += [
         f"{name} ({space_knobs[name]}) is in the search space but the library does not report it"

@@ -124,8 +124,13 @@ def for_library(folder: Path, library: Library) -> Space:
 
 
 def load(path: Path) -> tuple[Space, ...]:
-    """One space for each range of versions in which nothing changes, the oldest first."""
-    return tuple(space.whole() for space in _as_written(path))
+    """Return one space for each range of versions in which nothing changes, the oldest first."""
+    table = path.parent / "parameters" / f"{path.stem}.tsv"
+    versions = parameter_table.rows(table)[1].values() if table.is_file() else ()
+    names = frozenset(name for version in versions for name in version)
+    return tuple(
+        msgspec.structs.replace(space.whole(), registered=names) for space in _as_written(path)
+    )
 
 
 def _as_written(path: Path) -> list[Space]:

@@ -12,6 +12,9 @@ from plumbline_exporters.family.openmpi import mca_params
 from plumbline_exporters.finding import Context, Finding, LintTarget, NamedFile, named
 
 SUMMARY = "parameter file of Open MPI (name = value)"
+# The lines that mpirun of 5.0 and later takes in a file for --tune.
+_OPTION = r"(?:-x [^\s=]+=\S*|--mca +\S+ +\S+)"
+_OF_TUNE_FILE = re.compile(rf"(?:#.*|{_OPTION}(?:\s+{_OPTION})*|[^\s=-][^\s=]*=\S*)?")
 
 
 def recognises(name: str, text: str) -> bool:
@@ -34,7 +37,10 @@ def refers(text: str) -> list[NamedFile]:
 def findings(text: str, context: Context) -> Iterator[Finding]:
     given, strange = mca_params.read(text)
     lines = text.splitlines()
-    yield from _of_line_ends(text, given, context.target("openmpi"))
+    target = context.target("openmpi")
+    yield from _of_line_ends(text, given, target)
+    if target.every(lambda version: version >= (5, 0, 0)):
+        yield from _of_tune_file(lines, given)
     for number in strange:
         yield Finding(
             number, "ignored", "not-a-parameter",
@@ -58,7 +64,28 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
     bare_parameters = [
         assignment for assignment in given if not assignment.name.startswith(mca_params.PREFIX)
     ]
-    yield from parameters.findings(bare_parameters, context.target("openmpi"))
+    yield from parameters.findings(bare_parameters, target)
+
+
+def _of_tune_file(lines: list[str], given: list[Assignment]) -> Iterator[Finding]:
+    """Return what ends mpirun 5.0. Only a file for its --tune has options in it."""
+    if not any(line.lstrip().startswith("-") for line in lines):
+        return
+    for number, line in enumerate(lines, 1):
+        if not _OF_TUNE_FILE.fullmatch(line.strip()):
+            yield Finding(
+                number, "fails", "tune-line",
+                f"mpirun --tune of this version takes no line {line.strip()!r} and ends",
+                "write name=value without blanks, --mca name value, or -x NAME=VALUE",
+            )  # fmt: skip
+    values: dict[str, str | None] = {}
+    for assignment in given:
+        if values.setdefault(assignment.name, assignment.value) != assignment.value:
+            yield Finding(
+                assignment.line, "fails", "tune-twice",
+                f"{assignment.name} has another value in an earlier line: mpirun --tune of this "
+                "version ends", "leave one of them out",
+            )  # fmt: skip
 
 
 def _of_line_ends(text: str, given: list[Assignment], target: LintTarget) -> Iterator[Finding]:

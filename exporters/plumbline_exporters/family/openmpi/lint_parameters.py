@@ -23,8 +23,11 @@ from plumbline_exporters.finding import Effect, FileKind, Finding, LintTarget
 from plumbline_exporters.lint import names
 
 _NEEDED = ("basic", "libnbc")  # no other component has what these have
-# The library's own decision takes this one too.
-_READ_ANYWAY = "coll_tuned_alltoall_algorithm_max_requests"
+# The library's own decision takes these too.
+_READ_ANYWAY = (
+    "coll_tuned_alltoall_algorithm_max_requests",
+    "coll_tuned_scatter_algorithm_max_requests",
+)
 OPTIONS = tuple(
     f"{dash}{name}" for name in ("mca", "gmca", "omca", "gomca") for dash in ("--", "-")
 )
@@ -233,7 +236,7 @@ def _of_parameters(
     for stem, function in _STEMS.items():
         for suffix in ("_segmentsize", "_chain_fanout", "_max_requests"):
             parameter = last.get(stem + suffix)
-            if parameter is None or parameter.name == _READ_ANYWAY:
+            if parameter is None or parameter.name in _READ_ANYWAY:
                 continue
             if function not in forced and parameter.value not in ("0", "-1"):
                 yield Finding(
