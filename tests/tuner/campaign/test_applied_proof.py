@@ -36,7 +36,6 @@ PARAMETERS = Path(".openmpi") / "mca-params.conf"
 # What takes the rules out of use: lines of the user's file, variables, and what the remedy names.
 SILENCERS = [
     ("coll = ^tuned", {}, "coll = ^tuned (take it out of {file}:1)"),
-    ("coll = basic,libnbc", {}, "coll = basic,libnbc (take it out of {file}:1)"),
     ("coll_tuned_priority = 0", {}, "coll_tuned_priority = 0 (take it out of {file}:1)"),
     ("", {"OMPI_MCA_coll": "basic,libnbc"}, "coll = basic,libnbc (unset OMPI_MCA_coll)"),
     (
