@@ -24,10 +24,10 @@ EVIL = "LD_PRELOAD=/tmp/evil.so"
 KNOBS = ["mca_base_env_list", "orte_launch_agent", "mca_component_path"]
 
 
-@pytest.fixture
-def sent(finished: tuple[Path, Result], tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def sent(finished: tuple[Path, Result], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What somebody sends who has run a campaign of this library on this kind of machine."""
-    target = tmp_path / "sent.plumbline"
+    target = tmp_path_factory.mktemp("sent") / "sent.plumbline"
     assert plumbline("db", "export", target, "--db", finished[0]).status == 0
     return target
 
@@ -241,12 +241,16 @@ COLUMNS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return hostile_file.exported(tmp_path_factory.mktemp("exported"))
+
+
 @pytest.mark.parametrize("name", hostile_file.NAMES, ids=range(len(hostile_file.NAMES)))
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
 def test_names_that_are_none_are_not_imported(
-    tmp_path: Path, table: str, column: str, name: str
+    exported: Path, tmp_path: Path, table: str, column: str, name: str
 ) -> None:
-    sent = hostile_file.exported(tmp_path)
     which = "rowid = (SELECT min(rowid) FROM " + table + ")" if table in ("run", "suite") else "1"
     changes = [(f"UPDATE {table} SET {column} = ? WHERE {which}", (name,))]
     if (table, column) == ("campaign", "id"):
@@ -254,7 +258,7 @@ def test_names_that_are_none_are_not_imported(
         changes += [(f"UPDATE {one} SET campaign = ?", (name,)) for one in tables]
     if (table, column) == ("machine", "id"):
         changes.append(("UPDATE campaign SET machine = ?", (name,)))
-    hostile = hostile_file.changed(sent, tmp_path / "hostile.plumbline", *changes)
+    hostile = hostile_file.changed(exported, tmp_path / "hostile.plumbline", *changes)
     there = tmp_path / "there.db"
     said = plumbline("db", "import", hostile, "--db", there)
     assert said.status == 1, said
