@@ -12,6 +12,8 @@ from tests.collectives_alt.programs import ADDRESSES, MPICH, Build, make
 
 @pytest.fixture(scope="session")
 def build() -> Build:
+    """The programs check their own sources for undefined behaviour; the variants are those that
+    users get, which `guarded` checks."""
     return make()
 
 

@@ -18,7 +18,8 @@ ROOM = ROOT / "collectives-alt"
 MPICH = ROOT / "build" / "mpis" / "mpich-5.0"  # `make setup-mpis` puts it there
 
 UNDEFINED = "-fsanitize=undefined -fno-sanitize-recover=undefined"
-ADDRESSES = f"-fsanitize=address -fno-omit-frame-pointer {UNDEFINED}"
+# Without optimisation the many files of the variants compile faster, and run as fast.
+ADDRESSES = f"-O0 -g1 -fsanitize=address -fno-omit-frame-pointer {UNDEFINED}"
 
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -33,9 +34,11 @@ def catalogue(build: Build, *options: str) -> list[list[str]]:
     return [line.split() for line in listing.splitlines()]
 
 
+@functools.cache
 def variants(build: Build, *options: str) -> dict[str, list[str]]:
     """Return by function the variants that a rule for all calls may name, in the order of the
-    catalogue, which takes the options."""
+    catalogue, which takes the options. A process is started for each variant, so that the answer is
+    kept: callers do not change it."""
     found: dict[str, list[str]] = {}
     for name, function, *_ in catalogue(build, *options):
         if accepted(build, rule(function, name)):

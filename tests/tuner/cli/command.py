@@ -6,8 +6,9 @@ import contextlib
 import io
 import json
 import sys
+import tempfile
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -29,14 +30,32 @@ class Result:
 def plumbline(*words: object) -> Result:
     """Exit status and output of `plumbline words…`. An exception that is a bug passes through."""
     out, err = io.StringIO(), io.StringIO()
+    status = _status(words, out, err)
+    return Result(status, out.getvalue(), err.getvalue())
+
+
+def printed_to_file(*words: object) -> str:
+    """Return what `plumbline words…` prints on both streams where these are files, so that the
+    command cleans the text as in a process of its own."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as file:
+        _status(words, file, file)
+        file.seek(0)
+        return file.read()
+
+
+def _status(words: tuple[object, ...], out: TextIO, err: TextIO) -> int:
     before = sys.argv
     sys.argv = ["plumbline", *map(str, words)]
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            main()
+            try:
+                main()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
     except SystemExit as end:
         assert isinstance(end.code, int)
-        return Result(end.code, out.getvalue(), err.getvalue())
+        return end.code
     finally:
         sys.argv = before
     raise AssertionError("main() came back without an exit status")

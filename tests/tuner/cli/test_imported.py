@@ -16,7 +16,7 @@ import pytest
 from plumbline_db import campaigns, transfer, verdicts, winners
 from plumbline_db.connection import Database
 from tests.db import build, hostile_file
-from tests.tuner.cli.command import Result, plumbline
+from tests.tuner.cli.command import Result, plumbline, printed_to_file
 from tests.tuner.foreign import printed
 from tests.tuner.started import environment
 
@@ -24,10 +24,10 @@ EVIL = "LD_PRELOAD=/tmp/evil.so"
 KNOBS = ["mca_base_env_list", "orte_launch_agent", "mca_component_path"]
 
 
-@pytest.fixture
-def sent(finished: tuple[Path, Result], tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def sent(finished: tuple[Path, Result], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What somebody sends who has run a campaign of this library on this kind of machine."""
-    target = tmp_path / "sent.plumbline"
+    target = tmp_path_factory.mktemp("sent") / "sent.plumbline"
     assert plumbline("db", "export", target, "--db", finished[0]).status == 0
     return target
 
@@ -235,33 +235,22 @@ def test_no_program_is_looked_for_where_a_file_says(sent: Path, tmp_path: Path) 
     assert not (tmp_path / "carried-out").exists()
 
 
-def told(words: list[str], folder: Path) -> str:
-    """What a command prints, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "plumbline", *words],
-        env=environment(),
-        cwd=folder,
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
-    text = done.stdout.decode() + done.stderr.decode()
-    assert "Traceback" not in text, text
-    return text
-
-
 COLUMNS = [
     *(("machine", "id"), ("machine", "host"), ("library", "id"), ("library", "family")),
     *(("campaign", "id"), ("transfer", "host"), ("suite", "name"), ("run", "id")),
 ]
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return hostile_file.exported(tmp_path_factory.mktemp("exported"))
+
+
 @pytest.mark.parametrize("name", hostile_file.NAMES, ids=range(len(hostile_file.NAMES)))
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
 def test_names_that_are_none_are_not_imported(
-    tmp_path: Path, table: str, column: str, name: str
+    exported: Path, tmp_path: Path, table: str, column: str, name: str
 ) -> None:
-    sent = hostile_file.exported(tmp_path)
     which = "rowid = (SELECT min(rowid) FROM " + table + ")" if table in ("run", "suite") else "1"
     changes = [(f"UPDATE {table} SET {column} = ? WHERE {which}", (name,))]
     if (table, column) == ("campaign", "id"):
@@ -269,7 +258,7 @@ def test_names_that_are_none_are_not_imported(
         changes += [(f"UPDATE {one} SET campaign = ?", (name,)) for one in tables]
     if (table, column) == ("machine", "id"):
         changes.append(("UPDATE campaign SET machine = ?", (name,)))
-    hostile = hostile_file.changed(sent, tmp_path / "hostile.plumbline", *changes)
+    hostile = hostile_file.changed(exported, tmp_path / "hostile.plumbline", *changes)
     there = tmp_path / "there.db"
     said = plumbline("db", "import", hostile, "--db", there)
     assert said.status == 1, said
@@ -289,11 +278,12 @@ def texts_of(hostile: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 @pytest.mark.parametrize("hostile", [hostile_file.ESCAPE, "\u202eabc\u2028", "\x9b31m"])
 def test_no_text_of_a_file_commands_a_terminal(
-    sent: Path, home: Path, tmp_path: Path, hostile: str
+    sent: Path, home: Path, tmp_path: Path, hostile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = hostile_file.changed(sent, tmp_path / "hostile.plumbline", *texts_of(hostile))
     there = str(tmp_path / "there.db")
-    said = told(["db", "import", str(file), "--db", there], tmp_path)
+    monkeypatch.chdir(tmp_path)
+    said = printed_to_file("db", "import", file, "--db", there)
     id = imported(Path(there))
     for words in (
         *(["results"], ["results", "--all"], ["results", "--list"], ["results", "--json"]),
@@ -306,8 +296,9 @@ def test_no_text_of_a_file_commands_a_terminal(
             ["doctor"],
         ),
     ):
-        said += told([*words, "--db", there] if words[0] != "doctor" else words, tmp_path)
+        said += printed_to_file(*words, *(["--db", there] if words[0] != "doctor" else []))
     assert not set("\x1b\x07\x9b\u202e\u2028") & set(said)
+    assert "winners" in said
 
 
 def test_a_name_with_a_shell_s_signs_is_quoted_where_a_command_is_printed(tmp_path: Path) -> None:
