@@ -340,7 +340,6 @@ def _measure(
     from plumbline.results import compared_now, comparison_files, regressions
     from plumbline.settings import campaign_file
     from plumbline.verify import decision
-    from plumbline_db.connection import Database
 
     if output is not None:
         comparison_files.require(output)
@@ -359,10 +358,7 @@ def _measure(
         settings = settings.but(sizes=sorted(set(sizes)))
     measured = settings.cases.functions or guidelines.load().lhs_functions()
     common.remark(settings.cases.rounding(measured, settings.ranks.nprocs))
-    with (
-        progress.Bar(in_all=2 * most) as bar,
-        Database.open(program.database, write=True) as db,
-    ):
+    with progress.Bar(in_all=2 * most) as bar, program.open(write=True) as db:
         comparison = compared_now.measure(db, (a, b), settings, claim, how, bar)
     if output is not None:
         common.write(output, comparison_files.text(comparison, output))
@@ -483,9 +479,8 @@ def _history(program: ProgramOptions, pair: Pair) -> int:
         raise UsageError("--history lists all comparisons: leave out A and B")
     from plumbline.results import compared_now, regressions
     from plumbline.results.comparison_files import document
-    from plumbline_db.connection import Database
 
-    with Database.open(program.database) as db:
+    with program.open() as db:
         comparisons = compared_now.stored(db)
     if program.json:
         common.print_json([document(comparison) for comparison in comparisons])

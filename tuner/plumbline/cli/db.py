@@ -281,12 +281,11 @@ def table(program: ProgramOptions, what: str, runs: tuple[str, ...], output: Pat
       plumbline db table medians --output medians.csv
     """
     from plumbline_db import flat_tables
-    from plumbline_db.connection import Database
     from plumbline_exporters import table_files
 
     if output is not None:
         table_files.require(output)
-    with Database.open(program.database) as db, db.snapshot():
+    with program.open() as db, db.snapshot():
         parts = flat_tables.of(db, what, runs)
         if output is None:
             table_files.print_csv(flat_tables.COLUMNS[what], parts)

@@ -25,9 +25,7 @@ ALL = "all"
 
 
 @base.command(
-    "compare",
-    takes="db json benches picture",
-    context_settings={"default_map": {"benches": ALL}},
+    "compare", takes="db json benches picture", context_settings={"default_map": {"benches": ALL}}
 )
 @click.argument("campaigns", nargs=-1, metavar="[[FILE#]CAMPAIGN]...")
 @click.option(
@@ -133,9 +131,8 @@ def _draw_sheet(
 def _list(program: ProgramOptions) -> None:
     from plumbline.overlap import stored
     from plumbline.overlap.difference import about
-    from plumbline_db.connection import Database
 
-    with Database.open(program.database) as db:
+    with program.open() as db:
         every = stored.every(db)
     if program.json:
         common.print_json({"campaigns": [about(stored) for stored in every]})

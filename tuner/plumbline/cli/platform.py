@@ -84,9 +84,8 @@ def _out(output: Path | None, text: str) -> None:
 
 def _fit(program: ProgramOptions, campaign: str, selector: Selector, output: Path | None) -> int:
     from plumbline.results import twin
-    from plumbline_db.connection import Database
 
-    with Database.open(program.database) as db:
+    with program.open() as db:
         fitted = twin.twin_of(db, campaign, selector, program.mpi)
     if output is not None:
         common.write(output, twin.table(fitted.simulation))

@@ -159,10 +159,7 @@ def key(entries: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
         "height": _LINE * len(rows),
         "view": {"stroke": None},
         "layer": [
-            {
-                "mark": _SQUARE,
-                "encoding": {"y": y, "color": _FILL},
-            },
+            {"mark": _SQUARE, "encoding": {"y": y, "color": _FILL}},
             {
                 "transform": [{"filter": "datum.inside == 'line'"}],
                 "mark": {"type": "rule", "x": 0, "x2": _WIDE, "strokeWidth": 2, "color": "white"},
@@ -281,13 +278,7 @@ def drawn(
         rows.append({"x": x, "x2": x2, "y": y, "y2": y2, "colour": spot.colour})
     encoding = _axes(places, across, up, bench)
     boxes = encoding | {"x2": {"field": "x2"}, "y2": {"field": "y2"}, "color": _FILL}
-    layers: list[dict[str, Any]] = [
-        {
-            "data": {"values": rows},
-            "mark": CLOSE,
-            "encoding": boxes,
-        }
-    ]
+    layers: list[dict[str, Any]] = [{"data": {"values": rows}, "mark": CLOSE, "encoding": boxes}]
     if line:
         values = [{"x": places[size], "y": value} for size, value in line.items()]
         for colour, width in (("#000000", 4), ("#ffffff", 2)):  # seen on yellow as well
@@ -317,10 +308,7 @@ def _points(
 
 
 def _axes(
-    places: Mapping[int, float],
-    across: Mapping[float, Span],
-    up: Mapping[float, Span],
-    bench: str,
+    places: Mapping[int, float], across: Mapping[float, Span], up: Mapping[float, Span], bench: str
 ) -> dict[str, Any]:
     nothing = f"datum.value == {places[0]} ? '0' : " if 0 in places else ""
     x = {

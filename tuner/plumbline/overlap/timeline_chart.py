@@ -169,14 +169,7 @@ def _panel(
         "height": _LANE * len(places),
         "layer": [
             _marks([_lane(place, view) for place in places.values()], "rect", at, fill="#f1f1f1"),
-            _marks(
-                measured,
-                "rule",
-                {"x": x},
-                color="#888888",
-                strokeDash=[3, 3],
-                strokeWidth=1,
-            ),
+            _marks(measured, "rule", {"x": x}, color="#888888", strokeDash=[3, 3], strokeWidth=1),
             # The outline is seen where a block is thinner than a pixel.
             _marks(
                 blocks,
@@ -198,13 +191,7 @@ def _panel(
                 },
                 fontSize=11,
             ),
-            _marks(
-                [row["unknown"] for row in arrows],
-                "rect",
-                at,
-                fill="black",
-                fillOpacity=0.4,
-            ),
+            _marks([row["unknown"] for row in arrows], "rect", at, fill="black", fillOpacity=0.4),
             _marks(arrows, "rule", at, color="black", strokeWidth=1.6),
             _marks(
                 arrows,
@@ -264,10 +251,7 @@ def _by_name(names: Sequence[str]) -> dict[str, Any]:
     return {
         "field": "what",
         "type": "nominal",
-        "scale": {
-            "domain": list(names),
-            "range": [_colour(name) for name in names],
-        },
+        "scale": {"domain": list(names), "range": [_colour(name) for name in names]},
         "legend": {
             "title": None,
             "orient": "bottom",

@@ -384,12 +384,7 @@ def _encoding(
             "field": "curve",
             "type": "nominal",
             "scale": colour,
-            "legend": {
-                "title": None,
-                "orient": "bottom",
-                "columns": 1,
-                "labelLimit": 620,
-            },
+            "legend": {"title": None, "orient": "bottom", "columns": 1, "labelLimit": 620},
         },
     }
 

@@ -207,10 +207,7 @@ def _place_now(visit: Visit, each: Coverage, now: datetime.datetime, *, curves: 
         coverage=each,
         stage=stage,
         violated=len(violated),
-        more=report.more(
-            [cell.verdict for cell in verdict],
-            use(campaign),
-        ),
+        more=report.more([cell.verdict for cell in verdict], use(campaign)),
         undecided=sum(cell.verdict.verdict == "undecided" for cell in verdict),
         before=sum(count.violations for count in counts),
         worst=violated[:_WORST],

@@ -30,15 +30,7 @@ from plumbline_db import (
     winners,
 )
 from plumbline_db.connection import Database
-from plumbline_db.records import (
-    BESIDE,
-    Campaign,
-    Library,
-    Machine,
-    Medians,
-    Verdict,
-    Winner,
-)
+from plumbline_db.records import BESIDE, Campaign, Library, Machine, Medians, Verdict, Winner
 
 _TABLE = "before"
 _OLDER = 5  # campaigns of a place that are asked, the newest first

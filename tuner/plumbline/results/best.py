@@ -96,13 +96,7 @@ def plan_of(settings: Settings, data: Data, switch: str) -> Plan:
     """Return how cases are measured; `switch`: how knobs are switched inside a launch."""
     sampling = settings.sampling
     plan = Plan(
-        "best",
-        sampling.seed,
-        (),
-        data,
-        blocks=sampling.blocks,
-        reps=sampling.reps,
-        knobs=switch,
+        "best", sampling.seed, (), data, blocks=sampling.blocks, reps=sampling.reps, knobs=switch
     )
     return until_settled(plan, simulated=settings.ranks.simulate is not None)
 
@@ -139,14 +133,7 @@ def find(
         last = {target: [*chain(*sides)] for target, sides in fronts.items()}
         final = race.run(suite.at(2), last, finals)
         cells += [
-            _cell(
-                target,
-                nprocs,
-                fronts[target],
-                final[target],
-                len(entries[target]),
-                compare,
-            )
+            _cell(target, nprocs, fronts[target], final[target], len(entries[target]), compare)
             for target in fields_of_function
             if DEFAULT in final[target]
         ]

@@ -151,10 +151,7 @@ def stored(db: Database) -> list[MeasuredComparison]:
             asked_comparison = msgspec.json.decode(row.settings, type=AskedComparison)
             by_comparison.setdefault((row.imported_from, asked_comparison.comparison), {})[
                 asked_comparison.side
-            ] = (
-                row,
-                asked_comparison,
-            )
+            ] = (row, asked_comparison)
     comparisons = []
     for (_, comparison), both in by_comparison.items():
         if len(both) == 2:
