@@ -91,9 +91,9 @@ def _answer(advised: Advised, raced: RacedAdvice | None) -> Answer | None:
 
 
 def _race(program: ProgramOptions, advised: Advised) -> RacedAdvice:
-    from plumbline.results import advice_raced
+    from plumbline.results import advice_raced, best
 
-    with progress.Bar(in_all=advice_raced.FIRST + advice_raced.LAUNCHES) as bar:
+    with progress.Bar(in_all=best.FIRST + best.FINALS) as bar:
         return advice_raced.race(advised, program.mpi, bar)
 
 

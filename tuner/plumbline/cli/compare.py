@@ -198,39 +198,30 @@ def _table(comparison: SideComparison) -> Table:
     settings = any(line.cell.settings for line in comparison.lines)
     on_ranks = any(line.cell.ranks for line in comparison.lines)
     words = ("function", *(["variant"] if variants else []), *(["settings"] if settings else []))
-    table = common.table(
-        *words,
-        *(["ranks"] if on_ranks else []),
-        "bytes",
-        "A µs",
-        "B µs",
-        "launches",
-        "A / B",
-        "p",
-        "adjusted",
-        *([""] if comparison.together else []),
-        "verdict",
-        left=(*words, "verdict"),
-        wrap=False,
-    )
-    for line in comparison.lines:
-        cell = line.cell
-        table.add_row(
+    numbers = ("bytes", "A µs", "B µs", "launches", "A / B", "p", "adjusted")
+    columns = (*words, *(["ranks"] if on_ranks else []), *numbers)
+    stars = [""] if comparison.together else []
+    rows = [
+        (
             cell.function,
             *([cell.variant] if variants else []),
             *([cell.settings] if settings else []),
-            *([str(cell.ranks or cell.nprocs)] if on_ranks else []),
-            str(cell.bytes),
+            *([cell.ranks or cell.nprocs] if on_ranks else []),
+            cell.bytes,
             f"{1e6 * line.a.median:.2f}",
             f"{1e6 * line.b.median:.2f}",
-            str(line.pairs) if line.pairs is not None else f"{line.a.launches}, {line.b.launches}",
+            f"{line.a.launches}, {line.b.launches}" if line.pairs is None else line.pairs,
             with_interval(line.ratio, line.ratio_low, line.ratio_high, ".3f"),
-            "" if line.p is None else f"{line.p:.2g}",
-            "" if line.p_adjusted is None else f"{line.p_adjusted:.2g}",
+            line.p and f"{line.p:.2g}",
+            line.p_adjusted and f"{line.p_adjusted:.2g}",
             *([line.stars] if comparison.together else []),
             _verdict(line),
         )
-    return table
+        for line in comparison.lines
+        for cell in (line.cell,)
+    ]
+    left = (*words, "verdict")
+    return common.table(*columns, *stars, "verdict", left=left, wrap=False, rows=rows)
 
 
 def _verdict(line: ComparedCell) -> str:
@@ -378,13 +369,17 @@ def _print_measured(comparison: MeasuredComparison) -> None:
     for text in _measured_heading(comparison):
         click.echo(text)
     words = ("function", "bytes", "A µs", "B µs", "launches", "B against A")
-    table = common.table(*words, left=("function", "B against A"), wrap=False)
-    for line in comparison.cells:
-        times = ["" if side is None else f"{1e6 * side.median:.2f}" for side in (line.a, line.b)]
-        cell = line.cell
-        change = words_of(line)
-        table.add_row(cell.function, str(cell.bytes), *times, str(line.pairs), change)
-    common.show(table)
+    rows = [
+        (
+            line.cell.function,
+            line.cell.bytes,
+            *(side and f"{1e6 * side.median:.2f}" for side in (line.a, line.b)),
+            line.pairs,
+            words_of(line),
+        )
+        for line in comparison.cells
+    ]
+    common.show(common.table(*words, left=("function", "B against A"), wrap=False, rows=rows))
     click.echo(_measured_summary(comparison))
 
 
@@ -499,22 +494,18 @@ def _history_table(comparisons: list[MeasuredComparison]) -> Table:
 
     from plumbline.results.comparison_files import summary, words_of
 
-    words = ("when", "A", "B", "ranks", "slower", "faster", "equal", "not shown", "worst cell")
-    table = common.table(*words, left=("when", "A", "B", "worst cell"), wrap=False)
-    for comparison in comparisons:
-        counts = summary(comparison.cells)
-        worst = comparison.cells[0]
-        table.add_row(
+    def row(comparison: MeasuredComparison) -> tuple[object, ...]:
+        counts, worst = summary(comparison.cells), comparison.cells[0]
+        sides = (comparison.a, comparison.b)
+        return (
             comparison.a.launches[0].started[:16].replace("T", " "),
-            *(
-                f"{side.name.text} ({side.library.version_string})"
-                for side in (comparison.a, comparison.b)
-            ),
-            str(comparison.a.campaign.nprocs),
-            str(counts["slower"] + counts["lost"]),
-            str(counts["faster"]),
-            str(counts["equal"]),
-            str(counts["not_shown"]),
+            *(f"{side.name.text} ({side.library.version_string})" for side in sides),
+            comparison.a.campaign.nprocs,
+            counts["slower"] + counts["lost"],
+            *(counts[word] for word in ("faster", "equal", "not_shown")),
             f"{worst.cell.function} {worst.cell.bytes} B: {words_of(worst)}",
         )
-    return table
+
+    words = ("when", "A", "B", "ranks", "slower", "faster", "equal", "not shown", "worst cell")
+    left = ("when", "A", "B", "worst cell")
+    return common.table(*words, left=left, wrap=False, rows=map(row, comparisons))

@@ -344,8 +344,7 @@ def _said(pruned_campaigns: list[Pruned]) -> str:
     samples = sum(pruned.samples for pruned in pruned_campaigns)
     return (
         f"{counted(samples, 'sample')} of {counted(len(pruned_campaigns), 'campaign')} thrown "
-        "away; "
-        "n, medians, quantiles and verdicts stay"
+        "away; n, medians, quantiles and verdicts stay"
     )
 
 
@@ -371,18 +370,10 @@ def _show_pruned(
         return
     for pruned in pruned_campaigns:
         click.echo(f"{pruned.campaign}: {pruned.samples} samples of {pruned.series} cases")
-    if listing:
-        click.echo(
-            f"{_said(pruned_campaigns)} (not yet: --list)"
-            if pruned_campaigns
-            else "nothing to throw away"
-        )
-    else:
-        click.echo(
-            f"{_said(pruned_campaigns)}; {policy.said}"
-            if pruned_campaigns
-            else "nothing to throw away"
-        )
+    how = " (not yet: --list)" if listing else f"; {policy.said}"
+    said = f"{_said(pruned_campaigns)}{how}" if pruned_campaigns else "nothing to throw away"
+    click.echo(said)
+    if not listing:
         click.echo(f"{program.database}: {_megabytes(before)} -> {_megabytes(after)}")
 
 

@@ -145,20 +145,19 @@ def _list(program: ProgramOptions) -> None:
 def _listing(every: Sequence[Stored]) -> Table:
 
     names = ("campaign", "library", "ranks", "settings", "benchmarks", "state", "started")
-    table = common.table(*names, left=names, wrap=False)
-    for stored in every:
-        campaign = stored.campaign
-        words = (
-            campaign.id,
+    rows = [
+        (
+            stored.campaign.id,
             stored.library.id,
-            str(campaign.nprocs),
+            stored.campaign.nprocs,
             ", ".join(stored.configuration()) or "default",
             ",".join(stored.settings.benches),
-            campaign.state,
-            campaign.started,
+            stored.campaign.state,
+            stored.campaign.started,
         )
-        table.add_row(*words)
-    return table
+        for stored in every
+    ]
+    return common.table(*names, left=names, wrap=False, rows=rows)
 
 
 def _heading(compared: Between) -> Iterator[str]:
@@ -181,31 +180,23 @@ def _heading(compared: Between) -> Iterator[str]:
 def _table(totals: Sequence[Total]) -> Table:
     from plumbline.overlap.benches import LOAD
 
-    table = common.table(
-        "benchmark",
-        "cells",
-        "A shorter",
-        "B shorter",
-        "time A / B",
-        "work alone A / B",
-        "regret A / B",
-        "A overlaps more",
-        "B overlaps more",
-        "furthest apart",
-        left=("benchmark", "furthest apart"),
-        wrap=False,
+    columns = (
+        *("benchmark", "cells", "A shorter", "B shorter", "time A / B", "work alone A / B"),
+        *("regret A / B", "A overlaps more", "B overlaps more", "furthest apart"),
     )
-    for total in totals:
-        table.add_row(
+    rows = [
+        (
             total.bench,
-            *map(str, (total.cells, total.a_shorter, total.b_shorter)),
+            *(total.cells, total.a_shorter, total.b_shorter),
             f"{total.times:.3g}",
-            "" if total.work is None else f"{total.work:.3g}",
+            total.work and f"{total.work:.3g}",
             "" if total.bench == LOAD else f"{total.regret_a:.2f} / {total.regret_b:.2f}",
-            *map(str, (total.a_overlaps_more, total.b_overlaps_more)),
+            *(total.a_overlaps_more, total.b_overlaps_more),
             _furthest(total),
         )
-    return table
+        for total in totals
+    ]
+    return common.table(*columns, left=("benchmark", "furthest apart"), wrap=False, rows=rows)
 
 
 def _furthest(total: Total) -> str:

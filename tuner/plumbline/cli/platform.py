@@ -99,12 +99,13 @@ def _fit(program: ProgramOptions, campaign: str, selector: Selector, output: Pat
 
 
 def _beside(fitted: Twin) -> Table:
-    table = common.table("bytes", "measured µs", "simulated µs", "off by")
-    for size in fitted.sizes:
-        table.add_row(
-            str(size.bytes),
+    rows = [
+        (
+            size.bytes,
             f"{1e6 * size.measured_seconds:.2f}",
             f"{1e6 * size.simulated_seconds:.2f}",
             f"{100 * size.error:+.0f} %",
         )
-    return table
+        for size in fitted.sizes
+    ]
+    return common.table("bytes", "measured µs", "simulated µs", "off by", rows=rows)

@@ -453,27 +453,20 @@ def _what_the_default_is(cell: Explained) -> str:
 
 
 def _table(cell: Explained, *, all_rows: bool) -> Table:
-    table = common.table(
-        "candidate",
-        "µs",
-        "of default",
-        "by the model",
-        "Hockney µs",
-        "LogGP µs",
-        "off",
-        left=("candidate", "by the model"),
-    )
-    for row in _rows(cell, all_rows=all_rows):
-        table.add_row(
+    columns = ("candidate", "µs", "of default", "by the model", "Hockney µs", "LogGP µs", "off")
+    rows = [
+        (
             common.short(f"  {row.configuration}"),
             _us(row.seconds),
-            "" if row.ratio is None else f"{row.ratio:.2f}",
-            row.formula or "",
+            row.ratio and f"{row.ratio:.2f}",
+            row.formula,
             _us(row.hockney_seconds),
             _us(row.loggp_seconds),
-            "" if row.off is None else f"{100 * row.off:+.0f} %",
+            None if row.off is None else f"{100 * row.off:+.0f} %",
         )
-    return table
+        for row in _rows(cell, all_rows=all_rows)
+    ]
+    return common.table(*columns, left=("candidate", "by the model"), rows=rows)
 
 
 def _rows(cell: Explained, *, all_rows: bool) -> list[Priced]:

@@ -45,6 +45,16 @@ class AdviceQuestion(msgspec.Struct, frozen=True):
     nprocs: int
 
 
+def days_since(text: str, now: datetime.datetime) -> float | None:
+    """Return the days since a moment (ISO 8601, UTC where it names no zone); None: it is none."""
+    try:
+        then = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    then = then if then.tzinfo else then.replace(tzinfo=datetime.UTC)
+    return (now - then).total_seconds() / 86400
+
+
 class Advice(msgspec.Struct, frozen=True):
     """An answer with what it rests on. `sizes`: at which the library's own call was measured;
     `measured_from`, `measured_to`: when (ISO 8601); `winners_from`: the campaign whose winners are
@@ -67,13 +77,8 @@ class Advice(msgspec.Struct, frozen=True):
 
     def age_days(self, now: datetime.datetime) -> float | None:
         """Since the last of its launches; None: the time is not known."""
-        try:
-            then = datetime.datetime.fromisoformat(self.measured_to)
-        except ValueError:
-            return None
-        if then.tzinfo is None:
-            then = then.replace(tzinfo=datetime.UTC)
-        return max(0.0, (now - then).total_seconds() / 86400)
+        days = days_since(self.measured_to, now)
+        return None if days is None else max(0.0, days)
 
     def age(self, now: datetime.datetime) -> str:
         days = self.age_days(now)
