@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from plumbline.results.regressions import RegressionClaim, decided
+from plumbline.results.compared_now import RegressionClaim, decided
 from plumbline.verify import decision
 from plumbline.verify.decision import CellDecision
 

@@ -328,7 +328,7 @@ def _measure(
 ) -> int:
     """Exit code 3 where B is slower somewhere, or has no result any more."""
     from plumbline.core import guidelines
-    from plumbline.results import compared_now, comparison_files, regressions
+    from plumbline.results import compared_now, comparison_files
     from plumbline.settings import campaign_file
     from plumbline.verify import decision
 
@@ -336,7 +336,7 @@ def _measure(
         comparison_files.require(output)
     a, b = (compared_now.parse(side, program.mpi) for side in sides)
     most = launches or LAUNCHES
-    claim = regressions.RegressionClaim(
+    claim = compared_now.RegressionClaim(
         alpha=how.alpha,
         tolerance=TOLERANCE if tolerance is None else tolerance,
         design=decision.design_over(min(FIRST, most), most),
@@ -359,7 +359,7 @@ def _measure(
         _print_measured(comparison)
         if output is not None:
             click.echo(str(output))
-    return common.VIOLATIONS_FOUND if regressions.is_worse(comparison.cells) else 0
+    return common.VIOLATIONS_FOUND if compared_now.is_worse(comparison.cells) else 0
 
 
 def _print_measured(comparison: MeasuredComparison) -> None:
@@ -472,7 +472,7 @@ def _load(conditions: SideConditions) -> str:
 def _history(program: ProgramOptions, pair: Pair) -> int:
     if pair.a is not None:
         raise UsageError("--history lists all comparisons: leave out A and B")
-    from plumbline.results import compared_now, regressions
+    from plumbline.results import compared_now
     from plumbline.results.comparison_files import document
 
     with program.open() as db:
@@ -486,7 +486,7 @@ def _history(program: ProgramOptions, pair: Pair) -> int:
         )
     else:
         common.show(_history_table(comparisons))
-    worse = bool(comparisons) and regressions.is_worse(comparisons[-1].cells)
+    worse = bool(comparisons) and compared_now.is_worse(comparisons[-1].cells)
     return common.VIOLATIONS_FOUND if worse else 0
 
 

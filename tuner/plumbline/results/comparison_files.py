@@ -11,8 +11,7 @@ from typing import Any, get_args
 import msgspec
 
 from plumbline.results.compare import MatchedCell, Sample, SideComparison
-from plumbline.results.compared_now import MeasuredComparison
-from plumbline.results.regressions import BAD, Change, Regression
+from plumbline.results.compared_now import BAD, Change, MeasuredComparison, Regression
 from plumbline.results.sides import ComparedSide
 from plumbline_db.errors import UsageError
 
