@@ -245,12 +245,15 @@ def _summary(comparison: SideComparison) -> str:
     )
     if comparison.count("not compared"):
         text += f"; not compared: {comparison.count('not compared')}"
-    if comparison.only_a or comparison.only_b:
-        text += (
-            f"; only on one side: {counted(comparison.only_a, 'cell')} of A, {comparison.only_b} "
-            "of B"
-        )
-    return text
+    return text + only_on_one_side(comparison.only_a, comparison.only_b)
+
+
+def only_on_one_side(only_a: int, only_b: int) -> str:
+    """Return the end of a summary about cells that the other side has not; empty: there are
+    none."""
+    if not only_a and not only_b:
+        return ""
+    return f"; only on one side: {counted(only_a, 'cell')} of A, {only_b} of B"
 
 
 def _document(comparison: SideComparison, a: ComparedSide, b: ComparedSide) -> dict[str, Any]:

@@ -371,8 +371,7 @@ def _show_pruned(
     for pruned in pruned_campaigns:
         click.echo(f"{pruned.campaign}: {pruned.samples} samples of {pruned.series} cases")
     how = " (not yet: --list)" if listing else f"; {policy.said}"
-    said = f"{_said(pruned_campaigns)}{how}" if pruned_campaigns else "nothing to throw away"
-    click.echo(said)
+    click.echo(f"{_said(pruned_campaigns)}{how}" if pruned_campaigns else "nothing to throw away")
     if not listing:
         click.echo(f"{program.database}: {_megabytes(before)} -> {_megabytes(after)}")
 

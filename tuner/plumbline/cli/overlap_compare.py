@@ -211,6 +211,8 @@ def _furthest(total: Total) -> str:
 
 
 def _summary(compared: Between) -> str:
+    from .compare import only_on_one_side
+
     totals, differences = compared.found.totals, compared.found
     cells = sum(total.cells for total in totals)
     shorter_in_a, shorter_in_b = (
@@ -223,9 +225,4 @@ def _summary(compared: Between) -> str:
         "told apart in "
         f"{cells - shorter_in_a - shorter_in_b} (95 % intervals)"
     )
-    if differences.only_a or differences.only_b:
-        text += (
-            f"; only on one side: {counted(differences.only_a, 'cell')} of A, "
-            f"{differences.only_b} of B"
-        )
-    return text
+    return text + only_on_one_side(differences.only_a, differences.only_b)

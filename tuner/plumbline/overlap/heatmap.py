@@ -15,6 +15,7 @@ from plumbline.overlap import suite
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.metric import Ratio
 from plumbline.overlap.suite import OverlapResult, lines
+from plumbline.system import chart
 
 # Scales of colours of overlap maps: from a number to a colour, and the bar that explains it. The
 # first is that of A. Denis and F. Trahay, "MPI Overlap: Benchmark and Analysis", ICPP 2016, III.C:
@@ -70,18 +71,22 @@ class _Scale(msgspec.Struct, frozen=True):
             "height": _HIGH,
             "view": {"stroke": None},
             "layer": [
-                {
-                    "data": {"values": boxes},
-                    "mark": {"type": "rect", "strokeWidth": 0, "y2Offset": -0.4},
-                    "encoding": {"y": y, "y2": {"field": "y2"}, "color": _FILL},
-                },
-                {
-                    "data": {"values": labels},
-                    "mark": {"type": "text", "align": "left", "x": _WIDE + 6, "fontSize": 12},
-                    "encoding": {"y": y, "text": {"field": "text"}},
-                },
+                {"data": {"values": boxes}}
+                | chart.layer(
+                    "rect",
+                    {"y": y, "y2": {"field": "y2"}, "color": _FILL},
+                    strokeWidth=0,
+                    y2Offset=-0.4,
+                ),
+                {"data": {"values": labels}} | _words_at(y),
             ],
         }
+
+
+def _words_at(y: dict[str, Any]) -> dict[str, Any]:
+    """Return the layer of the words beside a bar or a key."""
+    words = {"y": y, "text": {"field": "text"}}
+    return chart.layer("text", words, align="left", x=_WIDE + 6, fontSize=12)
 
 
 # Boxes carry their colour.
@@ -160,20 +165,14 @@ def key(entries: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
         "view": {"stroke": None},
         "layer": [
             {"mark": _SQUARE, "encoding": {"y": y, "color": _FILL}},
-            {
-                "transform": [{"filter": "datum.inside == 'line'"}],
-                "mark": {"type": "rule", "x": 0, "x2": _WIDE, "strokeWidth": 2, "color": "white"},
-                "encoding": {"y": y},
-            },
+            {"transform": [{"filter": "datum.inside == 'line'"}]}
+            | chart.layer("rule", {"y": y}, x=0, x2=_WIDE, strokeWidth=2, color="white"),
             {
                 "transform": [{"filter": "datum.inside == 'dot'"}],
                 "mark": _SQUARE | {"shape": "circle", "size": 7, "color": _DOT},
                 "encoding": {"y": y},
             },
-            {
-                "mark": {"type": "text", "align": "left", "x": _WIDE + 6, "fontSize": 12},
-                "encoding": {"y": y, "text": {"field": "text"}},
-            },
+            _words_at(y),
         ],
     }
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plumbline.overlap.timeline import COMPUTATION, Message, StampAgreement, Timeline, TimelineEvent
+from plumbline.system import chart
 from plumbline_db.probe_records import Overlap
 
 _WIDTH, _LANE = 860, 74  # pixels
@@ -266,11 +267,7 @@ def _by_name(names: Sequence[str]) -> dict[str, Any]:
 
 
 def _marks(values: list[Any], mark: str, encoding: dict[str, Any], **how: Any) -> dict[str, Any]:
-    return {
-        "data": {"values": values},
-        "mark": {"type": mark, "clip": mark != "point", **how},
-        "encoding": encoding,
-    }
+    return {"data": {"values": values}} | chart.layer(mark, encoding, clip=mark != "point", **how)
 
 
 def _places(timeline: Timeline) -> dict[int, int]:
