@@ -220,8 +220,8 @@ def _table(comparison: SideComparison) -> Table:
         for line in comparison.lines
         for cell in (line.cell,)
     ]
-    left = (*words, "verdict")
-    return common.table(*columns, *stars, "verdict", left=left, wrap=False, rows=rows)
+    texts = (*words, "verdict")
+    return common.table(*columns, *stars, "verdict", left=texts, wrap=False, rows=rows)
 
 
 def _verdict(line: ComparedCell) -> str:
@@ -510,5 +510,5 @@ def _history_table(comparisons: list[MeasuredComparison]) -> Table:
         )
 
     words = ("when", "A", "B", "ranks", "slower", "faster", "equal", "not shown", "worst cell")
-    left = ("when", "A", "B", "worst cell")
-    return common.table(*words, left=left, wrap=False, rows=map(row, comparisons))
+    texts = ("when", "A", "B", "worst cell")
+    return common.table(*words, left=texts, wrap=False, rows=map(row, comparisons))
