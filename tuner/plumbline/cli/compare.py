@@ -269,9 +269,7 @@ def _document(comparison: SideComparison, a: ComparedSide, b: ComparedSide) -> d
             "launches": len(compared_side.launches),
             "library": msgspec.to_builtins(compared_side.library),
             "machine": msgspec.to_builtins(compared_side.machine),
-            "nprocs": header.nprocs,
-            "ppn": header.ppn,
-            "oversubscribed": header.oversubscribed,
+            **{name: getattr(header, name) for name in ("nprocs", "ppn", "oversubscribed")},
         }
 
     document: dict[str, Any] = msgspec.to_builtins(comparison)

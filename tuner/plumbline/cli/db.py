@@ -90,9 +90,7 @@ def restore(program: ProgramOptions) -> None:
                 "path": str(program.database),
                 "backup": str(done.backup),
                 "kept": str(done.kept) if done.kept else None,
-                "lost": done.lost,
-                "unreadable": done.unreadable,
-                "passed_over": done.passed_over,
+                **{name: getattr(done, name) for name in ("lost", "unreadable", "passed_over")},
             }
         )
         return

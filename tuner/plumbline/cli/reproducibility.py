@@ -111,12 +111,9 @@ def command(
         from plumbline.reproducibility.report import specification
 
         common.draw(picture, specification(done.spread))
-    if program.json:
-        common.print_json(done)
-    else:
-        common.show(*_shown(done))
-        if picture is not None:
-            click.echo(f"\n{picture}")
+    common.answer(program, done, _shown(done))
+    if picture is not None and not program.json:
+        click.echo(f"\n{picture}")
     return 0
 
 

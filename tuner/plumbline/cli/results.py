@@ -261,10 +261,9 @@ def _report(
             {
                 "campaigns": names,
                 "index": str(written.first),
-                "pages": written.pages,
-                "files": written.files,
-                "bytes": written.bytes,
-                "left_out": written.left_out,
+                **{
+                    name: getattr(written, name) for name in ("pages", "files", "bytes", "left_out")
+                },
                 "pdf": None if missing else str(pdf),
                 "pdf_missing": missing,
             }

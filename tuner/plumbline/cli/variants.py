@@ -95,10 +95,8 @@ def command(
         if (not functions or variant.function in functions) and kind in (None, variant.kind)
     ]
     if not race.measure:
-        if program.json:
-            common.print_json(chosen)
-        else:
-            common.show(_catalogue(chosen), counted(len(chosen), "variant"))
+        shown = (_catalogue(chosen), counted(len(chosen), "variant"))
+        common.answer(program, chosen, shown)
         return 0
     raced_functions = functions or tuple(dict.fromkeys(variant.function for variant in chosen))
     toolchain = msgspec.structs.replace(
@@ -110,10 +108,7 @@ def command(
         for setting in settings
         for cell in _best(toolchain, setting, raced_functions, race.sizes, race.launches)
     ]
-    if program.json:
-        common.print_json(cells)
-    else:
-        common.show(_cells_table(cells))
+    common.answer(program, cells, (_cells_table(cells),))
     return 0
 
 
