@@ -16,8 +16,7 @@ from typing import Any
 from plumbline.cli.compare import FIRST, LAUNCHES, TOLERANCE
 from plumbline.results import compared_now
 from plumbline.results.compare import How
-from plumbline.results.compared_now import MeasuredComparison
-from plumbline.results.regressions import RegressionClaim
+from plumbline.results.compared_now import MeasuredComparison, RegressionClaim
 from plumbline.settings.campaign_file import load
 from plumbline.verify import decision
 from plumbline_db.connection import Database

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plumbline.detect import kinds
 from plumbline.detect.kinds import Element, dtype_of
 from tests.probes.launch import ROOT
 from tests.probes.recorder.programs import HERE, recorder
+from tests.tuner.detect import hashes
 
 SIZES = [0, 1, 3, 8, 12, 63, 64, 65, 72, 100, 128, 513, 4095, 4096, 4104, 8200, 30011]
 # Gone through in several pieces.
@@ -56,10 +56,10 @@ def test_hashes(program: Path) -> None:
     for number, (element, content) in enumerate(given):
         of_all, here = lines[2 * number : 2 * number + 2]
         assert of_all[0] == here[0]
-        poly = kinds.poly(content, element)
+        poly = hashes.poly(content, element)
         assert (poly, poly) == (int(of_all[1]), int(here[1])), (element, len(content))
-        sketch = kinds.sketch(content, element)
-        extremes = kinds.extremes(content, element) if len(content) > 64 else np.zeros(8)
+        sketch = hashes.sketch(content, element)
+        extremes = hashes.extremes(content, element) if len(content) > 64 else np.zeros(8)
         if np.isnan(extremes).any() or np.isnan(sketch).any():
             continue
         for line in (of_all, here):

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plumbline.detect import kinds
 from plumbline.detect.kinds import Element, EventKind, Flag
 from plumbline.detect.read import read
 from plumbline.detect.record import resolved
 from plumbline.detect.recording import Recording
 from tests.collectives_alt.programs import MPICH, mpirun
 from tests.probes.recorder.programs import HERE, Recorder, compare, recorder
+from tests.tuner.detect import hashes
 
 pytestmark = pytest.mark.mpi
 
@@ -66,8 +66,8 @@ def require_sound(recording: Recording) -> None:
     assert np.allclose(sends["sketch"][both], receives["sketch"][both], rtol=1e-12)
     for event in events[(events["bytes"] <= 64) & (events["content"] != 0)]:
         content = event["payload"].tobytes()[: event["bytes"]]
-        assert kinds.poly(content, event["element"]) == event["poly"]
-        assert np.allclose(kinds.sketch(content, event["element"]), event["sketch"])
+        assert hashes.poly(content, event["element"]) == event["poly"]
+        assert np.allclose(hashes.sketch(content, event["element"]), event["sketch"])
 
 
 def test_collectives(library: Recorder, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plumbline.detect import kinds, read
-from plumbline.detect.kinds import Element, EventKind, Flag, Mode, ReductionOperator, element_of
+from plumbline.detect import read
+from plumbline.detect.kinds import Element, EventKind, Flag, Mode, ReductionOperator
 from plumbline.detect.recording import (
     EVENT,
     PAYLOAD,
@@ -29,6 +29,7 @@ from plumbline.detect.recording import (
     RecordedRank,
     Recording,
 )
+from tests.tuner.detect import hashes
 
 Content = bytes | npt.NDArray[Any]
 
@@ -206,7 +207,7 @@ class RankProgram:
 def _packed(content: Content, more: Mapping[str, Any]) -> tuple[bytes, Element]:
     if isinstance(content, bytes):
         return content, Element(more.get("element", Element.BYTE))
-    return content.tobytes(), Element(more.get("element", element_of(content.dtype)))
+    return content.tobytes(), Element(more.get("element", hashes.element_of(content.dtype)))
 
 
 def _described(data: bytes, element: Element) -> dict[str, Any]:
@@ -217,12 +218,12 @@ def _described(data: bytes, element: Element) -> dict[str, Any]:
         "signature": _hash(signature),
         "element": element,
         "content": _hash(data),
-        "poly": kinds.poly(data, element),
-        "sketch": kinds.sketch(data, element),
+        "poly": hashes.poly(data, element),
+        "sketch": hashes.sketch(data, element),
         "payload": np.frombuffer(data.ljust(PAYLOAD, b"\0"), np.uint8)
         if len(data) <= PAYLOAD
         else np.zeros(PAYLOAD, np.uint8),
-        "extremes": kinds.extremes(data, element) if len(data) > PAYLOAD else np.zeros(8),
+        "extremes": hashes.extremes(data, element) if len(data) > PAYLOAD else np.zeros(8),
     }
 
 

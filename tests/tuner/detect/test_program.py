@@ -8,6 +8,7 @@ import pytest
 from plumbline.detect import kinds, read
 from plumbline.detect.kinds import Element, EventKind, Flag
 from plumbline.detect.recording import Recording
+from tests.tuner.detect import hashes
 from tests.tuner.detect.program import RankProgram
 
 
@@ -98,8 +99,8 @@ def test_a_collective_has_an_input_and_an_output_on_each_rank() -> None:
 def test_polynomials_are_joined_and_split(element: Element) -> None:
     data = np.random.default_rng(3).bytes(96)
     head, tail = data[:40], data[40:]
-    shift = pow(kinds.BASE, 40 // kinds.width(element), kinds.PRIME)
-    whole, left, right = (kinds.poly(each, element) for each in (data, head, tail))
+    shift = pow(hashes.BASE, 40 // kinds.width(element), kinds.PRIME)
+    whole, left, right = (hashes.poly(each, element) for each in (data, head, tail))
     assert whole == (left + shift * right) % kinds.PRIME
 
 
@@ -109,15 +110,15 @@ def test_polynomials_of_integers_are_added(dtype: type[np.integer]) -> None:
     low = 0 if np.dtype(dtype).kind == "u" else -30
     parts = [random.integers(low, 40, 50).astype(dtype) for _ in range(3)]
     kind = {np.int32: 5, np.int64: 7, np.uint32: 6, np.int8: 1}[dtype]
-    polys = [kinds.poly(part.tobytes(), kind) for part in parts]
-    assert sum(polys) % kinds.PRIME == kinds.poly(sum(parts).astype(dtype).tobytes(), kind)
+    polys = [hashes.poly(part.tobytes(), kind) for part in parts]
+    assert sum(polys) % kinds.PRIME == hashes.poly(sum(parts).astype(dtype).tobytes(), kind)
 
 
 def test_sketches_of_floats_are_added() -> None:
     random = np.random.default_rng(6)
     parts = [random.normal(size=2000) for _ in range(3)]
-    sketches = [kinds.sketch(part.tobytes(), Element.FLOAT64) for part in parts]
-    whole = kinds.sketch(sum(parts).tobytes(), Element.FLOAT64)
+    sketches = [hashes.sketch(part.tobytes(), Element.FLOAT64) for part in parts]
+    whole = hashes.sketch(sum(parts).tobytes(), Element.FLOAT64)
     bound = 2000 * np.finfo(float).eps * sum(part[2] for part in sketches)
     assert np.abs(np.sum(sketches, axis=0)[:2] - whole[:2]).max() <= bound
     assert np.abs(sketches[0][:2] + sketches[1][:2] - whole[:2]).max() > bound
@@ -126,6 +127,6 @@ def test_sketches_of_floats_are_added() -> None:
 def test_extremes_of_a_maximum() -> None:
     random = np.random.default_rng(7)
     parts = [random.normal(size=101) for _ in range(2)]
-    left, right = (kinds.extremes(part.tobytes(), Element.FLOAT64) for part in parts)
-    whole = kinds.extremes(np.maximum(*parts).tobytes(), Element.FLOAT64)
+    left, right = (hashes.extremes(part.tobytes(), Element.FLOAT64) for part in parts)
+    whole = hashes.extremes(np.maximum(*parts).tobytes(), Element.FLOAT64)
     assert (np.maximum(left, right)[:4] == whole[:4]).all()

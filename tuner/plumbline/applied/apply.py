@@ -188,11 +188,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
 
 
 def _wanted(
-    place: Place,
-    states: Sequence[targets.TargetState],
-    chosen: int,
-    bundle: Bundle,
-    instead: str,
+    place: Place, states: Sequence[targets.TargetState], chosen: int, bundle: Bundle, instead: str
 ) -> list[AppliedFile]:
     """Raises PlumblineError where a file cannot have it."""
     for where, state in zip(place.where, states, strict=True):

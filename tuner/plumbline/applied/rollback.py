@@ -3,6 +3,7 @@ nothing. Needs neither the library nor the database."""
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from plumbline.applied import targets
@@ -33,10 +34,8 @@ def rollback(
     """Raises PlumblineError where our lines were changed since, or the generation before is
     gone."""
     store = Store(root, name, shared=scope != "user")
-    if dry_run:
-        return _rollback(scope, store, everything, force, dry_run=True)
-    with store.locked():
-        return _rollback(scope, store, everything, force, dry_run=False)
+    with contextlib.nullcontext() if dry_run else store.locked():
+        return _rollback(scope, store, everything, force, dry_run=dry_run)
 
 
 def _rollback(

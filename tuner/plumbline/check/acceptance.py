@@ -37,6 +37,8 @@ from .cells import ProgramCell, whole
 from .judge import CellSeen, Judgement, Times, WinnerInLoop, Word
 from .programs import FOLDER, Program, Reading, Seconds, Unreadable, Wanted
 
+_OF_WINNER = ("function", "bytes_from", "bytes_to", "variant", "configuration")
+
 
 def document(found: Acceptance) -> dict[str, Any]:
     return {
@@ -47,21 +49,14 @@ def document(found: Acceptance) -> dict[str, Any]:
         "loops": [
             {
                 "loop": loop,
-                "faster": found.count(loop, "faster"),
-                "unclear": found.count(loop, "unclear"),
-                "slower_at_times": found.count(loop, "slower at times"),
-                "slower": found.count(loop, "slower"),
+                **{word.replace(" ", "_"): found.count(loop, word) for word in get_args(Word)},
                 "unseen": len(found.unseen[loop]),
             }
             for loop in found.loops
         ],
         "winners": [
             {
-                "function": winner.function,
-                "bytes_from": winner.bytes_from,
-                "bytes_to": winner.bytes_to,
-                "variant": winner.variant,
-                "configuration": winner.configuration,
+                **{name: getattr(winner, name) for name in _OF_WINNER},
                 "promised": {
                     "speedup": winner.speedup,
                     "low": winner.speedup_low,

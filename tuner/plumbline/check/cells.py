@@ -55,10 +55,7 @@ def whole(function: str, size: int, width: int, nprocs: int) -> int:
 
 
 def cells(
-    winners: Sequence[Winner],
-    sizes: Mapping[str, Sequence[int]],
-    nprocs: int,
-    data: Data,
+    winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]], nprocs: int, data: Data
 ) -> list[ProgramCell]:
     """All cells of the winners: the sizes that the campaign has measured (`sizes`, by function), in
     the type that it had (`data`) and the others that winners are tried with; one size between each

@@ -53,9 +53,7 @@ GROUPS = {
         "compare": "Compare two libraries, versions or settings, cell by cell.",
         "serve": "Answer /metrics and pages from the database.",
     },
-    "The program itself": {
-        "db": "Check the database, or back it up.",
-    },
+    "The program itself": {"db": "Check the database, or back it up."},
 }
 # Commands of earlier versions, and what is typed in their place.
 RENAMED = {

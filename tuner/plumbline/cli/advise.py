@@ -39,11 +39,7 @@ UNKNOWN, NOT_THE_LIBRARY = 1, 3
     "too, here and now.",
 )
 def command(
-    program: ProgramOptions,
-    function: str,
-    bytes: int,
-    nprocs: int | None,
-    measure: bool,
+    program: ProgramOptions, function: str, bytes: int, nprocs: int | None, measure: bool
 ) -> int:
     """Library, tuned, or made by hand: which FUNCTION to call at a size, by what was measured.
 
@@ -59,7 +55,6 @@ def command(
     from plumbline.core import guidelines, plan
     from plumbline.results import advice_stored
     from plumbline.system import mistakes
-    from plumbline_db.connection import Database
 
     if nprocs is None:
         raise click.UsageError("name the number of ranks: --nprocs N")
@@ -72,7 +67,7 @@ def command(
     if measure and not program.database.exists():
         advised = advice_stored.Advised(question, [], [], [])
     else:
-        with Database.open(program.database) as db, db.snapshot():
+        with program.open() as db, db.snapshot():
             advised = advice_stored.read(db, question, host=socket.gethostname())
     raced = _race(program, advised) if measure else None
     now = datetime.datetime.now(datetime.UTC)
@@ -96,9 +91,9 @@ def _answer(advised: Advised, raced: RacedAdvice | None) -> Answer | None:
 
 
 def _race(program: ProgramOptions, advised: Advised) -> RacedAdvice:
-    from plumbline.results import advice_raced
+    from plumbline.results import advice_raced, best
 
-    with progress.Bar(in_all=advice_raced.FIRST + advice_raced.LAUNCHES) as bar:
+    with progress.Bar(in_all=best.FIRST + best.FINALS) as bar:
         return advice_raced.race(advised, program.mpi, bar)
 
 

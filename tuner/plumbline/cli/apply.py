@@ -93,10 +93,9 @@ def _apply(program: ProgramOptions, change: ApplyRequest, kept: ApplyChoice) -> 
     from plumbline.applied import apply, places
     from plumbline.results import putting_in_use
     from plumbline.settings import default_campaign, identity
-    from plumbline_db.connection import Database
 
     scope = change.scope
-    with Database.open(program.database) as db:
+    with program.open() as db:
         choice = default_campaign.choose(db, kept.campaign, program.mpi)
         wish = putting_in_use.wish(
             db, choice.campaign, program.mpi, unsafe=kept.unsafe, force=change.force
@@ -157,10 +156,7 @@ def _checked(
     folder = store.path(generation.number)
     check = applied_proof.check(generation, folder, program.mpi, program.database)
     return msgspec.structs.replace(
-        done,
-        active=check.active,
-        not_in_force=check.not_active,
-        not_checked=check.not_checked,
+        done, active=check.active, not_in_force=check.not_active, not_checked=check.not_checked
     )
 
 

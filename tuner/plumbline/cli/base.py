@@ -17,6 +17,8 @@ from plumbline_db import errors
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from plumbline_db.connection import Database
+
 _WORDS = f"{__name__}.words"
 
 
@@ -32,6 +34,12 @@ class ProgramOptions(NamedTuple):
         from plumbline.system.paths import default_database
 
         return self.db or default_database()
+
+    def open(self, *, write: bool = False) -> Database:
+        """Open the database. Raises PlumblineError where that is not possible."""
+        from plumbline_db.connection import Database
+
+        return Database.open(self.database, write=write)
 
 
 class Command(click.Command):

@@ -284,12 +284,11 @@ def show(program: ProgramOptions, ran: Ran, *, all_rows: bool | None = None) -> 
     Raises PlumblineError when one could not be run."""
     from plumbline.core import guidelines
     from plumbline.results import report
-    from plumbline_db.connection import Database
 
     from . import digest, tables
 
     in_short = len(ran.ids) == 1 and all_rows is None and not program.json
-    with Database.open(program.database) as db:
+    with program.open() as db:
         reports = [report.read(db, id) for id in ran.ids]
         lines = digest.read(db, reports[0]) if in_short else []
     if program.json:
@@ -317,11 +316,10 @@ def run(
     from plumbline.settings import campaign_file as files
     from plumbline_db import campaigns
 
-    database = program.database
     given_settings = {name: value for name, value in asked.items() if value is not None}
     tasks = files.tasks(campaign_file, given_settings, program.mpi)
     if len(tasks) == 1:
-        id = _one(tasks[0], new=new, database=database, manner=manner)
+        id = _one(program, tasks[0], new=new, manner=manner)
         return Ran([id], prefixes=[tasks[0].mpi_prefix])
     ids: list[str] = []
     prefixes: list[Path | None] = []
@@ -335,7 +333,7 @@ def run(
     for number, task in enumerate(tasks):
         progress.say(f"{number + 1} of {len(tasks)}: {task.label}")
         try:
-            _one(task, new=new, database=database, manner=manner, begun=begun)
+            _one(program, task, new=new, manner=manner, begun=begun)
             prefixes.append(task.mpi_prefix)
         except PlumblineError as error:
             common.remark(f"{task.label}: {error}")
@@ -350,10 +348,9 @@ def _run_again(program: ProgramOptions, id: str, *, manner: Manner) -> Ran:
     from plumbline.settings import identity
     from plumbline.settings.campaign_file import Task
     from plumbline_db import campaigns, machines
-    from plumbline_db.connection import Database
     from plumbline_db.layout import is_simulated
 
-    with Database.open(program.database) as db:
+    with program.open() as db:
         stored_campaign = campaigns.get(db, id)
         if stored_campaign not in campaigns.own(db):
             raise UsageError(f"{id} was not measured here: it cannot be continued")
@@ -362,16 +359,15 @@ def _run_again(program: ProgramOptions, id: str, *, manner: Manner) -> Ran:
     if prefix is None and not is_simulated(stored_campaign) and Path(library.prefix).is_dir():
         prefix = Path(library.prefix)
     task = Task(identity.settings_of(stored_campaign.settings), prefix)
-    database = program.database
-    _one(task, new=False, database=database, manner=manner, wanted=stored_campaign)
+    _one(program, task, new=False, manner=manner, wanted=stored_campaign)
     return Ran([id], prefixes=[prefix])
 
 
 def _one(
+    program: ProgramOptions,
     task: Task,
     *,
     new: bool,
-    database: Path,
     manner: Manner,
     begun: Callable[[Database, str], None] | None = None,
     wanted: Campaign | None = None,
@@ -386,11 +382,10 @@ def _one(
     from plumbline.settings import identity, starting
     from plumbline.settings.toolchain import OUT, find_toolchain, set_by_site
     from plumbline_db import campaigns, runs
-    from plumbline_db.connection import Database
 
     from .db import by_policy
 
-    output = manner.output
+    output, database = manner.output, program.database
     if manner.wait_for_quiet and task.settings.ranks.place is not None:
         raise UsageError(
             "--wait-for-quiet watches this host, but these ranks run elsewhere: leave it out"
@@ -409,7 +404,7 @@ def _one(
         )
     measured = [*identity.chosen(toolchain, settings).lhs_functions(), *settings.cases.functions]
     common.remark(settings.cases.rounding(measured, settings.ranks.nprocs))
-    with Database.open(database, write=True) as db:
+    with program.open(write=True) as db:
         campaign = identity.begin(db, toolchain, settings, new=new, wanted=wanted)
         if wanted is None:
             campaigns.put_command_line(db, campaign.id, base.command_line())

@@ -156,21 +156,20 @@ def summary(result: Acceptance) -> list[str]:
 def _winners(result: Acceptance) -> Table:
     from plumbline.check.loops import COLUMNS
 
-    table = common.titled(
-        f"Winners of {result.campaign}, in {result.pairs} pairs of launches",
-        ("function", "bytes", "configuration", "promised"),
-    )
-    for loop in result.loops:
-        table.add_column(COLUMNS.get(loop, loop), overflow="fold")
-    for number, winner in enumerate(result.winners):
-        table.add_row(
+    loops = [COLUMNS.get(loop, loop) for loop in result.loops]
+    rows = [
+        (
             winner.function,
             bundle.sizes(winner, unit=""),
             common.short(label(winner.variant, winner.configuration)),
             with_interval(winner.speedup, winner.speedup_low, winner.speedup_high),
             *(_seen(result.of(number, loop)) for loop in result.loops),
         )
-    return table
+        for number, winner in enumerate(result.winners)
+    ]
+    title = f"Winners of {result.campaign}, in {result.pairs} pairs of launches"
+    columns = ("function", "bytes", "configuration", "promised", *loops)
+    return common.titled(title, columns, rows=rows)
 
 
 def _seen(in_loop: WinnerInLoop | None) -> str | Text:

@@ -203,18 +203,42 @@ def show(*renderables: RenderableType, fit: bool = False) -> None:
             console.print(piece, soft_wrap=not isinstance(piece, Table))
 
 
-def table(*columns: str, left: Collection[str] = (), title: str = "", wrap: bool = True) -> Table:
-    """Return a table without lines around it. Columns hold numbers, but for those in `left`."""
+Rows = Iterable[Sequence[object]]
+
+
+def table(
+    *columns: str,
+    left: Collection[str] = (),
+    title: str = "",
+    wrap: bool = True,
+    rows: Rows = (),
+) -> Table:
+    """Return a table without lines around it. Columns hold numbers, but for those in `left`.
+    `rows`: their cells as `filled` takes them."""
     from rich.table import Table
     from rich.text import Text
 
     plain = Table(title=Text(title), title_justify="left", box=None, pad_edge=False)
     for name in columns:
         plain.add_column(name, justify="left" if name in left else "right", no_wrap=not wrap)
+    return filled(plain, rows)
+
+
+def filled(plain: Table, rows: Rows) -> Table:
+    """Return the table with these rows: a cell is a rich text, None for an empty one, or what `str`
+    makes a text of."""
+    from rich.text import Text
+
+    for row in rows:
+        plain.add_row(
+            *(cell if isinstance(cell, Text) else "" if cell is None else str(cell) for cell in row)
+        )
     return plain
 
 
-def titled(title: str, columns: Sequence[str], whole: Collection[str] = ()) -> Table:
+def titled(
+    title: str, columns: Sequence[str], whole: Collection[str] = (), rows: Rows = ()
+) -> Table:
     """The same with a title in bold; what is too long for a column of words is folded, but for
     those in `whole`."""
     from rich.text import Text
@@ -223,4 +247,4 @@ def titled(title: str, columns: Sequence[str], whole: Collection[str] = ()) -> T
     plain.title = Text(title, style="bold")
     for name in columns:
         plain.add_column(name, overflow="fold", no_wrap=name in whole)
-    return plain
+    return filled(plain, rows)

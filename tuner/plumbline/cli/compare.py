@@ -198,39 +198,30 @@ def _table(comparison: SideComparison) -> Table:
     settings = any(line.cell.settings for line in comparison.lines)
     on_ranks = any(line.cell.ranks for line in comparison.lines)
     words = ("function", *(["variant"] if variants else []), *(["settings"] if settings else []))
-    table = common.table(
-        *words,
-        *(["ranks"] if on_ranks else []),
-        "bytes",
-        "A µs",
-        "B µs",
-        "launches",
-        "A / B",
-        "p",
-        "adjusted",
-        *([""] if comparison.together else []),
-        "verdict",
-        left=(*words, "verdict"),
-        wrap=False,
-    )
-    for line in comparison.lines:
-        cell = line.cell
-        table.add_row(
+    numbers = ("bytes", "A µs", "B µs", "launches", "A / B", "p", "adjusted")
+    columns = (*words, *(["ranks"] if on_ranks else []), *numbers)
+    stars = [""] if comparison.together else []
+    rows = [
+        (
             cell.function,
             *([cell.variant] if variants else []),
             *([cell.settings] if settings else []),
-            *([str(cell.ranks or cell.nprocs)] if on_ranks else []),
-            str(cell.bytes),
+            *([cell.ranks or cell.nprocs] if on_ranks else []),
+            cell.bytes,
             f"{1e6 * line.a.median:.2f}",
             f"{1e6 * line.b.median:.2f}",
-            str(line.pairs) if line.pairs is not None else f"{line.a.launches}, {line.b.launches}",
+            f"{line.a.launches}, {line.b.launches}" if line.pairs is None else line.pairs,
             with_interval(line.ratio, line.ratio_low, line.ratio_high, ".3f"),
-            "" if line.p is None else f"{line.p:.2g}",
-            "" if line.p_adjusted is None else f"{line.p_adjusted:.2g}",
+            line.p and f"{line.p:.2g}",
+            line.p_adjusted and f"{line.p_adjusted:.2g}",
             *([line.stars] if comparison.together else []),
             _verdict(line),
         )
-    return table
+        for line in comparison.lines
+        for cell in (line.cell,)
+    ]
+    texts = (*words, "verdict")
+    return common.table(*columns, *stars, "verdict", left=texts, wrap=False, rows=rows)
 
 
 def _verdict(line: ComparedCell) -> str:
@@ -254,12 +245,15 @@ def _summary(comparison: SideComparison) -> str:
     )
     if comparison.count("not compared"):
         text += f"; not compared: {comparison.count('not compared')}"
-    if comparison.only_a or comparison.only_b:
-        text += (
-            f"; only on one side: {counted(comparison.only_a, 'cell')} of A, {comparison.only_b} "
-            "of B"
-        )
-    return text
+    return text + only_on_one_side(comparison.only_a, comparison.only_b)
+
+
+def only_on_one_side(only_a: int, only_b: int) -> str:
+    """Return the end of a summary about cells that the other side has not; empty: there are
+    none."""
+    if not only_a and not only_b:
+        return ""
+    return f"; only on one side: {counted(only_a, 'cell')} of A, {only_b} of B"
 
 
 def _document(comparison: SideComparison, a: ComparedSide, b: ComparedSide) -> dict[str, Any]:
@@ -275,9 +269,7 @@ def _document(comparison: SideComparison, a: ComparedSide, b: ComparedSide) -> d
             "launches": len(compared_side.launches),
             "library": msgspec.to_builtins(compared_side.library),
             "machine": msgspec.to_builtins(compared_side.machine),
-            "nprocs": header.nprocs,
-            "ppn": header.ppn,
-            "oversubscribed": header.oversubscribed,
+            **{name: getattr(header, name) for name in ("nprocs", "ppn", "oversubscribed")},
         }
 
     document: dict[str, Any] = msgspec.to_builtins(comparison)
@@ -337,16 +329,15 @@ def _measure(
 ) -> int:
     """Exit code 3 where B is slower somewhere, or has no result any more."""
     from plumbline.core import guidelines
-    from plumbline.results import compared_now, comparison_files, regressions
+    from plumbline.results import compared_now, comparison_files
     from plumbline.settings import campaign_file
     from plumbline.verify import decision
-    from plumbline_db.connection import Database
 
     if output is not None:
         comparison_files.require(output)
     a, b = (compared_now.parse(side, program.mpi) for side in sides)
     most = launches or LAUNCHES
-    claim = regressions.RegressionClaim(
+    claim = compared_now.RegressionClaim(
         alpha=how.alpha,
         tolerance=TOLERANCE if tolerance is None else tolerance,
         design=decision.design_over(min(FIRST, most), most),
@@ -359,10 +350,7 @@ def _measure(
         settings = settings.but(sizes=sorted(set(sizes)))
     measured = settings.cases.functions or guidelines.load().lhs_functions()
     common.remark(settings.cases.rounding(measured, settings.ranks.nprocs))
-    with (
-        progress.Bar(in_all=2 * most) as bar,
-        Database.open(program.database, write=True) as db,
-    ):
+    with progress.Bar(in_all=2 * most) as bar, program.open(write=True) as db:
         comparison = compared_now.measure(db, (a, b), settings, claim, how, bar)
     if output is not None:
         common.write(output, comparison_files.text(comparison, output))
@@ -372,7 +360,7 @@ def _measure(
         _print_measured(comparison)
         if output is not None:
             click.echo(str(output))
-    return common.VIOLATIONS_FOUND if regressions.is_worse(comparison.cells) else 0
+    return common.VIOLATIONS_FOUND if compared_now.is_worse(comparison.cells) else 0
 
 
 def _print_measured(comparison: MeasuredComparison) -> None:
@@ -382,13 +370,17 @@ def _print_measured(comparison: MeasuredComparison) -> None:
     for text in _measured_heading(comparison):
         click.echo(text)
     words = ("function", "bytes", "A µs", "B µs", "launches", "B against A")
-    table = common.table(*words, left=("function", "B against A"), wrap=False)
-    for line in comparison.cells:
-        times = ["" if side is None else f"{1e6 * side.median:.2f}" for side in (line.a, line.b)]
-        cell = line.cell
-        change = words_of(line)
-        table.add_row(cell.function, str(cell.bytes), *times, str(line.pairs), change)
-    common.show(table)
+    rows = [
+        (
+            line.cell.function,
+            line.cell.bytes,
+            *(side and f"{1e6 * side.median:.2f}" for side in (line.a, line.b)),
+            line.pairs,
+            words_of(line),
+        )
+        for line in comparison.cells
+    ]
+    common.show(common.table(*words, left=("function", "B against A"), wrap=False, rows=rows))
     click.echo(_measured_summary(comparison))
 
 
@@ -481,11 +473,10 @@ def _load(conditions: SideConditions) -> str:
 def _history(program: ProgramOptions, pair: Pair) -> int:
     if pair.a is not None:
         raise UsageError("--history lists all comparisons: leave out A and B")
-    from plumbline.results import compared_now, regressions
+    from plumbline.results import compared_now
     from plumbline.results.comparison_files import document
-    from plumbline_db.connection import Database
 
-    with Database.open(program.database) as db:
+    with program.open() as db:
         comparisons = compared_now.stored(db)
     if program.json:
         common.print_json([document(comparison) for comparison in comparisons])
@@ -496,7 +487,7 @@ def _history(program: ProgramOptions, pair: Pair) -> int:
         )
     else:
         common.show(_history_table(comparisons))
-    worse = bool(comparisons) and regressions.is_worse(comparisons[-1].cells)
+    worse = bool(comparisons) and compared_now.is_worse(comparisons[-1].cells)
     return common.VIOLATIONS_FOUND if worse else 0
 
 
@@ -504,22 +495,18 @@ def _history_table(comparisons: list[MeasuredComparison]) -> Table:
 
     from plumbline.results.comparison_files import summary, words_of
 
-    words = ("when", "A", "B", "ranks", "slower", "faster", "equal", "not shown", "worst cell")
-    table = common.table(*words, left=("when", "A", "B", "worst cell"), wrap=False)
-    for comparison in comparisons:
-        counts = summary(comparison.cells)
-        worst = comparison.cells[0]
-        table.add_row(
+    def row(comparison: MeasuredComparison) -> tuple[object, ...]:
+        counts, worst = summary(comparison.cells), comparison.cells[0]
+        sides = (comparison.a, comparison.b)
+        return (
             comparison.a.launches[0].started[:16].replace("T", " "),
-            *(
-                f"{side.name.text} ({side.library.version_string})"
-                for side in (comparison.a, comparison.b)
-            ),
-            str(comparison.a.campaign.nprocs),
-            str(counts["slower"] + counts["lost"]),
-            str(counts["faster"]),
-            str(counts["equal"]),
-            str(counts["not_shown"]),
+            *(f"{side.name.text} ({side.library.version_string})" for side in sides),
+            comparison.a.campaign.nprocs,
+            counts["slower"] + counts["lost"],
+            *(counts[word] for word in ("faster", "equal", "not_shown")),
             f"{worst.cell.function} {worst.cell.bytes} B: {words_of(worst)}",
         )
-    return table
+
+    words = ("when", "A", "B", "ranks", "slower", "faster", "equal", "not shown", "worst cell")
+    texts = ("when", "A", "B", "worst cell")
+    return common.table(*words, left=texts, wrap=False, rows=map(row, comparisons))

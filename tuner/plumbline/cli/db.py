@@ -90,9 +90,7 @@ def restore(program: ProgramOptions) -> None:
                 "path": str(program.database),
                 "backup": str(done.backup),
                 "kept": str(done.kept) if done.kept else None,
-                "lost": done.lost,
-                "unreadable": done.unreadable,
-                "passed_over": done.passed_over,
+                **{name: getattr(done, name) for name in ("lost", "unreadable", "passed_over")},
             }
         )
         return
@@ -281,12 +279,11 @@ def table(program: ProgramOptions, what: str, runs: tuple[str, ...], output: Pat
       plumbline db table medians --output medians.csv
     """
     from plumbline_db import flat_tables
-    from plumbline_db.connection import Database
     from plumbline_exporters import table_files
 
     if output is not None:
         table_files.require(output)
-    with Database.open(program.database) as db, db.snapshot():
+    with program.open() as db, db.snapshot():
         parts = flat_tables.of(db, what, runs)
         if output is None:
             table_files.print_csv(flat_tables.COLUMNS[what], parts)
@@ -345,8 +342,7 @@ def _said(pruned_campaigns: list[Pruned]) -> str:
     samples = sum(pruned.samples for pruned in pruned_campaigns)
     return (
         f"{counted(samples, 'sample')} of {counted(len(pruned_campaigns), 'campaign')} thrown "
-        "away; "
-        "n, medians, quantiles and verdicts stay"
+        "away; n, medians, quantiles and verdicts stay"
     )
 
 
@@ -372,18 +368,9 @@ def _show_pruned(
         return
     for pruned in pruned_campaigns:
         click.echo(f"{pruned.campaign}: {pruned.samples} samples of {pruned.series} cases")
-    if listing:
-        click.echo(
-            f"{_said(pruned_campaigns)} (not yet: --list)"
-            if pruned_campaigns
-            else "nothing to throw away"
-        )
-    else:
-        click.echo(
-            f"{_said(pruned_campaigns)}; {policy.said}"
-            if pruned_campaigns
-            else "nothing to throw away"
-        )
+    how = " (not yet: --list)" if listing else f"; {policy.said}"
+    click.echo(f"{_said(pruned_campaigns)}{how}" if pruned_campaigns else "nothing to throw away")
+    if not listing:
         click.echo(f"{program.database}: {_megabytes(before)} -> {_megabytes(after)}")
 
 

@@ -20,27 +20,15 @@ if TYPE_CHECKING:
     from plumbline.settings.toolchain import Toolchain
 
 
-@base.command(
-    "detect",
-    takes="mpi db json",
-)
+@base.command("detect", takes="mpi db json")
 @click.argument("recording", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@options.option(
-    "--output",
-    type=options.NewFolder(),
-    help="Folder for sketches of replacements.",
-)
+@options.option("--output", type=options.NewFolder(), help="Folder for sketches of replacements.")
 @options.option(
     "--replay",
     is_flag=True,
     help="Play the messages again, beside MPI's own collective, in eight launches.",
 )
-def command(
-    program: ProgramOptions,
-    recording: Path,
-    output: Path | None,
-    replay: bool,
-) -> int:
+def command(program: ProgramOptions, recording: Path, output: Path | None, replay: bool) -> int:
     """Find collectives that an application makes by hand of sends and receives.
 
     Reads what `plumbline record` has written, and looks at who had which content when, whatever
@@ -106,11 +94,10 @@ def _predicted(
 ) -> list[HandMade]:
     """Return the findings with what campaigns know, where there are any."""
     from plumbline.detect import known_costs
-    from plumbline_db.connection import Database
 
     if not program.database.exists():
         return list(hand_made)
-    with Database.open(program.database) as db, db.snapshot():
+    with program.open() as db, db.snapshot():
         return known_costs.predicted(db, recording, hand_made)
 
 
@@ -126,10 +113,9 @@ def _keep(
     what was not. Returns why it is not kept, where it cannot be: nothing else needs it."""
     from plumbline.detect import findings
     from plumbline_db import detections
-    from plumbline_db.connection import Database
 
     try:
-        with Database.open(program.database, write=True) as db:
+        with program.open(write=True) as db:
             detection = findings.kept(recorded, folder, hand_made, replayed=replayed)
             stored = detections.get(db, detection.id)
             if replayed or stored is None or not stored.replayed:
@@ -170,11 +156,10 @@ def _winners(
 ) -> Winners:
     """Return what a campaign has chosen, and can be put in force in the launches of a replay."""
     from plumbline.detect import known_costs
-    from plumbline_db.connection import Database
 
     if not program.database.exists():
         return {}
-    with Database.open(program.database) as db, db.snapshot():
+    with program.open() as db, db.snapshot():
         return known_costs.chosen(db, recording, hand_made, toolchain.space.is_hot)
 
 

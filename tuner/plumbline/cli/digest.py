@@ -137,11 +137,7 @@ def _wrapped(line: str, width: int) -> list[str]:
     """No word of it is broken."""
     indent = " " * (len(line) - len(line.lstrip()) + 4)
     return textwrap.wrap(
-        line,
-        width,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     ) or [""]
 
 
@@ -159,11 +155,7 @@ def heading(report: Report) -> str:
         f"{counted(machine.processing_units, 'processing unit')}; "
         f"{campaign.nprocs} ranks{crowded}{where}\n"
         + "\n".join(
-            [
-                f"campaign {campaign.named}, {report.state}{under}",
-                *report.placed,
-                *covered(report),
-            ]
+            [f"campaign {campaign.named}, {report.state}{under}", *report.placed, *covered(report)]
         )
     )
 

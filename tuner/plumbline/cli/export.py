@@ -34,11 +34,7 @@ class ExportFiles(NamedTuple):
 @click.option("--force", is_flag=True, help="Replace files that are not as Plumbline wrote them.")
 @options.unsafe
 def command(
-    program: ProgramOptions,
-    files: ExportFiles,
-    listing: bool,
-    unsafe: bool,
-    campaign: str | None,
+    program: ProgramOptions, files: ExportFiles, listing: bool, unsafe: bool, campaign: str | None
 ) -> None:
     """Write the winners of a campaign as files that users source.
 
@@ -53,7 +49,6 @@ def command(
     from plumbline.settings import default_campaign, identity
     from plumbline.system import paths
     from plumbline_db import campaigns, machines
-    from plumbline_db.connection import Database
     from plumbline_exporters.bundle import load_bundle
     from plumbline_exporters.registry import exporters, write
 
@@ -72,7 +67,7 @@ def command(
         return
     if not files.formats:
         raise click.UsageError(f"name a format: {', '.join(exporters())}")
-    with Database.open(program.database) as db:
+    with program.open() as db:
         choice = default_campaign.choose(db, campaign)
         exported_campaign = choice.campaign
         if exported_campaign.state != "finished":

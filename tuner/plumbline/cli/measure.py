@@ -445,7 +445,6 @@ def _round_trips(
     from plumbline.measure.launches import LaunchStore
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
-    from plumbline_db.connection import Database
 
     _refuse_for_pingpong(asked | what._replace(sizes=None, launches=None, new=False)._asdict())
     if nprocs is not None and nprocs < _FEWEST:
@@ -461,7 +460,7 @@ def _round_trips(
     toolchain = find_toolchain(program.mpi)
     starter = starting.starter(toolchain, campaign_file.load(None, {"nprocs": ranks}))
     starter.require(pingpong.plan(settings).text())
-    with Database.open(program.database, write=True) as db:
+    with program.open(write=True) as db:
         row = pingpong.begin(db, toolchain, settings, new=what.new)
         if row.state == "finished":
             pair_latencies = pingpong.read(db, row)

@@ -38,11 +38,7 @@ class Option(click.Option):
     alone. `shared`: of the program, for several commands."""
 
     def __init__(
-        self,
-        *args: Any,
-        unset: str | Callable[[], object] = "",
-        shared: bool = False,
-        **more: Any,
+        self, *args: Any, unset: str | Callable[[], object] = "", shared: bool = False, **more: Any
     ) -> None:
         super().__init__(*args, **more)
         self.shared = shared
@@ -413,11 +409,7 @@ shared = together(
     _shared("--op", help="MPI reduction operator; default: MPI_SUM, for MPI_BYTE MPI_BOR."),
     _shared("--root", type=CountType(0, LARGEST), unset="0", help="Root of rooted functions."),
     _shared("--seed", type=CountType(0, LARGEST), unset="1", help="Seed of orders and data."),
-    _shared(
-        "--campaign",
-        unset="the one finished last that has winners",
-        help="Id of a campaign.",
-    ),
+    _shared("--campaign", unset="the one finished last that has winners", help="Id of a campaign."),
 )
 
 
@@ -435,10 +427,7 @@ campaign_file = click.argument(
     "campaign_file", required=False, type=click.Path(path_type=Path, dir_okay=False, exists=True)
 )
 exported = option(
-    "--output",
-    type=NewFolder(),
-    unset="beside the database",
-    help="Folder of the exported files.",
+    "--output", type=NewFolder(), unset="beside the database", help="Folder of the exported files."
 )
 new = option("--new", is_flag=True, help="Measure again, though the database has results.")
 fresh_launches = option(
@@ -468,9 +457,7 @@ knob = option(
     help="The library with this knob; can be repeated.",
 )
 raw_records = option(
-    "--output",
-    type=NewFolder(),
-    help="Folder for the raw records (NDJSON, one file a launch).",
+    "--output", type=NewFolder(), help="Folder for the raw records (NDJSON, one file a launch)."
 )
 
 
@@ -495,12 +482,11 @@ def complete_campaigns(
     database cannot be read."""
     from plumbline_db import campaigns as stored
     from plumbline_db import outside
-    from plumbline_db.connection import Database
 
     del param
     program = ctx.params.get("program") or ProgramOptions(db=ctx.find_root().params.get("db"))
     try:
-        with Database.open(program.database) as db:
+        with program.open() as db:
             names = [campaign.id for campaign in reversed(stored.every(db))]
     except PlumblineError:
         return []

@@ -186,14 +186,13 @@ def command(
         adaptive=not (wanted.quick or wanted.full or wanted.sizes or wanted.work),
     )
     where = place.settings(campaign_file, asked)
-    database = program.database
-    toolchain = find_toolchain(program.mpi, settings=where, beside=database.parent)
+    toolchain = find_toolchain(program.mpi, settings=where, beside=program.database.parent)
     settings = _of_library(settings, toolchain, where, wanted.knobs)
     where = place.patient(where, benches.launch_limit(suite.every_plan(settings)))
     starter = starting.starter(toolchain, where)
     for bench in settings.benches:
         starter.require(suite.plan(settings, bench).text(), bench)
-    with Database.open(database, write=True) as db:
+    with program.open(write=True) as db:
         row, results, weak, threshold = _measured(db, settings, toolchain, starter, where, new=new)
     library_classes = classes.of(results)
     sentences = classes.library_words(library_classes, threshold)
@@ -222,14 +221,13 @@ def _of_library(
 ) -> OverlapSettings:
     """Return the settings with what only the library, and where its ranks are, can say."""
 
-    from plumbline.overlap import benches, place, suite
-    from plumbline.overlap import place as settings_of
+    from plumbline.overlap import benches, suite
 
     functions = [function.name for function in toolchain.catalogue.functions]
     settings = msgspec.structs.replace(
         settings,
         nprocs=where.ranks.nprocs,
-        knobs=settings_of.given(toolchain, knobs, where),
+        knobs=place.given(toolchain, knobs, where),
         benches=benches.expanded(settings.benches, functions),
     )
     return place.aid_in_force(suite.with_loads(settings, toolchain), toolchain, where)
@@ -246,7 +244,6 @@ def _measured(
 ) -> tuple[Campaign, list[OverlapResult], list[Weakness], Thresholds | None]:
     """The cells of the campaign, which goes on unless it is finished, and what is known of it."""
     from plumbline.measure.launches import LaunchStore
-    from plumbline.overlap import place as settings_of
     from plumbline.overlap import suite, thresholds
 
     placement = where.ranks.placement(toolchain.launcher.processing_units())
@@ -256,7 +253,7 @@ def _measured(
         results = suite.read(db, row, settings)
     else:
         common.remark(suite.announced(settings))
-        settings_of.require_in_force(starter, settings.knobs)
+        place.require_in_force(starter, settings.knobs)
         with progress.Bar() as bar:
             store = LaunchStore(db, row.id, starter, bar)
             results = suite.run(store, row, settings, bar.expect)
@@ -288,10 +285,7 @@ def _table(bench: str, cells: Sequence[OverlapResult]) -> Table:
             spread.median.bytes: spread
             for spread in suite.spreads([result for result in of if up[result] == amount])
         }
-        table.add_row(
-            f"{amount:g}",
-            *(_words(row[size]) if size in row else "" for size in sizes),
-        )
+        table.add_row(f"{amount:g}", *(_words(row[size]) if size in row else "" for size in sizes))
     return table
 
 
@@ -335,25 +329,23 @@ def thresholds(
     """
     from plumbline.measure.launches import LaunchStore
     from plumbline.overlap import classes, thresholds
-    from plumbline.overlap import place as settings_of
     from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
 
     if triples < LEAST_TRIPLES:
         raise UsageError(f"--triples {triples}: fewer than {LEAST_TRIPLES} show no threshold")
     where = place.settings(campaign_file, asked)
-    database = program.database
-    toolchain = find_toolchain(program.mpi, settings=where, beside=database.parent)
-    chosen = settings_of.given(toolchain, knobs, where)
+    toolchain = find_toolchain(program.mpi, settings=where, beside=program.database.parent)
+    chosen = place.given(toolchain, knobs, where)
     facts = tuple(place.facts(where))
     settings = thresholds.ThresholdSettings(where.ranks.nprocs, chosen, triples, seed, facts)
     starter = starting.starter(toolchain, where)
     starter.require(thresholds.first(settings).text())
-    with Database.open(database, write=True) as db:
+    with program.open(write=True) as db:
         placement = where.ranks.placement(toolchain.launcher.processing_units())
         row = thresholds.begin(db, toolchain, settings, placement, new=new)
         if row.state != "finished":
-            settings_of.require_in_force(starter, settings.knobs)
+            place.require_in_force(starter, settings.knobs)
         with progress.Bar(in_all=thresholds.USUAL_LAUNCHES) as bar:
             measured = thresholds.run(LaunchStore(db, row.id, starter, bar), row, settings)
     if program.json:

@@ -25,9 +25,7 @@ ALL = "all"
 
 
 @base.command(
-    "compare",
-    takes="db json benches picture",
-    context_settings={"default_map": {"benches": ALL}},
+    "compare", takes="db json benches picture", context_settings={"default_map": {"benches": ALL}}
 )
 @click.argument("campaigns", nargs=-1, metavar="[[FILE#]CAMPAIGN]...")
 @click.option(
@@ -133,9 +131,8 @@ def _draw_sheet(
 def _list(program: ProgramOptions) -> None:
     from plumbline.overlap import stored
     from plumbline.overlap.difference import about
-    from plumbline_db.connection import Database
 
-    with Database.open(program.database) as db:
+    with program.open() as db:
         every = stored.every(db)
     if program.json:
         common.print_json({"campaigns": [about(stored) for stored in every]})
@@ -148,20 +145,19 @@ def _list(program: ProgramOptions) -> None:
 def _listing(every: Sequence[Stored]) -> Table:
 
     names = ("campaign", "library", "ranks", "settings", "benchmarks", "state", "started")
-    table = common.table(*names, left=names, wrap=False)
-    for stored in every:
-        campaign = stored.campaign
-        words = (
-            campaign.id,
+    rows = [
+        (
+            stored.campaign.id,
             stored.library.id,
-            str(campaign.nprocs),
+            stored.campaign.nprocs,
             ", ".join(stored.configuration()) or "default",
             ",".join(stored.settings.benches),
-            campaign.state,
-            campaign.started,
+            stored.campaign.state,
+            stored.campaign.started,
         )
-        table.add_row(*words)
-    return table
+        for stored in every
+    ]
+    return common.table(*names, left=names, wrap=False, rows=rows)
 
 
 def _heading(compared: Between) -> Iterator[str]:
@@ -184,31 +180,23 @@ def _heading(compared: Between) -> Iterator[str]:
 def _table(totals: Sequence[Total]) -> Table:
     from plumbline.overlap.benches import LOAD
 
-    table = common.table(
-        "benchmark",
-        "cells",
-        "A shorter",
-        "B shorter",
-        "time A / B",
-        "work alone A / B",
-        "regret A / B",
-        "A overlaps more",
-        "B overlaps more",
-        "furthest apart",
-        left=("benchmark", "furthest apart"),
-        wrap=False,
+    columns = (
+        *("benchmark", "cells", "A shorter", "B shorter", "time A / B", "work alone A / B"),
+        *("regret A / B", "A overlaps more", "B overlaps more", "furthest apart"),
     )
-    for total in totals:
-        table.add_row(
+    rows = [
+        (
             total.bench,
-            *map(str, (total.cells, total.a_shorter, total.b_shorter)),
+            *(total.cells, total.a_shorter, total.b_shorter),
             f"{total.times:.3g}",
-            "" if total.work is None else f"{total.work:.3g}",
+            total.work and f"{total.work:.3g}",
             "" if total.bench == LOAD else f"{total.regret_a:.2f} / {total.regret_b:.2f}",
-            *map(str, (total.a_overlaps_more, total.b_overlaps_more)),
+            *(total.a_overlaps_more, total.b_overlaps_more),
             _furthest(total),
         )
-    return table
+        for total in totals
+    ]
+    return common.table(*columns, left=("benchmark", "furthest apart"), wrap=False, rows=rows)
 
 
 def _furthest(total: Total) -> str:
@@ -223,6 +211,8 @@ def _furthest(total: Total) -> str:
 
 
 def _summary(compared: Between) -> str:
+    from .compare import only_on_one_side
+
     totals, differences = compared.found.totals, compared.found
     cells = sum(total.cells for total in totals)
     shorter_in_a, shorter_in_b = (
@@ -235,9 +225,4 @@ def _summary(compared: Between) -> str:
         "told apart in "
         f"{cells - shorter_in_a - shorter_in_b} (95 % intervals)"
     )
-    if differences.only_a or differences.only_b:
-        text += (
-            f"; only on one side: {counted(differences.only_a, 'cell')} of A, "
-            f"{differences.only_b} of B"
-        )
-    return text
+    return text + only_on_one_side(differences.only_a, differences.only_b)

@@ -11,7 +11,6 @@ import msgspec
 
 from plumbline.overlap import benches as names
 from plumbline.overlap.benches import Aid, OverlapSettings
-from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.probe_records import OverlapTrace, ProbeRecord
 
@@ -89,7 +88,6 @@ def command(
     """
     from plumbline.measure.launches import LaunchStore
     from plumbline.overlap import benches, place, suite, timeline
-    from plumbline.overlap import place as settings_of
     from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
 
@@ -102,8 +100,7 @@ def command(
     if shown.output is not None and len(chosen) > 1:
         raise UsageError("events are written of one benchmark; name one, or leave out --output")
     where = place.settings(campaign_file, asked)
-    database = program.database
-    toolchain = find_toolchain(program.mpi, settings=where, beside=database.parent)
+    toolchain = find_toolchain(program.mpi, settings=where, beside=program.database.parent)
     aid, test_ns = _aid(cell.aid)
     overlap_settings = OverlapSettings(
         where.ranks.nprocs,
@@ -113,7 +110,7 @@ def command(
         cell.kernel,
         aid,
         test_ns,
-        settings_of.given(toolchain, cell.knobs, where),
+        place.given(toolchain, cell.knobs, where),
         launches=1,
         seed=cell.seed,
         command="overlap timeline",
@@ -122,13 +119,13 @@ def command(
     starter = starting.starter(toolchain, place.patient(where, limit))
     for name in chosen:
         starter.require(timeline.plan(overlap_settings, name).text())
-    with Database.open(database, write=True) as db:
+    with program.open(write=True) as db:
         placement = where.ranks.placement(toolchain.launcher.processing_units())
         row = suite.begin(
             db, toolchain, overlap_settings, new=new, placement=placement, place=place.facts(where)
         )
         if row.state != "finished":
-            settings_of.require_in_force(starter, overlap_settings.knobs)
+            place.require_in_force(starter, overlap_settings.knobs)
         with progress.Bar(in_all=len(chosen)) as bar:
             records = timeline.run(LaunchStore(db, row.id, starter, bar), row, overlap_settings)
     parts: tuple[Part, ...] = ("communication", "both")

@@ -16,7 +16,6 @@ from plumbline.settings import Settings, starting
 from plumbline.settings.cases import Sampling
 from plumbline.system.words import with_interval
 from plumbline_db import campaigns, searches, winners
-from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign
 
@@ -108,9 +107,9 @@ def command(
     settings = _settings(campaign_file, base.typed(ctx, asked))
     campaign, tuned_guidelines = _run(wish, settings, program, output, new=new)
     if program.json:
-        common.print_json(_document(program.database, campaign, tuned_guidelines))
+        common.print_json(_document(program, campaign, tuned_guidelines))
     else:
-        common.show(*_shown(program.database, campaign, tuned_guidelines))
+        common.show(*_shown(program, campaign, tuned_guidelines))
     is_violated = any(
         (guideline.after or guideline.before).verdict == "violated"
         for guideline in tuned_guidelines
@@ -141,17 +140,16 @@ def _run(
     from plumbline.overlap import tune
     from plumbline.settings.toolchain import find_toolchain
 
-    database = program.database
     if settings.ranks.simulate is not None:
         raise UsageError("a simulated machine has no computation to overlap with")
-    toolchain = find_toolchain(program.mpi, settings=settings, beside=database.parent)
+    toolchain = find_toolchain(program.mpi, settings=settings, beside=program.database.parent)
     starter = starting.starter(toolchain, settings)
     starter.require(tune.pilot_plan(asked, settings).text())
     tune.tried(toolchain, asked, settings)  # refused where they cannot be
-    with Database.open(database, write=True) as db:
+    with program.open(write=True) as db:
         campaign = tune.begin(db, toolchain, asked, settings, new=new)
         if campaign.state != "finished":
-            folder = output or exported.claim_folder(db, database, campaign)
+            folder = output or exported.claim_folder(db, program.database, campaign)
             with progress.Bar(forecast=Forecast(settings.sampling.launches)) as bar:
                 store = LaunchStore(db, campaign.id, starter, bar)
                 campaign = tune.OverlapTuning(store, toolchain, asked, settings, folder).run()
@@ -159,9 +157,9 @@ def _run(
 
 
 def _document(
-    database: Path, campaign: Campaign, tuned_guidelines: list[TunedGuideline]
+    program: ProgramOptions, campaign: Campaign, tuned_guidelines: list[TunedGuideline]
 ) -> dict[str, object]:
-    with Database.open(database) as db:
+    with program.open() as db:
         return {
             "campaign": campaign.id,
             "state": campaign.state,
@@ -174,7 +172,7 @@ def _document(
 
 
 def _shown(
-    database: Path, campaign: Campaign, tuned_guidelines: list[TunedGuideline]
+    program: ProgramOptions, campaign: Campaign, tuned_guidelines: list[TunedGuideline]
 ) -> list[RenderableType]:
 
     table = common.table(
@@ -189,7 +187,7 @@ def _shown(
         left=("guideline", "benchmark", "left side", "left/right", ""),
         title=f"overlap, {campaign.id}",
     )
-    with Database.open(database) as db:
+    with program.open() as db:
         kept = winners.get(db, campaign.id)
         tried = searches.all_searches(db, campaign.id)
         notes = [f"{event.kind}: {event.said}" for event in campaigns.events(db, campaign.id)]

@@ -84,9 +84,8 @@ def _out(output: Path | None, text: str) -> None:
 
 def _fit(program: ProgramOptions, campaign: str, selector: Selector, output: Path | None) -> int:
     from plumbline.results import twin
-    from plumbline_db.connection import Database
 
-    with Database.open(program.database) as db:
+    with program.open() as db:
         fitted = twin.twin_of(db, campaign, selector, program.mpi)
     if output is not None:
         common.write(output, twin.table(fitted.simulation))
@@ -100,12 +99,13 @@ def _fit(program: ProgramOptions, campaign: str, selector: Selector, output: Pat
 
 
 def _beside(fitted: Twin) -> Table:
-    table = common.table("bytes", "measured µs", "simulated µs", "off by")
-    for size in fitted.sizes:
-        table.add_row(
-            str(size.bytes),
+    rows = [
+        (
+            size.bytes,
             f"{1e6 * size.measured_seconds:.2f}",
             f"{1e6 * size.simulated_seconds:.2f}",
             f"{100 * size.error:+.0f} %",
         )
-    return table
+        for size in fitted.sizes
+    ]
+    return common.table("bytes", "measured µs", "simulated µs", "off by", rows=rows)

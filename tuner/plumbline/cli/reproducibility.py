@@ -93,16 +93,14 @@ def command(
     from plumbline.reproducibility.settings import checked, full
     from plumbline.reproducibility.settings import quick as quick_settings
     from plumbline.settings.toolchain import find_toolchain
-    from plumbline_db.connection import Database
 
     toolchain = find_toolchain(program.mpi)
     function_names = [function.name for function in toolchain.catalogue.functions]
     settings = checked(
         _overridden(quick_settings() if quick else full(function_names), asked), function_names
     )
-    path = program.database
     with (
-        Database.open(path, write=True) as db,
+        program.open(write=True) as db,
         progress.Bar(in_all=experiment.launches_in_all(settings)) as bar,
     ):
         ranks = experiment.begin(db, toolchain, settings, bar, new=new)
@@ -113,12 +111,9 @@ def command(
         from plumbline.reproducibility.report import specification
 
         common.draw(picture, specification(done.spread))
-    if program.json:
-        common.print_json(done)
-    else:
-        common.show(*_shown(done))
-        if picture is not None:
-            click.echo(f"\n{picture}")
+    common.answer(program, done, _shown(done))
+    if picture is not None and not program.json:
+        click.echo(f"\n{picture}")
     return 0
 
 

@@ -47,11 +47,7 @@ class ShownResults(NamedTuple):
     takes="db json campaign",
     told={"campaign": {"unset": "the one started last"}},
 )
-@click.argument(
-    "campaign_file",
-    required=False,
-    type=click.Path(path_type=Path, dir_okay=False),
-)
+@click.argument("campaign_file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 @options.all_rows
 @options.listing
 @options.picture("Draw the tables before and after, or what explains them,")
@@ -105,11 +101,10 @@ def _show(
     program: ProgramOptions, campaign_file: Path | None, campaign: str | None, asked: ShownResults
 ) -> None:
     from plumbline.results import report
-    from plumbline_db.connection import Database
 
     explained = asked.explain or asked.measure
     in_short = not (explained or program.json or asked.picture or asked.all_rows)
-    with Database.open(program.database) as db:
+    with program.open() as db:
         shown_campaigns = _wanted(db, campaign_file, campaign)
         _refuse_imports(db, shown_campaigns)
         in_tables = (asked.all_rows or len(shown_campaigns) > 1) and not explained
@@ -123,13 +118,11 @@ def _show(
             click.echo("\n".join(digest.read(db, reports[0])))
             return
     if explained:
-        _explain(
-            program.database, reports, asked.picture, asked.all_rows, asked.measure, program.json
-        )
+        _explain(program, reports, asked)
     elif program.json and asked.picture is None:
         common.print_json(report.documents(reports, all_cells=asked.all_rows))
     elif asked.picture is not None:
-        _draw(program.database, reports, asked.picture)
+        _draw(program, reports, asked.picture)
     else:
         from plumbline.core import guidelines
 
@@ -154,9 +147,8 @@ def _refuse_imports(db: Database, ids: Sequence[str]) -> None:
 
 def _list(program: ProgramOptions) -> None:
     from plumbline_db import campaigns
-    from plumbline_db.connection import Database
 
-    with Database.open(program.database) as db:
+    with program.open() as db:
         every = campaigns.all_campaigns(db) + campaigns.tuned_overlap(db) + campaigns.foreign(db)
         if program.json:
             common.print_json(every)
@@ -167,11 +159,10 @@ def _list(program: ProgramOptions) -> None:
             click.echo(f"{campaign.id}  {state}  {campaign.nprocs} ranks{started}")
 
 
-def _draw(database: Path, reports: list[Report], picture: Path) -> None:
+def _draw(program: ProgramOptions, reports: list[Report], picture: Path) -> None:
     from plumbline.explain.picture import before_after_specification, read_tables
-    from plumbline_db.connection import Database
 
-    with Database.open(database) as db:
+    with program.open() as db:
         drawn = before_after_specification([read_tables(db, report) for report in reports])
     common.draw(picture, drawn)
     click.echo(str(picture))
@@ -251,9 +242,8 @@ def _report(
     program: ProgramOptions, folder: Path, asked: tuple[Path | None, str | None], *, all_cells: bool
 ) -> None:
     from plumbline.pages import frozen
-    from plumbline_db.connection import Database
 
-    with Database.open(program.database) as db:
+    with program.open() as db:
         names = _wanted(db, *asked)
     written_so_far = _WrittenFiles()
     written = frozen.write(
@@ -271,10 +261,9 @@ def _report(
             {
                 "campaigns": names,
                 "index": str(written.first),
-                "pages": written.pages,
-                "files": written.files,
-                "bytes": written.bytes,
-                "left_out": written.left_out,
+                **{
+                    name: getattr(written, name) for name in ("pages", "files", "bytes", "left_out")
+                },
                 "pdf": None if missing else str(pdf),
                 "pdf_missing": missing,
             }
@@ -294,35 +283,27 @@ def _report(
 _FEW = 6
 
 
-def _explain(
-    database: Path,
-    reports: Sequence[Report],
-    drawing: Path | None,
-    all_rows: bool,
-    measure: bool,
-    as_json: bool,
-) -> None:
-    """Show the explanations of each campaign; `measure`: what is missing first. Raises UsageError
-    for a picture of several campaigns."""
+def _explain(program: ProgramOptions, reports: Sequence[Report], asked: ShownResults) -> None:
+    """Show the explanations of each campaign. Raises UsageError for a picture of several
+    campaigns."""
     from plumbline.core import guidelines
     from plumbline.explain import explain as explaining
     from plumbline.results import report
-    from plumbline_db.connection import Database
 
     from . import digest
 
-    if drawing is not None and len(reports) > 1:
+    if asked.picture is not None and len(reports) > 1:
         raise UsageError("a picture shows one campaign: name it with --campaign")
-    if measure:
+    if asked.measure:
         from plumbline.explain import measuring
 
-        with Database.open(database, write=True) as db:
+        with program.open(write=True) as db:
             for run_report in reports:
                 with progress.Bar(in_all=measuring.launches(run_report.campaign)) as bar:
-                    measuring.measure(db, run_report.campaign, bar, database.parent)
-    with Database.open(database) as db:
+                    measuring.measure(db, run_report.campaign, bar, program.database.parent)
+    with program.open() as db:
         explanations = [explaining.read(db, report) for report in reports]
-    if drawing is not None:
+    if asked.picture is not None:
         from plumbline.explain import picture
 
         run_report = reports[0]
@@ -331,9 +312,9 @@ def _explain(
             f"{run_report.machine.host}, {run_report.machine.cpu_model}",
         ]
         title = textwrap.wrap("; ".join([*title, counted(run_report.campaign.nprocs, "rank")]), 80)
-        common.draw(drawing, picture.specification(explanations[0], title))
-        click.echo(str(drawing))
-    elif as_json:
+        common.draw(asked.picture, picture.specification(explanations[0], title))
+        click.echo(str(asked.picture))
+    elif program.json:
         documents = [
             report.document(one) | {"explanation": explanation}
             for one, explanation in zip(reports, explanations, strict=True)
@@ -342,7 +323,7 @@ def _explain(
     else:
         every_guideline = guidelines.load()
         for run_report, explanation in zip(reports, explanations, strict=True):
-            shown = _explanation(explanation, every_guideline, all_rows=all_rows)
+            shown = _explanation(explanation, every_guideline, all_rows=asked.all_rows)
             common.show(digest.heading(run_report), *shown, fit=True)
 
 
@@ -471,27 +452,20 @@ def _what_the_default_is(cell: Explained) -> str:
 
 
 def _table(cell: Explained, *, all_rows: bool) -> Table:
-    table = common.table(
-        "candidate",
-        "µs",
-        "of default",
-        "by the model",
-        "Hockney µs",
-        "LogGP µs",
-        "off",
-        left=("candidate", "by the model"),
-    )
-    for row in _rows(cell, all_rows=all_rows):
-        table.add_row(
+    columns = ("candidate", "µs", "of default", "by the model", "Hockney µs", "LogGP µs", "off")
+    rows = [
+        (
             common.short(f"  {row.configuration}"),
             _us(row.seconds),
-            "" if row.ratio is None else f"{row.ratio:.2f}",
-            row.formula or "",
+            row.ratio and f"{row.ratio:.2f}",
+            row.formula,
             _us(row.hockney_seconds),
             _us(row.loggp_seconds),
-            "" if row.off is None else f"{100 * row.off:+.0f} %",
+            None if row.off is None else f"{100 * row.off:+.0f} %",
         )
-    return table
+        for row in _rows(cell, all_rows=all_rows)
+    ]
+    return common.table(*columns, left=("candidate", "by the model"), rows=rows)
 
 
 def _rows(cell: Explained, *, all_rows: bool) -> list[Priced]:

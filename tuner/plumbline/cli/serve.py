@@ -44,9 +44,7 @@ class ListenOptions(NamedTuple):
     help="A further name by which clients call this server (their Host header).",
 )
 @click.option(
-    "--textfile",
-    type=FILE,
-    help="Write the metrics to this file for node_exporter, and end.",
+    "--textfile", type=FILE, help="Write the metrics to this file for node_exporter, and end."
 )
 @click.option(
     "--max-series",

@@ -62,7 +62,7 @@ def command(
     common.remark(*(weakness.text for weakness in ran.conditions))
     _show(program, ran)
     if picture is not None:
-        _draw(ran, picture)
+        _draw(program, ran, picture)
         if not program.json:
             click.echo(picture)
     return 0
@@ -93,15 +93,14 @@ def _show(program: ProgramOptions, ran: SuitesRan) -> None:
             click.echo(line)
 
 
-def _draw(ran: SuitesRan, picture: Path) -> None:
+def _draw(program: ProgramOptions, ran: SuitesRan, picture: Path) -> None:
     """A picture a suite, one below the other; of one with the times of ranks, one a size, rank by
     rank."""
     from plumbline.pages import curve
     from plumbline.pages.curves import below_each_other, specification
-    from plumbline_db.connection import Database
 
     panels = []
-    with Database.open(ran.database) as db:
+    with program.open() as db:
         for suite in ran.suites:
             names = curve.of_suite(db, ran.campaign.id, suite.name)
             sizes = {
@@ -127,7 +126,6 @@ class SuitesRan(msgspec.Struct, frozen=True):
     campaign: Campaign
     title: str
     library: Library
-    database: Path
     suites: list[MeasuredSuite]
     conditions: list[Weakness]
 
@@ -157,10 +155,8 @@ def run(
     from plumbline.suites import run as running
     from plumbline.suites.cases import RanksThere
     from plumbline_db import machines, runs
-    from plumbline_db.connection import Database
 
-    database = program.database
-    toolchain = find_toolchain(program.mpi, settings=settings, beside=database.parent)
+    toolchain = find_toolchain(program.mpi, settings=settings, beside=program.database.parent)
     placement = settings.ranks.placement(toolchain.launcher.processing_units())
     simulated = settings.ranks.simulate
     asked = running.SuiteRun(
@@ -177,7 +173,7 @@ def run(
         refusal = starter.refusal(running.whole_plan(of, asked, ranks, of.first).text())
         if refusal is not None:
             raise UsageError(f"suite {of.suite.name}: the probe refuses it: {refusal}")
-    with Database.open(database, write=True) as db:
+    with program.open(write=True) as db:
         row = running.begin(db, toolchain, asked, placement, new=new)
         if row.state != "finished":
             in_all = sum(running.launches_of(of.suite, asked) for of in every)
@@ -187,7 +183,6 @@ def run(
             row,
             title,
             machines.library(db, row.library_fingerprint),
-            database,
             [report.of_suite(db, row, of) for of in every],
             conditions.of_launches(runs.surroundings(db, row.id)),
         )

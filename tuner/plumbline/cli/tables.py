@@ -124,20 +124,20 @@ def side_by_side(
         columns, guidelines, title=f"Violated guidelines on {machines}", all_rows=all_rows
     )
     yield ""
-    table = common.titled(
-        "Campaigns", ("library", "layout", "campaign", "state", "winners", "launches", "seconds")
-    )
-    for report in reports:
-        table.add_row(
+    rows = [
+        (
             " ".join(report.library.version_string.split()),
             _layout(report),
             report.campaign.id,
             report.state,
-            str(len(report.winners)),
-            str(report.cost.launches),
+            len(report.winners),
+            report.cost.launches,
             f"{report.cost.seconds:.0f}",
         )
-    yield table
+        for report in reports
+    ]
+    heads = ("library", "layout", "campaign", "state", "winners", "launches", "seconds")
+    yield common.titled("Campaigns", heads, rows=rows)
     yield f"one of them: {typed('results', '--campaign', reports[-1].campaign.id)}"
 
 
@@ -146,20 +146,18 @@ def _layout(report: Report) -> str:
 
 
 def winners(report: Report, guidelines: Guidelines) -> Table:
-    table = common.titled(
-        "Winners",
-        ("function", "bytes", "configuration", "speed-up, cold", "removes"),
-        whole=("speed-up, cold",),
-    )
-    for winner in digest.in_order(report.winners):
-        table.add_row(
+    rows = [
+        (
             winner.function,
             bundle.sizes(winner, unit="") + bundle.only(winner),
             common.short(label(winner.variant, winner.configuration)),
             with_interval(winner.speedup, winner.speedup_low, winner.speedup_high),
             _removed(winner, guidelines),
         )
-    return table
+        for winner in digest.in_order(report.winners)
+    ]
+    heads = ("function", "bytes", "configuration", "speed-up, cold", "removes")
+    return common.titled("Winners", heads, whole=("speed-up, cold",), rows=rows)
 
 
 def _removed(winner: Winner, guidelines: Guidelines) -> str:
@@ -208,20 +206,19 @@ def _grouped(members: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 def wrong(wrong_results: Sequence[Wrong]) -> Table:
     """Return what gave wrong results, and where: such calls are not timed, and nothing of them is
     exported."""
-    table = common.titled(
-        "Wrong results",
-        ("function", "configuration", "bytes", "type", "launches", "what was wrong"),
-    )
-    for wrong in wrong_results:
-        table.add_row(
+    rows = [
+        (
             wrong.function,
             common.short(label(wrong.variant, wrong.knobs)),
-            str(wrong.bytes),
+            wrong.bytes,
             f"{wrong.type} {wrong.op}",
-            str(wrong.launches),
+            wrong.launches,
             wrong.detail,
         )
-    return table
+        for wrong in wrong_results
+    ]
+    heads = ("function", "configuration", "bytes", "type", "launches", "what was wrong")
+    return common.titled("Wrong results", heads, rows=rows)
 
 
 def savings(saving: Saving) -> Table:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from plumbline.settings.toolchain import Toolchain, Variant
 
 KINDS = ("algorithm", "mockup", "naive")
-FIRST, LAUNCHES = 3, 10
+LAUNCHES = 10  # as results/best.py has it, which the help does not load
 
 
 class RaceOptions(NamedTuple):
@@ -95,10 +95,8 @@ def command(
         if (not functions or variant.function in functions) and kind in (None, variant.kind)
     ]
     if not race.measure:
-        if program.json:
-            common.print_json(chosen)
-        else:
-            common.show(_catalogue(chosen), counted(len(chosen), "variant"))
+        shown = (_catalogue(chosen), counted(len(chosen), "variant"))
+        common.answer(program, chosen, shown)
         return 0
     raced_functions = functions or tuple(dict.fromkeys(variant.function for variant in chosen))
     toolchain = msgspec.structs.replace(
@@ -110,10 +108,7 @@ def command(
         for setting in settings
         for cell in _best(toolchain, setting, raced_functions, race.sizes, race.launches)
     ]
-    if program.json:
-        common.print_json(cells)
-    else:
-        common.show(_cells_table(cells))
+    common.answer(program, cells, (_cells_table(cells),))
     return 0
 
 
@@ -126,38 +121,20 @@ def _best(
 ) -> list[BestOfCell]:
     from plumbline.core.cell import Target
     from plumbline.core.plan import measurable
-    from plumbline.measure import side_by_side
     from plumbline.results import best
     from plumbline.search.space.candidates import CandidateSpace
-    from plumbline.settings import starting
 
-    simulated = settings.ranks.simulate is not None
-    data = settings.cases.data
     candidate_space = CandidateSpace(toolchain, settings.ranks.nprocs, unsafe=True)
-    first = 1 if simulated else FIRST
-    finals = launches or (1 if simulated else LAUNCHES)
     fields = {
         Target(function, size): best.field(
             candidate_space, toolchain.catalogue, function, size, settings.ranks.nprocs
         )
         for function in functions
-        for size in measurable(function, sizes, settings.ranks.nprocs, data)
+        for size in measurable(function, sizes, settings.ranks.nprocs, settings.cases.data)
     }
     names = {target.function for target in fields}
-    with (
-        progress.Bar(in_all=len(names) * (first + finals)) as bar,
-        side_by_side.unkept_store(
-            toolchain, starting.starter(toolchain, settings), "best", bar
-        ) as store,
-    ):
-        cells = best.find(
-            store,
-            best.plan_of(settings, data, toolchain.space.switch),
-            toolchain.space.hot_environment,
-            fields,
-            first=first,
-            finals=finals,
-        )
+    with progress.Bar(in_all=len(names) * sum(best.launches(settings, launches))) as bar:
+        cells = best.race(toolchain, settings, fields, launches, bar)
     compared = {(cell.function, cell.bytes) for cell in cells}
     for target in fields:
         if (target.function, target.bytes) not in compared:
@@ -171,25 +148,11 @@ def _best(
 # --- what is shown --------------------------------------------------------------------------------
 
 VARIANT_COLUMNS = (
-    "variant",
-    "kind",
-    "parameters (worth a try)",
-    "not for",
-    "scratch",
-    "what it is",
+    *("variant", "kind", "parameters (worth a try)", "not for", "scratch", "what it is"),
 )
 CELL_COLUMNS = (
-    "function",
-    "ranks",
-    "bytes",
-    "default µs",
-    "library's best",
-    "µs",
-    "over default",
-    "our best",
-    "µs",
-    "over default",
-    "ours over library's best",
+    *("function", "ranks", "bytes", "default µs", "library's best", "µs", "over default"),
+    *("our best", "µs", "over default", "ours over library's best"),
 )
 
 
@@ -226,7 +189,7 @@ def _catalogue(variants: Sequence[Variant]) -> Table:
     return table
 
 
-def _columns_of_cell(cell: BestOfCell) -> list[str]:
+def _columns_of_cell(cell: BestOfCell) -> list[object]:
     def side(fastest: FastestOfSide | None) -> list[str]:
         if fastest is None:
             return ["none", "", ""]
@@ -238,8 +201,8 @@ def _columns_of_cell(cell: BestOfCell) -> list[str]:
 
     return [
         cell.function,
-        str(cell.nprocs),
-        str(cell.bytes),
+        cell.nprocs,
+        cell.bytes,
         f"{1e6 * cell.default_seconds:.2f}",
         *side(cell.library),
         *side(cell.ours),
@@ -248,10 +211,8 @@ def _columns_of_cell(cell: BestOfCell) -> list[str]:
 
 
 def _cells_table(measured: Sequence[BestOfCell]) -> Table:
-    table = common.table(*CELL_COLUMNS, left=("library's best", "our best"))
-    for cell in measured:
-        table.add_row(*_columns_of_cell(cell))
-    return table
+    rows = map(_columns_of_cell, measured)
+    return common.table(*CELL_COLUMNS, left=("library's best", "our best"), rows=rows)
 
 
 def _short(name: str) -> str:

@@ -201,16 +201,17 @@ def _alarms(alarms: list[CellAlarm]) -> Table:
     from rich.table import Table
 
     heads = ("found", "cell", "largest", "state", "detail")
-    table = Table(*heads, title="alarms", title_justify="left")
-    for alarm in alarms:
-        table.add_row(
+    rows = [
+        (
             alarm.found,
             f"{alarm.function} {alarm.bytes} B",
             f"{alarm.largest:.2f}",
             alarm.state,
             alarm.detail,
         )
-    return table
+        for alarm in alarms
+    ]
+    return common.filled(Table(*heads, title="alarms", title_justify="left"), rows)
 
 
 def _of_plan(plan: WatchPlan) -> Iterator[RenderableType]:

@@ -154,8 +154,7 @@ def changed_by_us(work: Work) -> None:
     new = facts(work_now)
     kept = row.fingerprint | {name: new[name] for name in (_FILES, _SITE)}
     watching.put_campaign(
-        work.db,
-        msgspec.structs.replace(row, fingerprint=kept, generation=in_force_now.generation),
+        work.db, msgspec.structs.replace(row, fingerprint=kept, generation=in_force_now.generation)
     )
 
 

@@ -283,9 +283,7 @@ def _meets(winner: Winner, where: _Range) -> bool:
 
 def _within(winner: Winner, where: _Range) -> Winner:
     return msgspec.structs.replace(
-        winner,
-        bytes_from=max(winner.bytes_from, where[0]),
-        bytes_to=min(winner.bytes_to, where[1]),
+        winner, bytes_from=max(winner.bytes_from, where[0]), bytes_to=min(winner.bytes_to, where[1])
     )
 
 

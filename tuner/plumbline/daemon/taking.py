@@ -349,12 +349,7 @@ def _harmed(
 
 
 def ended(
-    work: Work,
-    number: int,
-    row: Retuning,
-    state: RetuningState,
-    detail: str,
-    said: str = "",
+    work: Work, number: int, row: Retuning, state: RetuningState, detail: str, said: str = ""
 ) -> Retuning:
     """End a retuning and the alarms that opened it, of which the same is `said`, or something else;
     their cells are learnt anew."""

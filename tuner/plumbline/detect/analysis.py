@@ -415,11 +415,7 @@ def _finding(calls: RecordedCalls, times: Indices, better: str, text: str) -> Ha
         evidence="proved",
         sites=(
             Site(
-                "call",
-                str(recording.call_sites[site]) if site >= 0 else "?",
-                (),
-                ranks,
-                len(times),
+                "call", str(recording.call_sites[site]) if site >= 0 else "?", (), ranks, len(times)
             ),
         ),
         remarks=(text, *(() if better == "none" else (f"better: {better}",))),

@@ -257,10 +257,7 @@ def function_of(instance: Instance) -> str:
 
 
 def _finding(
-    traffic: Traffic,
-    folded: Sequence[Instance],
-    rows_of: Rows,
-    spans: Sequence[tuple[int, int]],
+    traffic: Traffic, folded: Sequence[Instance], rows_of: Rows, spans: Sequence[tuple[int, int]]
 ) -> HandMade:
     first, messages = folded[0], rows_of.at
     comm = traffic.recording.communicators[first.comm]
@@ -307,12 +304,7 @@ def _finding(
 
 
 def described_messages(
-    traffic: Traffic,
-    messages: Indices,
-    function: str,
-    *,
-    instances: int,
-    remarks: tuple[str, ...],
+    traffic: Traffic, messages: Indices, function: str, *, instances: int, remarks: tuple[str, ...]
 ) -> HandMade:
     """Return a neighbourhood: a finding of messages of one communicator that are no instances."""
     group = tuple(np.unique(traffic.source[messages]).tolist())

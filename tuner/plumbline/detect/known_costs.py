@@ -88,11 +88,7 @@ def _saved(finding: HandMade, sizes: Sequence[SizeSaving], *, tuned: bool) -> Sa
     slower = [scale * size.instances * (call.high_seconds - call.seconds) for call, size in calls]
     seconds = by_hand - sum(parts)
     # Errors of sizes are independent.
-    return Saved(
-        seconds,
-        seconds - math.hypot(own, *slower),
-        seconds + math.hypot(own, *faster),
-    )
+    return Saved(seconds, seconds - math.hypot(own, *slower), seconds + math.hypot(own, *faster))
 
 
 def _of_launches(sizes: Sequence[SizeSaving], scale: float, *, tuned: bool) -> Saved:

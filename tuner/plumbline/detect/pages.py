@@ -121,8 +121,5 @@ def _shown_findings(findings: list[HandMade]) -> list[ShownCategory]:
 def _shown_finding(finding: HandMade, number: int) -> ShownFinding:
     title, *lines = words.of(finding, number)
     return ShownFinding(
-        number,
-        title,
-        [line.strip() for line in lines],
-        words.patch_sketch(finding),
+        number, title, [line.strip() for line in lines], words.patch_sketch(finding)
     )

@@ -172,12 +172,7 @@ def deliveries(
     ranks that one call site sends behind each other are one delivery."""
     which = atoms.in_order(traffic, which[atoms.keepers[which] == 1])
     atom, *columns, first, at = core.call(
-        "pl_deliveries",
-        traffic.passed,
-        provenance.parts.passed,
-        atoms.passed,
-        which,
-        len(which),
+        "pl_deliveries", traffic.passed, provenance.parts.passed, atoms.passed, which, len(which)
     )
     from_address, to_address, nbytes, from_gaps, to_gaps = columns
     return Deliveries(

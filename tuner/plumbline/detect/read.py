@@ -104,12 +104,7 @@ def _equal(events: _Columns, send: Indices, receive: Indices) -> Mask:
     return np.asarray(same & _known(events, send) & _known(events, receive))
 
 
-def _mended(
-    events: _Columns,
-    send: Indices,
-    receive: Indices,
-    group: Indices,
-) -> Indices:
+def _mended(events: _Columns, send: Indices, receive: Indices, group: Indices) -> Indices:
     """Receives anew, where pairs whose contents are known and differ can change partners within
     their group."""
     both_known = _known(events, send) & _known(events, receive)

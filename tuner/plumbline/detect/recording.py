@@ -46,10 +46,10 @@ EVENT = np.dtype(
         ("address", "<u8"),  # of the first byte in this rank's memory; 0: no bytes
         ("extent", "<i8"),  # bytes from there to behind the last one; without gaps: `bytes`
         ("content", "<u8"),  # XXH3-64 of the packed bytes; equal where contents are (seed 0)
-        ("poly", "<u8"),  # hashes.poly of the packed bytes, < hashes.PRIME
-        ("sketch", "<f8", (SKETCH,)),  # hashes.sketch
+        ("poly", "<u8"),  # of the packed bytes (kinds.py), < PRIME
+        ("sketch", "<f8", (SKETCH,)),  # of the packed bytes (kinds.py)
         ("payload", "u1", (PAYLOAD,)),  # bytes <= PAYLOAD: the packed bytes, then zeros
-        ("extremes", "<f8", (EXTREMES,)),  # bytes > PAYLOAD: hashes.extremes; else zeros
+        ("extremes", "<f8", (EXTREMES,)),  # bytes > PAYLOAD: of classes; else zeros
         ("call_site", "<i4"),  # index into Recording.call_sites; -1: unknown
     ]
 )

@@ -111,20 +111,13 @@ def _panel(
         "color": series | colours | {"legend": legend},
     }
     back, front = ({"filter": f"datum.series {sign} '{OTHERS}'"} for sign in ("==", "!="))
-    points = {"type": "point", "filled": True, "size": 45}
+    dashed = encoding | {"strokeDash": series | dashes | {"legend": legend}}
+    shaped = encoding | {"shape": series | shapes | {"legend": legend}}
     layers = [
-        {"transform": [back], "mark": {"type": "line", "strokeWidth": 1}, "encoding": encoding},
-        {"transform": [back], "mark": points | {"size": 14}, "encoding": encoding},
-        {
-            "transform": [front],
-            "mark": {"type": "line", "strokeWidth": 2},
-            "encoding": encoding | {"strokeDash": series | dashes | {"legend": legend}},
-        },
-        {
-            "transform": [front],
-            "mark": points,
-            "encoding": encoding | {"shape": series | shapes | {"legend": legend}},
-        },
+        {"transform": [back]} | chart.layer("line", encoding, strokeWidth=1),
+        {"transform": [back]} | chart.layer("point", encoding, filled=True, size=14),
+        {"transform": [front]} | chart.layer("line", dashed, strokeWidth=2),
+        {"transform": [front]} | chart.layer("point", shaped, filled=True, size=45),
     ]
     return {
         "title": {"text": function, "anchor": "middle"},

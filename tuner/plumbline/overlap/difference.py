@@ -57,10 +57,7 @@ def campaigns_apart(
         b=b,
         found=find(cells_of_a, cells_of_b),
         differences=_settings(a.stored, b.stored) + compare.differences(a.side, b.side),
-        conditions=(
-            sides.of_side(a.side.launches),
-            sides.of_side(b.side.launches),
-        ),
+        conditions=(sides.of_side(a.side.launches), sides.of_side(b.side.launches)),
         launches=(_fewest(a), _fewest(b)),
     )
 

@@ -15,6 +15,7 @@ from plumbline.overlap import suite
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.metric import Ratio
 from plumbline.overlap.suite import OverlapResult, lines
+from plumbline.system import chart
 
 # Scales of colours of overlap maps: from a number to a colour, and the bar that explains it. The
 # first is that of A. Denis and F. Trahay, "MPI Overlap: Benchmark and Analysis", ICPP 2016, III.C:
@@ -70,18 +71,22 @@ class _Scale(msgspec.Struct, frozen=True):
             "height": _HIGH,
             "view": {"stroke": None},
             "layer": [
-                {
-                    "data": {"values": boxes},
-                    "mark": {"type": "rect", "strokeWidth": 0, "y2Offset": -0.4},
-                    "encoding": {"y": y, "y2": {"field": "y2"}, "color": _FILL},
-                },
-                {
-                    "data": {"values": labels},
-                    "mark": {"type": "text", "align": "left", "x": _WIDE + 6, "fontSize": 12},
-                    "encoding": {"y": y, "text": {"field": "text"}},
-                },
+                {"data": {"values": boxes}}
+                | chart.layer(
+                    "rect",
+                    {"y": y, "y2": {"field": "y2"}, "color": _FILL},
+                    strokeWidth=0,
+                    y2Offset=-0.4,
+                ),
+                {"data": {"values": labels}} | _words_at(y),
             ],
         }
+
+
+def _words_at(y: dict[str, Any]) -> dict[str, Any]:
+    """Return the layer of the words beside a bar or a key."""
+    words = {"y": y, "text": {"field": "text"}}
+    return chart.layer("text", words, align="left", x=_WIDE + 6, fontSize=12)
 
 
 # Boxes carry their colour.
@@ -159,24 +164,15 @@ def key(entries: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
         "height": _LINE * len(rows),
         "view": {"stroke": None},
         "layer": [
-            {
-                "mark": _SQUARE,
-                "encoding": {"y": y, "color": _FILL},
-            },
-            {
-                "transform": [{"filter": "datum.inside == 'line'"}],
-                "mark": {"type": "rule", "x": 0, "x2": _WIDE, "strokeWidth": 2, "color": "white"},
-                "encoding": {"y": y},
-            },
+            {"mark": _SQUARE, "encoding": {"y": y, "color": _FILL}},
+            {"transform": [{"filter": "datum.inside == 'line'"}]}
+            | chart.layer("rule", {"y": y}, x=0, x2=_WIDE, strokeWidth=2, color="white"),
             {
                 "transform": [{"filter": "datum.inside == 'dot'"}],
                 "mark": _SQUARE | {"shape": "circle", "size": 7, "color": _DOT},
                 "encoding": {"y": y},
             },
-            {
-                "mark": {"type": "text", "align": "left", "x": _WIDE + 6, "fontSize": 12},
-                "encoding": {"y": y, "text": {"field": "text"}},
-            },
+            _words_at(y),
         ],
     }
 
@@ -281,13 +277,7 @@ def drawn(
         rows.append({"x": x, "x2": x2, "y": y, "y2": y2, "colour": spot.colour})
     encoding = _axes(places, across, up, bench)
     boxes = encoding | {"x2": {"field": "x2"}, "y2": {"field": "y2"}, "color": _FILL}
-    layers: list[dict[str, Any]] = [
-        {
-            "data": {"values": rows},
-            "mark": CLOSE,
-            "encoding": boxes,
-        }
-    ]
+    layers: list[dict[str, Any]] = [{"data": {"values": rows}, "mark": CLOSE, "encoding": boxes}]
     if line:
         values = [{"x": places[size], "y": value} for size, value in line.items()]
         for colour, width in (("#000000", 4), ("#ffffff", 2)):  # seen on yellow as well
@@ -317,10 +307,7 @@ def _points(
 
 
 def _axes(
-    places: Mapping[int, float],
-    across: Mapping[float, Span],
-    up: Mapping[float, Span],
-    bench: str,
+    places: Mapping[int, float], across: Mapping[float, Span], up: Mapping[float, Span], bench: str
 ) -> dict[str, Any]:
     nothing = f"datum.value == {places[0]} ? '0' : " if 0 in places else ""
     x = {

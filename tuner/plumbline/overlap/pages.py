@@ -49,44 +49,50 @@ class MapTable(msgspec.Struct, frozen=True):
 
 
 def pages(db_path: Path) -> Pages:
-    """Over one database, which is opened anew for every request; what was read and drawn is kept as
-    long as nothing was stored since."""
-    measured: BoundedCache[MeasuredCampaign] = BoundedCache(_MOST)
-    maps_of: BoundedCache[list[str]] = BoundedCache(_MOST)
-    differences_of: BoundedCache[list[tuple[str, list[str]]]] = BoundedCache(_MOST)
+    """Return the pages over one database, which is opened anew for every request."""
+    shown = _OverlapPages(db_path)
+    return Pages(
+        [
+            Route("/overlap", shown.listing),
+            Route("/overlap/{id}.json", shown.maps_json),
+            Route("/overlap/{id}", shown.maps),
+            Route("/overlap/{id}/with/{other}.json", shown.differences_json),
+            Route("/overlap/{id}/with/{other}", shown.differences),
+        ],
+        [Link("Applications", "overlap", "Overlap")],
+    )
 
-    def read(db: Database, campaign: Stored) -> MeasuredCampaign:
-        return measured.get(_state(db, campaign), lambda: stored.measured(db, campaign))
 
-    def listing(request: Request) -> Response:
-        with Database.open(db_path) as db:
+class _OverlapPages:
+    """The pages of one database; what was read and drawn is kept as long as nothing was stored
+    since."""
+
+    def __init__(self, db_path: Path) -> None:
+        self._path = db_path
+        self._measured: BoundedCache[MeasuredCampaign] = BoundedCache(_MOST)
+        self._maps: BoundedCache[list[str]] = BoundedCache(_MOST)
+        self._differences: BoundedCache[list[tuple[str, list[str]]]] = BoundedCache(_MOST)
+
+    def listing(self, request: Request) -> Response:
+        with Database.open(self._path) as db:
             every = stored.every(db)
-            states = {
-                campaign.campaign.id: campaigns.state(db, campaign.campaign) for campaign in every
-            }
+            states = {each.campaign.id: campaigns.state(db, each.campaign) for each in every}
         return frame.page(request, _shown, "overlap.html", every=every[::-1], states=states)
 
-    def cells_of(db: Database, campaign: Stored) -> list[OverlapResult]:
-        return read(db, campaign).cells if runs.surroundings(db, campaign.campaign.id) else []
-
-    def maps(request: Request) -> Response:
-        with _opened(db_path) as db:
-            shown_campaign = stored.one(db, request.path_params["id"])
-            others = [
-                other_campaign
-                for other_campaign in stored.every(db)
-                if other_campaign != shown_campaign
-            ]
-            cells, state = cells_of(db, shown_campaign), _state(db, shown_campaign)
-            standing = campaigns.state(db, shown_campaign.campaign)
+    def maps(self, request: Request) -> Response:
+        with _opened(self._path) as db:
+            campaign = stored.one(db, request.path_params["id"])
+            others = [each for each in stored.every(db) if each != campaign]
+            cells, state = self._cells(db, campaign), _state(db, campaign)
+            standing = campaigns.state(db, campaign.campaign)
         drawn: list[str] = []
         if any(cell.ratio for cell in cells):
-            drawn = maps_of.get(state, lambda: [*map(chart.render, sheet.views(cells))])
+            drawn = self._maps.get(state, lambda: [*map(chart.render, sheet.views(cells))])
         return frame.page(
             request,
             _shown,
             "overlap_campaign.html",
-            one=shown_campaign,
+            one=campaign,
             state=standing,
             pictures=drawn,
             words=classes.library_words(classes.of(cells), None),
@@ -94,28 +100,19 @@ def pages(db_path: Path) -> Pages:
             others=others[::-1],
         )
 
-    def maps_json(request: Request) -> Response:
-        with _opened(db_path) as db:
-            shown_campaign = stored.one(db, request.path_params["id"])
-            cells = cells_of(db, shown_campaign)
+    def maps_json(self, request: Request) -> Response:
+        with _opened(self._path) as db:
+            campaign = stored.one(db, request.path_params["id"])
+            cells = self._cells(db, campaign)
         library_classes = classes.of(cells)
-        document = {
-            "cells": cells,
-            "classes": library_classes,
-            "words": classes.library_words(library_classes, None),
-        }
-        return frame.json(request, difference.about(shown_campaign) | msgspec.to_builtins(document))
+        words = classes.library_words(library_classes, None)
+        document = {"cells": cells, "classes": library_classes, "words": words}
+        return frame.json(request, difference.about(campaign) | msgspec.to_builtins(document))
 
-    def pair(request: Request) -> tuple[Between, Hashable]:
-        with _opened(db_path) as db:
-            a, b = (stored.one(db, request.path_params[name]) for name in ("id", "other"))
-            compared = difference.campaigns_apart(read(db, a), read(db, b))
-            return compared, (_state(db, a), _state(db, b))
-
-    def differences(request: Request) -> Response:
-        compared, state = pair(request)
+    def differences(self, request: Request) -> Response:
+        compared, state = self._pair(request)
         sides = [compared.a.stored, compared.b.stored]
-        drawn = differences_of.get(
+        drawn = self._differences.get(
             state,
             lambda: [
                 (title, [*map(chart.render, views)])
@@ -132,19 +129,21 @@ def pages(db_path: Path) -> Pages:
             load=LOAD,
         )
 
-    def differences_json(request: Request) -> Response:
-        return frame.json(request, difference.document(pair(request)[0]))
+    def differences_json(self, request: Request) -> Response:
+        return frame.json(request, difference.document(self._pair(request)[0]))
 
-    return Pages(
-        [
-            Route("/overlap", listing),
-            Route("/overlap/{id}.json", maps_json),
-            Route("/overlap/{id}", maps),
-            Route("/overlap/{id}/with/{other}.json", differences_json),
-            Route("/overlap/{id}/with/{other}", differences),
-        ],
-        [Link("Applications", "overlap", "Overlap")],
-    )
+    def _pair(self, request: Request) -> tuple[Between, Hashable]:
+        with _opened(self._path) as db:
+            a, b = (stored.one(db, request.path_params[name]) for name in ("id", "other"))
+            compared = difference.campaigns_apart(self._read(db, a), self._read(db, b))
+            return compared, (_state(db, a), _state(db, b))
+
+    def _read(self, db: Database, campaign: Stored) -> MeasuredCampaign:
+        return self._measured.get(_state(db, campaign), lambda: stored.measured(db, campaign))
+
+    def _cells(self, db: Database, campaign: Stored) -> list[OverlapResult]:
+        """Return the cells of a campaign; none before its first launch."""
+        return self._read(db, campaign).cells if runs.surroundings(db, campaign.campaign.id) else []
 
 
 @contextmanager

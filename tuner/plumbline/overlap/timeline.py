@@ -19,13 +19,7 @@ from plumbline.overlap.metric import Ratio, latency, ratio
 from plumbline.settings import identity
 from plumbline_db import launch_records, runs
 from plumbline_db.errors import PlumblineError
-from plumbline_db.probe_records import (
-    ClockError,
-    ClockSync,
-    Overlap,
-    OverlapTrace,
-    ProbeRecord,
-)
+from plumbline_db.probe_records import ClockError, ClockSync, Overlap, OverlapTrace, ProbeRecord
 from plumbline_db.records import Campaign
 
 _TRACED = 11  # triples, the last ones

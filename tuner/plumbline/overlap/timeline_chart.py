@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plumbline.overlap.timeline import COMPUTATION, Message, StampAgreement, Timeline, TimelineEvent
+from plumbline.system import chart
 from plumbline_db.probe_records import Overlap
 
 _WIDTH, _LANE = 860, 74  # pixels
@@ -169,14 +170,7 @@ def _panel(
         "height": _LANE * len(places),
         "layer": [
             _marks([_lane(place, view) for place in places.values()], "rect", at, fill="#f1f1f1"),
-            _marks(
-                measured,
-                "rule",
-                {"x": x},
-                color="#888888",
-                strokeDash=[3, 3],
-                strokeWidth=1,
-            ),
+            _marks(measured, "rule", {"x": x}, color="#888888", strokeDash=[3, 3], strokeWidth=1),
             # The outline is seen where a block is thinner than a pixel.
             _marks(
                 blocks,
@@ -198,13 +192,7 @@ def _panel(
                 },
                 fontSize=11,
             ),
-            _marks(
-                [row["unknown"] for row in arrows],
-                "rect",
-                at,
-                fill="black",
-                fillOpacity=0.4,
-            ),
+            _marks([row["unknown"] for row in arrows], "rect", at, fill="black", fillOpacity=0.4),
             _marks(arrows, "rule", at, color="black", strokeWidth=1.6),
             _marks(
                 arrows,
@@ -264,10 +252,7 @@ def _by_name(names: Sequence[str]) -> dict[str, Any]:
     return {
         "field": "what",
         "type": "nominal",
-        "scale": {
-            "domain": list(names),
-            "range": [_colour(name) for name in names],
-        },
+        "scale": {"domain": list(names), "range": [_colour(name) for name in names]},
         "legend": {
             "title": None,
             "orient": "bottom",
@@ -282,11 +267,7 @@ def _by_name(names: Sequence[str]) -> dict[str, Any]:
 
 
 def _marks(values: list[Any], mark: str, encoding: dict[str, Any], **how: Any) -> dict[str, Any]:
-    return {
-        "data": {"values": values},
-        "mark": {"type": mark, "clip": mark != "point", **how},
-        "encoding": encoding,
-    }
+    return {"data": {"values": values}} | chart.layer(mark, encoding, clip=mark != "point", **how)
 
 
 def _places(timeline: Timeline) -> dict[int, int]:

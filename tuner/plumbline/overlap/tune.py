@@ -406,10 +406,7 @@ class OverlapTuning:
         return gain, [side.key for side in pairs.family.decisions if side.word == "slower"]
 
     def _again(
-        self,
-        objective: Objective,
-        environment: Mapping[str, str],
-        harm: Sequence[Side],
+        self, objective: Objective, environment: Mapping[str, str], harm: Sequence[Side]
     ) -> list[Side]:
         """Return what is slower in fresh launches too: cells of one launch share its luck."""
         self._store.progress.step("overlap: perhaps slower; measuring again")
@@ -476,11 +473,7 @@ def _side(medians: Medians) -> Side:
 
 
 def candidate_values(
-    settable: Settable,
-    names: Sequence[str],
-    *,
-    nodes: int,
-    named: Collection[str] | None = None,
+    settable: Settable, names: Sequence[str], *, nodes: int, named: Collection[str] | None = None
 ) -> tuple[list[Configuration], list[str]]:
     """Return what is tried for the benchmarks `names`: settings that the installed library has, and
     reads as it is, or those that are `named`. Then the knobs that are left out because no core is

@@ -310,25 +310,21 @@ def specification(
     axis = curves[0].axis if curves else "bytes"
     places = sorted({point.place for single_curve in curves for point in single_curve.points})
     encoding = _encoding(texts, axis, places, x, y, title)
-    points: dict[str, Any] = {
-        "mark": {"type": "point", "filled": True, "size": 45},
-        "encoding": {"shape": _shape(texts), "tooltip": _tooltip(axis, base)},
-    }
+    marked = {"shape": _shape(texts), "tooltip": _tooltip(axis, base)}
+    points = chart.layer("point", marked, filled=True, size=45)
     if zoom:
         points["params"] = [{"name": "zoom", "select": "interval", "bind": "scales"}]
-    layers: list[dict[str, Any]] = [
-        {
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "rule", "opacity": 0.55},
-            "encoding": {"y": encoding["y"] | {"field": "low"}, "y2": {"field": "high"}},
-        },
-        {"mark": {"type": "line", "opacity": 0.8}, "encoding": {"strokeDash": _dash(texts)}},
+    interval = {"y": encoding["y"] | {"field": "low"}, "y2": {"field": "high"}}
+    layers = [
+        chart.layer("rule", interval, valid="low", opacity=0.55),
+        chart.layer("line", {"strokeDash": _dash(texts)}, opacity=0.8),
         points,
     ]
     if axis == "rank":  # between ranks there is nothing
         del layers[1]
     if ratios:
-        layers.insert(0, _level())
+        once = {"y": {"datum": 1}, "x": None, "color": None}
+        layers.insert(0, chart.layer("rule", once, color="#555", strokeDash=[3, 3]))
     return {
         "width": 640,
         "height": 400,
@@ -384,12 +380,7 @@ def _encoding(
             "field": "curve",
             "type": "nominal",
             "scale": colour,
-            "legend": {
-                "title": None,
-                "orient": "bottom",
-                "columns": 1,
-                "labelLimit": 620,
-            },
+            "legend": {"title": None, "orient": "bottom", "columns": 1, "labelLimit": 620},
         },
     }
 
@@ -408,13 +399,6 @@ def _dash(texts: list[str]) -> dict[str, Any]:
     dashes = [_DASHES[place // len(_COLOURS) % len(_DASHES)] for place in range(len(texts))]
     scale = {"domain": texts, "range": dashes}
     return {"field": "curve", "type": "nominal", "scale": scale}
-
-
-def _level() -> dict[str, Any]:
-    return {
-        "mark": {"type": "rule", "color": "#555", "strokeDash": [3, 3]},
-        "encoding": {"y": {"datum": 1}, "x": None, "color": None},
-    }
 
 
 def _tooltip(over: str, base: int) -> list[dict[str, str]]:

@@ -14,6 +14,7 @@ from plumbline.pages import plot
 from plumbline.pages.plot import Multiple
 from plumbline.pages.visit import Bytes, Nothing, Visit, Word
 from plumbline.results import compared_now, putting_in_use, report
+from plumbline.results.advice_stored import days_since
 from plumbline.results.comparison_files import summary, words_of
 from plumbline.system.words import counted
 from plumbline_db import campaigns, coverage, machines, verdicts, watching, winners
@@ -92,23 +93,12 @@ def of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[_Next
         text = f"{undecided} of {before.cells} cells are undecided. More launches decide:"
         command = typed("verify", "--nprocs", place.nprocs, "--set", "launches_max=60")
         steps.append(_NextStep(text, command, before.newest))
-    if _days(before.newest_measured, now) > _OLD_DAYS:
+    if (days_since(before.newest_measured, now) or 0.0) > _OLD_DAYS:
         text = f"The newest table is older than {_OLD_DAYS} days. To measure it again:"
         steps.append(
             _NextStep(text, typed("campaign", "--nprocs", place.nprocs, "--new"), before.newest)
         )
     return steps
-
-
-def _days(text: str, now: datetime.datetime) -> float:
-    """Since a moment; 0 where it is no time."""
-    try:
-        then = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        return 0.0
-    if then.tzinfo is None:
-        then = then.replace(tzinfo=datetime.UTC)
-    return (now - then).total_seconds() / 86400
 
 
 _PLACES = 10  # those that were measured last
@@ -187,7 +177,7 @@ def _is_simulated(visit: Visit, each: Coverage) -> bool:
 
 def _age(text: str, now: datetime.datetime) -> str:
     """`5 min`, `3 h` or `12 days` since a moment."""
-    seconds = 86400 * _days(text, now)
+    seconds = 86400 * (days_since(text, now) or 0.0)
     if seconds < 2 * 3600:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.0f} h" if seconds < 2 * 86400 else f"{seconds / 86400:.0f} days"
@@ -207,10 +197,7 @@ def _place_now(visit: Visit, each: Coverage, now: datetime.datetime, *, curves: 
         coverage=each,
         stage=stage,
         violated=len(violated),
-        more=report.more(
-            [cell.verdict for cell in verdict],
-            use(campaign),
-        ),
+        more=report.more([cell.verdict for cell in verdict], use(campaign)),
         undecided=sum(cell.verdict.verdict == "undecided" for cell in verdict),
         before=sum(count.violations for count in counts),
         worst=violated[:_WORST],

@@ -19,7 +19,7 @@ from plumbline.libraries import space_file
 from plumbline.pages import curve
 from plumbline.pages.visit import Nothing, Visit, Word, ending, picture_response
 from plumbline.results import putting_in_use, report, spread
-from plumbline.system import paths
+from plumbline.system import chart, paths
 from plumbline_db import campaigns, cost, machines, sweeps, table_samples, verdicts, winners
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import use
@@ -102,8 +102,8 @@ def _gains(winners: Sequence[Winner]) -> dict[str, Any]:
     x = {"field": "low", "type": "quantitative", "title": "times as fast, with intervals",
          "scale": {"zero": False}}  # fmt: skip
     tooltip = [{"field": name, "format": ".3f"} for name in ("times", "low", "high")]
-    interval = {"x": x, "x2": {"field": "high"}}
     once = {"x": {"field": "once", "type": "quantitative"}, "y": None, "tooltip": None}
+    once_data = {"data": {"values": [{"once": 1}]}}
     return {
         "title": {"text": "What winners gain", "anchor": "start", "fontSize": 12},
         "width": 460,
@@ -111,16 +111,9 @@ def _gains(winners: Sequence[Winner]) -> dict[str, Any]:
         "data": {"values": rows},
         "encoding": {"y": y, "tooltip": [{"field": "winner"}, *tooltip]},
         "layer": [
-            {"mark": {"type": "rule", "color": _AFTER}, "encoding": interval},
-            {
-                "mark": {"type": "point", "filled": True, "size": 45, "color": _AFTER},
-                "encoding": {"x": x | {"field": "times"}},
-            },
-            {
-                "data": {"values": [{"once": 1}]},
-                "mark": {"type": "rule", "strokeDash": [3, 3]},
-                "encoding": once,
-            },
+            chart.layer("rule", {"x": x, "x2": {"field": "high"}}, color=_AFTER),
+            chart.layer("point", {"x": x | {"field": "times"}}, filled=True, size=45, color=_AFTER),
+            once_data | chart.layer("rule", once, strokeDash=[3, 3]),
         ],
     }
 

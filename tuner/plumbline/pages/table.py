@@ -21,6 +21,7 @@ from plumbline.pages.visit import Bytes, Nothing, Visit, Word, ending, picture_r
 from plumbline.results import advice, advice_stored, remaining
 from plumbline.results.advice import CellVariant, compared, named
 from plumbline.results.remaining import Remaining
+from plumbline.system import chart
 from plumbline_db import campaigns, coverage, runs, table_samples, verdicts
 from plumbline_db.coverage import Count, Coverage
 from plumbline_db.launch_records import PrunedError
@@ -194,33 +195,15 @@ def _chart_of(times: Sequence[_Distribution], title: str) -> dict[str, Any]:
         {"field": "quartile_1", "title": "a quarter below, µs", "format": ".4g"},
         {"field": "quartile_3", "title": "a quarter above, µs", "format": ".4g"},
     ]
-    whole = [{"filter": "isValid(datum.middle)"}]
+    of_launch = {"field": "launch_median", "title": "median of a launch, µs", "format": ".4g"}
+    most = {"x": x | {"field": "low"}, "x2": {"field": "high"}}
+    half = {"x": x | {"field": "quartile_1"}, "x2": {"field": "quartile_3"}, "tooltip": tooltip}
+    ticks = {"x": x | {"field": "launch_median"}, "tooltip": [tooltip[0], of_launch]}
+    tick = {"color": "#8a3b12", "size": 16, "thickness": 1.5}
     layers = [
-        {
-            "transform": whole,
-            "mark": {"type": "rule", "color": "#5b87ad"},
-            "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}},
-        },
-        {
-            "transform": whole,
-            "mark": {"type": "rule", "strokeWidth": 10, "color": "#9dbcd6"},
-            "encoding": {
-                "x": x | {"field": "quartile_1"},
-                "x2": {"field": "quartile_3"},
-                "tooltip": tooltip,
-            },
-        },
-        {
-            "transform": [{"filter": "isValid(datum.launch_median)"}],
-            "mark": {"type": "tick", "color": "#8a3b12", "size": 16, "thickness": 1.5},
-            "encoding": {
-                "x": x | {"field": "launch_median"},
-                "tooltip": [
-                    {"field": "variant", "title": "variant"},
-                    {"field": "launch_median", "title": "median of a launch, µs", "format": ".4g"},
-                ],
-            },
-        },
+        chart.layer("rule", most, valid="middle", color="#5b87ad"),
+        chart.layer("rule", half, valid="middle", strokeWidth=10, color="#9dbcd6"),
+        chart.layer("tick", ticks, valid="launch_median", **tick),
     ]
     return {
         "title": {"text": title, "anchor": "start", "fontSize": 12},

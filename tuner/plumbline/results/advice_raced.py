@@ -9,19 +9,16 @@ import msgspec
 
 from plumbline.core.cell import Target
 from plumbline.core.plan import Data, measurable
-from plumbline.measure import side_by_side
 from plumbline.measure.launches import Progress
 from plumbline.results import advice, best
 from plumbline.results.advice import Answer, CallChoice, Rival
 from plumbline.results.advice_stored import AdviceQuestion, Advised
 from plumbline.results.best import BestOfCell, FastestOfSide
 from plumbline.search.space.candidates import Candidate, CandidateSpace
-from plumbline.settings import Settings, campaign_file, identity, starting
+from plumbline.settings import Settings, campaign_file, identity
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db.errors import UsageError
 from plumbline_db.records import EVERY_FUNCTION, Winner
-
-FIRST, LAUNCHES = 3, 10
 
 
 class RacedAdvice(msgspec.Struct, frozen=True):
@@ -41,8 +38,7 @@ def race(advised: Advised, prefix: Path | None, progress: Progress | None = None
     or a size that cannot be measured."""
     question = advised.question
     toolchain, settings, winner = _here(advised, prefix)
-    data = settings.cases.data
-    _require(toolchain, question, data)
+    _require(toolchain, question, settings.cases.data)
     simulated = settings.ranks.simulate is not None
     tuned, left_out = _tuned(toolchain, settings, winner, question.function)
     own_variants = [
@@ -52,18 +48,9 @@ def race(advised: Advised, prefix: Path | None, progress: Progress | None = None
         for spec in variant.specs(question.bytes, question.nprocs)
     ]
     field = best.Contenders(tuned, [variant for variant in own_variants if variant not in tuned])
-    first, finals = (1, 1) if simulated else (FIRST, LAUNCHES)
-    with side_by_side.unkept_store(
-        toolchain, starting.starter(toolchain, settings), "best", progress
-    ) as store:
-        (cell,) = best.find(
-            store,
-            best.plan_of(settings, data, toolchain.space.switch),
-            toolchain.space.hot_environment,
-            {Target(question.function, question.bytes): field},
-            first=first,
-            finals=finals,
-        )
+    fields = {Target(question.function, question.bytes): field}
+    (cell,) = best.race(toolchain, settings, fields, progress=progress)
+    first, finals = best.launches(settings)
     library = toolchain.installation.library.version_string
     answer = answer_of(cell, finals, exact=simulated)
     return RacedAdvice(answer, library, cell.candidates, first + finals, left_out)

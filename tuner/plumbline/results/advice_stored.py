@@ -30,15 +30,7 @@ from plumbline_db import (
     winners,
 )
 from plumbline_db.connection import Database
-from plumbline_db.records import (
-    BESIDE,
-    Campaign,
-    Library,
-    Machine,
-    Medians,
-    Verdict,
-    Winner,
-)
+from plumbline_db.records import BESIDE, Campaign, Library, Machine, Medians, Verdict, Winner
 
 _TABLE = "before"
 _OLDER = 5  # campaigns of a place that are asked, the newest first
@@ -51,6 +43,16 @@ class AdviceQuestion(msgspec.Struct, frozen=True):
     function: str
     bytes: int
     nprocs: int
+
+
+def days_since(text: str, now: datetime.datetime) -> float | None:
+    """Return the days since a moment (ISO 8601, UTC where it names no zone); None: it is none."""
+    try:
+        then = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    then = then if then.tzinfo else then.replace(tzinfo=datetime.UTC)
+    return (now - then).total_seconds() / 86400
 
 
 class Advice(msgspec.Struct, frozen=True):
@@ -75,13 +77,8 @@ class Advice(msgspec.Struct, frozen=True):
 
     def age_days(self, now: datetime.datetime) -> float | None:
         """Since the last of its launches; None: the time is not known."""
-        try:
-            then = datetime.datetime.fromisoformat(self.measured_to)
-        except ValueError:
-            return None
-        if then.tzinfo is None:
-            then = then.replace(tzinfo=datetime.UTC)
-        return max(0.0, (now - then).total_seconds() / 86400)
+        days = days_since(self.measured_to, now)
+        return None if days is None else max(0.0, days)
 
     def age(self, now: datetime.datetime) -> str:
         days = self.age_days(now)

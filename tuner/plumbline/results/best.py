@@ -17,13 +17,13 @@ from plumbline.core.cell import Target
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan
 from plumbline.measure import side_by_side
-from plumbline.measure.launches import LaunchStore
+from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.measure.settling import until_settled
 from plumbline.measure.side_by_side import MeasuredCase
 from plumbline.search.outcome import label
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.settings import Settings
-from plumbline.settings.toolchain import Catalogue
+from plumbline.settings import Settings, starting
+from plumbline.settings.toolchain import Catalogue, Toolchain
 from plumbline.verify.decision import Compare, compare_of
 from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.records import Suite
@@ -96,15 +96,36 @@ def plan_of(settings: Settings, data: Data, switch: str) -> Plan:
     """Return how cases are measured; `switch`: how knobs are switched inside a launch."""
     sampling = settings.sampling
     plan = Plan(
-        "best",
-        sampling.seed,
-        (),
-        data,
-        blocks=sampling.blocks,
-        reps=sampling.reps,
-        knobs=switch,
+        "best", sampling.seed, (), data, blocks=sampling.blocks, reps=sampling.reps, knobs=switch
     )
     return until_settled(plan, simulated=settings.ranks.simulate is not None)
+
+
+FIRST, FINALS = 3, 10  # launches of all candidates, and of the front runners
+
+
+def launches(settings: Settings, finals: int | None = None) -> tuple[int, int]:
+    """Return the launches of all candidates, and those of the front runners; a simulated machine
+    repeats itself."""
+    if settings.ranks.simulate is not None:
+        return 1, finals or 1
+    return FIRST, finals or FINALS
+
+
+def race(
+    toolchain: Toolchain,
+    settings: Settings,
+    fields: Mapping[Target, Contenders],
+    finals: int | None = None,
+    progress: Progress | None = None,
+) -> list[BestOfCell]:
+    """Return what `find` finds in launches that are not kept; `finals` None: the usual number."""
+    starter = starting.starter(toolchain, settings)
+    with side_by_side.unkept_store(toolchain, starter, "best", progress) as store:
+        plan = plan_of(settings, settings.cases.data, toolchain.space.switch)
+        first, finals = launches(settings, finals)
+        environment = toolchain.space.hot_environment
+        return find(store, plan, environment, fields, first=first, finals=finals)
 
 
 def find(
@@ -139,14 +160,7 @@ def find(
         last = {target: [*chain(*sides)] for target, sides in fronts.items()}
         final = race.run(suite.at(2), last, finals)
         cells += [
-            _cell(
-                target,
-                nprocs,
-                fronts[target],
-                final[target],
-                len(entries[target]),
-                compare,
-            )
+            _cell(target, nprocs, fronts[target], final[target], len(entries[target]), compare)
             for target in fields_of_function
             if DEFAULT in final[target]
         ]

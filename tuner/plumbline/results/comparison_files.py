@@ -11,9 +11,9 @@ from typing import Any, get_args
 import msgspec
 
 from plumbline.results.compare import MatchedCell, Sample, SideComparison
-from plumbline.results.compared_now import MeasuredComparison
-from plumbline.results.regressions import BAD, Change, Regression
+from plumbline.results.compared_now import BAD, Change, MeasuredComparison, Regression
 from plumbline.results.sides import ComparedSide
+from plumbline.system import chart
 from plumbline_db.errors import UsageError
 
 ENDINGS = (".xml", ".md", ".json")
@@ -177,35 +177,15 @@ def chart_specification(comparison: SideComparison, a: str, b: str) -> dict[str,
         "legend": {"title": None, "orient": "top", "labelLimit": 500},
     }
     y = {"type": "quantitative", "scale": {"type": "log"}, "title": "run time, µs"}
-    times = [{"filter": "isValid(datum.side)"}]
+    across = {"x": x, "xOffset": side, "color": colour}
+    quartiles = across | {"y": y | {"field": "low"}, "y2": {"field": "high"}}
+    shape = side | {"scale": {"domain": names, "range": _SHAPES}}
+    medians = across | {"shape": shape, "y": y | {"field": "median"}}
+    stars = {"x": x, "y": {"value": 2}, "text": {"field": "stars"}}
     layers = [
-        {
-            "transform": times,
-            "mark": {"type": "rule", "opacity": 0.6},
-            "encoding": {
-                "x": x,
-                "xOffset": side,
-                "color": colour,
-                "y": y | {"field": "low"},
-                "y2": {"field": "high"},
-            },
-        },
-        {
-            "transform": times,
-            "mark": {"type": "point", "filled": True, "size": 28},
-            "encoding": {
-                "x": x,
-                "xOffset": side,
-                "color": colour,
-                "shape": side | {"scale": {"domain": names, "range": _SHAPES}},
-                "y": y | {"field": "median"},
-            },
-        },
-        {
-            "transform": [{"filter": "isValid(datum.stars)"}],
-            "mark": {"type": "text", "baseline": "top"},
-            "encoding": {"x": x, "y": {"value": 2}, "text": {"field": "stars"}},
-        },
+        chart.layer("rule", quartiles, valid="side", opacity=0.6),
+        chart.layer("point", medians, valid="side", filled=True, size=28),
+        chart.layer("text", stars, valid="stars", baseline="top"),
     ]
     average = comparison.how.average.capitalize()
     paired = "paired by launch" if comparison.paired else "unpaired"

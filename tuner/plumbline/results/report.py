@@ -6,7 +6,7 @@ Times in seconds, sizes in bytes, ratios left over right. Documented in docs/res
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -59,9 +59,6 @@ from plumbline_db.records import (
     Wrong,
 )
 from plumbline_db.runs import Surroundings
-
-if TYPE_CHECKING:
-    from plumbline.measure.conditions import Conditions
 
 # The headline of a campaign: how many cells are violated in every way of use that was measured, and
 # how many only in some. Pure.
@@ -319,6 +316,9 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
     return msgspec.structs.replace(report, conditions=launch_conditions_of_all)
 
 
+_OF_CAMPAIGN = ("started", "finished", "nprocs", "nodes", "ppn", "oversubscribed")
+
+
 def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
     """`all_cells` puts every verdict under `cells_all`, not only the violations."""
     campaign = report.campaign
@@ -329,12 +329,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "campaign": campaign.id,
         "imported_from": campaign.imported_from,
         "state": report.state,
-        "started": campaign.started,
-        "finished": campaign.finished,
-        "nprocs": campaign.nprocs,
-        "nodes": campaign.nodes,
-        "ppn": campaign.ppn,
-        "oversubscribed": campaign.oversubscribed,
+        **{name: getattr(campaign, name) for name in _OF_CAMPAIGN},
         "layout": layout(campaign),
         "placed": report.placed,
         "use": use(campaign),
@@ -393,22 +388,17 @@ def _named(table: list[Verdict], names: Mapping[str, str]) -> list[dict[str, obj
     ]
 
 
+_RATIOS = ("ratio", "ratio_low", "ratio_high")
+
+
 def _remaining(cell: Remaining, names: Mapping[str, str]) -> dict[str, Any]:
     verdict, trial = cell.verdict, cell.trial
     return {
         "guideline": verdict.guideline,
         "name": names.get(verdict.guideline),
-        "function": verdict.function,
-        "bytes": verdict.bytes,
-        "ratio": verdict.ratio,
-        "ratio_low": verdict.ratio_low,
-        "ratio_high": verdict.ratio_high,
-        "reason": cell.reason,
-        "candidates": cell.candidates,
-        "configuration": cell.configuration,
-        "of_default": None if trial is None else trial.ratio,
-        "of_default_low": None if trial is None else trial.ratio_low,
-        "of_default_high": None if trial is None else trial.ratio_high,
+        **{name: getattr(verdict, name) for name in ("function", "bytes", *_RATIOS)},
+        **{name: getattr(cell, name) for name in ("reason", "candidates", "configuration")},
+        **{name.replace("ratio", "of_default"): getattr(trial, name, None) for name in _RATIOS},
         "of_right_side": cell.of_right_side,
     }
 

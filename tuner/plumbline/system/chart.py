@@ -87,6 +87,13 @@ def log_bytes(sizes: Sequence[int]) -> dict[str, Any]:
     }
 
 
+def layer(mark: str, encoding: Mapping[str, Any], *, valid: str = "", **how: Any) -> dict[str, Any]:
+    """Return a layer of one kind of mark and how it looks; `valid`: only of rows with this
+    field."""
+    drawing = {"mark": {"type": mark, **how}, "encoding": encoding}
+    return {"transform": [{"filter": f"isValid(datum.{valid})"}], **drawing} if valid else drawing
+
+
 def render(spec: Mapping[str, Any]) -> str:
     """The chart as SVG. Raises ValueError where the specification is not valid Vega-Lite 5."""
     import vl_convert
