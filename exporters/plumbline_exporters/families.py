@@ -8,25 +8,24 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from plumbline_db.errors import UsageError
 from plumbline_db.records import Library
+from plumbline_exporters import quoting
+from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.finding import Effect, FileKind, Finding, Known, LintTarget, Version
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from plumbline_exporters.assignments import Assignment
-    from plumbline_exporters.bundle import Bundle
-    from plumbline_exporters.finding import Effect, FileKind, Finding, LintTarget, Version
-
-import shlex
-
-from plumbline_exporters import quoting
-from plumbline_exporters.bundle import Bundle
 
 # The way in which a shell sees at once that the MPI library on PATH is the one that files were made
 # for: by the line in which a tool of the library names its version. The fingerprint, which tells
@@ -150,6 +149,49 @@ def of(library: Library) -> Family:
 def linted() -> dict[str, Linting]:
     """Return the families that the linter knows."""
     return {name: family.lint for name, family in families().items() if family.lint is not None}
+
+
+class Context(msgspec.Struct, frozen=True):
+    """The library that was named, if one was, and what is known of all of them."""
+
+    library: str = ""
+    known: tuple[Known, ...] = ()
+
+    def target(self, family: str) -> LintTarget:
+        """The named library where it is of this family, else all known versions of it."""
+        versions = linted()[family].versions
+        asked = _named(self.library) if self.library else None
+        named = asked is not None and asked[0] == family
+        if asked is not None and named:
+            versions = (asked[1],)
+        of_family = [space for space in self.known if space.family == family]
+        fitting = tuple(space for space in of_family if any(map(space.holds, versions)))
+        others = tuple(space for space in of_family if space not in fitting)
+        return LintTarget(family, versions, fitting, others, named)
+
+    def unknown_version(self) -> str:
+        """Return the named library where nothing is known of its version, else nothing."""
+        if not (self.library and self.known):
+            return ""
+        return "" if self.target(self.library.partition("-")[0]).known else self.library
+
+
+def _named(library: str) -> tuple[str, Version]:
+    family, _, version = library.partition("-")
+    match = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*(?![0-9])", version)
+    families_known = linted()
+    if family not in families_known or match is None:
+        raise UsageError(
+            f"no library {library!r}: name one as FAMILY-VERSION, for instance openmpi-5.0.11; "
+            f"families are {', '.join(families_known)}"
+        )
+    numbers = [int(part) for part in match[0].split(".")]
+    return family, (*numbers, 0, 0)[: max(3, len(numbers))]
+
+
+def check_library(library: str) -> None:
+    """Raises UsageError where `library` is not FAMILY-VERSION of a family that is known."""
+    _named(library)
 
 
 def speaking(named: str) -> Iterator[tuple[str, Linting]]:

@@ -8,8 +8,6 @@ from typing import Literal
 
 import msgspec
 
-from plumbline_db.errors import UsageError
-from plumbline_exporters import families
 from plumbline_exporters.assignments import Assignment
 
 # Knowledge of a library's parameters: their names, what they take, and which are dead.
@@ -63,9 +61,6 @@ class Known(msgspec.Struct, frozen=True):
     def versions(self) -> str:
         """`4.1`, for a message."""
         return ".".join(str(number) for number in (*self.minimum, 0)[:2])
-
-    def speaks_of(self, name: str) -> bool:
-        return name.startswith(self.prefixes)
 
 
 class Finding(msgspec.Struct, frozen=True, order=True):
@@ -134,49 +129,6 @@ class LintTarget(msgspec.Struct, frozen=True):
 
     def every(self, holds: Callable[[Version], bool]) -> bool:
         return all(holds(version) for version in self.versions)
-
-
-class Context(msgspec.Struct, frozen=True):
-    """The library that was named, if one was, and what is known of all of them."""
-
-    library: str = ""
-    known: tuple[Known, ...] = ()
-
-    def target(self, family: str) -> LintTarget:
-        """The named library where it is of this family, else all known versions of it."""
-        versions = families.linted()[family].versions
-        asked = _named(self.library) if self.library else None
-        named = asked is not None and asked[0] == family
-        if asked is not None and named:
-            versions = (asked[1],)
-        of_family = [space for space in self.known if space.family == family]
-        fitting = tuple(space for space in of_family if any(map(space.holds, versions)))
-        others = tuple(space for space in of_family if space not in fitting)
-        return LintTarget(family, versions, fitting, others, named)
-
-    def unknown_version(self) -> str:
-        """Return the named library where nothing is known of its version, else nothing."""
-        if not (self.library and self.known):
-            return ""
-        return "" if self.target(self.library.partition("-")[0]).known else self.library
-
-
-def _named(library: str) -> tuple[str, Version]:
-    family, _, version = library.partition("-")
-    match = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*(?![0-9])", version)
-    families_known = families.linted()
-    if family not in families_known or match is None:
-        raise UsageError(
-            f"no library {library!r}: name one as FAMILY-VERSION, for instance openmpi-5.0.11; "
-            f"families are {', '.join(families_known)}"
-        )
-    numbers = [int(part) for part in match[0].split(".")]
-    return family, (*numbers, 0, 0)[: max(3, len(numbers))]
-
-
-def check_library(library: str) -> None:
-    """Raises UsageError where `library` is not FAMILY-VERSION of a family that is known."""
-    _named(library)
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

@@ -29,9 +29,9 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import PingPong
 from plumbline_db.records import UNBOUNDED_BYTES
+from plumbline_exporters.families import Context
 from plumbline_exporters.family.openmpi import site as ompi_site
 from plumbline_exporters.family.openmpi.site import SiteRule
-from plumbline_exporters.finding import Context
 from plumbline_exporters.lint import files, formats
 from tests.db import build
 from tests.exporters import hostile

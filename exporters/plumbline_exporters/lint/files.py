@@ -10,7 +10,8 @@ import msgspec
 
 from plumbline_db import user_files
 from plumbline_db.errors import UsageError
-from plumbline_exporters.finding import Context, Finding, NamedFile, in_order
+from plumbline_exporters.families import Context
+from plumbline_exporters.finding import Finding, NamedFile, in_order
 from plumbline_exporters.lint.formats import Format, check, choose, formats
 
 _MOST_BYTES = 16 * 1024 * 1024

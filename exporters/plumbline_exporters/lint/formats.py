@@ -13,7 +13,8 @@ import msgspec
 
 from plumbline_db.errors import UsageError
 from plumbline_exporters import families
-from plumbline_exporters.finding import Context, Effect, Finding, NamedFile, in_order
+from plumbline_exporters.families import Context
+from plumbline_exporters.finding import Effect, Finding, NamedFile, in_order
 from plumbline_exporters.lint import shell_file
 
 # The line with the library in the heads of exported files.

@@ -15,9 +15,9 @@ from plumbline_db.errors import UsageError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import registry
 from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.families import Context
 from plumbline_exporters.family.mpich import selection as mpich_selection
 from plumbline_exporters.family.openmpi import mca_params as ompi_rules
-from plumbline_exporters.finding import Context
 from plumbline_exporters.lint import files, formats
 from tests.exporters.bundles import bundle, everywhere, library, safe, tuned, variant, winner
 from tests.exporters.test_mpich_selection import winner as mpich_winner

@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.libraries import space_file
 from plumbline_db.errors import UsageError
-from plumbline_exporters.finding import Context
+from plumbline_exporters.families import Context
 from plumbline_exporters.lint import files
 
 ROOT = Path(__file__).parents[3]

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from plumbline_exporters.families import Context
 from plumbline_exporters.family.openmpi import mca_params as ompi_rules
 from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
-from plumbline_exporters.finding import Context, Finding
+from plumbline_exporters.finding import Finding
 from plumbline_exporters.lint import formats
 from tests.exporters.bundles import bundle, safe
 from tests.exporters.lint.conftest import OpenMpi, rules_in_force

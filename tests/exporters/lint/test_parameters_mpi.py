@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_exporters.finding import Context
+from plumbline_exporters.families import Context
 from tests.exporters.lint.conftest import OpenMpi
 from tests.exporters.lint.test_traps import HAN_FILES, KNOWN
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline_exporters.finding import Context, Known, Parameter
+from plumbline_exporters.families import Context
+from plumbline_exporters.finding import Known, Parameter
 from plumbline_exporters.lint import formats
 
 MANY = 30_000

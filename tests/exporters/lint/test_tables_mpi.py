@@ -17,8 +17,8 @@ from plumbline.system import process
 from plumbline.system.process import Finished
 from plumbline_db.records import UNBOUNDED_BYTES, Library
 from plumbline_exporters import registry
+from plumbline_exporters.families import Context
 from plumbline_exporters.family.mpich import selection as mpich_selection
-from plumbline_exporters.finding import Context
 from plumbline_exporters.lint import formats
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, library

@@ -10,8 +10,9 @@ import pytest
 
 import plumbline_exporters
 from plumbline.libraries import space_file
+from plumbline_exporters.families import Context
 from plumbline_exporters.family.mpich.lint_tables import _BLOCKING, _OTHERS
-from plumbline_exporters.finding import EFFECTS, Context, Finding
+from plumbline_exporters.finding import EFFECTS, Finding
 from plumbline_exporters.lint import formats, parameter_table
 
 ROOT = Path(__file__).parents[3]

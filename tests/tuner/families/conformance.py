@@ -22,7 +22,7 @@ from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.records import Winner
 from plumbline_exporters import families, plumbline_sh
-from plumbline_exporters.finding import Context
+from plumbline_exporters.families import Context
 from plumbline_exporters.lint import formats
 from plumbline_exporters.registry import exporters
 from plumbline_exporters.registry import write as export

@@ -12,8 +12,8 @@ from plumbline.libraries.space import Space
 from plumbline.libraries.space_file import load
 from plumbline.system import version
 from plumbline_exporters.assignments import Assignment
-from plumbline_exporters.families import linted
-from plumbline_exporters.finding import Context, LintTarget
+from plumbline_exporters.families import Context, linted
+from plumbline_exporters.finding import LintTarget
 from plumbline_exporters.lint import names
 
 FOLDER = Path(__file__).parents[3] / "search-spaces"

@@ -40,7 +40,7 @@ def command(
     from plumbline import libraries
     from plumbline.libraries import space_file
     from plumbline.system import paths
-    from plumbline_exporters.finding import Context, check_library
+    from plumbline_exporters.families import Context, check_library
     from plumbline_exporters.lint import files as disk
     from plumbline_exporters.lint.formats import formats
 

@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator
 
 from plumbline_exporters import facts
+from plumbline_exporters.families import Context
 from plumbline_exporters.family.mpich import coll
-from plumbline_exporters.finding import Context, Finding
+from plumbline_exporters.finding import Finding
 from plumbline_exporters.lint import parameter_table
 from plumbline_exporters.lint.json_reader import Node, NotJson, read
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from plumbline_exporters.families import Context
 from plumbline_exporters.family.openmpi import han
 from plumbline_exporters.family.openmpi.lint_rules import UNTUNED_IDS, function_of
 from plumbline_exporters.family.openmpi.rules_reader import COLLECTIVES
-from plumbline_exporters.finding import Context, Finding
+from plumbline_exporters.finding import Finding
 
 SUMMARY = "rules file of Open MPI's coll/han"
 COMPONENTS = ("self", "basic", "libnbc", "tuned", "sm", "adapt", "han")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from plumbline_db.records import UNBOUNDED_BYTES
+from plumbline_exporters.families import Context
 from plumbline_exporters.family.openmpi import tuned
 from plumbline_exporters.family.openmpi.lint_tuned_rules import MOST_RANKS, Choice, Group, check
 from plumbline_exporters.family.openmpi.rules_reader import (
@@ -17,7 +18,7 @@ from plumbline_exporters.family.openmpi.rules_reader import (
     looking_up,
     read,
 )
-from plumbline_exporters.finding import Context, Finding, LintTarget
+from plumbline_exporters.finding import Finding, LintTarget
 
 SUMMARY = "classic rules file of Open MPI's coll/tuned"
 _FUNCTIONS = {collective.rule_id: name for name, collective in tuned.COLLECTIVES.items()}

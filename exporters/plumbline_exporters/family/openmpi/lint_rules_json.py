@@ -11,9 +11,10 @@ from operator import itemgetter
 import msgspec
 
 from plumbline_db.records import UNBOUNDED_BYTES
+from plumbline_exporters.families import Context
 from plumbline_exporters.family.openmpi import tuned
 from plumbline_exporters.family.openmpi.lint_tuned_rules import MOST_RANKS, Choice, Group, check
-from plumbline_exporters.finding import Context, Finding, LintTarget
+from plumbline_exporters.finding import Finding, LintTarget
 from plumbline_exporters.lint.json_reader import Node, NotJson, read
 
 SUMMARY = "JSON rules file of Open MPI's coll/tuned (from 6.0 on)"
