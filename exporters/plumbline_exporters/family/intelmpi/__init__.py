@@ -5,7 +5,7 @@ from __future__ import annotations
 from plumbline_db.records import Library
 from plumbline_exporters.families import Family, Linting, Question
 from plumbline_exporters.family import hydra
-from plumbline_exporters.family.intelmpi import env, lint
+from plumbline_exporters.family.intelmpi import env
 
 
 def question(library: Library) -> Question | None:
@@ -24,10 +24,10 @@ FAMILY = Family(
     lint=Linting(
         versions=((2021, 17, 2),),
         variables="I_MPI_",
-        findings=lint.findings,
+        findings=env.findings,
         refusal=("ignored", "makes it drop the whole variable"),
         own_decision=("-1", "0"),
-        files={lint.TUNING_FILE: lint.TUNING},
+        files={env.TUNING_FILE: env.TUNING},
         options=hydra.OPTIONS,
     ),
 )

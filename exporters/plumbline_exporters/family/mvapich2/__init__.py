@@ -5,7 +5,7 @@ from __future__ import annotations
 from plumbline_db.records import Library
 from plumbline_exporters.families import Family, Linting, Question
 from plumbline_exporters.family import hydra
-from plumbline_exporters.family.mvapich2 import env, lint
+from plumbline_exporters.family.mvapich2 import env
 
 
 def question(library: Library) -> Question | None:
@@ -21,8 +21,8 @@ FAMILY = Family(
     in_ranges=env.IN_RANGES,
     lint=Linting(
         versions=((2, 3, 7),),
-        variables=lint.PATTERN,
-        findings=lint.findings,
+        variables=env.PATTERN,
+        findings=env.findings,
         refusal=("misread", "is taken, without a word, for another one that exists"),
         options=hydra.OPTIONS,
     ),
