@@ -39,6 +39,10 @@ def explained(path: Path, read: Path | None = None) -> Iterator[None]:
         raise _no_space(path) from error
     except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
         raise DamagedError(read or path, error) from error
+    except apsw.SQLError as error:
+        if str(error) != "unsupported file format":  # a number in the head of the file
+            raise
+        raise DamagedError(read or path, error) from error
     except (
         apsw.ReadOnlyError,
         apsw.CantOpenError,
