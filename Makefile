@@ -137,7 +137,8 @@ fuzz: setup $(STAMPS)/test-packages $(STAMPS)/fuzz-packages $(STAMPS)/fuzz build
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(ARGS)
 
 count-foreign: setup $(STAMPS)/test-packages  ## files that others have published: what lint finds and imports read (CONFIGURATIONS=folder OUTPUTS=folder)
-	$(BIN)/python -m tests.public_files $(CONFIGURATIONS:%=--configurations %) $(OUTPUTS:%=--outputs %) $(ARGS)
+	$(BIN)/python -m tests.public_files $(if $(CONFIGURATIONS),--configurations $(CONFIGURATIONS)) \
+	    $(if $(OUTPUTS),--outputs $(OUTPUTS)) $(ARGS)
 
 docs: setup $(STAMPS)/docs  ## docs/ as a site with search, in build/site; a link that leads nowhere is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict

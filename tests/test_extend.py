@@ -255,7 +255,7 @@ def family(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 @pytest.mark.slow
 def test_a_library_family_is_its_folders_its_space_and_its_facts(family: Copy) -> None:
     family.passes(CONFORMANCE, PARTS)
-    files = {f"{FILES}/{name}.py" for name in ("__init__", "env", "lint")}
+    files = {f"{FILES}/{name}.py" for name in ("__init__", "env")}
     others = {f"{LIBRARY}/__init__.py", SPACE, MPI_ID, RECORDED, CONFORMANCE}
     assert family.touched() == files | others
 
@@ -314,7 +314,7 @@ LEFT_OUT = {
     ),
     "findings": (
         f"{FILES}/__init__.py",
-        "findings=lint.findings",
+        "findings=env.findings",
         "findings=lambda given, target: []",
         "test_the_linter_finds_what_the_library_does_not_take",
     ),

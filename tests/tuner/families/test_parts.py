@@ -39,7 +39,7 @@ def test_every_family_has_it(family: str, part: str) -> None:
 
 # Elsewhere a name stands in texts for people (as commands do anyway), and where a machine is
 # simulated, which is SimGrid's alone.
-SPEAKING = {"finding.py", "shell_file.py", "libraries/__init__.py"}
+SPEAKING = {"families.py", "shell_file.py", "libraries/__init__.py"}
 SIMULATING = {
     *("simulated.py", "simulation.py", "doctor.py", "simulated_pingpong.py"),
     "selectors.py",
