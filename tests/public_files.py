@@ -18,7 +18,7 @@ from plumbline.foreign import storing
 from plumbline.foreign.storing import ProgramOutput
 from plumbline.libraries import space_file
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters.finding import Context
+from plumbline_exporters.families import Context
 from plumbline_exporters.lint import files
 
 SPACES = Path(__file__).parents[1] / "search-spaces"
