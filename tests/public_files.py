@@ -27,7 +27,7 @@ _UNITS_IN_A_SECOND = (1.0, 1e3, 1e6, 1e9)
 
 
 class Counts(msgspec.Struct):
-    """What was read of the files of one kind, and what of it is not in the file."""
+    """Counts for the files of one kind: what was read, and what of it is not in the file."""
 
     files: int = 0
     findings: Counter[str] = msgspec.field(default_factory=Counter)

@@ -21,7 +21,7 @@ CLAIM = RegressionClaim(alpha=0.05, tolerance=0.05, design=decision.design_over(
 
 
 def decisions(logs: list[float], cells: int = 12) -> CellDecision[int]:
-    """That of a cell among others that are alike."""
+    """Return the verdict on a cell among others that are alike."""
     return decided(dict.fromkeys(range(cells), logs), CLAIM)[0]
 
 

@@ -116,8 +116,7 @@ def _of_value(
             yield Finding(
                 assignment.line, "ignored", "no-such-preset",
                 f"{assignment.name}: there is no preset {entry.preset}: the whole variable is "
-                "dropped, "
-                "with a line on standard output", f"take {preset_known.choices}",
+                "dropped, with a line on standard output", f"take {preset_known.choices}",
             )  # fmt: skip
     unsafe = not_commutative(function)
     for preset in sorted({entry.preset for entry in entries} & unsafe):
