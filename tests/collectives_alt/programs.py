@@ -26,10 +26,15 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 @dataclass(frozen=True)
 class Build:
-    """The programs of this folder, and libplumbline.so as users get it."""
+    """The programs of this folder, and libplumbline.so and the variants as users get them."""
 
     folder: Path
     preload: Path
+
+    @property
+    def archive(self) -> Path:
+        """The variants of `make build`."""
+        return self.preload.with_name("libcollectives-alt.a")
 
     @property
     def preload_of_mutants(self) -> Path:

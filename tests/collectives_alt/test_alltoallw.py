@@ -117,8 +117,7 @@ def test_errors_are_found(build: Build, tmp_path: Path, error: str) -> None:
     source.write_text(text.replace(right, wrong))
     parts = ("alltoallw.c", "typed_blocks.c", "draw.c")
     files = [*(str(HERE / part) for part in parts), str(source)]
-    archive = str(build.folder / "libcollectives-alt.a")
-    words = ["mpicc", *FLAGS, *FOLDERS, *files, archive, "-lm", "-o", str(program)]
+    words = ["mpicc", *FLAGS, *FOLDERS, *files, str(build.archive), "-lm", "-o", str(program)]
     subprocess.run(words, check=True, timeout=120)
     done = mpirun(4, program, env=GARBAGE)
     found = set(re.findall(r"^not ok case \d+: (alltoallw_[a-z]+)", done.stdout, re.MULTILINE))

@@ -171,8 +171,17 @@ def linked(build: Build, suite: Path, source: Path) -> Path:
     taken_over = ("malloc", "calloc", "realloc", "aligned_alloc", "free", "PMPI_Comm_split_type")
     wrapped = [f"-Wl,--wrap={name}" for name in taken_over]
     objects = [*map(str, sorted(suite.glob("*.o"))), str(source)]
-    archive = str(build.folder / "libcollectives-alt.a")
-    words = ["mpicc", *FLAGS, *FOLDERS, *wrapped, *objects, archive, "-lm", "-o", str(program)]
+    words = [
+        "mpicc",
+        *FLAGS,
+        *FOLDERS,
+        *wrapped,
+        *objects,
+        str(build.archive),
+        "-lm",
+        "-o",
+        str(program),
+    ]
     subprocess.run(words, check=True, timeout=120)
     return program
 
