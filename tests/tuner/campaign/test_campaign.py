@@ -306,6 +306,25 @@ def test_what_no_file_can_hold_loses_its_place(files: ExportedFiles) -> None:
         assert why.startswith("not exportable: ") and "one algorithm must serve all sizes" in why
 
 
+def test_what_is_in_force_stays_so_while_others_are_tried(
+    files: ExportedFiles, tmp_path: Path
+) -> None:
+    """The table goes on with the files in place after launches with a part of the winners."""
+    both = [tuned("MPI_Bcast", "1"), tuned("MPI_Scatter", "1")]
+    in_place = files.put_in_force(both)
+    of_one = files.with_winners(both[:1])
+    in_others = files.with_winners(both[1:])
+    rules = [
+        Path(value["OMPI_MCA_coll_tuned_dynamic_rules_filename"]).read_text("utf-8")
+        for value in (in_place, of_one, in_others)
+    ]
+    named = [[name for name in ("MPI_Bcast", "MPI_Scatter") if name in text] for text in rules]
+    assert named == [["MPI_Bcast", "MPI_Scatter"], ["MPI_Bcast"], ["MPI_Scatter"]]
+    assert files.with_winners(both[:1]) == of_one
+    files.finish(files._campaign, both)
+    assert not [path for path in (tmp_path / "out").iterdir() if path.is_dir()]
+
+
 def test_what_nothing_shows_is_said(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     """A library that ignores what it does not take: its winners stay, and results say so."""
 

@@ -84,7 +84,6 @@ class _Bisection:
             text = f"{cell.function} at {cell.bytes} B became slower: {told(slower[cell])}"
         blame = self._blame(winners, cell)
         if not blame.winners:
-            self._context.in_force(winners)
             self._context.store.tell(
                 _ERRATIC,
                 f"{text}; it was not with half of the rules in force, nor with all of them once "

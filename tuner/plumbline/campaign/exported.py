@@ -4,6 +4,7 @@ nothing about winners but which of them files can hold together."""
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
 from itertools import count
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from plumbline.campaign import proof
 from plumbline.core.cell import Target
-from plumbline.core.winner import deciding
+from plumbline.core.winner import deciding, exported_as
 from plumbline.libraries import gate
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.select import Weights, by_benefit
@@ -31,6 +32,7 @@ from plumbline_exporters.registry import exporters, is_ours, texts, write
 
 _DEFAULT_NAME = "plumbline.db"
 NOTE = ".plumbline-campaign"
+_BESIDE = ".in-force-"  # folders of files for a part of the winners, while the campaign runs
 
 
 def folder_beside(database: Path) -> Path:
@@ -130,22 +132,34 @@ class ExportedFiles:
         """The last time, in their own folder, with the record of the finished campaign. One that
         was asked to search nothing leaves no files that others would take for winners."""
         self._campaign = campaign
+        for beside in self._folder.glob(f"{_BESIDE}*"):
+            shutil.rmtree(beside)
         if winners or not verifies_only(campaign.settings):
             self.write(winners)
 
-    def environment(self) -> dict[str, str]:
-        """Return what sourcing the files adds to a clean environment."""
-        script = self._folder.absolute() / plumbline_sh.FILE_NAME
+    def environment(self, folder: Path | None = None) -> dict[str, str]:
+        """Return what sourcing the files, in place or in another `folder`, adds to a clean
+        environment."""
+        script = (folder or self._folder).absolute() / plumbline_sh.FILE_NAME
         return proof.environment_of(script, self._store.starter.clean_environment())
 
     def with_winners(self, winners: Sequence[Winner]) -> dict[str, str]:
-        """Puts those that files can hold together in force."""
-        return self.put_in_force(self.together(winners)[0])
+        """Write files of those that files can hold together, and return what sourcing them adds.
+        They lie in a folder of their own until the campaign ends, so that what was put in force
+        before stays in force."""
+        held = self.together(winners)[0]
+        words = repr([exported_as(winner) for winner in held])
+        folder = self._folder / f"{_BESIDE}{hashlib.sha256(words.encode()).hexdigest()[:12]}"
+        write(self._bundle(held, folder), self._formats)
+        return self._in_force(held, folder)
 
     def put_in_force(self, winners: Sequence[Winner]) -> dict[str, str]:
-        """The files of these winners, written; what sourcing them adds."""
+        """Write the files of these winners in place; return what sourcing them adds."""
         self.write(winners)
-        environment = self.environment()
+        return self._in_force(winners, self._folder)
+
+    def _in_force(self, winners: Sequence[Winner], folder: Path) -> dict[str, str]:
+        environment = self.environment(folder)
 
         def answers(function: str, size: int) -> bool:
             return deciding(winners, Target(function, size)) is not None
@@ -186,14 +200,14 @@ class ExportedFiles:
             return error
         return None
 
-    def _bundle(self, winners: Sequence[Winner]) -> Bundle:
+    def _bundle(self, winners: Sequence[Winner], folder: Path | None = None) -> Bundle:
         return Bundle(
             campaign=self._campaign,
             machine=self._toolchain.machine,
             library=self._toolchain.installation.library,
             winners=list(winners),
             created=self._campaign.finished or now(),
-            directory=self._folder.absolute(),
+            directory=(folder or self._folder).absolute(),
             refusal=gate.of_space(self._toolchain.space),
             preload_library=self._toolchain.preload,
             unsafe=self._unsafe,

@@ -85,7 +85,7 @@ def changed_between(earlier: Sequence[Winner], winners: Sequence[Winner]) -> lis
         winner
         for one_turn, others in ((winners, earlier), (earlier, winners))
         for winner in one_turn
-        if not any(_holds_as(winner, other_winner) for other_winner in others)
+        if exported_as(winner) not in map(exported_as, others)
     ]
     preloads = {
         any(winner.variant != LIBRARY for winner in one_turn) for one_turn in (winners, earlier)
@@ -95,11 +95,10 @@ def changed_between(earlier: Sequence[Winner], winners: Sequence[Winner]) -> lis
     return changed
 
 
-def _holds_as(winner: Winner, other_winner: Winner) -> bool:
-    """Return whether they are exported alike."""
-    same = {"function", "bytes_from", "bytes_to", "variant", "configuration"}
-    alike = all(getattr(winner, name) == getattr(other_winner, name) for name in same)
-    return alike and conditions(winner) == conditions(other_winner)
+def exported_as(winner: Winner) -> tuple[object, ...]:
+    """Return what the exported files say of it to the library and the preload library."""
+    own = (winner.function, winner.bytes_from, winner.bytes_to, winner.variant)
+    return *own, winner.configuration, conditions(winner)
 
 
 def functions_built_on(guidelines: Guidelines) -> BuiltOn:
