@@ -49,11 +49,13 @@ class Campaign(msgspec.Struct, frozen=True):
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """A loop of `plumbline check --json`: how many winners it sees faster, and how many slower."""
+    """A loop of `plumbline check --json`: how many winners it sees faster, and how many slower, in
+    all launches or only in the first ones."""
 
     loop: str
     faster: int
     unclear: int
+    slower_at_times: int
     slower: int
     unseen: int
 

@@ -94,7 +94,7 @@ def _of_check(figures: Figures, shown: Campaign) -> str:
     """Return a sentence for each program that looked at the winners; none without a check."""
     return "\n".join(
         f"In {_LOOPS[each.loop]} {each.faster} of {shown.winners} winners are faster, "
-        f"{each.unclear} unclear and {each.slower} slower."
+        f"{each.unclear} unclear, {each.slower_at_times} slower at times and {each.slower} slower."
         for each in figures.loops
         if each.loop in _LOOPS
     )

@@ -59,7 +59,7 @@ def test_a_campaign_is_read_from_its_database(tmp_path: Path) -> None:
     assert found.violated_before - found.removed + found.new >= found.violated_after
     assert found.winners > 0 and found.best_speedup >= found.median_speedup
     assert f"removed of {found.violated_before}" in "\n".join(found.digest)
-    loops = [Loop("osu", 1, 0, 0, 0), Loop("synchronised", 1, 0, 0, 0)]
+    loops = [Loop("osu", 1, 0, 0, 0, 0), Loop("synchronised", 1, 0, 0, 0, 0)]
     figures = Figures([found, found], PRODUCT, loops)
     measured.write(figures, tmp_path)
     assert measured.read(tmp_path) == figures
