@@ -118,7 +118,9 @@ def specification(
         for name, of_name in panels.items()
     ]
     heading = {"text": list(title), "anchor": "start", "fontSize": 13}
-    return {"title": heading, "vconcat": rows, "spacing": 30, "config": palette.config()}
+    apart = {"scale": {"color": "independent", "shape": "independent"}}
+    drawn = {"title": heading, "vconcat": rows, "spacing": 30, "resolve": apart}
+    return drawn | {"config": palette.config()}
 
 
 def _drawn(
