@@ -35,7 +35,7 @@ class Asked(msgspec.Struct, frozen=True):
     rounds: int = 1
     program: str = ""
     file: str = ""
-    simulate: dict[str, Any] | None = None
+    simulate: dict[str, Any] | str | None = None  # of a suite the library alone
 
 
 def asked(campaign: Campaign) -> Asked:

@@ -110,6 +110,10 @@ _IN_LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     '"': r"\char34{}",
+    "⪯": r"$\preceq$",
+    "•": r"\textbullet{}",
+    "·": r"\textperiodcentered{}",
+    "◐": r"$\circ$",
 } | {sign: rf"\{sign}" for sign in "{}$&#_%"}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import launch_records, runs, scratch, transfer, way_back
+from plumbline_db import launch_records, layout, runs, scratch, transfer, way_back
 from plumbline_db.connection import Database, backup, check
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.schema import OtherSchemaError
@@ -244,3 +244,13 @@ def test_a_read_that_fails_once_is_no_damage(
     with pytest.raises(DamagedError) as again, Database.open(path):
         raise still
     assert again.value is still
+
+
+@pytest.mark.parametrize("simulated", ['"mvapich2"', '{"library":"ompi","nodes":8}', "null"])
+def test_what_was_simulated_is_read(path: Path, simulated: str) -> None:
+    """Of a suite the library alone is stored, of a campaign the whole machine."""
+    settings = f'{{"command":"suite","simulate":{simulated}}}'
+    with Database.open(path, write=True) as db:
+        campaign = build.later(db, "a-suite", 2, settings=settings)
+        assert layout.is_simulated(campaign) is (simulated != "null")
+    assert check(path) == []

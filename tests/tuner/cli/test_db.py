@@ -112,6 +112,42 @@ def test_tables_in_csv(database: Path, tmp_path: Path) -> None:
     assert isinstance(wanted[0], Samples)
 
 
+def test_the_tables_of_the_paper(database: Path, tmp_path: Path) -> None:
+    """Their counts are those of the verdicts, whatever their form."""
+    verdicts = _rows(plumbline("db", "table", "verdicts", "--db", database).out)
+    before = [row for row in verdicts if row["stage"] == "before"]
+    violated = [row for row in before if row["verdict"] == "violated"]
+    counts = _rows(plumbline("db", "table", "table2", CAMPAIGN, "--db", database).out)
+    (pattern,) = [row for row in counts if (row["stage"], row["type"]) == ("before", "pattern")]
+    patterns = {row["guideline"] for row in violated if row["kind"] == "pattern"}
+    assert int(pattern["violated"]) == len(patterns) > 0
+    by_library = _rows(plumbline("db", "table", "table3", CAMPAIGN, "--db", database).out)
+    marked = {row["id"] for row in by_library if row[f"{CAMPAIGN} before"] == "•"}
+    assert marked == patterns
+    places = _rows(plumbline("db", "table", "table4", CAMPAIGN, "--db", database).out)
+    bullets = [
+        size for row in places if row["stage"] == "before" for size in row if row[size] == "•"
+    ]
+    assert sorted(bullets) == sorted({(row["bytes"], row["guideline"]): row["bytes"]
+                                      for row in violated}.values())  # fmt: skip
+    file = tmp_path / "table4.tex"
+    plumbline("db", "table", "table4", "--output", file, "--db", database)
+    assert r"\textbullet{}" in file.read_text() and "•" not in file.read_text()
+
+
+def test_both_sides_of_a_guideline_are_a_picture(database: Path, tmp_path: Path) -> None:
+    file = tmp_path / "pair.svg"
+    words = ("results", "--db", database, "--campaign", CAMPAIGN, "--guidelines")
+    assert plumbline(*words, "GL12", "--picture", file).out == f"{file}\n"
+    assert "Allreduce ⪯ Reduce+Bcast" in file.read_text()
+    for more, said in (
+        (("GL3", "--picture", file), "has not tested GL3; it has tested: GL12"),
+        (("GL12",), "name its file with --picture"),
+    ):
+        refused = plumbline(*words, *more)
+        assert refused.status == 2 and said in refused.err
+
+
 def _times(rows: list[dict[str, str]], is_warmup: str) -> list[int]:
     return [int(row["ns"]) for row in rows if row["is_warmup"] == is_warmup]
 

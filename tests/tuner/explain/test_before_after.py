@@ -7,8 +7,9 @@ import re
 import msgspec
 import pytest
 
-from plumbline.explain import picture
+from plumbline.explain import guideline_picture, picture
 from plumbline.explain.explain import Explanation, Point
+from plumbline.explain.guideline_picture import GuidelinePanel, SidePoint
 from plumbline.explain.picture import Tables
 from plumbline.system import chart
 from plumbline.system.chart import DARK, LIGHT, Palette
@@ -114,3 +115,21 @@ def _luminance(colour: str) -> float:
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
     ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_both_sides_of_a_guideline_stand_beside_each_other() -> None:
+    """Two panels with both sides each; stars and a ground where it is violated, before alone."""
+    points = [
+        SidePoint(side, size, us, us - 1, us + 1)
+        for side, size, us in (("Gather", 4, 9.0), ("Gather", 64, 20.0), ("as", 4, 5.0))
+    ]
+    panels = [
+        GuidelinePanel("before", points, {4: "**"}),
+        GuidelinePanel("with the winners", points, {}),
+    ]
+    svg = chart.render(guideline_picture.specification({"GL3": panels}, ["a library"]))
+    for text in ("before", "with the winners", "GL3", "Gather", "as"):
+        assert f">{text}</text>" in svg or f">{text}</tspan>" in svg, text
+    assert svg.count(">**<") == 1
+    assert svg.count(LIGHT.steps[0]) == 1
+    assert svg.count('aria-label="bytes: 64; run time, µs: 20; side: Gather"') == 2

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from plumbline_db.connection import Database
     from plumbline_db.old_samples import Policy, Pruned
     from plumbline_db.transfer import Moved
+
+
+# What `db table` writes: of the database as it is, and as the paper of PGMPI has it.
+_STORED = ("samples", "medians", "ranks", "verdicts", "winners")
+_PUBLISHED = ("table2", "table3", "table4")
 
 
 @click.group("db", cls=base.CommandGroup)
@@ -262,7 +267,7 @@ def _show(program: ProgramOptions, path: Path, moved: Sequence[Moved]) -> None:
 
 
 @command.command("table", takes="db json")
-@click.argument("what", type=click.Choice(["samples", "medians", "ranks", "verdicts", "winners"]))
+@click.argument("what", type=click.Choice([*_STORED, *_PUBLISHED]), metavar="WHAT")
 @click.argument("runs", nargs=-1, shell_complete=options.complete_campaigns)
 @click.option(
     "--output",
@@ -272,27 +277,47 @@ def _show(program: ProgramOptions, path: Path, moved: Sequence[Moved]) -> None:
 def table(program: ProgramOptions, what: str, runs: tuple[str, ...], output: Path | None) -> None:
     """Write a table of RUNS, else of all, for other programs.
 
-    CSV, LaTeX, or Parquet with the extra `parquet`.
+    WHAT is samples, medians, ranks, verdicts or winners; or table2, table3, table4: the tables of
+    those numbers of Hunold et al. (Euro-Par 2016). CSV, LaTeX, or Parquet with the extra
+    `parquet`.
 
     \b
     Example:
       plumbline db table medians --output medians.csv
+      plumbline db table table2 --output violations.tex
     """
-    from plumbline_db import flat_tables
     from plumbline_exporters import table_files
 
     if output is not None:
         table_files.require(output)
     with program.open() as db, db.snapshot():
-        parts = flat_tables.of(db, what, runs)
+        columns, parts = _table(db, what, runs)
         if output is None:
-            table_files.print_csv(flat_tables.COLUMNS[what], parts)
+            table_files.print_csv(columns, parts)
             return
-        rows = table_files.write(output, flat_tables.COLUMNS[what], parts)
+        rows = table_files.write(output, columns, parts)
     if program.json:
         common.print_json({"path": str(output), "rows": rows})
     else:
         click.echo(f"{output}: {rows} rows")
+
+
+def _table(
+    db: Database, what: str, runs: Sequence[str]
+) -> tuple[Mapping[str, type], Iterable[Mapping[str, Any]]]:
+    """Return the types of the columns by name, and the parts of the table, values by column."""
+    from plumbline_db import flat_tables
+
+    if what in _STORED:
+        return flat_tables.COLUMNS[what], flat_tables.of(db, what, runs)
+    from plumbline.core import guidelines
+    from plumbline.results import published, report
+    from plumbline_db import campaigns
+
+    ids = list(runs) or [campaign.id for campaign in campaigns.all_campaigns(db)]
+    reports = [report.read(db, id, conditions=False) for id in ids]
+    columns, rows = published.rows_of(what, reports, guidelines.load(None))
+    return columns, [{name: [row[name] for row in rows] for name in columns}] if rows else []
 
 
 # --- samples that are thrown away -----------------------------------------------------------------

@@ -16,7 +16,7 @@ from plumbline.results.report import Report, everywhere
 from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
 from plumbline.system.words import counted, with_interval
-from plumbline.verify.grid import guideline_label
+from plumbline.verify.grid import named
 from plumbline_db.connection import Database
 from plumbline_db.errors import typed
 from plumbline_db.layout import fixed, layout
@@ -183,14 +183,6 @@ def covered(report: Report) -> Iterator[str]:
 def in_order(winners: Sequence[Winner]) -> list[Winner]:
     """Return by function and size; they are stored round by round."""
     return sorted(winners, key=lambda winner: (winner.function, winner.bytes_from))
-
-
-def named(guideline: str, guidelines: Guidelines, function: str = "") -> str:
-    """`GL3 Gather ⪯ Allgather`, and with a function that its name lacks `GL2 A(n) ⪯ k A(n / k) of
-    Gather`; the id alone where nobody knows the guideline."""
-    name = " ".join(dict.fromkeys([guideline, guideline_label(guideline, guidelines)]))
-    short = function.removeprefix("MPI_")
-    return name if short in name else f"{name} of {short}"
 
 
 def saved(saving: Saving) -> str:

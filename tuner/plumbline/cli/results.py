@@ -37,6 +37,7 @@ class ShownResults(NamedTuple):
 
     all_rows: bool
     picture: Path | None
+    guidelines: list[str] | None
     explain: bool
     measure: bool
 
@@ -51,6 +52,12 @@ class ShownResults(NamedTuple):
 @options.all_rows
 @options.listing
 @options.picture("Draw the tables before and after, or what explains them,")
+@options.option(
+    "--guidelines",
+    type=options.Words(),
+    help="With --picture: both sides of these guidelines, before and after, marked where they are "
+    "violated.",
+)
 @click.option(
     "--explain",
     is_flag=True,
@@ -87,8 +94,11 @@ def command(
       plumbline results --json | jq '.winners[] | {function, bytes_from, speedup}'
       plumbline results --all
       plumbline results --explain --picture why.svg
+      plumbline results --guidelines GL3 --picture pair.svg
       plumbline results --report pages
     """
+    if asked.guidelines is not None and (asked.picture is None or asked.explain):
+        raise UsageError("--guidelines draws a picture of its own: name its file with --picture")
     if listing:
         _list(program)
     elif folder is not None:
@@ -122,7 +132,7 @@ def _show(
     elif program.json and asked.picture is None:
         common.print_json(report.documents(reports, all_cells=asked.all_rows))
     elif asked.picture is not None:
-        _draw(program, reports, asked.picture)
+        _draw(program, reports, asked.picture, asked.guidelines)
     else:
         from plumbline.core import guidelines
 
@@ -159,13 +169,31 @@ def _list(program: ProgramOptions) -> None:
             click.echo(f"{campaign.id}  {state}  {campaign.nprocs} ranks{started}")
 
 
-def _draw(program: ProgramOptions, reports: list[Report], picture: Path) -> None:
+def _draw(
+    program: ProgramOptions, reports: list[Report], picture: Path, guidelines: list[str] | None
+) -> None:
+    """Draw the tables, or both sides of guidelines. Raises UsageError for guidelines of several
+    campaigns, or one that was not tested."""
+    from plumbline.explain import guideline_picture
     from plumbline.explain.picture import before_after_specification, read_tables
 
+    if guidelines is not None and len(reports) > 1:
+        raise UsageError("a picture shows one campaign: name it with --campaign")
     with program.open() as db:
-        drawn = before_after_specification([read_tables(db, report) for report in reports])
+        if guidelines is None:
+            drawn = before_after_specification([read_tables(db, report) for report in reports])
+        else:
+            panels = guideline_picture.read(db, reports[0], guidelines)
+            drawn = guideline_picture.specification(panels, _title(reports[0]))
     common.draw(picture, drawn)
     click.echo(str(picture))
+
+
+def _title(report: Report) -> list[str]:
+    """Return the lines above a picture: library, machine and ranks."""
+    machine = f"{report.machine.host}, {report.machine.cpu_model}"
+    ranks = counted(report.campaign.nprocs, "rank")
+    return textwrap.wrap("; ".join([report.library.version_string, machine, ranks]), 80)
 
 
 def _in_use(db: Database, shown: list[str]) -> list[str]:
@@ -306,13 +334,7 @@ def _explain(program: ProgramOptions, reports: Sequence[Report], asked: ShownRes
     if asked.picture is not None:
         from plumbline.explain import picture
 
-        run_report = reports[0]
-        title = [
-            run_report.library.version_string,
-            f"{run_report.machine.host}, {run_report.machine.cpu_model}",
-        ]
-        title = textwrap.wrap("; ".join([*title, counted(run_report.campaign.nprocs, "rank")]), 80)
-        common.draw(asked.picture, picture.specification(explanations[0], title))
+        common.draw(asked.picture, picture.specification(explanations[0], _title(reports[0])))
         click.echo(str(asked.picture))
     elif program.json:
         documents = [
@@ -384,7 +406,7 @@ def _basis(basis: Basis | None) -> str:
 
 
 def _sentences(cell: Explained, known_guidelines: Guidelines) -> Iterator[str]:
-    from . import digest
+    from plumbline.verify import grid
 
     yield (
         f"{cell.function} of {cell.bytes} B on {counted(cell.nprocs, 'rank')}: the default takes "
@@ -392,7 +414,7 @@ def _sentences(cell: Explained, known_guidelines: Guidelines) -> Iterator[str]:
     )
     for violated in cell.violated:
         times = f"{violated.ratio:.2f} times {violated.rhs} ({_us(violated.seconds)} µs)"
-        yield f"  violates {digest.named(violated.guideline, known_guidelines)}: {times}"
+        yield f"  violates {grid.named(violated.guideline, known_guidelines)}: {times}"
     yield f"  {_what_the_default_is(cell)}"
     if cell.winner:
         won = cell.winner

@@ -15,6 +15,7 @@ from plumbline.results.report import Report, timed_share
 from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
 from plumbline.system.words import counted, with_interval
+from plumbline.verify import grid
 from plumbline.verify.across import Column, across_table, summary_table
 from plumbline.verify.table import before_after_table, violation_table
 from plumbline_db.cost import Spent
@@ -167,7 +168,7 @@ def _removed(winner: Winner, guidelines: Guidelines) -> str:
         guideline, _, size = name.partition("@")
         sizes.setdefault(guideline, []).append(size)
     words = [
-        digest.named(guideline, guidelines)
+        grid.named(guideline, guidelines)
         + (f" ({', '.join(sorted(sizes_of, key=by_number))} B)" if all(sizes_of) else "")
         for guideline, sizes_of in sizes.items()
     ]
@@ -316,7 +317,7 @@ def remaining(violations: Sequence[Remaining], guidelines: Guidelines) -> Iterat
         for each in same_reason:
             verdict, trial = each.verdict, each.trial
             words = [
-                digest.named(verdict.guideline, guidelines, verdict.function),
+                grid.named(verdict.guideline, guidelines, verdict.function),
                 str(verdict.bytes),
                 with_interval(verdict.ratio, verdict.ratio_low, verdict.ratio_high),
                 common.short(each.configuration),

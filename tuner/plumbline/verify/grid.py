@@ -123,6 +123,14 @@ def guideline_label(guideline: str, guidelines: Guidelines) -> str:
     return name.replace("MPI_", "").replace(" + ", "+")
 
 
+def named(guideline: str, guidelines: Guidelines, function: str = "") -> str:
+    """`GL3 Gather ⪯ Allgather`, and with a function that its name lacks `GL2 A(n) ⪯ k A(n / k) of
+    Gather`; the id alone where nobody knows the guideline."""
+    name = " ".join(dict.fromkeys([guideline, guideline_label(guideline, guidelines)]))
+    short = function.removeprefix("MPI_")
+    return name if short in name else f"{name} of {short}"
+
+
 def _state(verdict: Verdict) -> State:
     return "depends" if verdict.depends else verdict.verdict
 
