@@ -46,7 +46,7 @@ _OF_PLAN: dict[str, Any] = {
     **dict.fromkeys(("sync", "use", "arrival", "runtime", "clock", "clock_sync", "cache")),
     **dict.fromkeys(("window_us", "budget_ms"), options.CountType(0)),
 }
-_OF_RULE = {"nrep_min": "least", "nrep_step": "step", "nrep_max": "most"}
+_OF_RULE = {"nrep": "criteria", "nrep_min": "least", "nrep_step": "step", "nrep_max": "most"}
 
 
 class What(NamedTuple):
@@ -56,7 +56,6 @@ class What(NamedTuple):
     variants: str
     knobs: tuple[str, ...]
     refine: bool
-    rule: str | None
     launches: int | None
     output: Path | None
     new: bool
@@ -65,7 +64,7 @@ class What(NamedTuple):
 @base.command(
     "measure",
     gathers={"what": What},
-    takes=f"mpi db json {options.MEASURED}",
+    takes=f"mpi db json refine {options.MEASURED}",
     told={
         "sizes": {
             "help": "Bytes, with commas between; 0: the call without data.",
@@ -79,29 +78,27 @@ class What(NamedTuple):
     default="",
     help="Variants beside the default (`plumbline variants`), with commas between; or 'all'.",
 )
-@options.refine
 @options.knob
 @options.launches(
     unset=f"{LAUNCHES}, or 1 on a simulated machine, as all repeat; --nrep: {_NREP_LAUNCHES}; "
     "pingpong: 10"
 )
-@options.option(
-    "--rule",
-    help="Stopping rule, criterion:threshold[/window] with commas between, in place of a fixed "
-    "number of repetitions.",
-)
 @click.option(
     "--nrep",
+    "counts_repetitions",
     is_flag=True,
-    help="Count the repetitions that each size needs until --rule is met "
+    help="Count the repetitions that each size needs until the stopping rule `--set nrep=` is met "
     f"(default: {StoppingRule().criteria}).",
 )
 @options.settings(
-    "a plan or a campaign file", _OF_PLAN | dict.fromkeys(_OF_RULE, options.CountType())
+    "a plan or a campaign file",
+    _OF_PLAN | dict.fromkeys(_OF_RULE, options.CountType()) | {"nrep": None},
 )
 @options.raw_records
 @options.new
-def command(program: ProgramOptions, function: str, what: What, nrep: bool, **asked: Any) -> int:
+def command(
+    program: ProgramOptions, function: str, what: What, counts_repetitions: bool, **asked: Any
+) -> int:
     """Measure one function, or one pattern, side by side in several variants.
 
     All cases run in the same launches, in random order; the ratio to the default is paired by
@@ -119,26 +116,28 @@ def command(program: ProgramOptions, function: str, what: What, nrep: bool, **as
       plumbline measure MPI_Allreduce --sizes 1024,16384 --variants all \\
         --knob coll_tuned_allreduce_algorithm=ring
       plumbline measure point_to_point -n 2 --variants ssend_recv --sizes 64,65536 --refine
-      plumbline measure MPI_Bcast --nrep --rule median_ci:0.01
+      plumbline measure MPI_Bcast --nrep --set nrep=median_ci:0.01
       plumbline measure pingpong -n 4 --sizes 0,8,1024,65536,1048576
     """
     if function == PINGPONG:
-        return _round_trips(program, what, nrep=nrep, **asked)
+        return _round_trips(program, what, counts_repetitions=counts_repetitions, **asked)
     if what.new:
         raise UsageError("--new: only ping-pongs are stored; leave it out")
-    if nrep:
+    if counts_repetitions:
         return _repetitions(program, function, what, asked)
     return _side_by_side(program, function, what, asked)
 
 
-def _of_plan(what: What, asked: dict[str, Any], *, nrep: bool = False) -> dict[str, Any]:
+def _of_plan(asked: dict[str, Any], *, counts_repetitions: bool = False) -> dict[str, Any]:
     """Return the settings of a plan, which are taken out of `asked`."""
     rule = {name: asked.pop(key) for key, name in _OF_RULE.items() if key in asked}
     keys = {key: asked.pop(key) for key in _OF_PLAN if key in asked}
-    if what.rule is not None or nrep:
-        return keys | {"nrep": StoppingRule(what.rule or StoppingRule().criteria, **rule)}
+    if "criteria" in rule or counts_repetitions:
+        return keys | {"nrep": StoppingRule(**rule)}
     if rule:
-        raise UsageError("nrep_min, nrep_step and nrep_max are of a rule: give --rule or --nrep")
+        raise UsageError(
+            "nrep_min, nrep_step and nrep_max are of a rule: give --set nrep=… or --nrep"
+        )
     return keys
 
 
@@ -152,7 +151,7 @@ def _side_by_side(program: ProgramOptions, name: str, what: What, asked: dict[st
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
 
-    of_plan = _of_plan(what, asked)
+    of_plan = _of_plan(asked)
     sizes = what.sizes or [_SIZE]
     all_settings = campaign_file.load(None, asked)
     toolchain = find_toolchain(program.mpi, settings=all_settings)
@@ -180,7 +179,7 @@ def _side_by_side(program: ProgramOptions, name: str, what: What, asked: dict[st
         **of_plan,
         knobs=toolchain.space.switch,
     )
-    if not (simulated and what.rule is not None):
+    if not (simulated and "nrep" in of_plan):
         plan = settling.until_settled(plan, simulated=simulated)
     environment = toolchain.space.hot_environment if hot else {}
     ranks = starting.starter(toolchain, all_settings)
@@ -376,7 +375,7 @@ def _repetitions(program: ProgramOptions, name: str, what: What, asked: dict[str
         raise UsageError(
             "--nrep is of the library as it is: leave out --variants, --knob, --refine"
         )
-    of_plan = _of_plan(what, asked, nrep=True)
+    of_plan = _of_plan(asked, counts_repetitions=True)
     settings = campaign_file.load(None, asked)
     toolchain = find_toolchain(program.mpi, settings=settings)
     (function,) = common.functions(toolchain.catalogue, [name])

@@ -51,7 +51,8 @@ def cases(guidelines: Guidelines, settings: Settings) -> list[PlanCase]:
         for size in sizes[pattern.lhs]
     ]
     data = settings.cases.data
-    for function, of_function in sizes.items():
+    in_pieces = sizes if guidelines.verifies(guidelines.split) else {}
+    for function, of_function in in_pieces.items():
         least = least_bytes(function, settings.ranks.nprocs, data)
         planned += [
             PlanCase(function, size, variant)

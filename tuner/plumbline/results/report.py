@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from plumbline.core import guidelines
-from plumbline.core.guidelines import EVERY
+from plumbline.core.guidelines import EVERY, LEFT_OUT
 from plumbline.measure import other_work
 from plumbline.measure.conditions import Conditions, Weakness, of_refusals, of_starts, summary
 from plumbline.measure.exclusions import (
@@ -241,8 +241,9 @@ class Report(msgspec.Struct, frozen=True):
     def without_cells(self) -> list[str]:
         """Guidelines that were asked for by id, and that nothing here could be compared for."""
         guidelines_asked = msgspec.json.decode(self.campaign.settings).get("guidelines", [])
-        compared = {verdict.guideline for verdict in self.before}
-        return sorted(set(guidelines_asked) - {EVERY} - compared, key=by_number)
+        compared = {verdict.guideline.upper() for verdict in self.before}
+        named = {id for id in guidelines_asked if not id.startswith(LEFT_OUT)}
+        return sorted(named - {EVERY} - compared, key=by_number)
 
     def not_proven(self) -> list[str]:
         """Sentences about winners of which nothing shows that the library takes them."""
@@ -322,7 +323,7 @@ _OF_CAMPAIGN = ("started", "finished", "nprocs", "nodes", "ppn", "oversubscribed
 def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
     """`all_cells` puts every verdict under `cells_all`, not only the violations."""
     campaign = report.campaign
-    names = guidelines.load().names()
+    names = guidelines.of_settings(campaign.settings).names()
     slower = report.behind()
     concerned = dict.fromkeys(verdict.guideline for verdict in report.before)
     return {

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from plumbline.core.application import Application
-from plumbline.core.guidelines import EVERY
+from plumbline.core.guidelines import EVERY, Guidelines
 from plumbline.core.plan import IN_BLOCKS, TYPE_BYTES, Data, rounding
 from plumbline.core.unmeasured import Unmeasured
 from plumbline.system.limits import MOST
@@ -164,7 +164,9 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     root: int = 0
     """Root of rooted functions."""
     guidelines: list[str] = []
-    """Ids of guidelines to verify, or `all`; default: the usual set."""
+    """Ids of guidelines to verify, or `all`; -GL1 leaves GL1 out; default: the usual set."""
+    guidelines_file: Guidelines | None = None
+    """A file of your own guidelines, in place of Plumbline's (docs/verification.md)."""
     functions: list[str] = []
     """Functions that are verified too, for monotony and split-robustness; MPI_Ibcast and
     the like also against the blocking one."""
@@ -234,9 +236,9 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def problems(self, nprocs: int) -> Iterator[str]:
         for key, sizes in self._lists():
-            few = len(set(sizes)) < 2 and self.profile is None
-            if few or min(sizes, default=1) < 1:
-                yield f"{key}: name two sizes or more, each of 1 byte or more"
+            none = not sizes and self.profile is None
+            if none or min(sizes, default=1) < 1:
+                yield f"{key}: name a size or more, each of 1 byte or more"
         if self.type and self.type not in TYPE_BYTES:
             yield f"type must be one of {', '.join(TYPE_BYTES)}"
         if not 0 <= self.root < nprocs:
