@@ -153,6 +153,7 @@ def test_equal_words_are_no_difference() -> None:
 
 
 SPLIT = {"kind": "split", "rhs": "MPI_Allreduce", "p": None, "factor": 2, "other_bytes": 64}
+PIECES = {"kind": "split", "rhs": "allreduce_as_split:pieces=2", "ratio": 0.9}
 
 
 @pytest.mark.parametrize(
@@ -165,9 +166,15 @@ SPLIT = {"kind": "split", "rhs": "MPI_Allreduce", "p": None, "factor": 2, "other
             "ratio over 2 times 64 B 1.100; pieces have 256 B or more",
         ),
         (
-            verdict("violated", **SPLIT),
-            verdict("holds", kind="split", rhs="allreduce_as_split:pieces=2", ratio=0.9),
+            verdict("violated", **SPLIT, bytes=128),
+            verdict("holds", **PIECES, bytes=128),
             "pieces",
+            "ratio over 2 times 64 B 1.100; over pieces=2 sent 0.900",
+        ),
+        (
+            verdict("violated", **SPLIT, bytes=100),
+            verdict("holds", **PIECES, bytes=100),
+            "other pieces",
             "ratio over 2 times 64 B 1.100; over pieces=2 sent 0.900",
         ),
         (

@@ -37,7 +37,8 @@ KINDS = ("monotony", "split", "pattern")
 # The reasons why verdicts differ, each with what it means.
 REASONS = {
     "not tested": "Plumbline has no such test: it cuts no message below a least size of pieces",
-    "pieces": "the paper multiplies the time of a smaller message, Plumbline times the pieces",
+    "pieces": "the paper multiplies the time of a piece, Plumbline times all pieces in a row",
+    "other pieces": "the paper multiplies the time of another size than Plumbline's pieces have",
     "tolerance": "the ratio is within the tolerance, which the paper has for splits alone",
     "pairs": "the paper compares medians of launches, Plumbline both sides within each launch",
     "correction": "p is small enough by itself, but not among all cells of the table",
@@ -193,7 +194,7 @@ def differences(
         if own is None:
             reason, detail = "not tested", f"{_ratio(verdict)}; pieces have {least_bytes} B or more"
         elif verdict.kind == "split" and own.rhs != own.function:
-            reason, detail = "pieces", _of_pieces(verdict, own)
+            reason, detail = _of_pieces(verdict, own)
         elif own.verdict == "violated":
             reason, detail = _missed(verdict, own)
         else:
@@ -211,9 +212,11 @@ def _ratio(verdict: Verdict) -> str:
     return f"ratio {times}{verdict.ratio:.3f}" if verdict.ratio is not None else verdict.reason
 
 
-def _of_pieces(paper: Verdict, own: Verdict) -> str:
+def _of_pieces(paper: Verdict, own: Verdict) -> tuple[str, str]:
     pieces = own.rhs.partition(":")[2]
-    return f"{_ratio(paper)}; over {pieces} sent {_ratio(own).removeprefix('ratio ')}"
+    same = f"pieces={paper.factor}" == pieces and paper.factor * paper.other_bytes == paper.bytes
+    detail = f"{_ratio(paper)}; over {pieces} sent {_ratio(own).removeprefix('ratio ')}"
+    return "pieces" if same else "other pieces", detail
 
 
 def _missed(paper: Verdict, own: Verdict) -> tuple[str, str]:
