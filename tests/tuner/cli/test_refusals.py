@@ -56,7 +56,7 @@ REFUSED = [
     ("measure MPI_Bcast --set clok=tsc", "no key clok; nearest: clock"),
     ("measure MPI_Bcast --set seed=2", "--set seed=…: use --seed"),
     ("measure MPI_Bcast --set window_us=-1", "-1 is not in the range"),
-    ("measure MPI_Bcast --set nrep_max=9", "give --set nrep=… or --nrep"),
+    ("measure MPI_Bcast --set nrep_max=9", "name it by nrep"),
     ("measure MPI_Bcast --new", "only ping-pongs are stored"),
     ("measure MPI_Bcast --nrep --variants all", "leave out --variants"),
     ("measure MPI_Bcats --nrep", "the probe knows no function MPI_Bcats"),

@@ -59,6 +59,7 @@ OTHERS = {
     "guidelines_file": load(),
     "functions": ["MPI_Bcast"],
     "block_sizes": [16, 4096],
+    "nrep": "rse:0.025",
     "launches_max": 50,
     "variants": ["gather_binomial"],
     "use": "loop",

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from plumbline.measure.pingpong import PairLatencies
     from plumbline.measure.refine import Axis
-    from plumbline.measure.side_by_side import MeasuredCase, RepetitionsCell
+    from plumbline.measure.repetitions import RepetitionsCell
+    from plumbline.measure.side_by_side import MeasuredCase
     from plumbline.settings import Settings
     from plumbline.settings.toolchain import Toolchain
     from plumbline_db.points import SuitePoint
@@ -41,12 +42,11 @@ _NREP_SIZES, _NREP_LAUNCHES = [8, 1024, 16384, 131072], 3
 _FEWEST = 2  # ranks of ping-pongs
 PINGPONG = "pingpong"  # in place of a function
 
-# Keys of a plan for --set: those that apply to all its cases, and those of its stopping rule.
+# Keys of a plan for --set, beside those of a campaign file.
 _OF_PLAN: dict[str, Any] = {
     **dict.fromkeys(("sync", "use", "arrival", "runtime", "clock", "clock_sync", "cache")),
     **dict.fromkeys(("window_us", "budget_ms"), options.CountType(0)),
 }
-_OF_RULE = {"nrep": "criteria", "nrep_min": "least", "nrep_step": "step", "nrep_max": "most"}
 
 
 class What(NamedTuple):
@@ -90,10 +90,7 @@ class What(NamedTuple):
     help="Count the repetitions that each size needs until the stopping rule `--set nrep=` is met "
     f"(default: {StoppingRule().criteria}).",
 )
-@options.settings(
-    "a plan or a campaign file",
-    _OF_PLAN | dict.fromkeys(_OF_RULE, options.CountType()) | {"nrep": None},
-)
+@options.settings("a plan or a campaign file", _OF_PLAN)
 @options.raw_records
 @options.new
 def command(
@@ -128,17 +125,9 @@ def command(
     return _side_by_side(program, function, what, asked)
 
 
-def _of_plan(asked: dict[str, Any], *, counts_repetitions: bool = False) -> dict[str, Any]:
+def _of_plan(asked: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a plan, which are taken out of `asked`."""
-    rule = {name: asked.pop(key) for key, name in _OF_RULE.items() if key in asked}
-    keys = {key: asked.pop(key) for key in _OF_PLAN if key in asked}
-    if "criteria" in rule or counts_repetitions:
-        return keys | {"nrep": StoppingRule(**rule)}
-    if rule:
-        raise UsageError(
-            "nrep_min, nrep_step and nrep_max are of a rule: give --set nrep=… or --nrep"
-        )
-    return keys
+    return {key: asked.pop(key) for key in _OF_PLAN if key in asked}
 
 
 # --- one function, side by side -------------------------------------------------------------------
@@ -176,10 +165,11 @@ def _side_by_side(program: ProgramOptions, name: str, what: What, asked: dict[st
         data,
         blocks=all_settings.sampling.blocks,
         reps=all_settings.sampling.reps,
+        nrep=all_settings.sampling.rule,
         **of_plan,
         knobs=toolchain.space.switch,
     )
-    if not (simulated and "nrep" in of_plan):
+    if not (simulated and plan.nrep):
         plan = settling.until_settled(plan, simulated=simulated)
     environment = toolchain.space.hot_environment if hot else {}
     ranks = starting.starter(toolchain, all_settings)
@@ -367,7 +357,7 @@ def _table(
 
 def _repetitions(program: ProgramOptions, name: str, what: What, asked: dict[str, Any]) -> int:
 
-    from plumbline.measure import side_by_side
+    from plumbline.measure import repetitions, side_by_side
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
 
@@ -375,8 +365,8 @@ def _repetitions(program: ProgramOptions, name: str, what: What, asked: dict[str
         raise UsageError(
             "--nrep is of the library as it is: leave out --variants, --knob, --refine"
         )
-    of_plan = _of_plan(asked, counts_repetitions=True)
-    settings = campaign_file.load(None, asked)
+    of_plan = _of_plan(asked)
+    settings = campaign_file.load(None, {"nrep": StoppingRule().criteria} | asked)
     toolchain = find_toolchain(program.mpi, settings=settings)
     (function,) = common.functions(toolchain.catalogue, [name])
     sizes = what.sizes or _NREP_SIZES
@@ -389,7 +379,8 @@ def _repetitions(program: ProgramOptions, name: str, what: What, asked: dict[str
             f"is not measured; its smallest size here is {least_bytes(function, nprocs, data)} "
             "bytes"
         )
-    plan = Plan("check", settings.sampling.seed, cases, data, **of_plan)
+    rule = settings.sampling.rule
+    plan = Plan("check", settings.sampling.seed, cases, data, nrep=rule, **of_plan)
     launches = what.launches or _NREP_LAUNCHES
     ranks = starting.starter(toolchain, settings)
     ranks.require(plan.text(), "this plan")
@@ -398,7 +389,7 @@ def _repetitions(program: ProgramOptions, name: str, what: What, asked: dict[str
         side_by_side.unkept_store(toolchain, ranks, "nrep", bar) as store,
     ):
         store.progress.step("repeating until the rule is met")
-        predicted_cells = side_by_side.predict(store, plan, launches)
+        predicted_cells = repetitions.predict(store, plan, launches, curves=True)
         raw = side_by_side.unkept_records(store)
     common.write_records(what.output, "nrep", raw)
     if program.json:

@@ -10,7 +10,7 @@ import msgspec
 
 from plumbline.core.application import Application
 from plumbline.core.guidelines import EVERY, Guidelines
-from plumbline.core.plan import IN_BLOCKS, TYPE_BYTES, Data, rounding
+from plumbline.core.plan import IN_BLOCKS, TYPE_BYTES, Data, StoppingRule, rounding
 from plumbline.core.unmeasured import Unmeasured
 from plumbline.system.limits import MOST
 from plumbline_db.old_samples import Policy
@@ -40,6 +40,15 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     precision: float = 0.0125
     """A case is complete in a launch once the standard error of its median is below this; 0:
     never."""
+    nrep: str = ""
+    """Stopping rule that first counts the samples of each case (docs/measurement.md), in place of
+    `reps` and `precision`."""
+    nrep_min: int = 20
+    """Samples before the rule is looked at first."""
+    nrep_step: int = 10
+    """Samples between two looks at the rule."""
+    nrep_max: int = 1000
+    """The most samples under the rule."""
     seed: int = 1
     """Seed of orders and data."""
     launch_timeout_seconds: Unmeasured[float] = 120.0
@@ -48,6 +57,13 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def canonical(self) -> Sampling:
         most = self.launches_max or max(_LAUNCHES_MAX, 2 * self.launches)
         return msgspec.structs.replace(self, launches_max=most)
+
+    @property
+    def rule(self) -> StoppingRule | None:
+        """Return the stopping rule; None: samples are not counted first."""
+        if not self.nrep:
+            return None
+        return StoppingRule(self.nrep, self.nrep_min, self.nrep_step, self.nrep_max)
 
     @property
     def of_few_cells(self) -> int:
@@ -65,6 +81,11 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             yield f"launches, launches_max, blocks and reps must be at most {MOST}"
         if min(self.blocks, self.reps) < 1:
             yield "blocks and reps must be at least 1"
+        bounds = (self.nrep_min, self.nrep_step, self.nrep_max)
+        if not self.nrep and bounds != (20, 10, 1000):
+            yield "nrep_min, nrep_step and nrep_max are of a stopping rule: name it by nrep"
+        if min(bounds) < 1 or max(bounds) > MOST or self.nrep_max < self.nrep_min:
+            yield f"nrep_min, nrep_step, nrep_max must be 1 to {MOST}, the first at most the last"
         if not 0 <= self.precision < 1:
             yield "precision must be at least 0 and below 1 (0.01: one per cent)"
         if not 0 < self.launch_timeout_seconds < math.inf:
