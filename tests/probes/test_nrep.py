@@ -74,6 +74,10 @@ def block_medians(values: np.ndarray, window: int) -> float:
 
 REFERENCE = {
     "rse": rse,
+    "rse_plain": lambda values, window: float(
+        np.std(values, ddof=1) / math.sqrt(len(values)) / np.mean(values)
+    ),
+    "cov_mean_plain": cov(lambda values: float(np.mean(values))),
     "cov_mean": cov(lambda values: float(np.mean(filtered(values)))),
     "cov_median": cov(lambda values: float(np.median(values))),
     "median_ci": median_ci,

@@ -202,3 +202,28 @@ def test_missing_and_undecodable_files_are_usage_errors(tmp_path: Path) -> None:
     path.write_bytes(b"# \xe4\n")
     with pytest.raises(UsageError, match="not a TOML file"):
         load(path)
+
+
+def test_a_file_needs_patterns_only(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    pattern = 'pattern = [{ id = "A", name = "MPI_Gather ⪯ MPI_Allgather" }]\n'
+    file.write_text(pattern)
+    own = load(file)
+    assert (own.monotony, own.split) == (load().monotony, load().split)
+    assert own.rank is None and own.left_out == []
+    file.write_text(f'left_out = ["GL2"]\n{pattern}')
+    assert load(file).verifies(own.monotony) and not load(file).verifies(own.split)
+    file.write_text(f'left_out = ["A"]\n{pattern}')
+    with pytest.raises(UsageError, match="'A' is not the id of monotony or split-robustness"):
+        load(file)
+
+
+def test_ids_that_are_left_out() -> None:
+    """Beside the usual set, beside all, and beside some."""
+    usual = {pattern.id for pattern in load().selected(()).patterns}
+    rest = load().selected(["-GL3", "-gl1"])
+    assert {pattern.id for pattern in rest.patterns} == usual - {"GL3"}
+    assert rest.left_out == ["GL1"]
+    every = load().selected(["all", "-PL1"])
+    assert every.rank is None and every.patterns == load().patterns
+    assert [pattern.id for pattern in load().selected(["GL3", "GL4", "-GL4"]).patterns] == ["GL3"]

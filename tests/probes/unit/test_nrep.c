@@ -45,6 +45,11 @@ static void check_simple(void)
     CHECK(fabs(value_of("rse", five, 5, 0) - sqrt(2.5) / sqrt(5) / 12) < 1e-12);
     const int64_t outlier[] = {10, 12, 11, 13, 14, 100000};
     CHECK(fabs(value_of("rse", outlier, 6, 0) - sqrt(2.5) / sqrt(5) / 12) < 1e-12);
+    /* Of 1 and 3: mean 2, s = sqrt(2). Nothing is left out of ten equal values and a large one. */
+    const int64_t two[] = {1, 3};
+    CHECK(fabs(value_of("rse_plain", two, 2, 0) - 0.5) < 1e-12);
+    CHECK(fabs(value_of("rse_plain", five, 5, 0) - sqrt(2.5) / sqrt(5) / 12) < 1e-12);
+    CHECK(value_of("rse_plain", outlier, 6, 0) > 0.9);
     /* Running medians 10, 11, 11 (the last three of five). */
     const int64_t medians[] = {10, 12, 8, 12, 11};
     double mean = (10 + 11 + 11) / 3.0;
@@ -52,6 +57,10 @@ static void check_simple(void)
     /* Running means 10, 11, 12 of 10, 12, 14. */
     const int64_t means[] = {10, 12, 14};
     CHECK(fabs(value_of("cov_mean", means, 3, 3) - 1.0 / 11) < 1e-12);
+    CHECK(fabs(value_of("cov_mean_plain", means, 3, 3) - 1.0 / 11) < 1e-12);
+    /* Means 12 and 16678.3 of the last two: filtered they are 12 and 12. */
+    CHECK(fabs(value_of("cov_mean", outlier, 6, 2)) < 1e-12);
+    CHECK(value_of("cov_mean_plain", outlier, 6, 2) > 1);
 
     /* Medians 10, 20, 10, 20, 15 of blocks of three: mean 15, s = 5. */
     const int64_t blocks[] = {9, 10, 99, 20, 1, 21, 10, 10, 10, 20, 20, 20, 14, 15, 16, 7};

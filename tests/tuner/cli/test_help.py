@@ -123,7 +123,7 @@ def test_verify_is_a_campaign_without_its_search() -> None:
     """The same options, as objects."""
     whole, part = taken("campaign")[1], taken("verify")[1]
     own = [option for option in part if option not in whole]
-    assert [option.opts for option in own] == [["--all"], ["--refine"], ["--list"]]
+    assert [option.opts for option in own] == [["--all"], ["--list"], ["--refine"], ["--rules"]]
     left = {option.name for option in whole} - {option.name for option in part}
     assert left == set(campaign.SEARCHING)
 
@@ -150,8 +150,9 @@ def test_options_of_several_commands_say_what_keys_of_campaign_files_say() -> No
     keys = campaign_file.keys()
     each = [option for _, option in DEFINED if isinstance(option, Option) and option.shared]
     shared = {str(option.name): option for option in each}
-    assert set(shared) - set(keys) == {"campaign"}
-    for name in set(shared) - {"campaign", "simulate", "sizes"}:
+    own = {"campaign", "refine", "rules"}
+    assert set(shared) - set(keys) == own
+    for name in set(shared) - {*own, "simulate", "sizes"}:
         assert shared[name].help == keys[name].sentence
         assert shared[name].unset == keys[name].default.strip('"')
         if ", " in keys[name].takes:

@@ -75,7 +75,7 @@ def test_an_interrupted_pingpong_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 def test_nrep(starter: SimulatedStarter, tmp_path: Path) -> None:
     words = ["measure", "MPI_Bcast", "--nrep", "--sizes", "8,1024", "--launches", "5"]
-    words += ["--rule", "rse:0.02,cov_mean:0.01/30", "--output", tmp_path]
+    words += ["--set", "nrep=rse:0.02,cov_mean:0.01/30", "--output", tmp_path]
     said = plumbline(*words, "--json")
     assert said.status == 0
     assert [(one["function"], one["bytes"]) for one in said.json] == [
@@ -107,6 +107,6 @@ def test_nrep_says_what_could_not_be_measured(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_measure_under_a_rule(starter: SimulatedStarter) -> None:
-    said = plumbline("measure", "MPI_Bcast", "--sizes", "8", "--rule", "rse:0.02", "--json")
+    said = plumbline("measure", "MPI_Bcast", "--sizes", "8", "--set", "nrep=rse:0.02", "--json")
     assert said.status == 0
     assert len(said.json[0]["seconds"]) == 8

@@ -19,6 +19,7 @@ NAMES = {"budget_seconds": "--budget"}
 # Given by a table, or a number that nobody has had to change for one campaign alone.
 NO_OPTION = {*PLACES, "environment", "preload"}
 NO_OPTION |= {"blocks", "reps", "precision", "launch_timeout_seconds", "alpha", "tolerance"}
+NO_OPTION |= {"nrep", "nrep_min", "nrep_step", "nrep_max"}
 NO_OPTION |= {"block_sizes"}  # two lists of sizes in one line are mistaken for each other
 NO_OPTION |= {"keep_days", "keep_last"}  # of a database rather than of a campaign
 NO_OPTION |= {"variants", "all", "settings", "use", "sync", "launches_max", "rounds"}  # rarely used

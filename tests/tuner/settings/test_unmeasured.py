@@ -10,6 +10,7 @@ import pytest
 
 from plumbline.core import unmeasured
 from plumbline.core.application import Application
+from plumbline.core.guidelines import Guidelines, load
 from plumbline.core.reach import Hosts
 from plumbline.launch.allocation import JobTable
 from plumbline.launch.simulation import Simulation
@@ -29,6 +30,7 @@ JUDGED: dict[type[msgspec.Struct], Set[str]] = {
     Hosts: {"folder"},
     JobTable: {"account", "minutes", "folder"},
     Application: set(),
+    Guidelines: set(),
 }
 # How one waits, spends and pays is told by these words: a new key of such a name is to be judged.
 WORDS = ("budget", "timeout", "poll", "grace", "retries", "resubmissions", "wait", "keep")
@@ -54,8 +56,10 @@ OTHERS = {
     "type": "MPI_INT",
     "op": "MPI_SUM",
     "guidelines": ["GL12"],
+    "guidelines_file": load(),
     "functions": ["MPI_Bcast"],
     "block_sizes": [16, 4096],
+    "nrep": "rse:0.025",
     "launches_max": 50,
     "variants": ["gather_binomial"],
     "use": "loop",

@@ -23,7 +23,7 @@ from plumbline.campaign.vetting import CampaignSetup, Vetting
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding, exported_alike, joined_ranges, with_measured_range
 from plumbline.launch.starter import Starter
-from plumbline.measure import tables
+from plumbline.measure import repetitions, tables
 from plumbline.measure.exclusions import HINTS, NO_TIME, NOT_ASKED
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search import crossover, process
@@ -44,8 +44,10 @@ def check(toolchain: Toolchain, settings: Settings, ranks: Starter) -> None:
     """Raises UsageError when the probe would refuse the plan of these settings."""
     require_sync(toolchain, settings)
     process.tried(toolchain, settings, [])
-    plan = tables.until_sure(settings, tables.cases(chosen(toolchain, settings), settings))
-    ranks.require(msgspec.structs.replace(plan, name="check").text(), "these settings")
+    cases = tables.cases(chosen(toolchain, settings), settings)
+    for plan in (tables.until_sure(settings, cases), tables.counting(settings, cases)):
+        if plan is not None:
+            ranks.require(msgspec.structs.replace(plan, name="check").text(), "these settings")
 
 
 class CampaignLoop:
@@ -195,8 +197,13 @@ class CampaignLoop:
 
     def _before(self) -> None:
         settings, store = self._settings, self._store
+        cases = tables.cases(self._guidelines, settings)
+        counting = tables.counting(settings, cases)
+        if counting is not None:
+            store.progress.step("counting the repetitions that each case needs")
+            store.repetitions = repetitions.counts(repetitions.predict(store, counting))
         store.progress.step("measuring the library as it is")
-        plan = tables.until_sure(settings, tables.cases(self._guidelines, settings))
+        plan = tables.until_sure(settings, cases, store.repetitions)
         before = Suite("before")
         Series(store, before, plan, {}).advance(settings.sampling.launches)
         # With more ranks than cores the table is of calls after a barrier, and loops are alike.

@@ -167,7 +167,8 @@ class Pairs(ArmComparison[Target]):
             if untouched_cells < REFERENCE_CELLS and not _touches(whole, target_of(case))
         ]
         cases = list(dict.fromkeys([*left, *more, *beside, *reference_cases]))
-        plan = msgspec.structs.replace(tables.until_sure(self.settings, cases), seed=seed)
+        plan = tables.until_sure(self.settings, cases, self.store.repetitions)
+        plan = msgspec.structs.replace(plan, seed=seed)
         # The calls of a longer row are faster: both sides repeat theirs as often.
         plan = self.store.filled(suite, plan)
         tuned = Arm(suite, plan, self._environment)

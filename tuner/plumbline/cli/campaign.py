@@ -85,7 +85,13 @@ SEARCHING = (
 @options.option(
     "--guidelines",
     type=options.Words(),
-    help="Ids of guidelines to verify, or `all`; default: the usual set (with commas between).",
+    help="Ids of guidelines to verify, or `all`; -GL1 leaves GL1 out; default: the usual set (with "
+    "commas between).",
+)
+@click.option(
+    "--guidelines-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file of your own guidelines, in place of Plumbline's (docs/verification.md).",
 )
 @options.option(
     "--functions",
@@ -296,11 +302,17 @@ def show(program: ProgramOptions, ran: Ran, *, all_rows: bool | None = None) -> 
     elif in_short:
         click.echo("\n".join(lines))
     elif reports:
-        common.show(*tables.of_all(reports, guidelines.load(), all_rows=bool(all_rows)), fit=True)
+        own_guidelines = guidelines.of_settings(reports[0].campaign.settings)
+        common.show(*tables.of_all(reports, own_guidelines, all_rows=bool(all_rows)), fit=True)
+    require_all(ran)
+    return reports
+
+
+def require_all(ran: Ran) -> None:
+    """Raise PlumblineError when a campaign could not be run to its end."""
     if ran.failures:
         failed = "; ".join(ran.failures)
         raise PlumblineError(f"not run to the end: {failed} (the same command goes on)")
-    return reports
 
 
 def run(

@@ -36,7 +36,8 @@ def read(db: Database, report: Report, width: int | None = None) -> list[str]:
 
     ended = bool(report.winners) and report.after is not None
     uses = putting_in_use.lines(db, report.campaign) if ended else []
-    return lines(report, uses, known_guidelines.load(), width or common.columns())
+    guidelines = known_guidelines.of_settings(report.campaign.settings)
+    return lines(report, uses, guidelines, width or common.columns())
 
 
 def lines(report: Report, uses: Sequence[str], guidelines: Guidelines, width: int) -> list[str]:

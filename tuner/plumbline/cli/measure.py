@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from plumbline.measure.pingpong import PairLatencies
     from plumbline.measure.refine import Axis
-    from plumbline.measure.side_by_side import MeasuredCase, RepetitionsCell
+    from plumbline.measure.repetitions import RepetitionsCell
+    from plumbline.measure.side_by_side import MeasuredCase
     from plumbline.settings import Settings
     from plumbline.settings.toolchain import Toolchain
     from plumbline_db.points import SuitePoint
@@ -41,12 +42,11 @@ _NREP_SIZES, _NREP_LAUNCHES = [8, 1024, 16384, 131072], 3
 _FEWEST = 2  # ranks of ping-pongs
 PINGPONG = "pingpong"  # in place of a function
 
-# Keys of a plan for --set: those that apply to all its cases, and those of its stopping rule.
+# Keys of a plan for --set, beside those of a campaign file.
 _OF_PLAN: dict[str, Any] = {
     **dict.fromkeys(("sync", "use", "arrival", "runtime", "clock", "clock_sync", "cache")),
     **dict.fromkeys(("window_us", "budget_ms"), options.CountType(0)),
 }
-_OF_RULE = {"nrep_min": "least", "nrep_step": "step", "nrep_max": "most"}
 
 
 class What(NamedTuple):
@@ -56,7 +56,6 @@ class What(NamedTuple):
     variants: str
     knobs: tuple[str, ...]
     refine: bool
-    rule: str | None
     launches: int | None
     output: Path | None
     new: bool
@@ -65,7 +64,7 @@ class What(NamedTuple):
 @base.command(
     "measure",
     gathers={"what": What},
-    takes=f"mpi db json {options.MEASURED}",
+    takes=f"mpi db json refine {options.MEASURED}",
     told={
         "sizes": {
             "help": "Bytes, with commas between; 0: the call without data.",
@@ -79,29 +78,24 @@ class What(NamedTuple):
     default="",
     help="Variants beside the default (`plumbline variants`), with commas between; or 'all'.",
 )
-@options.refine
 @options.knob
 @options.launches(
     unset=f"{LAUNCHES}, or 1 on a simulated machine, as all repeat; --nrep: {_NREP_LAUNCHES}; "
     "pingpong: 10"
 )
-@options.option(
-    "--rule",
-    help="Stopping rule, criterion:threshold[/window] with commas between, in place of a fixed "
-    "number of repetitions.",
-)
 @click.option(
     "--nrep",
+    "counts_repetitions",
     is_flag=True,
-    help="Count the repetitions that each size needs until --rule is met "
+    help="Count the repetitions that each size needs until the stopping rule `--set nrep=` is met "
     f"(default: {StoppingRule().criteria}).",
 )
-@options.settings(
-    "a plan or a campaign file", _OF_PLAN | dict.fromkeys(_OF_RULE, options.CountType())
-)
+@options.settings("a plan or a campaign file", _OF_PLAN)
 @options.raw_records
 @options.new
-def command(program: ProgramOptions, function: str, what: What, nrep: bool, **asked: Any) -> int:
+def command(
+    program: ProgramOptions, function: str, what: What, counts_repetitions: bool, **asked: Any
+) -> int:
     """Measure one function, or one pattern, side by side in several variants.
 
     All cases run in the same launches, in random order; the ratio to the default is paired by
@@ -119,27 +113,21 @@ def command(program: ProgramOptions, function: str, what: What, nrep: bool, **as
       plumbline measure MPI_Allreduce --sizes 1024,16384 --variants all \\
         --knob coll_tuned_allreduce_algorithm=ring
       plumbline measure point_to_point -n 2 --variants ssend_recv --sizes 64,65536 --refine
-      plumbline measure MPI_Bcast --nrep --rule median_ci:0.01
+      plumbline measure MPI_Bcast --nrep --set nrep=median_ci:0.01
       plumbline measure pingpong -n 4 --sizes 0,8,1024,65536,1048576
     """
     if function == PINGPONG:
-        return _round_trips(program, what, nrep=nrep, **asked)
+        return _round_trips(program, what, counts_repetitions=counts_repetitions, **asked)
     if what.new:
         raise UsageError("--new: only ping-pongs are stored; leave it out")
-    if nrep:
+    if counts_repetitions:
         return _repetitions(program, function, what, asked)
     return _side_by_side(program, function, what, asked)
 
 
-def _of_plan(what: What, asked: dict[str, Any], *, nrep: bool = False) -> dict[str, Any]:
+def _of_plan(asked: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a plan, which are taken out of `asked`."""
-    rule = {name: asked.pop(key) for key, name in _OF_RULE.items() if key in asked}
-    keys = {key: asked.pop(key) for key in _OF_PLAN if key in asked}
-    if what.rule is not None or nrep:
-        return keys | {"nrep": StoppingRule(what.rule or StoppingRule().criteria, **rule)}
-    if rule:
-        raise UsageError("nrep_min, nrep_step and nrep_max are of a rule: give --rule or --nrep")
-    return keys
+    return {key: asked.pop(key) for key in _OF_PLAN if key in asked}
 
 
 # --- one function, side by side -------------------------------------------------------------------
@@ -152,7 +140,7 @@ def _side_by_side(program: ProgramOptions, name: str, what: What, asked: dict[st
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
 
-    of_plan = _of_plan(what, asked)
+    of_plan = _of_plan(asked)
     sizes = what.sizes or [_SIZE]
     all_settings = campaign_file.load(None, asked)
     toolchain = find_toolchain(program.mpi, settings=all_settings)
@@ -177,10 +165,11 @@ def _side_by_side(program: ProgramOptions, name: str, what: What, asked: dict[st
         data,
         blocks=all_settings.sampling.blocks,
         reps=all_settings.sampling.reps,
+        nrep=all_settings.sampling.rule,
         **of_plan,
         knobs=toolchain.space.switch,
     )
-    if not (simulated and what.rule is not None):
+    if not (simulated and plan.nrep):
         plan = settling.until_settled(plan, simulated=simulated)
     environment = toolchain.space.hot_environment if hot else {}
     ranks = starting.starter(toolchain, all_settings)
@@ -368,7 +357,7 @@ def _table(
 
 def _repetitions(program: ProgramOptions, name: str, what: What, asked: dict[str, Any]) -> int:
 
-    from plumbline.measure import side_by_side
+    from plumbline.measure import repetitions, side_by_side
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
 
@@ -376,8 +365,8 @@ def _repetitions(program: ProgramOptions, name: str, what: What, asked: dict[str
         raise UsageError(
             "--nrep is of the library as it is: leave out --variants, --knob, --refine"
         )
-    of_plan = _of_plan(what, asked, nrep=True)
-    settings = campaign_file.load(None, asked)
+    of_plan = _of_plan(asked)
+    settings = campaign_file.load(None, {"nrep": StoppingRule().criteria} | asked)
     toolchain = find_toolchain(program.mpi, settings=settings)
     (function,) = common.functions(toolchain.catalogue, [name])
     sizes = what.sizes or _NREP_SIZES
@@ -390,7 +379,8 @@ def _repetitions(program: ProgramOptions, name: str, what: What, asked: dict[str
             f"is not measured; its smallest size here is {least_bytes(function, nprocs, data)} "
             "bytes"
         )
-    plan = Plan("check", settings.sampling.seed, cases, data, **of_plan)
+    rule = settings.sampling.rule
+    plan = Plan("check", settings.sampling.seed, cases, data, nrep=rule, **of_plan)
     launches = what.launches or _NREP_LAUNCHES
     ranks = starting.starter(toolchain, settings)
     ranks.require(plan.text(), "this plan")
@@ -399,7 +389,7 @@ def _repetitions(program: ProgramOptions, name: str, what: What, asked: dict[str
         side_by_side.unkept_store(toolchain, ranks, "nrep", bar) as store,
     ):
         store.progress.step("repeating until the rule is met")
-        predicted_cells = side_by_side.predict(store, plan, launches)
+        predicted_cells = repetitions.predict(store, plan, launches, curves=True)
         raw = side_by_side.unkept_records(store)
     common.write_records(what.output, "nrep", raw)
     if program.json:

@@ -409,6 +409,17 @@ shared = together(
     _shared("--op", help="MPI reduction operator; default: MPI_SUM, for MPI_BYTE MPI_BOR."),
     _shared("--root", type=CountType(0, LARGEST), unset="0", help="Root of rooted functions."),
     _shared("--seed", type=CountType(0, LARGEST), unset="1", help="Seed of orders and data."),
+    _shared(
+        "--refine",
+        is_flag=True,
+        help="Add points where curves bend, jump or cross, with the reason.",
+    ),
+    _shared(
+        "--rules",
+        type=click.Choice(["paper", "paper:ks"]),
+        help="Judge the launches as PGMPI does, by the rank-sum or the Kolmogorov-Smirnov test, "
+        "and show where Plumbline's own rules differ (docs/verification.md).",
+    ),
     _shared("--campaign", unset="the one finished last that has winners", help="Id of a campaign."),
 )
 
@@ -445,9 +456,6 @@ unsafe = option("--unsafe", is_flag=True, help="Also use winners that break some
 listing = option("--list", "listing", is_flag=True, help="List the choices, and do nothing else.")
 all_rows = option(
     "--all", "all_rows", is_flag=True, help="Show all rows and tables, not only violations."
-)
-refine = option(
-    "--refine", is_flag=True, help="Add points where curves bend, jump or cross, with the reason."
 )
 knob = option(
     "--knob",

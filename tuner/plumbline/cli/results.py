@@ -14,7 +14,7 @@ import click
 from plumbline.system.words import counted
 from plumbline_db.errors import PlumblineError, UsageError, command_name, typed
 
-from . import base, common, options, progress
+from . import base, common, options, progress, rules
 from .base import ProgramOptions
 
 if TYPE_CHECKING:
@@ -40,12 +40,13 @@ class ShownResults(NamedTuple):
     guidelines: list[str] | None
     explain: bool
     measure: bool
+    rules: str | None
 
 
 @base.command(
     "results",
     gathers={"asked": ShownResults},
-    takes="db json campaign",
+    takes="db json campaign rules",
     told={"campaign": {"unset": "the one started last"}},
 )
 @click.argument("campaign_file", required=False, type=click.Path(path_type=Path, dir_okay=False))
@@ -95,6 +96,7 @@ def command(
       plumbline results --all
       plumbline results --explain --picture why.svg
       plumbline results --guidelines GL3 --picture pair.svg
+      plumbline results --rules paper
       plumbline results --report pages
     """
     if asked.guidelines is not None and (asked.picture is None or asked.explain):
@@ -103,6 +105,11 @@ def command(
         _list(program)
     elif folder is not None:
         _report(program, folder, (campaign_file, campaign), all_cells=asked.all_rows)
+    elif asked.rules is not None:
+        with program.open() as db:
+            ids = _wanted(db, campaign_file, campaign)
+            _refuse_imports(db, ids)
+        rules.show(program, ids, asked.rules, all_rows=asked.all_rows)
     else:
         _show(program, campaign_file, campaign, asked)
 
@@ -138,7 +145,8 @@ def _show(
 
         from . import tables
 
-        shown = tables.of_all(reports, guidelines.load(), all_rows=asked.all_rows)
+        own_guidelines = guidelines.of_settings(reports[0].campaign.settings)
+        shown = tables.of_all(reports, own_guidelines, all_rows=asked.all_rows)
         common.show(*shown, fit=True)
 
 
@@ -343,9 +351,9 @@ def _explain(program: ProgramOptions, reports: Sequence[Report], asked: ShownRes
         ]
         common.print_json(documents[0] if len(documents) == 1 else {"campaigns": documents})
     else:
-        every_guideline = guidelines.load()
         for run_report, explanation in zip(reports, explanations, strict=True):
-            shown = _explanation(explanation, every_guideline, all_rows=asked.all_rows)
+            own_guidelines = guidelines.of_settings(run_report.campaign.settings)
+            shown = _explanation(explanation, own_guidelines, all_rows=asked.all_rows)
             common.show(digest.heading(run_report), *shown, fit=True)
 
 

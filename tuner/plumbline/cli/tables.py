@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plumbline.core.guidelines import Guidelines
+from plumbline.measure.repetitions import RepetitionsCell
 from plumbline.results.remaining import Behind, Remaining
 from plumbline.results.report import Report, timed_share
 from plumbline.results.saving import Saving
@@ -61,6 +62,9 @@ def of(report: Report, guidelines: Guidelines, *, all_rows: bool) -> Iterator[Re
     if report.wrong:
         yield ""
         yield wrong(report.wrong)
+    if report.repetitions:
+        yield ""
+        yield repetitions(report.repetitions, all_rows=all_rows)
     if report.after is None:
         yield f"\nThe campaign is not finished; {report.to_continue}."
         return
@@ -220,6 +224,29 @@ def wrong(wrong_results: Sequence[Wrong]) -> Table:
     ]
     heads = ("function", "configuration", "bytes", "type", "launches", "what was wrong")
     return common.titled("Wrong results", heads, rows=rows)
+
+
+def repetitions(cells: Sequence[RepetitionsCell], *, all_rows: bool) -> Table:
+    """Return the repetitions that a stopping rule has counted, of the library's own calls or, with
+    `all_rows`, of all that was measured; `+` where the rule was not met."""
+    by_side = _grouped(
+        (cell for cell in cells if all_rows or cell.variant == "default"),
+        lambda cell: (cell.function, cell.variant, cell.ranks),
+    )
+    rows = [
+        (
+            function + (f" on {counted(ranks, 'rank')}" if ranks else ""),
+            common.short(variant),
+            "  ".join(
+                f"{cell.bytes}: {cell.nrep}{'' if cell.met else '+'}"
+                for cell in sorted(side, key=lambda cell: cell.bytes)
+                if cell.nrep is not None
+            ),
+        )
+        for (function, variant, ranks), side in by_side.items()
+    ]
+    heads = ("function", "variant", "bytes: the most repetitions of all launches")
+    return common.titled("Repetitions by the stopping rule", heads, rows=rows)
 
 
 def savings(saving: Saving) -> Table:

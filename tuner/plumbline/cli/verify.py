@@ -11,6 +11,7 @@ import click
 from plumbline_db.errors import UsageError
 
 from . import base, campaign, common, options
+from . import rules as rule_tables
 from .base import ProgramOptions
 
 if TYPE_CHECKING:
@@ -19,12 +20,11 @@ if TYPE_CHECKING:
 
 @base.command(
     "verify",
-    takes=" ".join(campaign.command.takes),
+    takes=f"{' '.join(campaign.command.takes)} refine rules",
     told=campaign.command.told,
     also=campaign.command.but(*campaign.SEARCHING),
 )
 @options.all_rows
-@options.refine
 @click.option(
     "--list", "listing", is_flag=True, help="Explain the guidelines; with --guidelines in full."
 )
@@ -32,6 +32,7 @@ def command(
     program: ProgramOptions,
     all_rows: bool,
     refine: bool,
+    rules: str | None,
     listing: bool,
     wait_for_quiet: bool,
     **asked: Any,
@@ -40,16 +41,18 @@ def command(
 
     A campaign that searches nothing. With --refine, sizes are added first where the library's call
     and what guidelines compare it with bend, jump or cross; which and why is a run of suites of its
-    own. --list measures nothing. Exit code 3 if a guideline is violated or a result is wrong.
+    own. --list measures nothing. Exit code 3 if a guideline is violated (with --rules, by these
+    rules) or a result is wrong.
 
     \b
     Example:
       plumbline verify --guidelines GL3,GL8 --json
       plumbline verify --guidelines GL8 --sizes 64,4096,65536 --refine
+      plumbline verify --guidelines GL3,-GL1,-GL2 --sizes 8192 --launches 10 --rules paper
       plumbline verify --list --guidelines GL12,GL1
     """
     if listing:
-        return _list(program, asked["guidelines"] or [])
+        return _list(program, asked["guidelines"] or [], asked["guidelines_file"])
     from plumbline.settings import Searching
 
     if searching := sorted(set(asked) & set(Searching.__struct_fields__)):
@@ -59,19 +62,23 @@ def command(
     # All launches belong to one experiment, so that living ranks would not be used twice.
     manner = campaign.Manner(wait_for_quiet, fresh_launches=True)
     ran = campaign.run(program, rounds=0, manner=manner, **asked)
+    if rules is not None:
+        violated = rule_tables.show(program, ran.ids, rules, all_rows=all_rows)
+        campaign.require_all(ran)
+        return common.VIOLATIONS_FOUND if violated else 0
     reports = campaign.show(program, ran, all_rows=all_rows)
     violated = any(verdict.verdict == "violated" for report in reports for verdict in report.before)
     wrong = any(report.wrong for report in reports)
     return common.VIOLATIONS_FOUND if violated or wrong else 0
 
 
-def _list(program: ProgramOptions, ids: Sequence[str]) -> int:
+def _list(program: ProgramOptions, ids: Sequence[str], file: Path | None) -> int:
     """Print what each guideline says, what it compares, and where it is from."""
     from plumbline.core import guidelines
     from plumbline.system import mistakes
 
     ids_asked = [id.upper() for id in ids]
-    explained = {guideline.id: guideline for guideline in guidelines.explained(guidelines.load())}
+    explained = {rule.id.upper(): rule for rule in guidelines.explained(guidelines.load(file))}
     unknown = [id for id in ids_asked if id not in explained]
     if unknown:
         raise UsageError(

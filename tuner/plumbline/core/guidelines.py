@@ -76,6 +76,8 @@ def _explained(
 
 
 def _source(id: str) -> str:
+    if id not in _ids_of_plumbline():
+        return "a file of your own"
     if not id.startswith("GL"):
         return "Plumbline"
     number = int(id.removeprefix("GL"))
@@ -85,6 +87,7 @@ def _source(id: str) -> str:
 DEFAULT_PATH = Path(__file__).with_name("guidelines.toml")
 PRECEDES = "⪯"
 EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
+LEFT_OUT = "-"  # before the id of a guideline that is not verified
 LIBRARY = "default"  # the variant that is the library's own call
 
 
@@ -164,7 +167,8 @@ class Nonblocking(GuidelineEntry, frozen=True):
 
 class Guidelines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All guidelines of one file, in its order. `overlap` and `nonblocking` are of benchmarks, not
-    of functions: `plumbline overlap tune` verifies them."""
+    of functions: `plumbline overlap tune` verifies them. `left_out`: ids of monotony and
+    split-robustness where they are not verified."""
 
     monotony: Monotony
     split: Split
@@ -172,6 +176,11 @@ class Guidelines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rank: RankMonotony | None = None
     overlap: Overlap | None = None
     nonblocking: Nonblocking | None = None
+    left_out: list[str] = []
+
+    def verifies(self, entry: Monotony | Split) -> bool:
+        """Return whether a guideline of every measured function is verified."""
+        return entry.id not in self.left_out
 
     def lhs_functions(self) -> list[str]:
         """Functions on the left side of a pattern, each once, in the order of the file."""
@@ -204,23 +213,30 @@ class Guidelines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, patterns=kept)
 
     def selected(self, ids: Collection[str], functions: Collection[str] = ()) -> Guidelines:
-        """Return the guidelines with these ids; by default (no ids) the guidelines that are
-        verified by default, and those of forms that are among the `functions`. Monotony and
-        split-robustness belong to every function that is measured."""
+        """Return the guidelines with these ids (EVERY: all); by default (no ids) the guidelines
+        that are verified by default, and those of forms that are among the `functions`. Monotony
+        and split-robustness belong to every function that is measured. A guideline whose id stands
+        behind LEFT_OUT is left out in any case. Small letters are the same as capitals."""
+        left_out = {id.removeprefix(LEFT_OUT).upper() for id in ids if id.startswith(LEFT_OUT)}
+        named = {id.upper() for id in ids if not id.startswith(LEFT_OUT)}
 
         def wanted(entry: Pattern | RankMonotony) -> bool:
-            if ids:
-                return entry.id in ids
-            named = isinstance(entry, Pattern) and is_form(entry.lhs) and entry.lhs in functions
-            return entry.default or named
+            if entry.id.upper() in left_out:
+                return False
+            if named:
+                return entry.id.upper() in named or EVERY in ids
+            of_form = isinstance(entry, Pattern) and is_form(entry.lhs) and entry.lhs in functions
+            return entry.default or of_form
 
-        return Guidelines(
-            self.monotony,
-            self.split,
-            [pattern for pattern in self.patterns if wanted(pattern)],
-            self.rank if self.rank and wanted(self.rank) else None,
-            self.overlap,
-            self.nonblocking,
+        return msgspec.structs.replace(
+            self,
+            patterns=[pattern for pattern in self.patterns if wanted(pattern)],
+            rank=self.rank if self.rank and wanted(self.rank) else None,
+            left_out=[
+                entry.id
+                for entry in (self.monotony, self.split)
+                if entry.id.upper() in left_out or not self.verifies(entry)
+            ],
         )
 
 
@@ -258,12 +274,15 @@ def _spelt(pattern: Any) -> Any:
 
 
 def load(path: Path | None = None) -> Guidelines:
-    """Guidelines of a file, by default the ones that come with Plumbline.
+    """Guidelines of a file, by default the ones that come with Plumbline. A file without the tables
+    of monotony or split-robustness has Plumbline's.
 
     UsageError names the file, the entry and what is wrong with it."""
     path = path or DEFAULT_PATH
     document = toml.read(path, str(path))
     values = dict(document.values)
+    if path != DEFAULT_PATH:
+        values = {key: _of_plumbline()[key] for key in ("monotony", "split")} | values
     if isinstance(values.get("pattern"), list):
         values["pattern"] = [_spelt(pattern) for pattern in values["pattern"]]
     try:
@@ -274,6 +293,26 @@ def load(path: Path | None = None) -> Guidelines:
     for entry, problem in _problems(guidelines):
         raise document.refused(f"{entry}: {problem}", _place(document, entry))
     return guidelines
+
+
+@functools.cache
+def _of_plumbline() -> dict[str, Any]:
+    return dict(toml.read(DEFAULT_PATH, str(DEFAULT_PATH)).values)
+
+
+@functools.cache
+def _ids_of_plumbline() -> frozenset[str]:
+    return frozenset(load().names())
+
+
+class _OfCampaign(msgspec.Struct, frozen=True):
+    guidelines_file: Guidelines | None = None
+
+
+def of_settings(text: str) -> Guidelines:
+    """Return the guidelines of a campaign with these stored settings (JSON): those of its own file,
+    or the ones that come with Plumbline."""
+    return msgspec.json.decode(text, type=_OfCampaign).guidelines_file or load()
 
 
 def check_against(guidelines: Guidelines, variants: Collection[str]) -> None:
@@ -344,6 +383,9 @@ def _problems(guidelines: Guidelines) -> Iterable[tuple[str, str]]:
         yield guidelines.overlap.label, "work_us must be positive"
     if not guidelines.patterns:
         yield "pattern", "the list is empty"
+    for id in guidelines.left_out:
+        if id not in (guidelines.monotony.id, split.id):
+            yield "left_out", f"'{id}' is not the id of monotony or split-robustness"
     for pattern in guidelines.patterns:
         label = pattern.label
         for function in (pattern.lhs, *pattern.uses):

@@ -11,6 +11,7 @@ import msgspec
 
 from plumbline.campaign import exported, loop
 from plumbline.core.cell import Target
+from plumbline.core.guidelines import LEFT_OUT
 from plumbline.core.winner import deciding, of_measured_sizes, without_sizes
 from plumbline.daemon.cells import CanaryCell
 from plumbline.daemon.recheck import of_alarm
@@ -110,7 +111,7 @@ def limited(
     return settings.but(
         functions=functions,
         sizes=sorted(sizes_wanted),
-        guidelines=[rules.monotony.id, *ids],
+        guidelines=[rules.monotony.id, *ids, *(f"{LEFT_OUT}{id}" for id in rules.left_out)],
         profile=None,
         rounds=settings.search.rounds or None,  # 0: it was only verified
         all=True,

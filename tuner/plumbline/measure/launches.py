@@ -190,6 +190,7 @@ class LaunchStore:
         self.progress = progress or Silent()
         self.spent_seconds = 0.0
         self.aside = Aside()
+        self.repetitions: Mapping[PlanCase, int] = {}  # counted by a stopping rule
         self._asked: set[str] = set()
         self._filling = Filling()
         self._members = conditions.FEWEST
@@ -202,9 +203,12 @@ class LaunchStore:
 
     def filled(self, suite: Suite, plan: Plan) -> Plan:
         """`plan` with more samples, where its launches would measure for less than a few times
-        what they take to start. A simulated machine has nothing to be surer of."""
-        simulated = self.starter.family.simulates
-        return plan if simulated else self._filling.filled(_kind(suite), plan)
+        what they take to start. A simulated machine has nothing to be surer of, and repetitions
+        that were counted are enough."""
+        counted = bool(self.repetitions) and any(case.reps for case in plan.cases)
+        if counted or self.starter.family.simulates:
+            return plan
+        return self._filling.filled(_kind(suite), plan)
 
     def differ(self, spread: float) -> None:
         """Launches of this campaign differ by that much: so sure a case need be in one of them."""

@@ -13,7 +13,7 @@ import msgspec
 from plumbline.core.cell import Side
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Plan, PlanCase, least_bytes, lines, measurable, part_bytes
-from plumbline.measure import factors, other_work
+from plumbline.measure import factors, other_work, repetitions
 from plumbline.measure.comparison import Arm, claim_of, looks, take_turns
 from plumbline.measure.launches import LaunchStore
 from plumbline.measure.settling import until_settled
@@ -23,6 +23,7 @@ from plumbline.system.words import counted
 from plumbline.verify.index import Obstacle, side_of
 from plumbline.verify.verify import CellKey, Look, Verification, VerifySettings
 from plumbline_db import runs
+from plumbline_db.errors import UsageError
 from plumbline_db.records import Medians, Suite, Verdict
 
 
@@ -51,7 +52,8 @@ def cases(guidelines: Guidelines, settings: Settings) -> list[PlanCase]:
         for size in sizes[pattern.lhs]
     ]
     data = settings.cases.data
-    for function, of_function in sizes.items():
+    in_pieces = sizes if guidelines.verifies(guidelines.split) else {}
+    for function, of_function in in_pieces.items():
         least = least_bytes(function, settings.ranks.nprocs, data)
         planned += [
             PlanCase(function, size, variant)
@@ -93,9 +95,24 @@ def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
     return until_settled(whole, simulated=settings.ranks.simulate is not None)
 
 
-def until_sure(settings: Settings, of: Iterable[PlanCase]) -> Plan:
-    """The same, where a case that is clear takes no more blocks."""
-    return msgspec.structs.replace(plan(settings, of), precision=settings.sampling.precision)
+def until_sure(
+    settings: Settings, of: Iterable[PlanCase], needed: Mapping[PlanCase, int] | None = None
+) -> Plan:
+    """The same, where a case that is clear takes no more blocks; or, where a stopping rule has
+    counted what is `needed` (repetitions.py), exactly these repetitions."""
+    whole = plan(settings, of)
+    if needed:
+        return repetitions.applied(whole, needed)
+    return msgspec.structs.replace(whole, precision=settings.sampling.precision)
+
+
+def counting(settings: Settings, of: Iterable[PlanCase]) -> Plan | None:
+    """Return the plan that counts how many repetitions cases need; None: they are not counted.
+    Raises UsageError on a simulated machine, which repeats itself."""
+    rule = settings.sampling.rule
+    if rule is not None and settings.ranks.simulate is not None:
+        raise UsageError("nrep: on a simulated machine one repetition is enough: leave it out")
+    return None if rule is None else msgspec.structs.replace(plan(settings, of), nrep=rule)
 
 
 class ViolationTable:
@@ -251,7 +268,8 @@ class ViolationTable:
                 f"{counted(look.before, 'launch')}, {look.launches} more"
             )
             suite = look.suite(self._suite)
-            first = until_sure(self._settings, [*open_cases, *self.along()])
+            cases_asked = [*open_cases, *self.along()]
+            first = until_sure(self._settings, cases_asked, self._store.repetitions)
             arm = Arm(suite, self._store.filled(suite, look.plan(first)), self._environment)
             take_turns(self._store, [arm], look.launches)
             self.look()

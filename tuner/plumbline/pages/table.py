@@ -77,7 +77,7 @@ def page(visit: Visit) -> Response:
     rows = by_row(chosen, sizes)
     if asked.verdict:
         rows = [row for row in rows if any(c and c.verdict == asked.verdict for c in row.cells)]
-    names = {entry.id: entry.name for entry in guidelines.load().entries()}
+    names = guidelines.of_settings(campaign.settings).names()
     return visit.page(
         "table.html",
         campaign=campaign,

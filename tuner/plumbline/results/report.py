@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from plumbline.core import guidelines
-from plumbline.core.guidelines import EVERY
-from plumbline.measure import other_work
+from plumbline.core.guidelines import EVERY, LEFT_OUT
+from plumbline.measure import other_work, repetitions
 from plumbline.measure.conditions import Conditions, Weakness, of_refusals, of_starts, summary
 from plumbline.measure.exclusions import (
     HINTS,
@@ -22,6 +22,7 @@ from plumbline.measure.exclusions import (
     PUT_ASIDE,
     SLOW_MESSAGES,
 )
+from plumbline.measure.repetitions import RepetitionsCell
 from plumbline.measure.settling import named, start_of
 from plumbline.results import saving, spread
 from plumbline.results.remaining import Behind, Remaining, Searched, behind, whole_functions
@@ -200,6 +201,7 @@ class Report(msgspec.Struct, frozen=True):
     wrong: list[Wrong] = []
     placed: list[str] = []  # how ranks were started (plumbline_db.started)
     hours: spread.Hours | None = None  # what the intervals of `winners` are widened by
+    repetitions: list[RepetitionsCell] = []  # counted by a stopping rule, where one was named
 
     def tables(self) -> dict[str, list[Verdict]]:
         """Return the tables by stage; empty: there is none yet."""
@@ -241,8 +243,9 @@ class Report(msgspec.Struct, frozen=True):
     def without_cells(self) -> list[str]:
         """Guidelines that were asked for by id, and that nothing here could be compared for."""
         guidelines_asked = msgspec.json.decode(self.campaign.settings).get("guidelines", [])
-        compared = {verdict.guideline for verdict in self.before}
-        return sorted(set(guidelines_asked) - {EVERY} - compared, key=by_number)
+        compared = {verdict.guideline.upper() for verdict in self.before}
+        named = {id for id in guidelines_asked if not id.startswith(LEFT_OUT)}
+        return sorted(named - {EVERY} - compared, key=by_number)
 
     def not_proven(self) -> list[str]:
         """Sentences about winners of which nothing shows that the library takes them."""
@@ -306,6 +309,7 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
         wrong=runs.wrong(db, campaign.id),
         placed=started.lines(db, campaign.id),
         hours=hours,
+        repetitions=repetitions.stored(db, campaign.id) if _counts(campaign) else [],
     )
     if not conditions:
         return report
@@ -316,13 +320,18 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
     return msgspec.structs.replace(report, conditions=launch_conditions_of_all)
 
 
+def _counts(campaign: Campaign) -> bool:
+    """Return whether a stopping rule has counted the repetitions of each case."""
+    return bool(msgspec.json.decode(campaign.settings, type=dict[str, Any]).get("nrep"))
+
+
 _OF_CAMPAIGN = ("started", "finished", "nprocs", "nodes", "ppn", "oversubscribed")
 
 
 def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
     """`all_cells` puts every verdict under `cells_all`, not only the violations."""
     campaign = report.campaign
-    names = guidelines.load().names()
+    names = guidelines.of_settings(campaign.settings).names()
     slower = report.behind()
     concerned = dict.fromkeys(verdict.guideline for verdict in report.before)
     return {
@@ -342,6 +351,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "after": None if report.after is None else _stage(report.after, names, all_cells),
         "without_cells": report.without_cells(),
         "wrong": msgspec.to_builtins(report.wrong),
+        "repetitions": msgspec.to_builtins(report.repetitions),
         "winners": [_winner(winner) for winner in report.winners],
         "hours": None if report.hours is None else report.hours.document(),
         "not_proven": report.not_proven(),

@@ -19,8 +19,9 @@ from typing import Any
 
 import msgspec
 
-from plumbline.core import profile_file
+from plumbline.core import guidelines, profile_file
 from plumbline.core.application import Application
+from plumbline.core.guidelines import Guidelines
 from plumbline.core.reach import named
 from plumbline.launch import allocation
 from plumbline.launch.simulation import known
@@ -86,7 +87,7 @@ def _words(type: msgspec.inspect.Type) -> str:
             return ", ".join(map(str, values))
         case msgspec.inspect.ListType(item_type=inner):
             return f"list of {_words(inner)}s"
-        case msgspec.inspect.StructType(cls=cls) if cls is Application:
+        case msgspec.inspect.StructType(cls=cls) if cls in (Application, Guidelines):
             return "name of a file"
         case msgspec.inspect.BoolType():
             return "true or false"
@@ -133,8 +134,9 @@ def read(path: Path | None) -> Document:
             values[table][key] = whole(values[table][key])
     if isinstance(values.get("preload"), list):
         values["preload"] = [whole(name) for name in values["preload"]]
-    if "profile" in values:
-        values["profile"] = whole(values["profile"])
+    for key in ("profile", "guidelines_file"):
+        if key in values:
+            values[key] = whole(values[key])
     return msgspec.structs.replace(source, values=values)
 
 
@@ -163,6 +165,8 @@ def of(source: Document, values: Mapping[str, Any], overrides: Mapping[str, Any]
     values |= _of_allocation(values)
     if "profile" in values:
         values = {"sizes": []} | values | {"profile": _profile(source, values["profile"])}
+    if "guidelines_file" in values:
+        values["guidelines_file"] = _guidelines(source, values["guidelines_file"])
     try:
         settings = of_keys(values)
     except msgspec.ValidationError as error:
@@ -196,6 +200,13 @@ def _profile(source: Document, path: Any) -> Any:
             f"profile must name a file that `{command_name()} profile` has written"
         )
     return msgspec.to_builtins(profile_file.read(Path(path)))
+
+
+def _guidelines(source: Document, path: Any) -> Any:
+    """Return what the file says, in place of its name: a campaign does not change with the file."""
+    if not isinstance(path, str | Path) or not str(path):
+        raise source.refused("guidelines_file must name a file")
+    return msgspec.to_builtins(guidelines.load(Path(path)))
 
 
 class Task(msgspec.Struct, frozen=True):

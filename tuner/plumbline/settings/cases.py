@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from plumbline.core.application import Application
-from plumbline.core.guidelines import EVERY
-from plumbline.core.plan import IN_BLOCKS, TYPE_BYTES, Data, rounding
+from plumbline.core.guidelines import EVERY, Guidelines
+from plumbline.core.plan import IN_BLOCKS, TYPE_BYTES, Data, StoppingRule, rounding
 from plumbline.core.unmeasured import Unmeasured
 from plumbline.system.limits import MOST
 from plumbline_db.old_samples import Policy
@@ -40,6 +40,15 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     precision: float = 0.0125
     """A case is complete in a launch once the standard error of its median is below this; 0:
     never."""
+    nrep: str = ""
+    """Stopping rule that first counts the samples of each case (docs/measurement.md), in place of
+    `reps` and `precision`."""
+    nrep_min: int = 20
+    """Samples before the rule is looked at first."""
+    nrep_step: int = 10
+    """Samples between two looks at the rule."""
+    nrep_max: int = 1000
+    """The most samples under the rule."""
     seed: int = 1
     """Seed of orders and data."""
     launch_timeout_seconds: Unmeasured[float] = 120.0
@@ -48,6 +57,13 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def canonical(self) -> Sampling:
         most = self.launches_max or max(_LAUNCHES_MAX, 2 * self.launches)
         return msgspec.structs.replace(self, launches_max=most)
+
+    @property
+    def rule(self) -> StoppingRule | None:
+        """Return the stopping rule; None: samples are not counted first."""
+        if not self.nrep:
+            return None
+        return StoppingRule(self.nrep, self.nrep_min, self.nrep_step, self.nrep_max)
 
     @property
     def of_few_cells(self) -> int:
@@ -65,6 +81,11 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             yield f"launches, launches_max, blocks and reps must be at most {MOST}"
         if min(self.blocks, self.reps) < 1:
             yield "blocks and reps must be at least 1"
+        bounds = (self.nrep_min, self.nrep_step, self.nrep_max)
+        if not self.nrep and bounds != (20, 10, 1000):
+            yield "nrep_min, nrep_step and nrep_max are of a stopping rule: name it by nrep"
+        if min(bounds) < 1 or max(bounds) > MOST or self.nrep_max < self.nrep_min:
+            yield f"nrep_min, nrep_step, nrep_max must be 1 to {MOST}, the first at most the last"
         if not 0 <= self.precision < 1:
             yield "precision must be at least 0 and below 1 (0.01: one per cent)"
         if not 0 < self.launch_timeout_seconds < math.inf:
@@ -164,7 +185,9 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     root: int = 0
     """Root of rooted functions."""
     guidelines: list[str] = []
-    """Ids of guidelines to verify, or `all`; default: the usual set."""
+    """Ids of guidelines to verify, or `all`; -GL1 leaves GL1 out; default: the usual set."""
+    guidelines_file: Guidelines | None = None
+    """A file of your own guidelines, in place of Plumbline's (docs/verification.md)."""
     functions: list[str] = []
     """Functions that are verified too, for monotony and split-robustness; MPI_Ibcast and
     the like also against the blocking one."""
@@ -234,9 +257,9 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def problems(self, nprocs: int) -> Iterator[str]:
         for key, sizes in self._lists():
-            few = len(set(sizes)) < 2 and self.profile is None
-            if few or min(sizes, default=1) < 1:
-                yield f"{key}: name two sizes or more, each of 1 byte or more"
+            none = not sizes and self.profile is None
+            if none or min(sizes, default=1) < 1:
+                yield f"{key}: name a size or more, each of 1 byte or more"
         if self.type and self.type not in TYPE_BYTES:
             yield f"type must be one of {', '.join(TYPE_BYTES)}"
         if not 0 <= self.root < nprocs:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from plumbline.core import unmeasured
-from plumbline.core.guidelines import EVERY, Guidelines
+from plumbline.core.guidelines import EVERY, LEFT_OUT, Guidelines
 from plumbline.core.plan import WITHOUT_SIZE
 from plumbline.libraries import reaching
 from plumbline.settings import site_rules as rules_of_site
@@ -219,25 +219,18 @@ def now() -> str:
 def beside(toolchain: Toolchain, settings: Settings) -> dict[str, list[str]]:
     """Functions that are measured though others are named: for these guidelines, which are named
     too. Empty where `functions` or `guidelines` are not given."""
-    named, guidelines_asked = settings.cases.functions, _asked(toolchain, settings)
+    named, guidelines_asked = settings.cases.functions, settings.cases.guidelines
     ids_by_function: dict[str, list[str]] = {}
     for pattern in toolchain.guidelines.patterns:
-        if named and pattern.id in guidelines_asked and pattern.lhs not in named:
+        if named and pattern.id.upper() in guidelines_asked and pattern.lhs not in named:
             ids_by_function.setdefault(pattern.lhs, []).append(pattern.id)
     return ids_by_function
 
 
-def _asked(toolchain: Toolchain, settings: Settings) -> list[str]:
-    """Return the ids that the settings name, as the file of guidelines spells them: settings have
-    them in capitals."""
-    every = [*toolchain.guidelines.entries(), *toolchain.guidelines.of_benchmarks()]
-    spelled = {entry.id.upper(): entry.id for entry in every}
-    return [spelled.get(id, id) for id in settings.cases.guidelines]
-
-
 def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
     """The guidelines that the settings name; the default ones when they name none. Monotony and
-    split-robustness belong to every function that is measured, with a pattern or without."""
+    split-robustness belong to every function that is measured, with a pattern or without, unless
+    the settings leave them out by name."""
     names = [name for name in toolchain.catalogue.names if name not in WITHOUT_SIZE]
     sizes = settings.cases.sizes if isinstance(settings.cases.sizes, dict) else {}
     strange = [name for name in sizes if name not in (OTHERS, *names)]
@@ -252,8 +245,10 @@ def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
             f"functions: there are no sizes of {', '.join(strangers)} to compare"
             + mistakes.instead(strangers, names)
         )
-    if not settings.cases.guidelines:
-        guidelines_chosen = toolchain.guidelines.selected((), settings.cases.functions)
+    guidelines_asked = settings.cases.guidelines
+    _require_known(toolchain.guidelines, guidelines_asked)
+    guidelines_chosen = toolchain.guidelines.selected(guidelines_asked, settings.cases.functions)
+    if all(id.startswith(LEFT_OUT) for id in guidelines_asked):
         if settings.cases.profile is None:
             return guidelines_chosen
         # A function that the application does not call has no share in its time.
@@ -261,28 +256,27 @@ def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
             pattern for pattern in guidelines_chosen.patterns if pattern.lhs in settings.called
         ]
         return msgspec.structs.replace(guidelines_chosen, patterns=called)
-    if settings.cases.guidelines == [EVERY]:
-        return toolchain.guidelines
-    guidelines_asked = _asked(toolchain, settings)
-    known_ids = {entry.id for entry in toolchain.guidelines.entries()}
-    others = sorted(
-        {benchmark.id for benchmark in toolchain.guidelines.of_benchmarks()} & set(guidelines_asked)
-    )
-    if others:
-        raise UsageError(
-            f"guidelines: {', '.join(others)}: of benchmarks of overlap, not of collectives; "
-            f"`{command_name()} overlap tune` verifies and tunes them"
-        )
-    unknown = sorted(set(guidelines_asked) - known_ids, key=by_number)
-    if unknown:
-        raise UsageError(
-            f"no guideline is called {', '.join(unknown)}"
-            + mistakes.instead(unknown, sorted(known_ids, key=by_number))
-        )
-    guidelines_chosen = toolchain.guidelines.selected(guidelines_asked)
     if not guidelines_chosen.patterns and not settings.cases.functions:
         raise UsageError(
             "guidelines: name at least one pattern guideline, whose left side is measured, or name "
             "functions to measure"
         )
     return guidelines_chosen
+
+
+def _require_known(guidelines: Guidelines, asked: Sequence[str]) -> None:
+    """Raise UsageError where an id that is asked for, or left out, is not of a collective."""
+    ids = {id.removeprefix(LEFT_OUT) for id in asked} - {EVERY}
+    known_ids = {entry.id.upper() for entry in guidelines.entries()}
+    others = sorted({benchmark.id.upper() for benchmark in guidelines.of_benchmarks()} & ids)
+    if others:
+        raise UsageError(
+            f"guidelines: {', '.join(others)}: of benchmarks of overlap, not of collectives; "
+            f"`{command_name()} overlap tune` verifies and tunes them"
+        )
+    unknown = sorted(ids - known_ids, key=by_number)
+    if unknown:
+        raise UsageError(
+            f"no guideline is called {', '.join(unknown)}"
+            + mistakes.instead(unknown, sorted(known_ids, key=by_number))
+        )

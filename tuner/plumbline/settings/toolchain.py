@@ -197,7 +197,8 @@ def find_toolchain(
     layout, build_id = paths.layout(), paths.build_id(installation.library)
     probe = layout.probe(build_id, installation.mpicc)
     catalogue = list_of(probe, partial(launcher.alone, installation))
-    rules = guideline_file.load().known_to(catalogue.names)
+    own_rules = settings.cases.guidelines_file if settings else None
+    rules = (own_rules or guideline_file.load()).known_to(catalogue.names)
     guideline_file.check_against(rules, {variant.name for variant in catalogue.variants})
     return Toolchain(
         machine=launcher.machine(placement),

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from plumbline.core.cell import Side
-from plumbline.core.guidelines import LIBRARY, Guidelines
+from plumbline.core.guidelines import LIBRARY, Guidelines, Split
 from plumbline.core.plan import Data, part_bytes
 from plumbline.verify.index import Index
 
@@ -88,6 +88,8 @@ def of_table(letters: Collection[str]) -> list[Kind]:
 
 @kind("monotony", letter="m", row="function")
 def monotony_cells(index: Index, guidelines: Guidelines) -> list[Cell]:
+    if not guidelines.verifies(guidelines.monotony):
+        return []
     return [
         Cell(
             guidelines.monotony.id,
@@ -117,18 +119,40 @@ def monotony_cells(index: Index, guidelines: Guidelines) -> list[Cell]:
 @kind("split", letter="s", row="function")
 def split_cells(index: Index, guidelines: Guidelines) -> list[Cell]:
     split = guidelines.split
-    result = []
+    result: list[Cell] = []
     for function in index.functions():
         measured = any(index.sizes(function, split.variant(function, k)) for k in split.pieces)
-        for size in index.sizes(function):
-            find = _in_pieces if measured else _products
-            candidates = find(index, guidelines, function, size)
-            rhs = "" if measured else function
-            if candidates:
-                result.append(
-                    Cell(split.id, "split", function, rhs, size, candidates, split.tolerance)
-                )
+        if measured and guidelines.verifies(split):
+            for size in index.sizes(function):
+                if candidates := _in_pieces(index, guidelines, function, size):
+                    result.append(_split_cell(split, function, size, candidates))
+        elif not measured:
+            result += multiplied_cells(index, guidelines, function)
     return result
+
+
+def multiplied_cells(index: Index, guidelines: Guidelines, function: str) -> list[Cell]:
+    """Return the cells of a function whose right sides are multiples of measured smaller sizes, as
+    in the paper. The candidates of a cell are in descending order of these sizes."""
+    split = guidelines.split
+    if not guidelines.verifies(split):
+        return []
+    return [
+        _split_cell(split, function, size, candidates, rhs=function)
+        for size in index.sizes(function)
+        if (candidates := _products(index, function, size))
+    ]
+
+
+def _split_cell(
+    split: Split,
+    function: str,
+    size: int,
+    candidates: tuple[Hypothesis, ...],
+    *,
+    rhs: str = "",
+) -> Cell:
+    return Cell(split.id, "split", function, rhs, size, candidates, split.tolerance)
 
 
 def _in_pieces(
@@ -145,9 +169,7 @@ def _in_pieces(
     )
 
 
-def _products(
-    index: Index, guidelines: Guidelines, function: str, size: int
-) -> tuple[Hypothesis, ...]:
+def _products(index: Index, function: str, size: int) -> tuple[Hypothesis, ...]:
     left = Side(function, LIBRARY, size)
     parts = [
         part
