@@ -6,8 +6,8 @@
  *            byte of them has been touched since all the rest of its area was. What the library
  *            keeps for itself stays warm.
  * overwrite  before every repetition an auxiliary buffer is written that displaces all that the
- *            core's private caches hold (seed 002, section 4.7), what the library keeps too; a
- * cache that cores share may still have the data.
+ *            core's private caches hold (Hunold and Carpen-Amarie, TPDS 2016, section 4.7), what
+ *            the library keeps too; a cache that cores share may still have the data.
  *
  * Sizes come from hwloc, on every node for itself. */
 #ifndef PL_CACHE_H

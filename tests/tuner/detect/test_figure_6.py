@@ -1,5 +1,5 @@
-"""The four scenarios of the seed's figure 6 (Calotoiu, Siebert and Wolf, section 5.1), and its
-ring. Its processes P1, P2, … are ranks 0, 1, … here."""
+"""The four scenarios of figure 6 of Calotoiu, Siebert and Wolf (Euro-Par 2012, section 5.1), and
+its ring. Its processes P1, P2, … are ranks 0, 1, … here."""
 
 from __future__ import annotations
 

@@ -255,8 +255,8 @@ def _ratio(
     return compare(logs, 0.95) if logs else None
 
 
-# The number of repetitions that a cell needs (the seed's step NREP, seed 000, section 4.2): some
-# launches under a stopping rule, and of each cell the most that any of them took.
+# The number of repetitions that a cell needs (step NREP of Hunold et al., Euro-Par 2016, section
+# 4.2): some launches under a stopping rule, and of each cell the most that any of them took.
 
 _REPETITIONS_SUITE = Suite("nrep")
 

@@ -1,4 +1,5 @@
-"""Two sides, cell by cell: who is faster, by how much, how sure is that (seed 002, section 5.2).
+"""Two sides, cell by cell: who is faster, by how much, how sure is that (Hunold and Carpen-Amarie,
+TPDS 2016, section 5.2).
 
 Pure: sides in, lines out. The replicate is the launch. Two sides whose launches belong together are
 compared in pairs. Others are two samples; but a machine has states that last over many launches, so
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-# The way from the raw samples of a launch to its averages: algorithm 3 of seed 002 (section 5.1).
-# Pure. Samples are filtered here, never where they are stored.
+# The way from the raw samples of a launch to its averages: algorithm 3 of TPDS 2016, section
+# 5.1. Pure. Samples are filtered here, never where they are stored.
 
 _FENCE = 1.5  # interquartile ranges
 
@@ -59,7 +60,7 @@ def averages(launches: Iterable[ArrayLike], *, filtered: bool = True) -> list[_L
 
 
 def tukey_filter(values: ArrayLike) -> Vector:
-    """The values from Q1 - 1.5 IQR to Q3 + 1.5 IQR, both included, in their order (seed 002, 3.4).
+    """The values from Q1 - 1.5 IQR to Q3 + 1.5 IQR, both included, in their order (TPDS 2016, 3.4).
 
     Quartiles interpolate linearly between order statistics, as R's `quantile` does by default: type
     7 of Hyndman and Fan, The American Statistician 50 (1996). Of fewer than 4 values none can be an

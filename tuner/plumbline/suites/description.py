@@ -1,4 +1,5 @@
-"""Suite files: what a run is to measure, suite by suite, as SKaMPI's were (seed 003, section 4).
+"""Suite files: what a run is to measure, suite by suite, as SKaMPI's were (Reussner and Hunzelmann,
+ICCS 2001, section 4).
 
 A suite is one pattern, some operations that are measured side by side, and one parameter that is
 varied. Files that ship are in `standard`."""
