@@ -187,6 +187,8 @@ def _heading(comparison: SideComparison, a: ComparedSide, b: ComparedSide) -> It
     for letter, side in (("A", a), ("B", b)):
         yield f"{headed(letter, side)} of {', '.join(side.suites)}"
     yield f"test: {comparison.test}, {comparison.how.alternative}; {comparison.why}"
+    if comparison.limits:
+        yield comparison.limits
     if not comparison.together:
         yield from apart(comparison.a, comparison.b)
     yield from differing(comparison.differences, together=comparison.together)
