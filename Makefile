@@ -208,7 +208,7 @@ bench-detector: setup  ## false alarms and delays of the change detector (docs/d
 bench-search-machine: setup build  ## a campaign here, then a launch for each trial (docs/search.md)
 	$(BIN)/python -m tests.bench.search.machine $(ARGS)
 
-# All default guidelines, the 21 sizes of the seed's Table 4, 32x16.
+# All default guidelines, the 21 sizes of Table 4 of Hunold et al. (Euro-Par 2016), 32x16.
 test-scale: setup  ## simulated campaigns: 48 ranks on each topology, 512 ranks (some 25 minutes: docs/simulated.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	for topology in fat-tree dragonfly torus; do \

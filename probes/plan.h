@@ -118,6 +118,7 @@ struct pl_plan {
     int64_t window_ns;           /* 0: by measurement */
     struct pl_arrivals arrivals; /* of cases with use=late */
     enum pl_cache_mode cache;
+    uint64_t cache_bytes;     /* the area of `cycle`; 0: by the machine */
     struct pl_nrep_rule nrep; /* a stopping rule in place of blocks and reps, or beside them */
     int64_t budget_ms;        /* time limit; 0: none */
     int config_count, case_count, pingpong_count, overlap_count;

@@ -103,12 +103,11 @@ static bool finish_threads(struct pl_parser *parser, struct pl_overlap *cell)
     if (bench->threads && cell->requests > 1)
         return pl_refuse_token(parser, "bench", bench->name, "it has no requests but its own");
     if (bench->threads && bench->level == MPI_THREAD_FUNNELED && cell->test_ns > 0)
-        return pl_refuse_token(parser, "bench", bench->name, "its messages block: no test_ns");
-    if (bench->threads && bench->level == MPI_THREAD_MULTIPLE) {
-        if (cell->threads == 0)
-            return pl_refuse_token(parser, "bench", bench->name, "say how many threads");
+        return pl_refuse_token(parser, "bench", bench->name, "it tests for no message: no test_ns");
+    if (bench->threads && bench != &pl_overlap_load && cell->threads == 0)
+        return pl_refuse_token(parser, "bench", bench->name, "say how many threads");
+    if (bench->threads && bench->level == MPI_THREAD_MULTIPLE)
         cell->requests = cell->threads; /* a message each */
-    }
     if (cell->spare && bench->threads)
         return pl_refuse_token(parser, "bench", bench->name,
                                "its threads take the spare units; leave out spare");

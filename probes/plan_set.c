@@ -83,8 +83,15 @@ static bool take_window_us(struct pl_parser *parser, const char *value)
 
 static bool take_cache(struct pl_parser *parser, const char *value)
 {
+    static const char area[] = "cycle:";
+    const size_t start = sizeof area - 1;
+    if (strncmp(value, area, start) == 0) {
+        parser->plan->cache = PL_CACHE_CYCLE;
+        return pl_take_number(parser, value + start, 1, PL_CACHE_MOST, &parser->plan->cache_bytes);
+    }
     return pl_cache_mode_by_name(value, &parser->plan->cache) ||
-           pl_refuse(parser, "no such state of the caches; write warm, cycle or overwrite");
+           pl_refuse(parser, "no such state of the caches; write warm, cycle, cycle:BYTES or "
+                             "overwrite");
 }
 
 static bool take_nrep(struct pl_parser *parser, const char *value)

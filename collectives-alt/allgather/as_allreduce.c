@@ -1,7 +1,7 @@
 /* Allgather as Allreduce: each rank contributes a vector that is zero but for its own block; a
  * bitwise or puts the blocks together everywhere.
  *
- * Source: guideline GL6 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Source: guideline GL6 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016, appendix A.
  * Cost: Allreduce(n); with the best algorithm 2 ceil(log2 p) a + 2 (p-1)/p n b + (p-1)/p n g, and n
  * bytes zeroed.
  * Restrictions: none.

@@ -1,6 +1,6 @@
 /* Allgather as Alltoall: every rank sends p copies of its block.
  *
- * Source: guideline GL5 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Source: guideline GL5 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016, appendix A.
  * Cost: Alltoall(n); pairwise (p-1) a + (p-1)/p n b; and n bytes copied.
  * Restrictions: none.
  * Scratch: n bytes; with a derived receive type 2 n. */

@@ -1,6 +1,6 @@
 /* Allgather as Gather to rank 0, then Bcast.
  *
- * Source: guideline GL11 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Source: guideline GL11 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016, appendix A.
  * Cost: Gather(n) + Bcast(n).
  * Restrictions: none.
  * Scratch: none; with a derived receive type n bytes, with a derived send type one block. */

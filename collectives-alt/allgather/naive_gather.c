@@ -1,7 +1,7 @@
 /* Allgather as written by hand: everyone sends its block to rank 0, which sends all blocks back,
  * one rank after another.
  *
- * Source: the manual collectives of Calotoiu, Siebert, Wolf, EuroMPI 2012; SKaMPI.
+ * Source: the manual collectives of Calotoiu, Siebert, Wolf, Euro-Par 2012; SKaMPI.
  * Cost: 2 (p-1) a + (p + 1) (p-1)/p n b.
  * Restrictions: none.
  * Messages: one block to rank 0 and n bytes from it, on the private communicator.

@@ -1,7 +1,7 @@
 /* Allgatherv as Alltoallv: every rank sends its one block to all; the send displacements are equal.
  * Datatypes stay as they are unless in place; each message has one sender and one receiver.
  *
- * Source: as guideline GL5 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A, for
+ * Source: as guideline GL5 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016, appendix A, for
  * blocks of several lengths.
  * Cost: Alltoallv; pairwise (p-1) a + (p-1)/p n b.
  * Restrictions: none.

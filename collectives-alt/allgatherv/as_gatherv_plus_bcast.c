@@ -1,7 +1,7 @@
 /* Allgatherv as Gatherv to rank 0, then Bcast.
  *
- * Source: as guideline GL11 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A, for
- * blocks of several lengths.
+ * Source: as guideline GL11 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016, appendix A,
+ * for blocks of several lengths.
  * Cost: Gatherv(n) + Bcast(n); n bytes copied unless the blocks lie one after another.
  * Restrictions: none.
  * Scratch: 2 p integers; n bytes unless the type is dense and the blocks lie one after another;

@@ -1,6 +1,6 @@
 /* Allgatherv as written by hand: allgather/naive_isend.c with parts of any length.
  *
- * Source: SKaMPI; the manual collectives of Calotoiu, Siebert, Wolf, EuroMPI 2012.
+ * Source: SKaMPI; the manual collectives of Calotoiu, Siebert, Wolf, Euro-Par 2012.
  * Cost: (p-1) a + (p-1) m b for the rank with the longest part, m bytes.
  * Restrictions: none.
  * Messages: p - 1 of one part from each rank (and one to itself), in the datatypes of the call, on

@@ -1,6 +1,6 @@
 /* Allreduce as Reduce to rank 0, then Bcast.
  *
- * Source: guideline GL12 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Source: guideline GL12 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016, appendix A.
  * Cost: Reduce(n) + Bcast(n).
  * Restrictions: contiguous types (operands.c); MPI_Reduce keeps the order of operands.
  * Scratch: none. */

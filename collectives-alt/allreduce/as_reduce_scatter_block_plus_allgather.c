@@ -1,6 +1,6 @@
 /* Allreduce as Reduce_scatter_block of p blocks, then Allgather.
  *
- * Source: guideline GL13 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Source: guideline GL13 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016, appendix A.
  * Cost: Reduce_scatter_block(n) + Allgather(n); with the best algorithms
  * 2 ceil(log2 p) a + 2 (p-1)/p n b + (p-1)/p n g.
  * Restrictions: contiguous types (operands.c); MPI's own operations, since elements are added.

@@ -1,7 +1,7 @@
 /* Alltoall as written by hand: MPI_Irecv and MPI_Isend for every rank, in order of rank, then wait
  * for all.
  *
- * Source: SKaMPI; the manual collectives of Calotoiu, Siebert, Wolf, EuroMPI 2012.
+ * Source: SKaMPI; the manual collectives of Calotoiu, Siebert, Wolf, Euro-Par 2012.
  * Cost: (p-1) a + (p-1)/p n b, with rank 0 as everyone's first goal.
  * Restrictions: none.
  * Messages: p - 1 of one block from each rank (and one to itself), in the datatypes of the call, on

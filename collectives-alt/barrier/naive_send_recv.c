@@ -1,7 +1,7 @@
 /* Barrier as written by hand: everyone sends to rank 0, which receives rank by rank and answers
  * rank by rank.
  *
- * Source: SKaMPI; the manual collectives of Calotoiu, Siebert, Wolf, EuroMPI 2012.
+ * Source: SKaMPI; the manual collectives of Calotoiu, Siebert, Wolf, Euro-Par 2012.
  * Cost: 2 (p-1) a.
  * Messages: one empty message to rank 0 and one from it for every other rank, on the private
  * communicator. */

@@ -1,6 +1,6 @@
 /* Bcast as Scatter of p blocks, then Allgather.
  *
- * Source: guideline GL10 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Source: guideline GL10 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016, appendix A.
  * Cost: Scatter(n) + Allgather(n); with the best algorithms 2 ceil(log2 p) a + 2 (p-1)/p n b.
  * Restrictions: none.
  * Scratch: none if p divides n and the type is dense; else n bytes, rounded up to p equal blocks.

@@ -1,6 +1,6 @@
 /* Split-robustness as a variant: `pieces` calls of n / pieces bytes of the library's own function.
  *
- * Source: guideline GL2 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A, which
+ * Source: guideline GL2 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016, appendix A, which
  * computes k T(n / k); here it is measured, with the copies that put every piece in its place.
  * Pieces differ by at most one element (data movers: one byte); empty ones are not called, but
  * for a call without data, which stays one call. All of it follows from values that are equal on

@@ -81,8 +81,9 @@ extern const struct pl_call pl_no_call;
 /* Calls that may be around each other, each with memory of its own on the communicator. */
 enum { PL_DEPTH = 4 };
 
-/* Communication volume n of a call in bytes, as the guidelines count it (seed 000, section 2). Uses
- * only arguments that are significant on this rank, and gives the same number on every rank.
+/* Communication volume n of a call in bytes, as the guidelines count it (Hunold et al., Euro-Par
+ * 2016, section 2). Uses only arguments that are significant on this rank, and gives the same
+ * number on every rank.
  * PL_NO_VOLUME on inter-communicators, for calls that are not legal, for reductions of elements of
  * size 0, and past INT_MAX - p bytes or elements; PL_LOCAL_VOLUME where no rank, or only some,
  * could tell (Gatherv, Scatterv, Alltoallv, Alltoallw, neighbours). See volume.c for each function.

@@ -1,7 +1,7 @@
 /* Exscan as Scan, then every rank passes its prefix on to the next.
  *
- * Source: as guideline GL16 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A, the
- * other way round: an operation has no inverse, so the prefix must come from the rank before.
+ * Source: as guideline GL16 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016, appendix A,
+ * the other way round: an operation has no inverse, so the prefix must come from the rank before.
  * Cost: Scan(n) + a + n b.
  * Restrictions: contiguous types (operands.c); MPI_Scan keeps the order of operands. The receive
  * buffer of rank 0 is not touched. Messages: one to the next rank, on the private communicator.

@@ -1,6 +1,6 @@
 /* Gather as Allgather: everybody receives everything, the root keeps it.
  *
- * Source: guideline GL3 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Source: guideline GL3 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016, appendix A.
  * Cost: Allgather(n); with the best algorithm ceil(log2 p) a + (p-1)/p n b.
  * Restrictions: none. Receive arguments of the other ranks are not looked at.
  * Scratch: n bytes on every rank but the root; there too with a derived type. One block for a root

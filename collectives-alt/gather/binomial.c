@@ -1,7 +1,7 @@
 /* Gather on a binomial tree: each rank collects the blocks of its subtree and passes them on in one
  * message, so the root receives ceil(log2 p) messages instead of p - 1.
  *
- * Source: case study 1 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016 (section 5.2).
+ * Source: case study 1 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016 (section 5.2).
  * Cost: ceil(log2 p) a + (p-1)/p n b.
  * Restrictions: none; any root, any layout.
  * Messages: one from every rank but the root, on the private communicator.

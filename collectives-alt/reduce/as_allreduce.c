@@ -1,6 +1,6 @@
 /* Reduce as Allreduce: everybody computes the result, the root keeps it.
  *
- * Source: guideline GL8 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Source: guideline GL8 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016, appendix A.
  * Cost: Allreduce(n); with the best algorithm 2 ceil(log2 p) a + 2 (p-1)/p n b + (p-1)/p n g.
  * Restrictions: contiguous types (operands.c); MPI_Allreduce keeps the order of operands.
  * Scratch: n bytes on every rank but the root; at a root that reduces in place the copy of its

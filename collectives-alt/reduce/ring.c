@@ -1,6 +1,6 @@
 /* Reduce on a ring: reduce-scatter in p - 1 steps, then each rank sends its block to the root.
  *
- * Source: case study 2 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016 (section 5.3); the
+ * Source: case study 2 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016 (section 5.3); the
  * ring is that of Patarasuk and Yuan, JPDC 69(2), 2009.
  * Cost: 2 (p-1) a + 2 (p-1)/p n b + (p-1)/p n g.
  * Restrictions: MPI's own operations, since the vector is cut; they commute, as block i asks, which

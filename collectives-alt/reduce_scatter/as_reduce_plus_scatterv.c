@@ -1,6 +1,6 @@
 /* Reduce_scatter as Reduce to rank 0, then Scatterv.
  *
- * Source: guideline GL17 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Source: guideline GL17 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016, appendix A.
  * Cost: Reduce(n) + Scatterv(n).
  * Restrictions: contiguous types (operands.c); MPI_Reduce keeps the order of operands.
  * Scratch: n bytes and p integers at rank 0. */

@@ -1,6 +1,6 @@
 /* Reduce_scatter_block as Reduce to rank 0, then Scatter.
  *
- * Source: guideline GL15 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Source: guideline GL15 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016, appendix A.
  * Cost: Reduce(n) + Scatter(n).
  * Restrictions: contiguous types (operands.c); MPI_Reduce keeps the order of operands.
  * Scratch: n bytes at rank 0. */

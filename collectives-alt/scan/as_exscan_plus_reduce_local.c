@@ -1,6 +1,6 @@
 /* Scan as Exscan, then Reduce_local with the own operands.
  *
- * Source: guideline GL16 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Source: guideline GL16 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016, appendix A.
  * Cost: Exscan(n) + n g, and n bytes copied unless in place.
  * Restrictions: contiguous types (operands.c). MPI_Reduce_local(in, inout) computes in op inout:
  * the prefix of the lower ranks is `in`, so operands stay in the order of ranks. Scratch: n bytes.

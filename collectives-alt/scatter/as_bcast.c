@@ -1,6 +1,6 @@
 /* Scatter as Bcast: everybody receives everything and keeps one block.
  *
- * Source: guideline GL7 of Hunold, Carpen-Amarie, Luebbe, Traeff, EuroMPI 2016, appendix A.
+ * Source: guideline GL7 of Hunold, Carpen-Amarie, Luebbe, Traeff, Euro-Par 2016, appendix A.
  * Cost: Bcast(n); with the best algorithm 2 ceil(log2 p) a + 2 (p-1)/p n b.
  * Restrictions: none. Send arguments of the other ranks are not looked at.
  * Scratch: n bytes on every rank but the root; there too with a derived send type. */

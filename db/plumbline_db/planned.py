@@ -213,7 +213,7 @@ class Planned:
             _require(name, getattr(header, name), getattr(self._set, name))
         _require("blocks", header.blocks, self._blocks)
         _require("the clock", header.clock.name, self._set.clock)
-        _require("the state of the caches", header.cache.mode, self._set.cache)
+        _require("the state of the caches", header.cache.mode, self._set.cache.partition(":")[0])
         _require("the number of bindings", len(header.binding), header.nprocs)
         _require("the number of hosts", len(header.hosts), header.nodes)
         self._nprocs = header.nprocs

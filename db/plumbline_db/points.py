@@ -7,6 +7,7 @@ from typing import Literal
 
 from plumbline_db import campaigns, columns
 from plumbline_db.record import Record
+from plumbline_db.records import Suite
 from plumbline_db.statements import Statements
 
 Axis = Literal["bytes", "ranks"]
@@ -23,6 +24,11 @@ class SuitePoint(Record, frozen=True):
     look: int = 1
     why: Why = "asked"
     detail: str = ""
+
+
+def stored_suite(name: str, look: int = 1) -> Suite:
+    """The launches of a look at the suite that a file calls `name`."""
+    return Suite("suite", step=name, look=look)
 
 
 def put(db: Statements, campaign: str, points: Sequence[SuitePoint]) -> None:

@@ -72,8 +72,8 @@ def sizes(db: Statements, campaign: str, function: str, suites: Collection[str])
 
 
 class DescribedSuite(Record, frozen=True):
-    """A suite of `plumbline suite`, all looks at it together. `by_rank`: sizes at which the times
-    of single ranks were kept."""
+    """A suite of `plumbline suite`, as its file calls it, all looks at it together. `by_rank`:
+    sizes at which the times of single ranks were kept."""
 
     name: str
     axis: Axis
@@ -103,8 +103,7 @@ def described(db: Statements, campaign: str) -> list[DescribedSuite]:
     places: dict[str, dict[tuple[str, str, str, int], set[int]]] = {}
     sizes: dict[str, set[int]] = {}
     for step, function, variant, knobs, ranks, size, by_rank, _ in rows:
-        name = f"suite-{step}"
-        over_ranks = axes[name] == "ranks"
+        name, over_ranks = step, axes[points.stored_suite(step).name] == "ranks"
         key = (function, variant, knobs, 0 if over_ranks else ranks)
         places.setdefault(name, {}).setdefault(key, set()).add(ranks if over_ranks else size)
         if by_rank and not over_ranks:
@@ -112,7 +111,7 @@ def described(db: Statements, campaign: str) -> list[DescribedSuite]:
     return [
         DescribedSuite(
             name,
-            axes[name],
+            axes[points.stored_suite(name).name],
             [
                 Sweep(name, function, variant, configurations.knobs(knobs), ranks, len(at))
                 for (function, variant, knobs, ranks), at in sizes_by_sweep.items()

@@ -28,14 +28,18 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-size_t pl_cache_area(const struct pl_cache_sizes *sizes, int ppn, size_t message_bytes)
+static size_t by_machine(const struct pl_cache_sizes *sizes, int ppn)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t most = sizes->memory_bytes / 8 / (size_t)ppn / 2;
     size_t bytes = 2 * sizes->largest_bytes;
-    if (bytes > most)
-        bytes = most;
-    bytes = larger(bytes, 2 * sizes->private_bytes);
+    return larger(bytes > most ? most : bytes, 2 * sizes->private_bytes);
+}
+
+size_t pl_cache_area(const struct pl_cache_sizes *sizes, int ppn, size_t message_bytes,
+                     size_t asked)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t bytes = asked ? asked : by_machine(sizes, ppn);
     bytes = larger(bytes, 2 * message_bytes + 3 * page);
     return (bytes + page - 1) / page * page;
 }
@@ -79,7 +83,7 @@ const char *pl_cache_open(struct pl_cache *cache, const struct pl_plan *plan,
         return "hwloc sees no data cache of a core on some host, so how much makes it cold is not "
                "known; write cache=warm";
     bool cycle = plan->cache == PL_CACHE_CYCLE;
-    cache->size = cycle ? pl_cache_area(sizes, ppn, largest_message(plan, world))
+    cache->size = cycle ? pl_cache_area(sizes, ppn, largest_message(plan, world), plan->cache_bytes)
                         : PL_CACHE_OVERWRITTEN * sizes->private_bytes;
     if (cycle) {
         cache->send = allocate(cache->size, cache->page, &cache->memory[0]);

@@ -6,8 +6,8 @@
  *            byte of them has been touched since all the rest of its area was. What the library
  *            keeps for itself stays warm.
  * overwrite  before every repetition an auxiliary buffer is written that displaces all that the
- *            core's private caches hold (seed 002, section 4.7), what the library keeps too; a
- * cache that cores share may still have the data.
+ *            core's private caches hold (Hunold and Carpen-Amarie, TPDS 2016, section 4.7), what
+ *            the library keeps too; a cache that cores share may still have the data.
  *
  * Sizes come from hwloc, on every node for itself. */
 #ifndef PL_CACHE_H
@@ -19,16 +19,19 @@
 const char *pl_cache_mode_name(enum pl_cache_mode mode);
 bool pl_cache_mode_by_name(const char *name, enum pl_cache_mode *mode);
 
-/* Bytes of one area: twice the largest cache, but not more than lets all areas of the node together
- * take an eighth of its memory, never less than twice the private cache, and room for two messages.
- */
-size_t pl_cache_area(const struct pl_cache_sizes *sizes, int ppn, size_t message_bytes);
+/* Bytes of one area: `asked`; 0: twice the largest cache, but not more than lets all areas of the
+ * node together take an eighth of its memory, never less than twice the private cache. Either way
+ * there is room for two messages. */
+size_t pl_cache_area(const struct pl_cache_sizes *sizes, int ppn, size_t message_bytes,
+                     size_t asked);
 
 /* Where a message of `bytes` starts when the one before has ended at `end`: on the next page; where
  * the area of `size` bytes has no room left, at its beginning again, one line further into the
  * page, so that small messages come to all of it. `turn` counts how often that was. */
 size_t pl_cache_next(size_t end, size_t bytes, size_t size, size_t page, size_t line,
                      unsigned *turn);
+
+#define PL_CACHE_MOST (UINT64_C(1) << 46) /* bytes of an area that a plan may ask for */
 
 enum { PL_CACHE_OVERWRITTEN = 2 }; /* private caches that the auxiliary buffer is as large as */
 

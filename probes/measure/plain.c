@@ -1,8 +1,8 @@
-/* Two loops (seed 002, Table 3). `each`, MS1: a timer around every call, a barrier after it outside
- * the timed region; OSU Micro-Benchmarks, and Intel MPI Benchmarks since 2019 with their default
- * `-sync on`. `series`, MS2: two barriers, then one timer around all calls; Intel MPI Benchmarks as
- * the seed used them (4.0), mpptest. In both a tenth of the repetitions, at least ten, goes ahead
- * untimed, and what is reported is each rank's mean (PS3, PS6). */
+/* Two loops (Hunold and Carpen-Amarie, TPDS 2016, Table 3). `each`, MS1: a timer around every call,
+ * a barrier after it outside the timed region; OSU Micro-Benchmarks, and Intel MPI Benchmarks since
+ * 2019 with their default `-sync on`. `series`, MS2: two barriers, then one timer around all calls;
+ * Intel MPI Benchmarks 4.0, which that paper used, and mpptest. In both a tenth of the repetitions,
+ * at least ten, goes ahead untimed, and what is reported is each rank's mean (PS3, PS6). */
 #include "measure/plain.h"
 
 #include "by_name.h"

@@ -1,6 +1,6 @@
 /* Coefficient of variation of the last `window` running means, each of all samples up to then,
- * after Tukey's filter: seed 000, section 4.2. It tells that the mean has come to rest, not that it
- * is right: also the mean of a series that drifts slowly rests. */
+ * after Tukey's filter: Hunold et al., Euro-Par 2016, section 4.2. It tells that the mean has come
+ * to rest, not that it is right: also the mean of a series that drifts slowly rests. */
 #include "nrep/nrep.h"
 #include "nrep/sorted.h"
 

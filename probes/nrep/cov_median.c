@@ -1,7 +1,6 @@
 /* Coefficient of variation of the last `window` running medians, each of all samples up to then,
- * not filtered: seed 000, section 4.2. It tells that the median has come to rest, not that it is
- * right.
- */
+ * not filtered: Hunold et al., Euro-Par 2016, section 4.2. It tells that the median has come to
+ * rest, not that it is right. */
 #include "nrep/nrep.h"
 #include "nrep/sorted.h"
 

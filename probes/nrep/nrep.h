@@ -1,5 +1,6 @@
 /* How many repetitions are enough: stopping criteria, one a file; criteria.def lists them; the plan
- * combines any of them into a rule (PGMPI's step NREP: seed 000, section 4.2). Pure: no MPI.
+ * combines any of them into a rule (step NREP of Hunold et al., Euro-Par 2016, section 4.2). Pure:
+ * no MPI.
  *
  * A criterion looks at all samples of a case so far, in the order in which they were taken, and
  * gives a number without unit; it is met when that number is below its threshold. */

@@ -1,6 +1,6 @@
-/* Relative standard error of the mean, after Tukey's filter: s / (sqrt(n) x̄), seed 000, section 4.2
- * (SKaMPI stops at 0.1). It takes the samples for independent: where they are not, the mean is less
- * certain than it says. */
+/* Relative standard error of the mean, after Tukey's filter: s / (sqrt(n) x̄); Hunold et al.,
+ * Euro-Par 2016, section 4.2 (SKaMPI stops at 0.1). It takes the samples for independent: where
+ * they are not, the mean is less certain than it says. */
 #include "nrep/nrep.h"
 #include "nrep/sorted.h"
 

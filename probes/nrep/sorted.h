@@ -19,7 +19,7 @@ struct pl_spread {
 };
 
 /* Mean and standard deviation of the values in [Q1 - 1.5 IQR, Q3 + 1.5 IQR]: Tukey, Exploratory
- * Data Analysis; seed 002, section 3.4. */
+ * Data Analysis; Hunold and Carpen-Amarie, TPDS 2016, section 3.4. */
 struct pl_spread pl_sorted_filtered(const double *sorted, int count);
 
 /* Standard deviation (n - 1) over mean of any values; NAN for less than two or a mean of 0. */

@@ -41,6 +41,8 @@ struct pl_bench {
 #include "overlap/benches.def"
 #undef PL_OVERLAP
 
+extern const bool pl_openmp_is_built; /* the compiler knew OpenMP */
+
 extern const struct pl_bench *const pl_benches[];
 extern const int pl_bench_count;
 

@@ -122,6 +122,12 @@ void pl_thread_pool_close(struct pl_thread_pool *pool)
     free(pool);
 }
 
+int pl_thread_pool_place(struct pl_thread_pool *pool, int member, struct pl_work **work)
+{
+    *work = &pool->members[member].work;
+    return pool->members[member].unit;
+}
+
 void pl_thread_pool_start(struct pl_thread_pool *pool, int count, pl_job *job, const void *argument)
 {
     atomic_store(&pool->stop, false);

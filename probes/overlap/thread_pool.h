@@ -18,6 +18,10 @@ struct pl_thread_pool *pl_thread_pool_open(int count, const int *units, const st
                                            size_t bytes);
 void pl_thread_pool_close(struct pl_thread_pool *pool);
 
+/* The unit that thread `member` is bound to (-1: none), and its work, for a thread of another team
+ * that stands in for it while it sleeps. */
+int pl_thread_pool_place(struct pl_thread_pool *pool, int member, struct pl_work **work);
+
 /* The first `count` threads begin the job; returns when all of them have. */
 void pl_thread_pool_start(struct pl_thread_pool *pool, int count, pl_job *job,
                           const void *argument);

@@ -43,16 +43,20 @@ const char *pl_threads_refused(const struct pl_plan *plan, const struct pl_world
     const bool multiple = needed > MPI_THREAD_FUNNELED;
     if (plan->overlap_count == 0)
         return NULL;
+    for (int i = 0; i < plan->overlap_count; i++)
+        if (plan->overlaps[i].bench == &pl_overlap_openmp && !pl_openmp_is_built)
+            return "the benchmark openmp: the compiler of this probe knows no OpenMP; leave it out";
     if (pl_p2p_agree(world, world->threads < needed)) {
         if (world->threads_asked < needed)
             return multiple ? "the benchmark multiple and helper=1 need MPI_THREAD_MULTIPLE; start "
                               "the launch with PLUMBLINE_THREADS=multiple in its environment"
-                            : "the benchmark load needs MPI_THREAD_FUNNELED; start the launch with "
+                            : "the benchmarks load and openmp need MPI_THREAD_FUNNELED; start the "
+                              "launch with "
                               "PLUMBLINE_THREADS=funneled in its environment";
         return multiple ? "this library does not provide MPI_THREAD_MULTIPLE, which the benchmark "
                           "multiple and helper=1 need; leave them out"
-                        : "this library does not provide MPI_THREAD_FUNNELED, which the benchmark "
-                          "load needs; leave it out";
+                        : "this library does not provide MPI_THREAD_FUNNELED, which the benchmarks "
+                          "load and openmp need; leave them out";
     }
     if (!helped(plan) || !helped(plan)->spare)
         return NULL;

@@ -1,6 +1,7 @@
-/* MPI_Barrier before each repetition: the seed's scheme and that of most benchmarks. The ranks
- * leave it at different times, by about one message latency; the maximum over ranks of the local
- * times contains that skew. PMPI_, so that no profile and no trace touches it. */
+/* MPI_Barrier before each repetition: the scheme of most benchmarks (MS1 of Hunold and
+ * Carpen-Amarie, TPDS 2016, Table 3). The ranks leave it at different times, by about one message
+ * latency; the maximum over ranks of the local times contains that skew. PMPI_, so that no profile
+ * and no trace touches it. */
 #include "measure/world.h"
 #include "sync/sync.h"
 

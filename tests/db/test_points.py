@@ -83,5 +83,5 @@ def test_looks_at_a_suite_are_one_suite(db: Database) -> None:
         run, records = launch(0, suite.at(look), sizes)
         runs.put(db, run, records, suite.at(look))
     (found,) = sweeps.described(db, CAMPAIGN)
-    assert (found.name, found.axis, found.by_rank) == (suite.name, "bytes", [64, 128, 256])
+    assert (found.name, found.axis, found.by_rank) == ("gather", "bytes", [64, 128, 256])
     assert [sweep.sizes for sweep in found.sweeps] == [3]

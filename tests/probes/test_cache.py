@@ -39,6 +39,8 @@ def test_sizes_are_those_of_the_machine(probe: Probe) -> None:
     assert overwrite.mode == "overwrite" and overwrite.bytes >= private
     cycle = probe.run(f"set blocks=1 cache=cycle\n{line}").header.cache
     assert cycle.mode == "cycle" and cycle.bytes >= 2 * private
+    asked = probe.run(f"set blocks=1 cache=cycle:1000000\n{line}").header.cache
+    assert asked.mode == "cycle" and asked.bytes == 1003520  # whole pages
 
 
 def calls(probe: Probe, library: Path, lines: str, ranks: int) -> tuple[Launch, list[list[int]]]:

@@ -46,8 +46,10 @@ def test_threads_that_the_library_was_not_asked_for(
     [
         ("bench=sender threads=2", "it has no threads"),
         ("bench=multiple", "how many threads"),
+        ("bench=openmp", "how many threads"),
+        ("bench=openmp threads=2 test_ns=5", "it tests for no message"),
         ("bench=multiple threads=2 requests=2", "no requests but its own"),
-        ("bench=load threads=1 test_ns=5", "its messages block"),
+        ("bench=load threads=1 test_ns=5", "it tests for no message"),
         ("bench=sender spare=1", "helper=1"),
         ("bench=sender helper=2", "helper=2"),
     ],
@@ -92,6 +94,26 @@ def test_threads_on_the_core_of_their_rank_are_felt(probe: Probe) -> None:
     def check() -> None:
         (one,) = cells(probe.run(line, 2, environment=FUNNELED)).values()
         assert max(one.both_ns) > 3 * statistics.median(one.communication_ns)
+
+    busy.patiently(check)
+
+
+def test_a_parallel_region_computes_beside_a_message(probe: Probe) -> None:
+    """Each thread does the work of the cell, so that a region takes no less than its own thread."""
+    lines = "".join(
+        f"overlap id={threads} bench=openmp bytes=100000 work_ns=200000 triples=7 "
+        f"threads={threads} kernel={kernel}\n"
+        for threads, kernel in ((1, "registers"), (2, "registers"), (3, "memory"))
+    )
+
+    def check() -> None:
+        found = cells(probe.run(lines, 2, environment=FUNNELED))
+        assert sorted(found) == [1, 2, 3]
+        for threads, one in found.items():
+            assert one.delivered and (one.threads, one.halves, one.latencies) == (threads, 1, 1)
+            assert len(one.both_ns) == 7
+            assert statistics.median(one.computation_ns) > 100_000
+            assert statistics.median(one.both_ns) > 100_000 > one.communication_ns[0] > 0
 
     busy.patiently(check)
 

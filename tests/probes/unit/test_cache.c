@@ -13,12 +13,15 @@ static void check_areas(void)
                                          .largest_bytes = 256 * MIB,
                                          .memory_bytes = 64 * 1024 * MIB,
                                          .line_bytes = 64};
-    CHECK(pl_cache_area(&sizes, 4, 4096) == 512 * MIB);
+    CHECK(pl_cache_area(&sizes, 4, 4096, 0) == 512 * MIB);
     /* Two areas for each of 64 ranks: an eighth of the memory. */
-    CHECK(pl_cache_area(&sizes, 64, 4096) == 64 * MIB);
+    CHECK(pl_cache_area(&sizes, 64, 4096, 0) == 64 * MIB);
     /* So many ranks that the private cache decides, and a message that needs more. */
-    CHECK(pl_cache_area(&sizes, 4096, 4096) == 4 * MIB);
-    CHECK(pl_cache_area(&sizes, 4096, 64 * MIB) >= 128 * MIB);
+    CHECK(pl_cache_area(&sizes, 4096, 4096, 0) == 4 * MIB);
+    CHECK(pl_cache_area(&sizes, 4096, 64 * MIB, 0) >= 128 * MIB);
+    /* What a plan asks for, in whole pages, however much memory there is. */
+    CHECK(pl_cache_area(&sizes, 64, 4096, 3 * MIB - 1) == 3 * MIB);
+    CHECK(pl_cache_area(&sizes, 64, 64 * MIB, 3 * MIB) >= 128 * MIB);
 }
 
 /* Every message lies in the area and starts behind the one before; a byte is used again only after

@@ -59,6 +59,7 @@ static void check_accepted(void)
     CHECK(parse(FIRST "set cache=cycle nrep=rse:0.025,cov_mean:0.01/30 nrep_min=10 nrep_step=7 "
                       "nrep_max=30 budget_ms=500\n" CASE));
     CHECK(plan.cache == PL_CACHE_CYCLE && plan.budget_ms == 500 && plan.nrep.count == 2);
+    CHECK(plan.cache_bytes == 0);
     CHECK(plan.nrep.least == 10 && plan.nrep.step == 7 && plan.nrep.most == 30);
     CHECK(plan.blocks == 4 && plan.cases[0].reps == 30); /* at most: 10, 17, 24, 30 */
     CHECK(parse(FIRST "set nrep=block_medians:0.01 blocks=9\ncase id=0 function=MPI_Bcast bytes=8 "
@@ -213,7 +214,9 @@ static void check_rules(void)
                   "below the window"));
     CHECK(refused(FIRST "set nrep=rse:0.1 nrep_step=0\n" CASE, 2, "nrep_step=0", "from 1"));
     SET_REFUSED("budget_ms=0", "from 1");
-    SET_REFUSED("cache=cold", "warm, cycle or overwrite");
+    SET_REFUSED("cache=cold", "warm, cycle, cycle:BYTES or overwrite");
+    SET_REFUSED("cache=cycle:0", "from 1");
+    SET_REFUSED("cache=cycle:2MiB", "whole number");
 
     CHECK(refused(FIRST "set plain=each cache=cycle\n" CASE, 2, "plain=each", "leave out nrep"));
     CHECK(refused(FIRST "set plain=each sync=roundtime\n" CASE, 2, "sync=roundtime", "barriers"));

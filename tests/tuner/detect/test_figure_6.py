@@ -1,5 +1,5 @@
-"""The four scenarios of the seed's figure 6 (Calotoiu, Siebert and Wolf, section 5.1), and its
-ring. Its processes P1, P2, … are ranks 0, 1, … here."""
+"""The four scenarios of figure 6 of Calotoiu, Siebert and Wolf (Euro-Par 2012, section 5.1), and
+its ring. Its processes P1, P2, … are ranks 0, 1, … here."""
 
 from __future__ import annotations
 
@@ -89,7 +89,9 @@ def test_a_repeated_broadcast_is_one_recommendation() -> None:
     chain(program)
     (finding,) = broadcasts(program)
     assert (finding.instances, finding.messages) == (2, 6)
-    assert "1 of 2 times a content that was sent before: once is enough" in finding.remarks
+    assert (
+        "1 of 2 broadcasts carry the same content as one before: once is enough"
+    ) in finding.remarks
 
 
 def test_nested_broadcasts_are_both_reported() -> None:
@@ -107,7 +109,7 @@ def test_nested_broadcasts_are_both_reported() -> None:
 
 
 def test_a_ring_is_no_broadcast() -> None:
-    """The seed's prototype reports one for each rank; a root never needs its own content back."""
+    """The paper's prototype reports one for each rank; a root never needs its own content back."""
     program = RankProgram(4)
     for _ in range(2):
         chain(program)

@@ -113,6 +113,43 @@ def test_the_sketch_speaks_the_language_of_the_file() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("split", "fortran"),
+    [
+        ("rank / 4, rank % 4", "rank / 4, mod(rank, 4)"),
+        ("rank / 8 * 2 + rank % 2, rank", "rank / 8 * 2 + mod(rank, 2), rank"),
+        (
+            "rank >= 1 && rank <= 3 ? 0 : MPI_UNDEFINED, rank",
+            "merge(0, MPI_UNDEFINED, rank >= 1 .and. rank <= 3), rank",
+        ),
+        (
+            "rank == 0 || rank == 3 ? 0 : MPI_UNDEFINED, rank",
+            "merge(0, MPI_UNDEFINED, rank == 0 .or. rank == 3), rank",
+        ),
+    ],
+)
+def test_a_communicator_in_fortran(split: str, fortran: str) -> None:
+    (finding,) = analysis(spmd.run(12, rows))
+    sites = [
+        msgspec.structs.replace(site, place="/src/SOLVE.F95:7 (solve)") for site in finding.sites
+    ]
+    finding = msgspec.structs.replace(
+        finding, split=f"MPI_Comm_split(comm, {split}, &part)", sites=tuple(sites)
+    )
+    call = f"call MPI_Comm_split(comm, {fortran}, part, ierror)"
+    assert call in patch_sketch(finding).splitlines()
+    assert f"   a communicator of its own: {call}" in words.of(finding, 1)
+
+
+def test_long_fortran_statements_go_on() -> None:
+    (finding,) = analysis(spmd.run(6, negatives.halo_around))
+    sites = [msgspec.structs.replace(site, place="halo.f:7 (halo)") for site in finding.sites]
+    lines = patch_sketch(msgspec.structs.replace(finding, sites=tuple(sites))).splitlines()
+    (made,) = [at for at, line in enumerate(lines) if "MPI_Dist_graph_create_adjacent" in line]
+    assert lines[made].endswith(" &") and len(lines[made]) <= 132
+    assert lines[made + 1] == "    MPI_INFO_NULL, .false., graph, ierror)"
+
+
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     recording = spmd.run(6, both)

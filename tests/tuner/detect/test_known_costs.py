@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.detect import known_costs
 from plumbline.detect.analysis import analysis
-from plumbline.detect.findings import HandMade
+from plumbline.detect.findings import Call, HandMade, SavedInRun, SizeSaving
 from plumbline.detect.recording import Recording
 from plumbline_db import runs, verdicts
 from plumbline_db.connection import Database
@@ -66,6 +66,21 @@ def test_between_two_measured_sizes(db: Database, recording: Recording) -> None:
     assert finding.saving.default.seconds == pytest.approx(
         finding.work_seconds - 5 * size.default.seconds
     )
+
+
+@pytest.mark.parametrize("in_run", [True, False])
+def test_nothing_saves_more_than_was_replayed(recording: Recording, in_run: bool) -> None:
+    """Four of eight launches were interrupted while ranks made the broadcast by hand, and what the
+    collective takes is known badly."""
+    (finding,) = analysis(recording)
+    call = Call(1e-6, 0.5e-6, 2e-6)
+    saved = SavedInRun(0.0, (0.5e-6,) * 4 + (900e-6,) * 4)
+    size = SizeSaving(4000, 5, call, Call(0.2e-6, -3e-6, 9e-6), in_run=saved if in_run else None)
+    found = known_costs.saving(finding, "replay", "", [size])
+    assert found is not None and found.replayed_seconds == pytest.approx(5e-6)
+    assert finding.work_seconds < found.replayed_seconds
+    assert found.default.seconds <= found.default.high_seconds <= found.replayed_seconds * 1.0001
+    assert found.default.low_seconds < found.default.seconds
 
 
 def test_beyond_the_last_size_nothing_far_is_told(db: Database, recording: Recording) -> None:

@@ -1,5 +1,6 @@
-"""The two case studies of seed 000 (sections 5.2 and 5.3) on 32x1 ranks that SimGrid simulates: the
-real smpirun, the real probe, our own variants. Times are simulated, so they are exact."""
+"""The two case studies of Hunold et al., Euro-Par 2016 (sections 5.2 and 5.3), on 32x1 ranks that
+SimGrid simulates: the real smpirun, the real probe, our own variants. Times are simulated, so they
+are exact."""
 
 from __future__ import annotations
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,6 +21,7 @@ from plumbline_db import runs
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import (
     Begin,
+    Cache,
     CaseRecord,
     Check,
     Footer,
@@ -30,7 +32,7 @@ from plumbline_db.probe_records import (
 )
 from plumbline_db.records import Failure, Run, Suite
 from tests.db import build
-from tests.tuner import fake_mpi, fake_probe
+from tests.tuner import fake_mpi, fake_probe, simulated
 from tests.tuner.lab import Lab
 from tests.tuner.simulated import EXIT, Costs, Interrupted, SimulatedStarter, failed
 
@@ -268,6 +270,30 @@ def test_a_failed_launch_is_kept_and_remembered(lab: Lab) -> None:
     replay = lab.store(SimulatedStarter(Costs(), stop_after=0))
     assert replay.launch(Suite("before"), 0, PLAN_NAMED, {}).run == outcome.run
     assert len(lab.events()) == 1
+
+
+class GrowingMemory(SimulatedStarter):
+    """A node whose memory grows after boot, so that an area by its size grows from launch to
+    launch."""
+
+    def start(
+        self, campaign: str, suite: str, sequence: int, text: str, *rest: Any
+    ) -> tuple[Run, Sequence[ProbeRecord]]:
+        run, records = super().start(campaign, suite, sequence, text, *rest)
+        mode, _, asked = simulated.parse(text)[0]["cache"].partition(":")
+        cache = Cache(mode, int(asked or 4096 * len(self.launches)))  # type: ignore[arg-type]
+        header = msgspec.structs.replace(records[0], cache=cache)
+        return run, [header, *records[1:]]
+
+
+def test_cold_caches_have_the_area_of_the_first_launch(lab: Lab) -> None:
+    cold = msgspec.structs.replace(PLAN, cache="cycle")
+    for stop_after in (None, 0):  # measured, and replayed
+        store = lab.store(GrowingMemory(Costs(), stop_after=stop_after))
+        for name in ("before", "after"):
+            Series(store, Suite(name), cold, {}).advance(2)
+    caches = [simulated.parse(run.plan)[0]["cache"] for run in lab.runs()]
+    assert caches == ["cycle", "cycle:4096", "cycle:4096", "cycle:4096"]
 
 
 PLAN_NAMED = msgspec.structs.replace(PLAN, name="before-000")

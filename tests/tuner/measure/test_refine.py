@@ -59,6 +59,14 @@ def test_noise_asks_for_nothing() -> None:
     assert proposals([curve(points, half=0.2)], Refinement()) == []
 
 
+def test_overlapping_intervals_are_no_jump() -> None:
+    """Two intervals of 3 % each side overlap where the ends are 5 % apart."""
+    how = Refinement(error=0.01, resolution=0.01)
+    points = {1000: 1e-6, 1400: 1e-6, 1900: 1.05e-6, 2600: 1.05e-6}
+    assert thresholds([curve(points, half=0.03)], how) == []
+    assert [each.low for each in thresholds([curve(points, half=0.02)], how)] == [1400]
+
+
 def test_a_crossover_is_looked_for_where_a_straight_line_has_it() -> None:
     (found,) = proposals(against({64: 0.5, 1024: 0.5, 16384: 4.0, 262144: 4.0}), Refinement())
     assert (found.why, found.place) == ("crossover", round(1024 * 16 ** (1 / 3)))

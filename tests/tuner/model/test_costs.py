@@ -34,9 +34,9 @@ def seconds(network: Network, function: str, name: str, shape: Shape) -> float:
     return hockney(schedules.find(function, name).cost(shape), network)
 
 
-def test_the_case_study_of_the_seed() -> None:
-    """Seed 000, section 5.2: 32 ranks and a latency of 1.7 µs make 52.7 µs of the direct Gather,
-    and 8.5 µs of the binomial tree."""
+def test_first_case_study_of_euro_par_2016() -> None:
+    """Hunold et al., Euro-Par 2016, section 5.2: 32 ranks and a latency of 1.7 µs make 52.7 µs of
+    the direct Gather, and 8.5 µs of the binomial tree."""
     shape = Shape(32, 128)
     assert seconds(LATENCY_ALONE, "MPI_Gather", "linear", shape) == pytest.approx(52.7e-6)
     assert seconds(LATENCY_ALONE, "MPI_Gather", "binomial", shape) == pytest.approx(8.5e-6)

@@ -11,7 +11,7 @@ import pytest
 from plumbline import libraries
 from plumbline.libraries import space_file
 from plumbline.libraries.space import ProgressThread, Space
-from plumbline.overlap import place, suite
+from plumbline.overlap import benches, place, suite
 from plumbline.overlap.benches import Aid, OverlapSettings
 from plumbline.system.machine import processing_units
 from plumbline_db.errors import UsageError
@@ -128,12 +128,27 @@ def test_aids_that_this_machine_or_library_does_not_have(tmp_path: Path, mpirun:
     assert "load" in said and "test_ns" in said
 
 
+def test_the_default_is_the_six_of_the_paper() -> None:
+    """Denis and Trahay, ICPP 2016, III.D: sender, receiver, both, non-contiguous, CPU overhead, N
+    threads load. In `load` no aid has anything to do that takes its cores or asks in its work."""
+    assert benches.usual("none") == ("sender", "receiver", "both", "vector", "overhead", "load")
+    assert "load" not in benches.usual("test") and "load" not in benches.usual("spare")
+
+
 @pytest.mark.mpi
 def test_threads_on_the_real_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mpirun: None
 ) -> None:
     """What the shell says of threads does not count."""
-    words = ["overlap", "--benches", "load,multiple:2,sender", "--sizes", "64", "--work", "20"]
+    words = [
+        "overlap",
+        "--benches",
+        "load,multiple:2,openmp,sender",
+        "--sizes",
+        "64",
+        "--work",
+        "20",
+    ]
     words += ["--triples", "5", "--launches", "1", "--json", "--db", str(tmp_path / "plumbline.db")]
     monkeypatch.setenv("PLUMBLINE_THREADS", "nonsense")
     said = plumbline(*words)
@@ -145,6 +160,7 @@ def test_threads_on_the_real_library(
         told = one["ratio"]
         assert told["value"] == pytest.approx(told["both"] / told["communication"])
         assert told["low"] <= told["value"] <= told["high"]
-    assert [one["threads"] for one in found if one["bench"] == "multiple:2"] == [2]
+    for name in ("multiple:2", "openmp:2"):
+        assert [one["threads"] for one in found if one["bench"] == name] == [2]
     said = plumbline(*words, "--aid", "helper")
     assert said.status == 0, said.err

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from plumbline.measure.launches import LaunchStore
@@ -109,10 +110,11 @@ def test_a_model_of_time() -> None:
 
 
 def test_what_is_announced() -> None:
-    whole = OverlapSettings(2, sizes=SIZES, work_ns=WORK)
-    assert suite.announced(whole).startswith("4554 cells in 5 launches each: about ")
-    text = suite.announced(OverlapSettings(2, sizes=SIZES, work_ns=WORK, adaptive=True))
-    assert text.startswith("666 of 4554 cells first") and " min to " in text
+    """The cells of `load` are those of three numbers of threads, and all of them come first."""
+    whole = OverlapSettings(2, sizes=SIZES, work_ns=WORK, loads=(0, 1, 2))
+    assert suite.announced(whole).startswith("3894 cells in 5 launches each: about ")
+    text = suite.announced(msgspec.structs.replace(whole, adaptive=True))
+    assert text.startswith("654 of 3894 cells first") and " min to " in text
 
 
 def test_the_axes_are_whole_without_adaptivity() -> None:

@@ -137,7 +137,7 @@ def test_suites_of_a_file_lead_to_pictures(window: Window) -> None:
     page = window.page
     window.open("/runs")
     page.click(f"a:text('{SUITES}')")
-    page.click("a:text('suite-gather')")
+    page.click("a:text('gather')")
     page.wait_for_selector('figure[data-drawn="yes"] svg')
     assert len(page.query_selector_all('input[name="curve"]:checked')) == 2
     page.select_option('select[name="at"]', "4096")

@@ -22,7 +22,7 @@ from tests.tuner.overlap import two_campaigns as overlap
 SIZE = Size(launches=6, cases=40, blocks=2, reps=3, warmup=2, rewarm=1)
 FIRST, SECOND = "openmpi-4.1.4-4x000000", "openmpi-4.1.4-4x000001"
 SUITES = "openmpi-4.1.4-4s000002"
-DESCRIBED = (f"{SUITES}/suite-gather", f"{SUITES}/suite-ranks", f"{SUITES}/suite-modes")
+DESCRIBED = (f"{SUITES}/gather", f"{SUITES}/ranks", f"{SUITES}/modes")
 MARKUP = '"><script>alert(1)</script>&{{ 7 * 7 }}'
 HOSTILE = f"h/{MARKUP}/x?y#z"
 

@@ -50,13 +50,15 @@ def test_a_suite_has_the_name_that_pages_and_tables_give_it(stored: Path) -> Non
             sides.read(db, sides.parse(f"{SUITES}/{name}")) for name in ("gather", "suite-gather")
         )
         assert by_step.suites == by_name.suites == ["suite-gather", "suite-gather-look-02"]
+        assert by_step.name == by_name.name and by_name.name.text == f"{SUITES}/gather"
+        assert by_name.suites_named == ["gather"]
         every = sides.read(db, sides.parse(SUITES))
         assert {suite.partition("-look")[0] for suite in every.suites} == {
             *("suite-gather", "suite-ranks", "suite-modes")
         }
         for name, words in (
             (f"{SUITES}/none", "has no suite none; it has: gather, ranks, modes"),
-            (f"{SUITES}:after", f"no tables; it has: {SUITES}/suite-gather"),
+            (f"{SUITES}:after", f"no tables; it has: {SUITES}/gather"),
         ):
             with pytest.raises(UsageError, match=words):
                 sides.read(db, sides.parse(name))
@@ -100,8 +102,8 @@ def test_each_panel_has_its_places_below_it_and_sides_apart(stored: Path) -> Non
 
 
 def test_the_page_offers_suites_and_compares_them(client: TestClient) -> None:
-    assert f'<option value="{SUITES}/suite-gather">' in client.get("/compare").text
-    side = f"{SUITES}/suite-gather"
+    assert f'<option value="{SUITES}/gather">' in client.get("/compare").text
+    side = f"{SUITES}/gather"
     query = urlencode({"a": f"{side}@default", "b": f"{side}@{BY_HAND}"})
     answer = client.get(f"/compare?{query}")
     assert answer.status_code == 200 and "paired by launch" in answer.text

@@ -259,7 +259,7 @@ def test_what_to_do_next(stored: Path, installed: None) -> None:
 def test_a_run_of_suites_says_what_they_are_and_leads_to_their_curves(client: TestClient) -> None:
     assert SUITES in shown(client, "/runs").text
     page = shown(client, f"/run/{SUITES}")
-    assert "Why 1 point was added to suite-gather" in page.text
+    assert "Why 1 point was added to gather" in page.text
     assert "8192 bytes, look 2, jump: MPI_Gather, between 4096 and 16384" in page.text
     assert "Violation tables" not in page.text
     (gather, ranks, modes) = [link for link in page.links() if "curve=" in link]

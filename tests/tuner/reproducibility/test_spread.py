@@ -1,4 +1,5 @@
-"""Spread between trials: the figures of seed 002 from synthetic run times."""
+"""Spread between trials: the figures of Hunold and Carpen-Amarie, TPDS 2016, from synthetic run
+times."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ TIMES = st.lists(st.floats(1e-8, 1e-1), min_size=2, max_size=30)
 @pytest.mark.parametrize(
     ("least", "most", "diff"), [(2.93, 3.12, 6.09), (2.83, 3.20, 11.56), (6.88, 7.05, 2.41)]
 )
-def test_table_1_of_the_seed(least: float, most: float, diff: float) -> None:
-    """Seed 002 gives the difference in per cent of the largest, figure 12 normalises to the least;
+def test_table_1_of_tpds_2016(least: float, most: float, diff: float) -> None:
+    """The table gives the difference in per cent of the largest, figure 12 normalises to the least;
     here it is the latter."""
     found = effects.spread([1e-6 * least, 1e-6 * most, 1e-6 * (least + most) / 2])
     assert 100 * (1 - 1 / (1 + found.percent / 100)) == pytest.approx(diff, abs=0.005)

@@ -183,6 +183,50 @@ def test_a_pair_counts_when_both_launches_have_the_cell(both: Database) -> None:
     assert [(line.cell.bytes, line.pairs) for line in found.lines] == [(4, 5), (16384, 6)]
 
 
+def six_launches_of_18_cells(db: Database) -> tuple[str, str]:
+    """The first two cells take 2.2 times as long on side A."""
+    random_ = random.Random(11)
+    for sequence in range(6):
+        for suite in ("a", "b"):
+            slow = 2.2 if suite == "a" else 1.0
+            put(
+                db,
+                suite,
+                sequence,
+                [
+                    Timed(
+                        bytes=8 << number,
+                        median_ns=int(
+                            random_.uniform(0.97, 1.03) * 1e5 * (slow if number < 2 else 1)
+                        ),
+                    )
+                    for number in range(18)
+                ],
+            )
+    return f"{FIRST.id}/a", f"{FIRST.id}/b"
+
+
+def test_few_launches_of_many_cells_have_intervals_that_hold_together(both: Database) -> None:
+    names = six_launches_of_18_cells(both)
+    found = compared(both, *names)
+    assert found.test == "student" and found.paired
+    assert found.limits.startswith(
+        "6 launches a side can show no difference in fewer than 12 cells with signed-rank among "
+        "18 cells: the smallest p is 0.031 before it is adjusted. So the test is"
+    )
+    assert [line.verdict for line in found.lines] == ["B faster"] * 2 + ["not shown"] * 16
+    for line in found.lines:
+        assert line.ratio_low is not None and line.ratio_high is not None
+        excluded = not line.ratio_low <= 1 <= line.ratio_high
+        assert excluded == (line.verdict == "B faster")
+    # A test that was asked for is made, and what it cannot show is said.
+    by_ranks = compared(both, *names, test="signed-rank")
+    assert by_ranks.count("not shown") == 18 and by_ranks.limits.endswith("adjusted")
+    assert compared(both, *names, test="signed-rank", alpha=0.02).limits.startswith(
+        "6 launches a side can show nothing with signed-rank"
+    )
+
+
 # --- what is computed ---------------------------------------------------------------------------
 
 

@@ -4,7 +4,9 @@ what is interrupted goes on; and on the real one. What suite files say."""
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,8 @@ from plumbline.system.toml import Document
 from plumbline_db import campaigns, points, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
+from plumbline_db.probe_records import ProbeRecord
+from plumbline_db.records import Run
 from tests.tuner import simulated
 from tests.tuner.cli.command import plumbline
 from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter
@@ -65,7 +69,13 @@ def test_a_planted_threshold_is_found_and_why_is_stored(tmp_path: Path) -> None:
     added = [point for point in stored if point.why != "asked"]
     assert added and all(point.look > 1 and point.detail for point in added)
     assert {point.why for point in added} >= {"jump"}
-    assert all(each.n == 6 for operation in found.operations for each in operation.measurements)
+    assert found.drifts == []
+    counts = {each.place: each.n for each in found.operations[0].measurements}
+    looks = {point.look for point in added}
+    repeated = {place for place, n in counts.items() if n > 10}
+    assert all(n == 10 for place, n in counts.items() if place not in repeated)
+    assert repeated <= {point.place for point in stored if point.why == "asked"}
+    assert sum(counts[place] - 10 for place in repeated) == 10 * len(looks)
     text = "\n".join(report.text(found, "library"))
     assert f"MPI_Gather jumps between {threshold.low} and {threshold.high} bytes" in text
 
@@ -86,6 +96,25 @@ def test_a_run_that_is_interrupted_goes_on_as_it_would_have(tmp_path: Path) -> N
         again = starter()
         assert measured(db, again, ASKED) == (expected, id) and again.launches == []
         assert campaigns.known(db, id).state == "finished"
+
+
+class Drifting(SimulatedStarter):
+    """A machine that takes 1.3 times as long after the first look."""
+
+    def start(self, campaign: str, suite: str, *rest: Any) -> tuple[Run, Sequence[ProbeRecord]]:
+        factor = 1.3 if "look" in suite else 1.0
+        default = {"MPI_Gather": lambda size: factor * (2.0 if size >= THRESHOLD else 1.0)}
+        self._costs = Costs(default=default)
+        return super().start(campaign, suite, *rest)
+
+
+def test_a_drift_between_looks_is_seen(tmp_path: Path) -> None:
+    with Database.open(tmp_path / "a.db", write=True) as db:
+        ((found,), _) = measured(db, Drifting(COSTS, launch_noise=0.02), ASKED)
+    drift = next(each for each in found.drifts if each.operation == "MPI_Gather")
+    assert drift.look == 2 and drift.factor == pytest.approx(1.3, rel=0.05)
+    (line, *_) = [line for line in report.text(found, "library") if "in the first one" in line]
+    assert line.startswith(f"MPI_Gather at {drift.place} bytes took 1.")
 
 
 def test_suites_take_turns(tmp_path: Path) -> None:

@@ -185,8 +185,10 @@ def _short(side: ComparedSide) -> str:
 
 def _heading(comparison: SideComparison, a: ComparedSide, b: ComparedSide) -> Iterator[str]:
     for letter, side in (("A", a), ("B", b)):
-        yield f"{headed(letter, side)} of {', '.join(side.suites)}"
+        yield f"{headed(letter, side)} of {', '.join(side.suites_named)}"
     yield f"test: {comparison.test}, {comparison.how.alternative}; {comparison.why}"
+    if comparison.limits:
+        yield comparison.limits
     if not comparison.together:
         yield from apart(comparison.a, comparison.b)
     yield from differing(comparison.differences, together=comparison.together)

@@ -170,7 +170,9 @@ def command(
     if wanted.quick and wanted.full:
         raise UsageError("--quick and --full are different grids; name one of them")
     every_size, every_work = axes(quick=wanted.quick)
-    chosen = names.names(wanted.benches, groups=True) if wanted.benches else names.QUICK
+    chosen = names.usual(wanted.aid[0])
+    if wanted.benches:
+        chosen = names.names(wanted.benches, groups=True)
     settings = OverlapSettings(
         place.NPROCS,
         chosen,

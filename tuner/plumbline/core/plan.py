@@ -164,7 +164,8 @@ class PlanCase(msgspec.Struct, frozen=True):
 class StoppingRule(msgspec.Struct, frozen=True):
     """The rule for how many samples a case takes, in place of blocks and reps: `least`, then `step`
     more at a time until every criterion is below its threshold, at most `most`. `criteria` as the
-    plan has it ("rse:0.025,cov_mean:0.01/20"); the defaults are those of seed 000, figure 1."""
+    plan has it ("rse:0.025,cov_mean:0.01/20"); the defaults are those of Hunold et al., Euro-Par
+    2016, figure 1."""
 
     criteria: str = "rse:0.025,cov_mean:0.01/20"
     least: int = 20

@@ -415,7 +415,8 @@ def _remarks(traffic: Traffic, folded: Sequence[Instance], rows_of: Rows) -> tup
         again = len(folded) - len(set(Rows(rows_of.first, traffic.content[rows_of.at]).tuples()))
         if again:
             remarks.append(
-                f"{again} of {len(folded)} times a content that was sent before: once is enough"
+                f"{again} of {len(folded)} broadcasts carry the same content as one before: "
+                "once is enough"
             )
     if len({instance.roots for instance in folded if instance.roots}) > 1:
         remarks.append("the root changes")

@@ -72,7 +72,8 @@ def saving(
 
 def _saved(finding: HandMade, sizes: Sequence[SizeSaving], *, tuned: bool) -> Saved:
     """Return the saving of a finding: after a replay, what its launches saved, or as much less as
-    the recording took less; otherwise the difference to the recording."""
+    the recording took less; otherwise the difference to the recording. Nothing saves more than what
+    is made by hand takes."""
     calls = [(size.tuned if tuned and size.tuned else size.default, size) for size in sizes]
     spoken_for = sum(size.instances for size in sizes) / max(1, finding.instances)
     by_hand = finding.work_seconds * min(1.0, spoken_for)
@@ -82,24 +83,29 @@ def _saved(finding: HandMade, sizes: Sequence[SizeSaving], *, tuned: bool) -> Sa
         scale *= min(1.0, by_hand / replayed)
         by_hand, own = min(by_hand, replayed), 0.0
     if all(size.in_run for size in sizes):
-        return _of_launches(sizes, scale, tuned=tuned)
+        return _of_launches(sizes, scale, by_hand, tuned=tuned)
     parts = [scale * size.instances * call.seconds for call, size in calls]
     faster = [scale * size.instances * (call.seconds - call.low_seconds) for call, size in calls]
     slower = [scale * size.instances * (call.high_seconds - call.seconds) for call, size in calls]
     seconds = by_hand - sum(parts)
     # Errors of sizes are independent.
-    return Saved(seconds, seconds - math.hypot(own, *slower), seconds + math.hypot(own, *faster))
+    high = min(seconds + math.hypot(own, *faster), by_hand + own)
+    return Saved(seconds, seconds - math.hypot(own, *slower), high)
 
 
-def _of_launches(sizes: Sequence[SizeSaving], scale: float, *, tuned: bool) -> Saved:
+def _of_launches(
+    sizes: Sequence[SizeSaving], scale: float, by_hand: float, *, tuned: bool
+) -> Saved:
     """Both sides are of the same launches, and so are all sizes: what makes a launch slow is in
-    their difference once."""
+    their difference once. A launch that was interrupted shows a difference above `by_hand`, all
+    that there is to save; it counts as that."""
     of_sizes = [
         [scale * size.instances * saved for saved in (tuned and run.tuned) or run.default]
         for size in sizes
         if (run := size.in_run)
     ]
-    return Saved(*paired_shift([sum(launch) for launch in zip(*of_sizes, strict=True)]))
+    launches = zip(*of_sizes, strict=True)
+    return Saved(*paired_shift([min(sum(launch), by_hand) for launch in launches]))
 
 
 def _spread(seconds: Sequence[float]) -> float:

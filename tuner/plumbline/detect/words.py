@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Sequence
 
 from plumbline.detect.findings import HandMade, Saved, Site, SizeSaving
@@ -40,7 +42,8 @@ def of(finding: HandMade, number: int) -> list[str]:
     text += [f"   {site.role} at {site.place}{_callers(site)}" for site in finding.sites]
     text += [f"   {line}" for line in _saving(finding)]
     if finding.split:
-        text.append(f"   a communicator of its own: {finding.split}")
+        split = _in_fortran(finding.split) if is_fortran(finding) else finding.split
+        text.append(f"   a communicator of its own: {split}")
     text += [f"   {remark}" for remark in finding.remarks]
     return text
 
@@ -141,20 +144,8 @@ def _callers(site: Site) -> str:
 # A finding's replacement as it would look in the source: a sketch for a person, in the language of
 # the file that it belongs to. Nothing is replaced by itself.
 
-_FORTRAN = (
-    ".f",
-    ".for",
-    ".ftn",
-    ".f77",
-    ".f90",
-    ".f95",
-    ".f03",
-    ".f08",
-    ".F",
-    ".F90",
-    ".F03",
-    ".F08",
-)
+_FORTRAN = (".f", ".for", ".ftn", ".fpp", ".f77", ".f90", ".f95", ".f03", ".f08", ".f18")
+_FORTRAN_LINE = 100  # characters; the standard has 132 of free form
 
 # The arguments of the call by function; the caller replaces the words in capitals.
 _ARGUMENTS = {
@@ -196,7 +187,7 @@ def patch_sketch(finding: HandMade) -> str:
     if neighbours:
         made = (
             "MPI_Dist_graph_create_adjacent(comm, IN, SOURCES, MPI_UNWEIGHTED, OUT, TARGETS, "
-            "MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph)"
+            f"MPI_UNWEIGHTED, MPI_INFO_NULL, {'.false.' if fortran else 0}, &graph)"
         )
         lines += [f"{comment} once, before:", _call(made, fortran)]
     filled = arguments.format(
@@ -236,13 +227,26 @@ def is_fortran(finding: HandMade) -> bool:
     for site in finding.sites:
         file = site.place.partition(" ")[0].rpartition(":")[0]
         if file:
-            return file.endswith(_FORTRAN)
+            return file.lower().endswith(_FORTRAN)
     return False
 
 
 def _call(text: str, fortran: bool) -> str:
+    """Return a statement from a call in C."""
     if not fortran:
         return f"{text};"
+    return " &\n    ".join(textwrap.wrap(_in_fortran(text), _FORTRAN_LINE))
+
+
+def _in_fortran(text: str) -> str:
+    """Return the call in Fortran. The expressions are those that instances.split makes."""
     name, _, rest = text.partition("(")
-    body = rest.rpartition(")")[0].replace("&", "").replace(" % ", " mod ")
-    return f"call {name}({body}, ierror)"
+    arguments = []
+    for argument in rest.rpartition(")")[0].split(", "):
+        value = re.sub(r"(\w+) % (\w+)", r"mod(\1, \2)", argument.removeprefix("&"))
+        condition, is_choice, choices = value.partition(" ? ")
+        if is_choice:
+            condition = condition.replace("||", ".or.").replace("&&", ".and.")
+            value = f"merge({choices.replace(' : ', ', ')}, {condition})"
+        arguments.append(value)
+    return f"call {name}({', '.join([*arguments, 'ierror'])})"

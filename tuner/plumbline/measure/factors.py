@@ -1,6 +1,7 @@
 """The factors of launches, compared before launches become one sample: what must be equal is equal,
-or it is an error with its remedy (seed 002, section 4: factors of a run time are controlled, or
-results do not belong together). Pure; factors.toml says what is asked of each factor."""
+or it is an error with its remedy (Hunold and Carpen-Amarie, TPDS 2016, section 4: factors of a run
+time are controlled, or results do not belong together). Pure; factors.toml says what is asked of
+each factor."""
 
 from __future__ import annotations
 

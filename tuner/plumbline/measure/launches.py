@@ -277,7 +277,7 @@ class LaunchStore:
         files in force), `placement` another one than that of the campaign: the same for all of a
         suite. Raises PlumblineError when the stored launch had another plan, or when this one ran
         under other conditions than those it would be joined with."""
-        text = plan.text()
+        text = self._in_equal_areas(suite, sequence, plan).text()
         watched = self.other_work
         done = self._stored(suite, sequence, text)
         earlier = self._stored(suite.repeated(), sequence, text) if watched else None
@@ -297,6 +297,17 @@ class LaunchStore:
             watched.learn(runs.load(self.db, done.run.id), repeated=earlier is not None)
         self._learn(suite, plan, done.run)
         return done
+
+    def _in_equal_areas(self, suite: Suite, sequence: int, plan: Plan) -> Plan:
+        """Return `plan` with the area for cold caches that the first launch has had. The probe
+        chooses it by the memory of the node, which may grow between two launches."""
+        if plan.cache != "cycle":
+            return plan
+        first = runs.first_header(self.db, self.campaign)
+        if first is None or first[0] == runs.run_id(self.campaign, suite.name, sequence):
+            return plan
+        area_bytes = first[1].cache.bytes
+        return msgspec.structs.replace(plan, cache=f"cycle:{area_bytes}") if area_bytes else plan
 
     def _begin(self) -> None:
         if not self._begun:

@@ -178,7 +178,8 @@ class Threshold(msgspec.Struct, frozen=True):
 
 class _Stretch(NamedTuple):
     """Between two neighbours, in log space: its width, the rise over it, what the slopes before and
-    behind it would have it rise, and how far noise may raise it."""
+    behind it would have it rise, how far noise may raise it, and up to which rise the intervals of
+    its ends overlap."""
 
     low: int
     high: int
@@ -187,6 +188,7 @@ class _Stretch(NamedTuple):
     before: float | None
     behind: float | None
     noise: float
+    overlap: float
 
     @property
     def jump(self) -> float:
@@ -197,7 +199,7 @@ class _Stretch(NamedTuple):
         # A curve does not fall where larger messages merely cost more.
         low, high = min(*slopes, 0.0), max(*slopes, 0.0)
         over = self.rise - high if self.rise > high else min(self.rise - low, 0.0)
-        return over if abs(over) > self.noise else 0.0
+        return over if abs(over) > self.noise and abs(self.rise) > self.overlap else 0.0
 
     @property
     def is_told_from_a_bend(self) -> bool:
@@ -271,6 +273,7 @@ def _stretches(curve: SweptCurve) -> list[_Stretch]:
                 slopes[index - 1] * width if index else None,
                 slopes[index + 1] * width if index + 1 < len(slopes) else None,
                 math.hypot(*halves),
+                sum(halves),
             )
         )
     return stretches

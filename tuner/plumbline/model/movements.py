@@ -318,7 +318,7 @@ def linear_scatter(shape: Shape) -> CriticalPath:
     return cost(MessageGroup(shape.nprocs - 1, shape.block, "out", shape.window))
 
 
-@schedule("linear", *GATHER, source="seed 000, section 5.2, after " + PJESIVAC)
+@schedule("linear", *GATHER, source="Hunold et al., Euro-Par 2016, 5.2, after " + PJESIVAC)
 def linear_gather(shape: Shape) -> CriticalPath:
     """every rank sends to the root, which receives p - 1 messages"""
     return cost(MessageGroup(shape.nprocs - 1, shape.block))

@@ -134,7 +134,7 @@ def rabenseifner_reduce(shape: Shape) -> CriticalPath:
     return _fold(shape, back=False) + halving_reduce_scatter(inner) + binomial_gather(inner)
 
 
-@schedule("ring", "MPI_Reduce", source="seed 000, section 5.3, after " + PATARASUK)
+@schedule("ring", "MPI_Reduce", source="Hunold et al., Euro-Par 2016, 5.3, after " + PATARASUK)
 def ring_reduce(shape: Shape) -> CriticalPath:
     """reduce-scatter on a ring, then p - 1 blocks to the root"""
     return ring_reduce_scatter(shape) + cost(MessageGroup(shape.nprocs - 1, shape.block, "in"))

@@ -24,19 +24,24 @@ def _steps(low: int, high: int, parts: int) -> tuple[int, ...]:
     return tuple(itertools.takewhile(lambda size: size <= high, sizes))
 
 
-QUICK = ("sender", "receiver", "both", "vector", "structure", "overhead")
+LOAD = "load"  # work of so many threads all the time: no amount of work, but a number of threads
+# The six of A. Denis and F. Trahay (ICPP 2016, section III.D): the default.
+QUICK = ("sender", "receiver", "both", "vector", "overhead", LOAD)
 # With a number after a colon: of requests to each peer.
-_PAIRS = frozenset(QUICK)
+_PAIRS = frozenset(QUICK) - {LOAD} | {"structure"}
 _MORE_RANKS = frozenset({"fan_out", "fan_in", "ring"})
 _COLLECTIVE = "collective"
 _COLLECTIVES = "collectives"
 _LOCAL = frozenset({"MPI_Reduce_local"})  # no non-blocking form
-LOAD = "load"  # work of so many threads all the time: no amount of work, but a number of threads
-MULTIPLE = "multiple"  # with a number after a colon: of threads a side, each with its own messages
+# With a number after a colon, of threads: on each side, with messages of their own; of a region.
+MULTIPLE, OPENMP = "multiple", "openmp"
+THREADED = frozenset({LOAD, MULTIPLE, OPENMP})
 # Those whose timed side makes blocking calls where nothing is computed.
-_BLOCKING = frozenset({"sender", "both", "vector", "structure", "overhead", "ring", MULTIPLE})
-IN_PAIRS = _PAIRS | {LOAD, MULTIPLE}  # between the first and the last rank
-ALL = (*QUICK, *sorted(_MORE_RANKS), _COLLECTIVE, LOAD, MULTIPLE)
+_BLOCKING = frozenset(
+    {"sender", "both", "vector", "structure", "overhead", "ring", MULTIPLE, OPENMP}
+)
+IN_PAIRS = _PAIRS | THREADED  # between the first and the last rank
+ALL = (*QUICK, "structure", *sorted(_MORE_RANKS), _COLLECTIVE, MULTIPLE, OPENMP)
 
 # What helps messages on beside computation: nothing, MPI_Test in it, a thread of the library, a
 # thread of ours (MPI_THREAD_MULTIPLE) that asks the library, beside it or on a core of its own.
@@ -45,7 +50,8 @@ Aid = Literal["none", "test", "library", "helper", "spare"]
 
 class Bench(msgspec.Struct, frozen=True):
     """`bench`: the probe's name. `function`: the blocking form of what a collective benchmark
-    begins; `requests` to each peer; `threads` of the benchmark `multiple`."""
+    begins; `requests` to each peer; `threads` of the benchmarks `multiple` and
+    `openmp`."""
 
     name: str
     bench: str
@@ -71,13 +77,18 @@ def of(name: str) -> Bench:
         return Bench(name, bench, requests=number or 1)
     if bench == LOAD and not detail:
         return Bench(name, bench)
-    if bench == MULTIPLE and (not detail or number):
+    if bench in (MULTIPLE, OPENMP) and (not detail or number):
         return Bench(name, bench, threads=number or 2)
     raise UsageError(
         f"no benchmark {name}; there are {', '.join(sorted(_PAIRS | _MORE_RANKS))}, each with a "
-        "number of requests if you like (sender:16), load, multiple:2 (threads), "
+        "number of requests if you like (sender:16), load, multiple:2 and openmp:2 (threads), "
         "collective:MPI_Iallreduce and the like, and collectives"
     )
+
+
+def usual(aid: Aid) -> tuple[str, ...]:
+    """Return the benchmarks that are measured where none is named: those that the aid can help."""
+    return tuple(name for name in QUICK if name != LOAD or aid not in ("test", "spare"))
 
 
 def names(text: str, *, groups: bool = False) -> tuple[str, ...]:
@@ -144,6 +155,7 @@ def axes(*, quick: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
 # Of a message in shared memory; a slower network is seen in the first launches.
 _MESSAGE_SECONDS, _BYTE_SECONDS = 2e-6, 2e-10
 _WARM_TRIPLES = 2
+_SETTLE_SECONDS = 4e-3  # of threads of `load`, on each side, before each message
 _STARTED_SECONDS = 1.0  # a launch, its work calibrated
 # What it took here beyond the model (docs/design/overlap.md, "The grid").
 _BEYOND = 1.3
@@ -155,8 +167,14 @@ def duration_seconds(cells: Iterable[OverlapCell]) -> float:
     """Return the seconds of one launch: in every triple communication, computation, and both one
     after the other."""
     return _STARTED_SECONDS + _BEYOND * sum(
-        (cell.triples + _WARM_TRIPLES) * 2 * (_message(cell) + cell.work_ns / 1e9) for cell in cells
+        (cell.triples + _WARM_TRIPLES)
+        * (2 * (_message(cell) + cell.work_ns / 1e9) + _settling(cell))
+        for cell in cells
     )
+
+
+def _settling(cell: OverlapCell) -> float:
+    return _SETTLE_SECONDS if cell.bench == LOAD and cell.threads else 0.0
 
 
 def _message(cell: OverlapCell) -> float:

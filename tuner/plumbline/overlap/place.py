@@ -36,7 +36,7 @@ def aid_environment(plan: Plan) -> dict[str, str]:
 
     if any(overlap.helper or overlap.bench == benches.MULTIPLE for overlap in plan.overlaps):
         return {THREADS: "multiple"}
-    if any(overlap.bench == benches.LOAD for overlap in plan.overlaps):
+    if any(overlap.bench in (benches.LOAD, benches.OPENMP) for overlap in plan.overlaps):
         return {THREADS: "funneled"}
     return {}
 
@@ -50,8 +50,10 @@ def aid_in_force(
     ranks = where.ranks.ppn
     if settings.aid == "spare":
         every = [benches.of(name).bench for name in settings.benches]
-        if benches.LOAD in every or benches.MULTIPLE in every:
-            raise UsageError("--aid spare: threads of load and multiple take the spare cores")
+        if not benches.THREADED.isdisjoint(every):
+            raise UsageError(
+                "--aid spare: threads of load, multiple and openmp take the spare cores"
+            )
         pairs = all(toolchain in benches.IN_PAIRS for toolchain in every)
         require_spare(ranks, min(2, ranks) if pairs else ranks, units)
     if settings.aid != "library":

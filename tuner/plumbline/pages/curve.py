@@ -81,7 +81,7 @@ def of_suite(db: Database, campaign: str, suite: str) -> list[str]:
     (choice,) = [
         choice
         for choice in offered(db, campaign, every=False)
-        if choice.side == f"{campaign}/suite-{suite}"
+        if choice.side == f"{campaign}/{suite}"
     ]
     return [name for words_by_name in choice.functions.values() for name, _ in words_by_name]
 
@@ -232,10 +232,12 @@ def _source(db: Database, side: str) -> _Source:
         raise HTTPException(404, f"curve: there is no run {name.campaign}")
     if name.suite:
         own_suites = runs.suites(db, campaign.id)
-        if name.suite not in own_suites:
+        described = points.stored_suite(name.suite).name
+        stored = described if described in own_suites else name.suite
+        if stored not in own_suites:
             raise HTTPException(404, f"curve: {side} is no suite of this run")
-        asked = [each for each in points.get(db, campaign.id) if each.suite == name.suite]
-        looks = sides.all_looks(own_suites, name.suite) if asked else [name.suite]
+        asked = [each for each in points.get(db, campaign.id) if each.suite == stored]
+        looks = sides.all_looks(own_suites, stored) if asked else [stored]
         axis = asked[0].axis if asked else "bytes"
         return _Source(campaign, looks, "", axis, {each.place: _why(each) for each in asked})
     if not verdicts.get(db, campaign.id, name.stage):

@@ -141,7 +141,7 @@ def _described(db: Database, campaign: str) -> list[DescribedCurves]:
     described = []
     for source in curve.offered(db, campaign, every=False):
         name = source.side.removeprefix(f"{campaign}/")
-        own = [point for point in every if point.suite == name]
+        own = [point for point in every if point.suite == points.stored_suite(name).name]
         curves = [
             (curve, f"{function} {words}")
             for function, names in source.functions.items()

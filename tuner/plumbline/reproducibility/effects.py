@@ -39,8 +39,8 @@ _MOST = 1000
 
 class _TrialSpread(msgspec.Struct, frozen=True):
     """`seconds`: what each trial reports, in order. `percent`: the largest normalised run time,
-    minus one (seed 002, figure 12; its Table 1 divides by the largest instead); `cv_percent`:
-    standard deviation over mean."""
+    minus one (Hunold and Carpen-Amarie, TPDS 2016, figure 12; its Table 1 divides by the largest
+    instead); `cv_percent`: standard deviation over mean."""
 
     seconds: list[float]
     percent: float
@@ -62,7 +62,7 @@ class CellSpread(msgspec.Struct, frozen=True):
 
 
 def normalised(values: ArrayLike) -> NDArray[np.float64]:
-    """t_i / min_j t_j (seed 002, section 5.3). Raises ValueError unless all are positive numbers.
+    """t_i / min_j t_j (TPDS 2016, section 5.3). Raises ValueError unless all are positive numbers.
     Shape (trials,)."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or len(array) == 0 or not (np.isfinite(array) & (array > 0)).all():

@@ -17,8 +17,9 @@ from plumbline.settings.toolchain import Toolchain
 from plumbline_db import runs
 from plumbline_db.records import Library, Machine
 
-# Figure 12 of seed 002 for what was measured here: normalised run times of every trial, by size,
-# ours beside the plain schemes. Pure: a report in, a Vega-Lite specification out.
+# Figure 12 of Hunold and Carpen-Amarie, TPDS 2016, for what was measured here: normalised run times
+# of every trial, by size, ours beside the plain schemes. Pure: a report in, a Vega-Lite
+# specification out.
 
 _NAMES = {
     "ours": "ours",

@@ -1,4 +1,5 @@
-"""Two sides, cell by cell: who is faster, by how much, how sure is that (seed 002, section 5.2).
+"""Two sides, cell by cell: who is faster, by how much, how sure is that (Hunold and Carpen-Amarie,
+TPDS 2016, section 5.2).
 
 Pure: sides in, lines out. The replicate is the launch. Two sides whose launches belong together are
 compared in pairs. Others are two samples; but a machine has states that last over many launches, so
@@ -7,6 +8,7 @@ told from what they are. There p speaks of the samples alone, and no side is cal
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
@@ -18,7 +20,9 @@ from plumbline.measure import factors
 from plumbline.measure.factors import Difference
 from plumbline.results import sides
 from plumbline.results.sides import ComparedSide, SideConditions
+from plumbline.system.words import counted
 from plumbline.verify.decision import benjamini_hochberg
+from plumbline.verify.significance import student
 from plumbline.verify.significance.comparison import Alternative, Test, Vector, finite
 from plumbline.verify.statistics import TESTS, stars
 from plumbline_db.errors import UsageError
@@ -28,8 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-# The way from the raw samples of a launch to its averages: algorithm 3 of seed 002 (section 5.1).
-# Pure. Samples are filtered here, never where they are stored.
+# The way from the raw samples of a launch to its averages: algorithm 3 of TPDS 2016, section
+# 5.1. Pure. Samples are filtered here, never where they are stored.
 
 _FENCE = 1.5  # interquartile ranges
 
@@ -59,7 +63,7 @@ def averages(launches: Iterable[ArrayLike], *, filtered: bool = True) -> list[_L
 
 
 def tukey_filter(values: ArrayLike) -> Vector:
-    """The values from Q1 - 1.5 IQR to Q3 + 1.5 IQR, both included, in their order (seed 002, 3.4).
+    """The values from Q1 - 1.5 IQR to Q3 + 1.5 IQR, both included, in their order (TPDS 2016, 3.4).
 
     Quartiles interpolate linearly between order statistics, as R's `quantile` does by default: type
     7 of Hyndman and Fan, The American Statistician 50 (1996). Of fewer than 4 values none can be an
@@ -91,6 +95,7 @@ Verdict = Literal[
     "A faster", "B faster", "differs", "differs (unpaired)", "not shown", "not compared"
 ]
 PAIRED, UNPAIRED = "signed-rank", "rank-sum"
+FEW_PAIRS = student.TEST  # too few for the signed-rank test among so many cells
 # These tests show that two distributions differ, in location or in spread: neither is faster.
 NOT_OF_LOCATION = frozenset({"kolmogorov-smirnov"})
 
@@ -147,7 +152,8 @@ class ComparedCell(msgspec.Struct, frozen=True):
 class SideComparison(msgspec.Struct, frozen=True):
     """`paired`: the test compares pairs. `together`: the sides were measured in the same launches,
     or in turn; where they were not, no side is called faster, whatever p is. `why` says which.
-    `only_a`, `only_b`: cells that the other side has not."""
+    `only_a`, `only_b`: cells that the other side has not. `limits`: why so few launches can show
+    nothing, or what was done about it; "": they suffice."""
 
     how: How
     test: str
@@ -160,6 +166,7 @@ class SideComparison(msgspec.Struct, frozen=True):
     lines: list[ComparedCell]
     only_a: int
     only_b: int
+    limits: str = ""
 
     def count(self, *verdicts: Verdict) -> int:
         return sum(line.verdict in verdicts for line in self.lines)
@@ -171,7 +178,6 @@ def compare(a: ComparedSide, b: ComparedSide, how: How) -> SideComparison:
     if bool(a.name.variant) != bool(b.name.variant):
         raise UsageError("name a @VARIANT on both sides, or on neither")
     pairs, why = pairing(a, b)
-    test = _test(how, pairs, why)
     cells_of_a, cells_of_b = (by_cell(side, how) for side in (a, b))
     both = sorted(cells_of_a.keys() & cells_of_b.keys())
     if not both:
@@ -183,7 +189,11 @@ def compare(a: ComparedSide, b: ComparedSide, how: How) -> SideComparison:
         cell: (seconds_of(cells_of_a[cell], how), seconds_of(cells_of_b[cell], how))
         for cell in both
     }
-    lines = [_line(cell, *seconds[cell], pairs, test, how) for cell in both]
+    test, limits = _test(how, pairs, why, (a, b), len(both))
+    confidence = how.confidence
+    if test is FEW_PAIRS:
+        confidence = 1 - (1 - confidence) / len(both)
+    lines = [_line(cell, *seconds[cell], pairs, test, how, confidence) for cell in both]
     return SideComparison(
         how=how,
         test=test.name,
@@ -196,6 +206,7 @@ def compare(a: ComparedSide, b: ComparedSide, how: How) -> SideComparison:
         lines=_adjusted(lines, how, test, together=pairs is not None),
         only_a=len(cells_of_a.keys() - cells_of_b.keys()),
         only_b=len(cells_of_b.keys() - cells_of_a.keys()),
+        limits=limits,
     )
 
 
@@ -243,16 +254,48 @@ def pairing(a: ComparedSide, b: ComparedSide) -> tuple[list[tuple[int, int]] | N
     return None, "the launches of A and B do not take turns"
 
 
-def _test(how: How, pairs: list[tuple[int, int]] | None, why: str) -> Test:
-    if how.test == "auto":
-        return TESTS[UNPAIRED if pairs is None else PAIRED]
-    if how.test not in TESTS:
+def _test(
+    how: How,
+    pairs: list[tuple[int, int]] | None,
+    why: str,
+    both: tuple[ComparedSide, ComparedSide],
+    cells: int,
+) -> tuple[Test, str]:
+    """Return the test, and what is to be known of it where launches are few for so many cells.
+    Raises UsageError where there is no such test, or it does not fit."""
+    launches = [len(side.launches) for side in both] if pairs is None else [len(pairs)]
+    usual = UNPAIRED if pairs is None else PAIRED
+    name = usual if how.test == "auto" else how.test
+    if name not in TESTS:
         raise UsageError(f"unknown test {how.test}; choose one of: auto, {', '.join(TESTS)}")
-    test = TESTS[how.test]
-    if test.paired and pairs is None:
+    if TESTS[name].paired and pairs is None:
         free = ", ".join(name for name, test in TESTS.items() if not test.paired)
         raise UsageError(f"{how.test} compares pairs of launches, but {why}; take one of: {free}")
-    return test
+    limits = _limits(name, launches, cells, how)
+    if limits and how.test == "auto" and pairs is not None:
+        limits += ". So the test is Student's t, and intervals hold for all cells together"
+        return FEW_PAIRS, limits
+    return TESTS[name], limits
+
+
+def _limits(test: str, launches: Sequence[int], cells: int, how: How) -> str:
+    """Return what a test by ranks cannot show because its smallest p, that of sides of which one is
+    faster in all launches, is too large for so many cells; "" where it can show each cell."""
+    if test == PAIRED:
+        least = 0.5 ** launches[0]
+    elif test == UNPAIRED and len(launches) == 2:
+        least = 1 / math.comb(sum(launches), launches[0])
+    else:
+        return ""
+    least *= 2 if how.alternative == "two-sided" else 1
+    alike = math.ceil(cells * least / how.alpha)
+    if alike <= 1:
+        return ""
+    shown = "nothing" if alike > cells else f"no difference in fewer than {alike} cells"
+    return (
+        f"{counted(min(launches), 'launch')} a side can show {shown} with {test} among "
+        f"{counted(cells, 'cell')}: the smallest p is {least:.2g} before it is adjusted"
+    )
 
 
 def by_cell(side: ComparedSide, how: How) -> dict[MatchedCell, LaunchSamples]:
@@ -303,6 +346,7 @@ def _line(
     pairs: Sequence[tuple[int, int]] | None,
     test: Test,
     how: How,
+    confidence: float,
 ) -> ComparedCell:
     times_of_a, times_of_b = list(seconds_of_a.values()), list(seconds_of_b.values())
     plain = ComparedCell(cell, sample_of(times_of_a), sample_of(times_of_b))
@@ -317,7 +361,7 @@ def _line(
         return msgspec.structs.replace(plain, reason="no pair of launches has both sides")
     if min(*times_of_a, *times_of_b) <= 0:
         return msgspec.structs.replace(plain, reason="a launch was too short for the timer")
-    result = test.run(times_of_a, times_of_b, how.alternative, how.confidence)
+    result = test.run(times_of_a, times_of_b, how.alternative, confidence)
     return msgspec.structs.replace(
         plain,
         ratio=result.ratio,
@@ -339,8 +383,14 @@ def sample_of(seconds: Sequence[float]) -> Sample:
 def _adjusted(
     lines: Sequence[ComparedCell], how: How, test: Test, *, together: bool
 ) -> list[ComparedCell]:
-    """Benjamini-Hochberg over the cells, and what follows for each."""
-    adjusted = iter(benjamini_hochberg([line.p for line in lines if line.p is not None]))
+    """Return what follows for each cell from p adjusted for all of them: by Bonferroni where
+    intervals hold together, else at a false discovery rate."""
+    p_values = [line.p for line in lines if line.p is not None]
+    adjusted = (
+        iter([min(1.0, p * len(lines)) for p in p_values])
+        if test is FEW_PAIRS
+        else iter(benjamini_hochberg(p_values))
+    )
     adjusted_lines = []
     for line in lines:
         if line.p is None or line.ratio is None:

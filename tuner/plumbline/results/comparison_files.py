@@ -143,9 +143,10 @@ def junit(comparison: MeasuredComparison) -> str:
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-# A comparison as figure 10 of seed 002 draws it: run times of both sides by message size (of curves
-# over ranks by these), above them the asterisks of the test where both sides were measured
-# together. Pure: a comparison in, a Vega-Lite specification out (chart.py renders it).
+# A comparison as figure 10 of Hunold and Carpen-Amarie, TPDS 2016, draws it: run times of both
+# sides by message size (of curves over ranks by these), above them the asterisks of the test where
+# both sides were measured together. Pure: a comparison in, a Vega-Lite specification out (chart.py
+# renders it).
 
 # The sides can be distinguished without colour too: by shape, and by position within a size.
 _COLOURS = ["#1b6ca8", "#d1761f"]

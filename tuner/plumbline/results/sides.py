@@ -20,6 +20,7 @@ from plumbline_db import campaigns, machines, points, runs, table_samples, verdi
 from plumbline_db import runs as stored_suites
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError, command_name
+from plumbline_db.points import stored_suite
 from plumbline_db.records import Campaign, Library, Machine, Suite, Verdict
 from plumbline_db.runs import LaunchSamples, Surroundings
 
@@ -109,6 +110,14 @@ class ComparedSide(msgspec.Struct, frozen=True):
     samples: list[LaunchSamples]
     described: bool = False
 
+    @property
+    def suites_named(self) -> list[str]:
+        """The suites as people name them: of a described one once, whatever its looks."""
+        if self.described:
+            prefix = stored_suite("").name + "-"
+            return [name.removeprefix(prefix) for name in self.suites if "-look-" not in name]
+        return self.suites
+
     def only(self, functions: Sequence[str] | None, sizes: Sequence[int] | None) -> ComparedSide:
         """The samples of some functions at some sizes; None: of all."""
         kept = [
@@ -151,6 +160,8 @@ def read(db: Database, name: Name) -> ComparedSide:
         raise UsageError(f"{db.path} contains no run {name.campaign}; it contains: {listed}")
     campaign = campaign_by_id[name.campaign]
     is_described = campaign.id in described
+    if is_described:
+        name = _as_described(db, name)
     table = [] if is_described else _table(db, name)
     suites = table_samples.suites(table) if table else _suites(db, name, described=is_described)
     samples = (
@@ -172,6 +183,15 @@ def _settled(name: Name, stored_runs: Container[str]) -> Name:
     if campaign in stored_runs:
         return msgspec.structs.replace(name, campaign=campaign, stage=stage)
     return name
+
+
+def _as_described(db: Database, name: Name) -> Name:
+    """Name a suite as its file does, also where the name is that of its launches."""
+    suite = stored_suites.suites(db, name.campaign).get(name.suite)
+    if suite is None:
+        return name
+    text = name.text.replace(f"/{name.suite}", f"/{suite.step}", 1)
+    return msgspec.structs.replace(name, text=text, suite=suite.step)
 
 
 def of_suites(db: Database, text: str, campaign: Campaign, suites: list[str]) -> ComparedSide:
@@ -226,7 +246,8 @@ def all_looks(suites_by_name: dict[str, Suite], name: str) -> list[str]:
 def offered(db: Database, run: str) -> list[str]:
     """The sides that a run has: its tables, or its described suites."""
     tables = [f"{run}:{stage}" for stage in verdicts.stages(db, run)]
-    return tables or [f"{run}/{suite}" for suite in dict.fromkeys(_asked(db, run))]
+    suites = stored_suites.suites(db, run)
+    return tables or [f"{run}/{suites[name].step}" for name in dict.fromkeys(_asked(db, run))]
 
 
 def _asked(db: Database, run: str) -> list[str]:

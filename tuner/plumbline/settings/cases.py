@@ -163,7 +163,7 @@ class WayOfUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             yield "a simulated machine has one way of use"
 
 
-# The message sizes of the seed's Table 4 (PGMPI, section 5.1), 1 B to 100 KiB.
+# The message sizes of Hunold et al., Euro-Par 2016, Table 4, 1 B to 100 KiB.
 SIZES = [1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 1500, 2048, 4096, 5000, 8192, 10000]
 SIZES += [16384, 32768, 102400]
 # The sizes were chosen for so many ranks; with more ranks, functions in blocks keep these blocks.

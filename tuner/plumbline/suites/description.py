@@ -1,4 +1,5 @@
-"""Suite files: what a run is to measure, suite by suite, as SKaMPI's were (seed 003, section 4).
+"""Suite files: what a run is to measure, suite by suite, as SKaMPI's were (Reussner and Hunzelmann,
+ICCS 2001, section 4).
 
 A suite is one pattern, some operations that are measured side by side, and one parameter that is
 varied. Files that ship are in `standard`."""
@@ -91,8 +92,9 @@ class AskedSuite(
     """Relative error of a straight line between two points that needs no further one."""
     most_points: int = 0
     """With those that are added; 0: twice as many as at first."""
-    launches: int = 6
-    """Of each point; fewer than six have no interval."""
+    launches: int = 10
+    """Of each point; fewer than six have no interval, and with ten `compare` shows by ranks what is
+    slower in one of 25 cells."""
     standard_error: float = 0.0
     """Relative standard error at which a launch has enough of a point; 0: as many as usual."""
     least: int = 8

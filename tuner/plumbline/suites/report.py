@@ -3,6 +3,7 @@ curves cross. As records for programs, and as text."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -10,10 +11,10 @@ import msgspec
 
 from plumbline.measure.hockney import median_interval
 from plumbline.measure.refine import SweptCurve, Threshold
-from plumbline.suites.run import Prepared, curves, found_thresholds, read, stored_suite
+from plumbline.suites.run import Prepared, curves, found_thresholds, read
 from plumbline_db import points, runs, table_samples
 from plumbline_db.connection import Database
-from plumbline_db.points import Axis, Why
+from plumbline_db.points import Axis, Why, stored_suite
 from plumbline_db.records import Campaign
 
 
@@ -57,6 +58,16 @@ class Crossover(msgspec.Struct, frozen=True):
     faster_below: bool
 
 
+class Drift(msgspec.Struct, frozen=True):
+    """A place of the first look that a later `look` repeated took `factor` times as long, and the
+    intervals of both do not overlap: what this look has added is off by about as much."""
+
+    operation: str
+    place: int
+    look: int
+    factor: float
+
+
 class MeasuredSuite(msgspec.Struct, frozen=True):
     name: str
     pattern: str
@@ -64,6 +75,7 @@ class MeasuredSuite(msgspec.Struct, frozen=True):
     operations: list[OperationCurve]
     thresholds: list[Threshold]
     crossovers: list[Crossover]
+    drifts: list[Drift] = []
 
 
 def of_suite(db: Database, campaign: Campaign, of: Prepared) -> MeasuredSuite:
@@ -109,7 +121,21 @@ def of_suite(db: Database, campaign: Campaign, of: Prepared) -> MeasuredSuite:
         lines,
         found_thresholds(db, campaign, of),
         crossovers(swept),
+        _drifts(db, campaign, of, max(point.look for point in point_by_place.values())),
     )
+
+
+def _drifts(db: Database, campaign: Campaign, of: Prepared, looks: int) -> list[Drift]:
+    first = {curve.name: curve.points for curve in curves(db, campaign, of, [1])}
+    drifts = []
+    for look in range(2, looks + 1):
+        for curve in curves(db, campaign, of, [look]):
+            for place in sorted(curve.points.keys() & first[curve.name].keys()):
+                before, after = first[curve.name][place], curve.points[place]
+                if abs(after.value - before.value) > before.half + after.half:
+                    factor = math.exp(after.value - before.value)
+                    drifts.append(Drift(curve.name, place, look, factor))
+    return drifts
 
 
 def _ranks(
@@ -176,6 +202,11 @@ def text(of: MeasuredSuite, library: str) -> list[str]:
         for threshold in of.thresholds
     ]
     lines += [_crossing(crossover, names[0], unit) for crossover in of.crossovers]
+    lines += [
+        f"{drift.operation} at {drift.place} {unit} took {drift.factor:.2f} times as long in look "
+        f"{drift.look} as in the first one: the points that this look added are off by as much"
+        for drift in of.drifts
+    ]
     return lines + _rank_lines(of)
 
 

@@ -6,6 +6,7 @@ stored, so that the same command goes on where it was interrupted."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -42,9 +43,8 @@ from plumbline_db import points, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.layout import SUITES
-from plumbline_db.points import SuitePoint
+from plumbline_db.points import SuitePoint, stored_suite
 from plumbline_db.records import Campaign, Medians
-from plumbline_db.records import Suite as StoredSuite
 
 _MOST_LOOKS = 30
 
@@ -96,10 +96,6 @@ def begin(
     return identity.enter(db, toolchain, identity.Identity(text, placement, "s"), new=new)
 
 
-def stored_suite(name: str, look: int = 1) -> StoredSuite:
-    return StoredSuite("suite", step=name, look=look)
-
-
 def whole_plan(of: Prepared, asked: SuiteRun, ranks: RanksThere, at: Sequence[int]) -> Plan:
     suite = of.suite
     plan = Plan(
@@ -134,9 +130,7 @@ def measure(
             of.suite.name: Series(
                 store,
                 stored_suite(of.suite.name, look),
-                whole_plan(
-                    of, asked, ranks, [point.place for point in points_by_suite[of.suite.name]]
-                ),
+                whole_plan(of, asked, ranks, _places(of, points_by_suite[of.suite.name])),
                 {},
             )
             for of in every
@@ -144,6 +138,15 @@ def measure(
         }
         _take_turns(store, asked, every, series, points_by_suite, look)
     identity.finish(store.db, campaign)
+
+
+def _places(of: Prepared, asked_for: Sequence[SuitePoint]) -> list[int]:
+    """Return the places of a look. A later one repeats the place of the first look that is nearest
+    to what it adds, so that a drift between the looks is seen."""
+    added = [point.place for point in asked_for]
+    if asked_for[0].look == 1:
+        return added
+    return [*added, min(of.first, key=lambda place: abs(math.log(max(place, 1) / added[0])))]
 
 
 def _take_turns(

@@ -43,7 +43,7 @@ _MANY = 256
 
 
 def medians(left: ArrayLike, right: ArrayLike) -> float:
-    """Log of the ratio of the medians (seed 000, section 4.3)."""
+    """Log of the ratio of the medians (Hunold et al., Euro-Par 2016, section 4.3)."""
     import numpy as np
 
     return float(np.log(_median(_times(left))) - np.log(_median(_times(right))))

@@ -82,8 +82,8 @@ def of_table(letters: Collection[str]) -> list[Kind]:
     return [kind for kind in all_kinds() if kind.benchmarks == benchmarks]
 
 
-# Monotony: f(n) ⪯ f(n + k). Adjacent measured sizes of each measured function (seed 000, 4.3).
-# The cell stands at the smaller size, whose time is too long.
+# Monotony: f(n) ⪯ f(n + k). Adjacent measured sizes of each measured function (Hunold et al.,
+# Euro-Par 2016, 4.3). The cell stands at the smaller size, whose time is too long.
 
 
 @kind("monotony", letter="m", row="function")

@@ -24,7 +24,7 @@ DEFAULT_TEST = signed_rank.TEST.name
 
 
 def stars(p: float) -> str:
-    """*** for p ≤ 0.001, ** for p ≤ 0.01, * for p ≤ 0.05, else nothing (seed 002, section 5.2)."""
+    """*** for p ≤ 0.001, ** for p ≤ 0.01, * for p ≤ 0.05, else nothing (TPDS 2016, section 5.2)."""
     if not 0 <= p <= 1:
         raise ValueError(f"p is {p}, not between 0 and 1")
     return "*" * sum(p <= limit for limit in (0.05, 0.01, 0.001))

@@ -156,3 +156,14 @@ def logarithms(seconds: ArrayLike, what: str) -> Vector:
 
 def both_logarithms(left: ArrayLike, right: ArrayLike) -> tuple[Vector, Vector]:
     return logarithms(left, "left"), logarithms(right, "right")
+
+
+def paired_logarithms(left: ArrayLike, right: ArrayLike) -> Vector:
+    """The log ratios of times: left[i] and right[i] come from the same launch."""
+    log_left, log_right = both_logarithms(left, right)
+    if len(log_left) != len(log_right):
+        raise ValueError(
+            f"{len(log_left)} launches on the left, {len(log_right)} on the right: a paired test "
+            "needs the same launches on both sides"
+        )
+    return log_left - log_right

@@ -1,6 +1,7 @@
-"""Kolmogorov-Smirnov of launches that are not paired (seed 000, section 4.3): does some share of
-one side lie beyond the other side? Source: Hodges, Arkiv för Matematik 3 (1958), for the lattice
-paths; Schröer and Trenkler, Computational Statistics & Data Analysis 20 (1995), for ties."""
+"""Kolmogorov-Smirnov of launches that are not paired (Hunold et al., Euro-Par 2016, section 4.3):
+does some share of one side lie beyond the other side? Source: Hodges, Arkiv för Matematik 3 (1958),
+for the lattice paths; Schröer and Trenkler, Computational Statistics & Data Analysis 20 (1995), for
+ties."""
 
 from __future__ import annotations
 

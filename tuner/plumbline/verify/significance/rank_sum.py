@@ -1,6 +1,6 @@
-"""Wilcoxon rank-sum (Mann-Whitney) of launches that are not paired: the seeds' test (seed 000,
-section 4.3; seed 002, section 5.2). Source: Hollander, Wolfe, Chicken, "Nonparametric Statistical
-Methods", 3rd ed., sections 4.1-4.3."""
+"""Wilcoxon rank-sum (Mann-Whitney) of launches that are not paired: the test of Hunold et al.,
+Euro-Par 2016 (section 4.3), and of Hunold and Carpen-Amarie, TPDS 2016 (section 5.2). Source:
+Hollander, Wolfe, Chicken, "Nonparametric Statistical Methods", 3rd ed., sections 4.1-4.3."""
 
 from __future__ import annotations
 

@@ -13,13 +13,13 @@ from plumbline.verify.significance.comparison import (
     Comparison,
     Test,
     Vector,
-    both_logarithms,
     finite,
     interval,
     middle_of,
     normal_order,
     normal_tail,
     of_tails,
+    paired_logarithms,
     ratio_of,
 )
 
@@ -63,13 +63,7 @@ def signed_rank(
     confidence: float = 0.95,
 ) -> Comparison:
     """`paired_ratio` of times: left[i] and right[i] come from the same launch."""
-    log_left, log_right = both_logarithms(left, right)
-    if len(log_left) != len(log_right):
-        raise ValueError(
-            f"{len(log_left)} launches on the left, {len(log_right)} on the right: a paired test "
-            "needs the same launches on both sides"
-        )
-    return paired_ratio(log_left - log_right, confidence, alternative)
+    return paired_ratio(paired_logarithms(left, right), confidence, alternative)
 
 
 TEST = Test("signed-rank", True, signed_rank)
