@@ -23,7 +23,8 @@ from plumbline.measure.exclusions import (
     SLOW_MESSAGES,
 )
 from plumbline.measure.settling import named, start_of
-from plumbline.results import saving, spread
+from plumbline.results import factor_effects, saving, spread
+from plumbline.results.factor_effects import StoredEffect
 from plumbline.results.remaining import Behind, Remaining, Searched, behind, whole_functions
 from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
@@ -200,6 +201,7 @@ class Report(msgspec.Struct, frozen=True):
     wrong: list[Wrong] = []
     placed: list[str] = []  # how ranks were started (plumbline_db.started)
     hours: spread.Hours | None = None  # what the intervals of `winners` are widened by
+    factors: list[StoredEffect] = []  # of `plumbline factors` on this machine, with this library
 
     def tables(self) -> dict[str, list[Verdict]]:
         """Return the tables by stage; empty: there is none yet."""
@@ -306,6 +308,7 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
         wrong=runs.wrong(db, campaign.id),
         placed=started.lines(db, campaign.id),
         hours=hours,
+        factors=factor_effects.stored(db, campaign.machine, campaign.library_fingerprint),
     )
     if not conditions:
         return report
@@ -346,6 +349,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "hours": None if report.hours is None else report.hours.document(),
         "not_proven": report.not_proven(),
         "application": msgspec.to_builtins(report.saving),
+        "factors": msgspec.to_builtins(report.factors),
         "remaining": [_remaining(cell, names) for cell in report.remaining(slower)],
         "behind": msgspec.to_builtins(slower),
         "exports": [msgspec.to_builtins(export) for export in report.exports],
