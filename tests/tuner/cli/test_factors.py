@@ -1,5 +1,5 @@
-"""`plumbline factors` over the simulated library: what is launched, printed, stored and shown
-later."""
+"""`plumbline reproducibility factors` over the simulated library: what is launched, printed, stored
+and shown later."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.tuner.cli import conftest
 from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.simulated import ROOT, Interrupted, SimulatedStarter
 
-WORDS = ("factors", "MPI_Allreduce", "-n", "4", "--sizes", "8,4096")
+WORDS = ("reproducibility", "factors", "MPI_Allreduce", "-n", "4", "--sizes", "8,4096")
 
 
 class FactorStarter(SimulatedStarter):
@@ -152,6 +152,9 @@ def test_later_results_of_this_machine_and_library_name_what_was_found(
         (("frequency=hyperspeed",), "frequency=hyperspeed: "),
         (("--set", "tolerance=0"), "not in the range 0<x<1"),
         (("SLOW=1", "--sizes", "0"), "--sizes"),
+        (("SLOW=1", "-n", "2,4"), "--nprocs takes one number with factors"),
+        (("SLOW=1", "--quick"), "--quick has no effect with factors"),
+        (("SLOW=1", "--set", "effects=5"), "effects has no effect with factors"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_a_launch(
@@ -159,4 +162,18 @@ def test_what_cannot_be_measured_is_refused_before_a_launch(
 ) -> None:
     done: Result = plumbline(*WORDS, *words, "--db", tmp_path / "f.db")
     assert done.status == 2 and message in done.err, done.err
+    assert starter.launches == []
+
+
+def test_words_that_name_no_function_and_keys_without_factors(
+    tmp_path: Path, starter: FactorStarter
+) -> None:
+    for words, message in (
+        (("factors",), "name a function and its factors"),
+        (("MPI_Bcast",), "name a function and its factors"),
+        (("--set", "tolerance=0.1"), "tolerance has no effect without factors"),
+        (("--bind", "core"), "bind has no effect without factors"),
+    ):
+        done = plumbline("reproducibility", *words, "--db", tmp_path / "f.db")
+        assert done.status == 2 and message in done.err, done.err
     assert starter.launches == []

@@ -23,7 +23,18 @@ def test_a_planted_factor_is_found_and_an_idle_one_is_called_idle(tmp_path: Path
         tmp_path, "mpicc", {"MPI_Allreduce": (4096, 4096, 40_000)}, ("PLANTED_SLOW", 10)
     )
     done = plumbline(
-        *("factors", "MPI_Allreduce", SLOW, IDLE, "-n", "2", "--sizes", "4096", "--json"),
+        *(
+            "reproducibility",
+            "factors",
+            "MPI_Allreduce",
+            SLOW,
+            IDLE,
+            "-n",
+            "2",
+            "--sizes",
+            "4096",
+            "--json",
+        ),
         *("--set", f"preload={tool}", "--set", "sync=barrier", "--db", tmp_path / "f.db"),
     )
     assert done.status == 0, done.err

@@ -41,7 +41,6 @@ GROUPS = {
         "overlap": "How much of a message goes on beside computation.",
         "platform": "The platform file of a simulated machine, or of a twin.",
         "reproducibility": "How far the measurements themselves can be trusted here.",
-        "factors": "What pinning, caches, timers, variables … change in run times.",
     },
     "Your application": {
         "run": "Start an application with the winners in force.",

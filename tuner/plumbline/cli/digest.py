@@ -12,8 +12,7 @@ from statistics import median
 from plumbline.core import guidelines as known_guidelines
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import IN_BLOCKS
-from plumbline.results.factor_effects import StoredEffect
-from plumbline.results.report import Report, everywhere
+from plumbline.results.report import Report, StoredEffect, everywhere
 from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
 from plumbline.system.words import counted, with_interval
@@ -71,7 +70,7 @@ def _factors(effects: Sequence[StoredEffect]) -> Iterator[str]:
     if not effects:
         return
     yield ""
-    yield f"Factors of run times here, as `{command_name()} factors` has measured them:"
+    yield f"Factors, as `{command_name()} reproducibility factors` has measured them here:"
     for effect in effects:
         if effect.verdict == "matters":
             where = f"{effect.function}, {counted(effect.nprocs, 'rank')}"

@@ -28,6 +28,7 @@ from plumbline.results.compared_now import (
 )
 from plumbline.results.comparison_files import words_of
 from plumbline.results.factor_levels import FACTORS, Base, Level
+from plumbline.results.report import OF_FACTORS
 from plumbline.settings import building, identity
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system import paths
@@ -39,7 +40,6 @@ from plumbline_db.records import Campaign, Event, Suite
 
 COMMAND = "factors"
 BASE = "base"
-_EVENT = "factor "  # begins the kind of an event; the verdict follows
 
 LevelVerdict = Literal["matters", "idle", "undecided", "no result"]
 _OF_CELLS: tuple[tuple[LevelVerdict, tuple[str, ...]], ...] = (
@@ -107,16 +107,6 @@ class FactorExperiment(msgspec.Struct, frozen=True):
     claim: RegressionClaim
     levels: list[LevelEffect]
     campaigns: list[str]
-
-
-class StoredEffect(msgspec.Struct, frozen=True):
-    """What an earlier experiment has found of a level, beside verdicts of other runs."""
-
-    function: str
-    nprocs: int
-    started: str
-    verdict: str
-    text: str
 
 
 def startable(level: Level, base: StartableSide, folder: Path) -> StartableSide:
@@ -248,7 +238,7 @@ class _Experiment:
         for effect in effects:
             event = Event(
                 time=identity.now(),
-                kind=f"{_EVENT}{effect.verdict}",
+                kind=f"{OF_FACTORS}{effect.verdict}",
                 text=effect.text,
                 function=self._question.function,
             )
@@ -344,25 +334,6 @@ def _finished(db: Database, row: Campaign, number: int) -> dict[int, int]:
     return counts
 
 
-def stored(db: Database, machine: str, library_fingerprint: str) -> list[StoredEffect]:
-    """Return what the last experiment of each function and number of ranks has found, on this
-    machine and with this library."""
-    last: dict[tuple[str, int], list[StoredEffect]] = {}
-    for row in campaigns.every(db):
-        if (row.machine, row.library_fingerprint) != (machine, library_fingerprint):
-            continue
-        effects = [
-            StoredEffect(
-                event.function, row.nprocs, row.started, event.kind.removeprefix(_EVENT), event.text
-            )
-            for event in campaigns.events(db, row.id)
-            if event.kind.startswith(_EVENT)
-        ]
-        if effects:
-            last[effects[0].function, row.nprocs] = effects
-    return [effect for effects in last.values() for effect in effects]
-
-
 def _probe_with(flags: str, toolchain: Toolchain) -> Path:
     """Return the probe that is compiled with `flags`, for the same library and of the same sources
     as the usual one. Raises PlumblineError where it cannot be built."""
@@ -444,7 +415,7 @@ def _verdict_of(line: Regression) -> LevelVerdict:
 
 
 def document(experiment: FactorExperiment) -> dict[str, Any]:
-    """Return the fields of `plumbline factors --json` (docs/measurement.md)."""
+    """Return the fields of `plumbline reproducibility factors --json` (docs/measurement.md)."""
     whole: dict[str, Any] = msgspec.to_builtins(experiment)
     whole["levels"] = [
         {

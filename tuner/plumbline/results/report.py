@@ -23,8 +23,7 @@ from plumbline.measure.exclusions import (
     SLOW_MESSAGES,
 )
 from plumbline.measure.settling import named, start_of
-from plumbline.results import factor_effects, saving, spread
-from plumbline.results.factor_effects import StoredEffect
+from plumbline.results import saving, spread
 from plumbline.results.remaining import Behind, Remaining, Searched, behind, whole_functions
 from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
@@ -179,6 +178,43 @@ def _name(case: Case) -> str:
     return named(case.function, label(case.variant, case.knobs), case.bytes, case.ranks)
 
 
+OF_FACTORS = "factor "  # begins the kind of an event; the verdict of a level follows
+
+
+class StoredEffect(msgspec.Struct, frozen=True):
+    """The finding of `plumbline reproducibility factors` about a level of a factor. `verdict`:
+    matters, idle, undecided or no result."""
+
+    function: str
+    nprocs: int
+    started: str
+    verdict: str
+    text: str
+
+
+def effects_of_factors(db: Database, machine: str, library_fingerprint: str) -> list[StoredEffect]:
+    """Return what the last experiment of each function and number of ranks has found on this
+    machine and with this library."""
+    last: dict[tuple[str, int], list[StoredEffect]] = {}
+    for row in campaigns.every(db):
+        if (row.machine, row.library_fingerprint) != (machine, library_fingerprint):
+            continue
+        effects = [
+            StoredEffect(
+                function=event.function,
+                nprocs=row.nprocs,
+                started=row.started,
+                verdict=event.kind.removeprefix(OF_FACTORS),
+                text=event.text,
+            )
+            for event in campaigns.events(db, row.id)
+            if event.kind.startswith(OF_FACTORS)
+        ]
+        if effects:
+            last[effects[0].function, row.nprocs] = effects
+    return [effect for effects in last.values() for effect in effects]
+
+
 class Report(msgspec.Struct, frozen=True):
     """Everything that is shown of a campaign. `after` is None while it runs."""
 
@@ -201,7 +237,7 @@ class Report(msgspec.Struct, frozen=True):
     wrong: list[Wrong] = []
     placed: list[str] = []  # how ranks were started (plumbline_db.started)
     hours: spread.Hours | None = None  # what the intervals of `winners` are widened by
-    factors: list[StoredEffect] = []  # of `plumbline factors` on this machine, with this library
+    factors: list[StoredEffect] = []  # measured on this machine, with this library
 
     def tables(self) -> dict[str, list[Verdict]]:
         """Return the tables by stage; empty: there is none yet."""
@@ -308,7 +344,7 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
         wrong=runs.wrong(db, campaign.id),
         placed=started.lines(db, campaign.id),
         hours=hours,
-        factors=factor_effects.stored(db, campaign.machine, campaign.library_fingerprint),
+        factors=effects_of_factors(db, campaign.machine, campaign.library_fingerprint),
     )
     if not conditions:
         return report
