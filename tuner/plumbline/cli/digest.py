@@ -12,13 +12,13 @@ from statistics import median
 from plumbline.core import guidelines as known_guidelines
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import IN_BLOCKS
-from plumbline.results.report import Report, everywhere
+from plumbline.results.report import Report, StoredEffect, everywhere
 from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
 from plumbline.system.words import counted, with_interval
 from plumbline.verify.grid import named
 from plumbline_db.connection import Database
-from plumbline_db.errors import typed
+from plumbline_db.errors import command_name, typed
 from plumbline_db.layout import fixed, layout
 from plumbline_db.records import Verdict, Winner
 from plumbline_exporters import bundle
@@ -55,6 +55,7 @@ def lines(report: Report, uses: Sequence[str], guidelines: Guidelines, width: in
         text += _first(rows, _MOST_OF_GUIDELINES, width, " guideline")
     if report.saving is not None:
         text += ["", saved(report.saving)]
+    text += _factors(report.factors)
     text += ["", *summary(report, uses)]
     # A command must stay on one line, so that it can be pasted.
     return [
@@ -62,6 +63,23 @@ def lines(report: Report, uses: Sequence[str], guidelines: Guidelines, width: in
         for line in text
         for part in ([line] if _COMMAND.match(line) else _wrapped(line, width))
     ]
+
+
+def _factors(effects: Sequence[StoredEffect]) -> Iterator[str]:
+    """Return the lines about the factors that were found to matter on this machine with this
+    library; no line if none was measured."""
+    if not effects:
+        return
+    yield ""
+    yield f"Factors, as `{command_name()} reproducibility factors` has measured them here:"
+    for effect in effects:
+        if effect.verdict == "matters":
+            where = f"{effect.function}, {counted(effect.nprocs, 'rank')}"
+            yield f"  {where}, {effect.started[:10]}: {effect.text}"
+    for verdict in ("idle", "undecided", "no result"):
+        names = [effect.text.partition(":")[0] for effect in effects if effect.verdict == verdict]
+        if names:
+            yield f"  {verdict}: {', '.join(dict.fromkeys(names))}"
 
 
 def summary(report: Report, uses: Sequence[str] = ()) -> Iterator[str]:

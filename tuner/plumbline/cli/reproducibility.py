@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import base, common, options, progress
+from plumbline_db.errors import UsageError
+
+from . import base, common, options, progress, reproducibility_factors
 from .base import ProgramOptions
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def _standing(name: str) -> Callable[[], str]:
 
 @base.command(
     "reproducibility",
-    takes="mpi db json nprocs sizes seed",
+    takes=f"mpi db json nprocs nodes bind map_by sizes {options.DATA} seed",
     several="nprocs",
     told={
         "nprocs": {"help": "Numbers of ranks.", "unset": _standing("nprocs")},
@@ -51,6 +53,7 @@ def _standing(name: str) -> Callable[[], str]:
         "seed": {"unset": _standing("seed")},
     },
 )
+@click.argument("words", nargs=-1, metavar="[factors FUNCTION [FACTOR[=LEVEL]]...]")
 @click.option("--quick", is_flag=True, help="Three minutes at most: fewer cells and effects.")
 @options.option(
     "--functions", type=options.Functions(), help="With commas between (unset: see above)."
@@ -61,18 +64,27 @@ def _standing(name: str) -> Callable[[], str]:
     unset=_standing("trials"),
     help="Whole experiments that are compared.",
 )
-@options.launches("Launches of a trial.", unset=_standing("launches"))
+@options.launches(
+    "Launches of a trial; with factors of the base and of each level, at most.",
+    unset=lambda: f"{_standing('launches')()}; with factors {reproducibility_factors.LAUNCHES}",
+)
 @options.settings(
-    "the planted slow-downs: effects (per cent, with commas between), effect_launches (0: none)",
-    {"effects": options.Numbers(float), "effect_launches": options.CountType(0)},
-    of_campaign=False,
+    "the planted slow-downs: effects (per cent, with commas between), effect_launches (0: none); "
+    "with factors of the claim (alpha, tolerance) or of a campaign file",
+    {"effects": options.Numbers(float), "effect_launches": options.CountType(0)}
+    | reproducibility_factors.KEYS,
 )
 @options.new
-@options.picture("Draw the trials")
+@options.picture("Draw the trials, or the effects of factors,")
 def command(
-    program: ProgramOptions, quick: bool, new: bool, picture: Path | None, **asked: Any
+    program: ProgramOptions,
+    words: tuple[str, ...],
+    quick: bool,
+    new: bool,
+    picture: Path | None,
+    **asked: Any,
 ) -> int:
-    """How far the measurements themselves can be trusted here.
+    """How far the measurements themselves can be trusted here; with `factors` what changes them.
 
     It begins to measure at once, without options for long and into the default database: --quick
     takes minutes, --db names another file.
@@ -83,11 +95,36 @@ def command(
     rest for all functions (--quick: for these two), unless --functions says otherwise. Interrupted,
     the same command goes on.
 
+    `factors FUNCTION` measures what factors change in its times. Launches of the base and of each
+    level of each factor take turns in shuffled order, each with ranks of its own, until it is
+    decided whether the level matters (its interval excludes the base) or is idle (the interval is
+    within the tolerance). All intervals are valid together. Later `plumbline results` of this
+    machine and library list what was found. The factors, and their levels if none is named:
+
+    \b
+      pinning     core, none (also socket, numa)
+      cache       overwrite: cold buffers (also cycle)
+      start       barrier or window, whichever the base has not (also other schemes)
+      clock       wtime, tsc (also other timers of the probe)
+      neighbour   1: a busy process beside the launch (any number)
+      frequency   the other governors, if this user may set them
+    and those that are measured only if they are named:
+      flags       -O1, -O3: compiler flags of the probe, which is built with them
+      library     library=PREFIX: another build of the library
+      NAME=VALUE  a variable, or a knob of the library; repeat it for several values
+
     \b
     Example:
       plumbline reproducibility --quick
       plumbline reproducibility --trials 30 --launches 30 --picture spread.svg
+      plumbline reproducibility factors MPI_Allreduce --picture factors.svg
+      plumbline reproducibility factors MPI_Bcast -n 2 --sizes 4096 cache UCX_TLS=tcp
     """
+    if words:
+        shown = reproducibility_factors.ShownFactors(new, picture)
+        return reproducibility_factors.measure(
+            program, words, shown, asked | {"quick": quick or None}
+        )
     from plumbline.reproducibility import experiment
     from plumbline.reproducibility.report import conditions_of, report
     from plumbline.reproducibility.settings import checked, full
@@ -120,10 +157,14 @@ def command(
 def _overridden(
     settings: ReproducibilitySettings, asked: dict[str, Any]
 ) -> ReproducibilitySettings:
-    """The settings with what the command line says put over them."""
+    """The settings with what the command line says put over them. Raises UsageError for keys of
+    factors."""
     import msgspec
 
     values = {name: value for name, value in asked.items() if value is not None}
+    others = values.keys() - set(settings.__struct_fields__)
+    if others:
+        raise UsageError(f"{min(others)} has no effect without factors: leave it out")
     for name in ("functions", "sizes"):
         if name in values:
             values[f"effect_{name}"] = values[name]

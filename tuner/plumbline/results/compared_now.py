@@ -257,7 +257,7 @@ def measure(
     """Measure both sides in turn. Raises UsageError for what cannot be measured, before a launch,
     and PlumblineError where a side cannot be started."""
     letters: tuple[Letter, Letter] = ("a", "b")
-    made = [_StartableSide(name, settings, Path(db.path).parent) for name in names]
+    made = [StartableSide(name, settings, Path(db.path).parent) for name in names]
     comparison = f"{identity.now()}-{secrets.randbelow(10**9):09}"
     cases = _cases(made[0].toolchain, made[0].settings)
     suites = [Suite("compare", arm=letter) for letter in letters]
@@ -330,15 +330,22 @@ def is_side(row: Campaign) -> bool:
     return msgspec.json.decode(row.settings, type=_Command).command == COMMAND
 
 
-class _StartableSide:
-    """A side that can be started: its library, and what is in force in its launches."""
+class StartableSide:
+    """A side that can be started: its library, and what is in force in its launches. `beside`:
+    the folder of the database; `toolchain`: that of the side, where it is known already."""
 
-    def __init__(self, name: NamedSide, settings: Settings, beside: Path) -> None:
+    def __init__(
+        self,
+        name: NamedSide,
+        settings: Settings,
+        beside: Path,
+        toolchain: Toolchain | None = None,
+    ) -> None:
         self.name = name
         preload = [path for path in name.values.get(PRELOAD, "").split(":") if path]
         if preload:
             settings = settings.but(preload=preload).checked(Document(name.text))
-        self.toolchain = find_toolchain(name.prefix, settings=settings, beside=beside)
+        self.toolchain = toolchain or find_toolchain(name.prefix, settings=settings, beside=beside)
         site = set_by_site(self.toolchain)
         if site:
             raise PlumblineError(f"{name.text}: {'; '.join(site)}: {OUT}")

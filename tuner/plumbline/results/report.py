@@ -179,6 +179,43 @@ def _name(case: Case) -> str:
     return named(case.function, label(case.variant, case.knobs), case.bytes, case.ranks)
 
 
+OF_FACTORS = "factor "  # begins the kind of an event; the verdict of a level follows
+
+
+class StoredEffect(msgspec.Struct, frozen=True):
+    """The finding of `plumbline reproducibility factors` about a level of a factor. `verdict`:
+    matters, idle, undecided or no result."""
+
+    function: str
+    nprocs: int
+    started: str
+    verdict: str
+    text: str
+
+
+def effects_of_factors(db: Database, machine: str, library_fingerprint: str) -> list[StoredEffect]:
+    """Return what the last experiment of each function and number of ranks has found on this
+    machine and with this library."""
+    last: dict[tuple[str, int], list[StoredEffect]] = {}
+    for row in campaigns.every(db):
+        if (row.machine, row.library_fingerprint) != (machine, library_fingerprint):
+            continue
+        effects = [
+            StoredEffect(
+                function=event.function,
+                nprocs=row.nprocs,
+                started=row.started,
+                verdict=event.kind.removeprefix(OF_FACTORS),
+                text=event.text,
+            )
+            for event in campaigns.events(db, row.id)
+            if event.kind.startswith(OF_FACTORS)
+        ]
+        if effects:
+            last[effects[0].function, row.nprocs] = effects
+    return [effect for effects in last.values() for effect in effects]
+
+
 class Report(msgspec.Struct, frozen=True):
     """Everything that is shown of a campaign. `after` is None while it runs."""
 
@@ -202,6 +239,7 @@ class Report(msgspec.Struct, frozen=True):
     placed: list[str] = []  # how ranks were started (plumbline_db.started)
     hours: spread.Hours | None = None  # what the intervals of `winners` are widened by
     repetitions: list[RepetitionsCell] = []  # counted by a stopping rule, where one was named
+    factors: list[StoredEffect] = []  # measured on this machine, with this library
 
     def tables(self) -> dict[str, list[Verdict]]:
         """Return the tables by stage; empty: there is none yet."""
@@ -310,6 +348,7 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
         placed=started.lines(db, campaign.id),
         hours=hours,
         repetitions=repetitions.stored(db, campaign.id) if _counts(campaign) else [],
+        factors=effects_of_factors(db, campaign.machine, campaign.library_fingerprint),
     )
     if not conditions:
         return report
@@ -356,6 +395,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "hours": None if report.hours is None else report.hours.document(),
         "not_proven": report.not_proven(),
         "application": msgspec.to_builtins(report.saving),
+        "factors": msgspec.to_builtins(report.factors),
         "remaining": [_remaining(cell, names) for cell in report.remaining(slower)],
         "behind": msgspec.to_builtins(slower),
         "exports": [msgspec.to_builtins(export) for export in report.exports],

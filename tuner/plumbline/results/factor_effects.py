@@ -1,0 +1,440 @@
+"""The effects of experimental factors on one function (seed 002, section 4): launches of the base
+and of each level take turns in shuffled order, every launch with ranks of its own, because ranks
+that are started again differ too. Each level is a row of the database, as `compare --measure` has
+one for each side, so that other libraries, flags and governors are levels like any other."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from plumbline.core.plan import Plan, PlanCase, measurable
+from plumbline.measure import factors, tables
+from plumbline.measure.comparison import Arm, NextLook, Turns, looks
+from plumbline.measure.launches import LaunchStore, Progress, Silent
+from plumbline.results import sides
+from plumbline.results.compare import How
+from plumbline.results.compared_now import (
+    NamedSide,
+    Regression,
+    RegressionClaim,
+    StartableSide,
+    regressions,
+    undecided,
+)
+from plumbline.results.comparison_files import words_of
+from plumbline.results.factor_levels import FACTORS, Base, Level
+from plumbline.results.report import OF_FACTORS
+from plumbline.settings import building, identity
+from plumbline.settings.toolchain import Toolchain
+from plumbline.system import paths
+from plumbline.system.words import counted
+from plumbline_db import campaigns, runs
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.records import Campaign, Event, Suite
+
+COMMAND = "factors"
+BASE = "base"
+
+LevelVerdict = Literal["matters", "idle", "undecided", "no result"]
+_OF_CELLS: tuple[tuple[LevelVerdict, tuple[str, ...]], ...] = (
+    ("matters", ("slower", "faster")),
+    ("no result", ("lost", "only in B")),
+    ("undecided", ("not shown",)),
+)
+
+
+class FactorQuestion(msgspec.Struct, frozen=True):
+    """The question of an experiment: what each of the `levels` changes in the run time of
+    `function` at `sizes` (bytes), against the base."""
+
+    function: str
+    sizes: list[int]
+    levels: list[Level]
+    claim: RegressionClaim
+
+
+class _AskedFactors(msgspec.Struct, frozen=True):
+    """The settings of a row. `number`: of its level, from 1 (0: the base); `experiment`: the row
+    of the base, of all others."""
+
+    command: str
+    question: FactorQuestion
+    settings: dict[str, Any]
+    number: int = 0
+    experiment: str = ""
+
+
+class LevelEffect(msgspec.Struct, frozen=True):
+    """The effect of a level. `matters`: at some size it is slower or faster; `idle`: at no size is
+    there an effect of the tolerance or more. `recorded`: what the probe has read that differs from
+    the base; `reason`: why there is no result."""
+
+    level: Level
+    verdict: LevelVerdict
+    cells: list[Regression]
+    recorded: list[str]
+    reason: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return a sentence about the level: `cache=overwrite: slower by 41.0 % [38.0, 44.1] at
+        4096 B, …`."""
+        if self.reason:
+            return f"{self.level.text}: {self.reason}"
+        cells = ", ".join(f"{words(cell)} at {cell.cell.bytes} B" for cell in self.cells)
+        return f"{self.level.text}: {cells}"
+
+
+def words(cell: Regression) -> str:
+    """Return the change of a cell in words: `slower by 12.3 % [9.1, 15.4]`."""
+    return "no result" if cell.verdict in ("lost", "only in B") else words_of(cell)
+
+
+class FactorExperiment(msgspec.Struct, frozen=True):
+    """`base`: the level of each factor that all others are compared with."""
+
+    experiment: str
+    function: str
+    nprocs: int
+    started: str
+    base: dict[str, str]
+    claim: RegressionClaim
+    levels: list[LevelEffect]
+    campaigns: list[str]
+
+
+def startable(level: Level, base: StartableSide, folder: Path) -> StartableSide:
+    """Return what starts launches of a level; `folder`: that of the database. Builds the probe
+    where the level asks for other flags. Raises UsageError and PlumblineError for a level that
+    cannot be started."""
+    toolchain = None if level.library else base.toolchain
+    if level.flags:
+        probe = _probe_with(level.flags, base.toolchain)
+        toolchain = msgspec.structs.replace(base.toolchain, probe=probe)
+    name = NamedSide(
+        level.text, Path(level.library) if level.library else base.name.prefix, level.variables
+    )
+    return StartableSide(name, base.settings.but(**level.settings), folder, toolchain)
+
+
+def measure(
+    db: Database,
+    base: StartableSide,
+    question: FactorQuestion,
+    progress: Progress | None = None,
+    *,
+    new: bool,
+) -> FactorExperiment:
+    """Measure until each cell of each level is decided, or the design ends; launches that are
+    stored are not started again, unless `new`. Raises UsageError for what cannot be measured,
+    before a launch."""
+    experiment = _Experiment(db, base, question, progress or Silent(), new=new)
+    return experiment.run()
+
+
+class _Experiment:
+    """An experiment under way."""
+
+    def __init__(
+        self,
+        db: Database,
+        base: StartableSide,
+        question: FactorQuestion,
+        progress: Progress,
+        *,
+        new: bool,
+    ) -> None:
+        self._db, self._base, self._question = db, base, question
+        self._progress = progress
+        settings = base.settings
+        sizes = measurable(
+            question.function, question.sizes, settings.ranks.nprocs, settings.cases.data
+        )
+        self._cases = [PlanCase(question.function, size) for size in sizes]
+        if not self._cases:
+            raise UsageError(f"--sizes: none of them is a size of {question.function}")
+        if any(level.flags for level in question.levels):
+            progress.step("building the probe with other flags")
+        folder = Path(db.path).parent
+        self._arms = [base, *(startable(level, base, folder) for level in question.levels)]
+        plain = msgspec.structs.replace(tables.plan(settings, self._cases), name=COMMAND)
+        for level, arm in zip(question.levels, self._arms[1:], strict=True):
+            plan = _with(level, plain)
+            arm.starter.require(plan.text(), f"the level {level.text}")
+        self._rows: list[Campaign] = []
+        for number, arm in enumerate(self._arms):
+            asked = _AskedFactors(
+                COMMAND,
+                question,
+                identity.document(settings),
+                number,
+                self._rows[0].id if number else "",
+            )
+            text = msgspec.json.encode(asked).decode()
+            asked_here = identity.Identity(text, arm.starter.placement, "f")
+            self._rows.append(identity.enter(db, arm.toolchain, asked_here, new=new))
+        self._stores = [
+            LaunchStore(db, row.id, arm.starter, progress)
+            for row, arm in zip(self._rows, self._arms, strict=True)
+        ]
+
+    def run(self) -> FactorExperiment:
+        effects: list[LevelEffect] = []
+        for look in looks(self._question.claim.design):
+            open_levels, cases = list(range(1, len(self._arms))), self._cases
+            if effects:
+                open_cells = [undecided(effect.cells) for effect in effects]
+                open_levels = [number for number in open_levels if open_cells[number - 1]]
+                sizes = {line.cell.bytes for lines in open_cells for line in lines}
+                cases = [case for case in cases if case.bytes in sizes]
+            if not open_levels:
+                break
+            self._progress.step(
+                f"{counted(len(open_levels), 'level')} of "
+                f"{counted(len({self._level(n).factor for n in open_levels}), 'factor')} and the "
+                f"base, {look.launches} launches of each in turn"
+            )
+            self._take(look, [0, *open_levels], cases)
+            effects = _effects(self._db, self._rows, self._question)
+        return self._ended(effects)
+
+    def _level(self, number: int) -> Level:
+        return self._question.levels[number - 1]
+
+    def _take(self, look: NextLook, numbers: Sequence[int], cases: Sequence[PlanCase]) -> None:
+        """Launch the arms of these numbers in shuffled turns."""
+        import numpy as np
+
+        settings = self._base.settings
+        suites = {number: look.suite(_suite(number)) for number in numbers}
+        plan = look.plan(tables.plan(settings, cases))
+        plan = self._stores[0].filled(suites[0], plan)
+        arms = {
+            number: Arm(
+                suites[number],
+                _with(self._level(number), plan) if number else plan,
+                self._arms[number].environment,
+                on_trial=number > 0,
+            )
+            for number in numbers
+        }
+        stores = {suites[number]: self._stores[number] for number in numbers}
+        turns = Turns(self._stores[0], arms.values(), stores)
+        chance = np.random.default_rng([settings.sampling.seed, look.number])
+        for _ in range(look.launches):
+            for number in chance.permutation(numbers).tolist():
+                level = self._level(number) if number else Level(BASE, BASE)
+                with level.beside():
+                    turns.take([arms[number]])
+
+    def _ended(self, effects: list[LevelEffect]) -> FactorExperiment:
+        first = self._rows[0]
+        for effect in effects:
+            event = Event(
+                time=identity.now(),
+                kind=f"{OF_FACTORS}{effect.verdict}",
+                text=effect.text,
+                function=self._question.function,
+            )
+            campaigns.put_event(self._db, first.id, event)
+        for row in self._rows:
+            if row.state != "finished":
+                identity.finish(self._db, row)
+        base = Base(self._base.settings, self._base.toolchain)
+        return FactorExperiment(
+            experiment=first.id,
+            function=self._question.function,
+            nprocs=first.nprocs,
+            started=first.started,
+            base={
+                level.factor: FACTORS[level.factor].base(base)
+                for level in self._question.levels
+                if level.factor in FACTORS
+            },
+            claim=self._question.claim,
+            levels=effects,
+            campaigns=[row.id for row in self._rows],
+        )
+
+
+def _with(level: Level, plan: Plan) -> Plan:
+    return msgspec.structs.replace(plan, **level.plan)
+
+
+def _suite(number: int) -> Suite:
+    return Suite(COMMAND, arm=f"level{number}" if number else BASE)
+
+
+def _effects(db: Database, rows: Sequence[Campaign], question: FactorQuestion) -> list[LevelEffect]:
+    """Return the effects by all launches so far. The error is shared by the levels, so that the
+    intervals of all cells of all levels are true together."""
+    claim = msgspec.structs.replace(question.claim, alpha=question.claim.alpha / (len(rows) - 1))
+    return [
+        _effect(db, rows[0], row, claim, (number, level))
+        for number, (row, level) in enumerate(zip(rows[1:], question.levels, strict=True), 1)
+    ]
+
+
+def _effect(
+    db: Database,
+    base: Campaign,
+    row: Campaign,
+    claim: RegressionClaim,
+    numbered: tuple[int, Level],
+) -> LevelEffect:
+    number, level = numbered
+    counts = [_finished(db, base, 0), _finished(db, row, number)]
+    shared_looks = [look for look in counts[1] if counts[0].get(look) == counts[1][look]]
+    if not shared_looks or len(shared_looks) < len(counts[1]):
+        failed = [run.reason for run in runs.listing(db, row.id) if not run.finished]
+        return LevelEffect(level, "no result", [], [], (failed or ["no launch has finished"])[-1])
+    try:
+        a, b = (
+            sides.of_suites(db, text, of, [_suite(which).at(look).name for look in shared_looks])
+            for text, of, which in ((BASE, base, 0), (level.text, row, number))
+        )
+    except UsageError as error:  # no launch has a time
+        return LevelEffect(level, "no result", [], [], str(error))
+    cells = sorted(regressions(a, b, claim, How()), key=lambda line: line.cell.bytes)
+    verdicts = {line.verdict for line in cells}
+    verdict: LevelVerdict = next(
+        (name for name, words in _OF_CELLS if verdicts.intersection(words)), "idle"
+    )
+    recorded = factors.differences(
+        [(BASE, a.launches[0].header), (level.text, b.launches[0].header)]
+    )
+    return LevelEffect(
+        level,
+        verdict,
+        cells,
+        [
+            f"{difference.factor}: {' → '.join(value for value, _ in difference.values)}"
+            for difference in recorded
+        ],
+    )
+
+
+def _finished(db: Database, row: Campaign, number: int) -> dict[int, int]:
+    """Return the number of finished launches of an arm, by look."""
+    look_of = {
+        name: suite.look
+        for name, suite in runs.suites(db, row.id).items()
+        if suite.at(1) == _suite(number)
+    }
+    counts: dict[int, int] = {}
+    for run in runs.listing(db, row.id, list(look_of)):
+        look = look_of[run.suite]
+        counts[look] = counts.get(look, 0) + run.finished
+    return counts
+
+
+def _probe_with(flags: str, toolchain: Toolchain) -> Path:
+    """Return the probe that is compiled with `flags`, for the same library and of the same sources
+    as the usual one. Raises PlumblineError where it cannot be built."""
+    mpicc = toolchain.installation.mpicc
+    if mpicc is None:
+        raise PlumblineError(f"flags={flags}: the library has no mpicc to build the probe with")
+    digest = hashlib.sha256(toolchain.probe.read_bytes() + flags.encode()).hexdigest()[:16]
+    own = paths.state_folder() / "factors" / digest
+    probe = own / paths.build_id(toolchain.installation.library) / "probe"
+    if not probe.is_file():
+        layout = msgspec.structs.replace(paths.layout(), own=own)
+        building.build(layout, mpicc, {"CFLAGS": flags})
+    return probe
+
+
+# --- picture and document -------------------------------------------------------------------------
+
+_COLOURS = {"matters": "#b52a2c", "idle": "#1b6ca8", "undecided": "#8a8a8a", "no result": "#222222"}
+
+
+def specification(experiment: FactorExperiment) -> dict[str, Any]:
+    """Return a Vega-Lite specification: the change by each level with its interval, a panel for
+    each size."""
+    values = [
+        {
+            "level": effect.level.text,
+            "bytes": f"{line.cell.bytes} B",
+            "change": 100 * line.change,
+            "low": 100 * (line.change if line.low is None else line.low),
+            "high": 100 * (line.change if line.high is None else line.high),
+            "verdict": _verdict_of(line),
+        }
+        for effect in experiment.levels
+        for line in effect.cells
+        if line.change is not None
+    ]
+    tolerance = 100 * experiment.claim.tolerance
+    y = {
+        "field": "level",
+        "type": "nominal",
+        "sort": [effect.level.text for effect in experiment.levels],
+        "title": None,
+    }
+    x = {"field": "low", "type": "quantitative", "title": "change of the run time (%)"}
+    colour = {
+        "field": "verdict",
+        "type": "nominal",
+        "scale": {"domain": list(_COLOURS)[:3], "range": list(_COLOURS.values())[:3]},
+        "legend": {"title": None, "orient": "top"},
+    }
+    band = {
+        "mark": {"type": "rect", "color": "#edf0f3"},
+        "encoding": {"x": {"datum": -tolerance}, "x2": {"datum": tolerance}},
+    }
+    rule = {
+        "mark": {"type": "rule", "strokeWidth": 2},
+        "encoding": {"x": x, "x2": {"field": "high"}, "y": y, "color": colour},
+    }
+    point = {
+        "mark": {"type": "point", "filled": True, "size": 60},
+        "encoding": {"x": x | {"field": "change"}, "y": y, "color": colour},
+    }
+    sizes = list(dict.fromkeys(value["bytes"] for value in values))
+    return {
+        "title": {
+            "text": f"{experiment.function} on {experiment.nprocs} ranks: effects of factors",
+            "subtitle": f"against the base, with intervals; shaded: below {tolerance:g} %",
+            "anchor": "start",
+        },
+        "data": {"values": values},
+        "facet": {"column": {"field": "bytes", "type": "nominal", "title": None, "sort": sizes}},
+        "spec": {"width": 220, "layer": [band, rule, point]},
+        "config": {"background": "white", "font": "sans-serif"},
+    }
+
+
+def _verdict_of(line: Regression) -> LevelVerdict:
+    return next((name for name, words in _OF_CELLS if line.verdict in words), "idle")
+
+
+def document(experiment: FactorExperiment) -> dict[str, Any]:
+    """Return the fields of `plumbline reproducibility factors --json` (docs/measurement.md)."""
+    whole: dict[str, Any] = msgspec.to_builtins(experiment)
+    whole["levels"] = [
+        {
+            "factor": effect.level.factor,
+            "level": effect.level.name,
+            "verdict": effect.verdict,
+            "reason": effect.reason,
+            "recorded": effect.recorded,
+            "text": effect.text,
+            "cells": [
+                {"bytes": line.cell.bytes, "verdict": _verdict_of(line)}
+                | {
+                    name: msgspec.to_builtins(getattr(line, name))
+                    for name in ("change", "low", "high", "pairs", "look")
+                }
+                | {BASE: msgspec.to_builtins(line.a), "of_level": msgspec.to_builtins(line.b)}
+                for line in effect.cells
+            ],
+        }
+        for effect in experiment.levels
+    ]
+    return whole
