@@ -2,8 +2,8 @@
 (joint_space.py): one value at a time, one setting after the other, random points, and TPE as Optuna
 has it. Prints regrets by the number of launches; asserts nothing.
 
-The record is the machine: a launch of a point is drawn from its launches, and its median launch is
-the truth. As in a campaign, the three points that a search likes best are finalists, and the best
+The record is the machine: the mean of its launches is the truth of a point, and a launch differs
+from it as recorded launches do. As in a campaign, the three points that a search likes best are finalists, and the best
 of them is kept that makes no cell slower."""
 
 from __future__ import annotations
@@ -33,30 +33,41 @@ Point = tuple[str, Mapping[str, str]]
 
 
 class Machine:
-    """The `cells` that count, of the recorded ones, and their log ratios to the library as it is:
-    by point an array of launches x cells; None where its launches fail."""
+    """The `cells` that count, of the recorded ones. `truth` of a point is the mean of its launches,
+    log ratios to the library as it is by cell; None where launches fail. Launches differ from it as
+    those of all points do."""
 
     def __init__(self, record: Record, cells: Sequence[int]) -> None:
-        logs: dict[str, list[list[float]]] = {}
+        rows: dict[str, list[list[float]]] = {}
         for launch in record.launches:
             row = [math.log(launch.ns[cell] / launch.beside[cell]) for cell in cells if launch.ns]
-            logs.setdefault(launch.point, []).append(row)
-        self.logs: dict[str, Logs | None] = {
-            name: np.array(rows) if all(rows) else None
-            for name, rows in logs.items()
-            if name != PLAIN
+            if launch.point != PLAIN:
+                rows.setdefault(launch.point, []).append(row)
+        logs = {name: np.array(of) if all(of) else None for name, of in rows.items()}
+        self.truth: dict[str, Logs | None] = {
+            name: None if of is None else of.mean(axis=0) for name, of in logs.items()
         }
+        several = [of for of in logs.values() if of is not None and len(of) > 1]
+        self._apart = np.concatenate(
+            [(of - of.mean(axis=0)) * math.sqrt(len(of) / (len(of) - 1)) for of in several]
+        )
 
-    def truth(self, name: str) -> float:
+    def launch(self, name: str, chance: random.Random) -> Logs | None:
+        truth = self.truth[name]
+        if truth is None:
+            return None
+        apart: Logs = self._apart[chance.randrange(len(self._apart))]
+        return truth + apart * chance.choice((-1, 1))
+
+    def ratio(self, name: str) -> float:
         """Return the mean ratio over the cells; infinite where a cell is slower."""
-        logs = self.logs[name]
-        if logs is None:
+        truth = self.truth[name]
+        if truth is None or truth.max() > math.log1p(_TOLERANCE):
             return math.inf
-        ratios = np.exp(np.median(logs, axis=0))
-        return float(ratios.mean()) if ratios.max() <= 1 + _TOLERANCE else math.inf
+        return float(np.exp(truth).mean())
 
     def best(self) -> float:
-        return min(1.0, *(self.truth(name) for name in self.logs))
+        return min(1.0, *map(self.ratio, self.truth))
 
 
 class Visits:
@@ -73,12 +84,12 @@ class Visits:
         """One launch of a point. Raises StopIteration when there were as many as may be."""
         if len(self.trace) == LAUNCHES[-1]:
             raise StopIteration
-        logs = self._machine.logs[name]
+        logs = self._machine.launch(name, self._chance)
         if logs is None:
             self._failed.add(name)
         else:
-            self._rows.setdefault(name, []).append(logs[self._chance.randrange(len(logs))])
-        kept = min((self._machine.truth(final) for final in self.ranked()[:_FINALISTS]), default=1)
+            self._rows.setdefault(name, []).append(logs)
+        kept = min((self._machine.ratio(final) for final in self.ranked()[:_FINALISTS]), default=1)
         self.trace.append(min(1.0, kept) / self._best - 1)
 
     def visited(self) -> Collection[str]:
@@ -120,13 +131,19 @@ def _defaults() -> dict[str, dict[str, str]]:
     }
 
 
+def _values(transport: str) -> Iterator[tuple[str, str]]:
+    for knob, values in TRANSPORTS[transport].settings.items():
+        yield from ((knob, value) for value in values[1:])
+
+
 def one_value(visits: Visits, seed: int) -> None:
     """All values that differ from the library's own in one setting, stage by stage."""
     del seed
-    first, *others = _defaults().items()
-    remaining = [name_of(name, values) for name, values in others]
-    for knob, values in TRANSPORTS[first[0]].settings.items():
-        remaining += [name_of(first[0], first[1] | {knob: value}) for value in values[1:]]
+    remaining = []
+    for name, values in _defaults().items():
+        own = [values | {knob: value} for knob, value in _values(name)]
+        remaining += [name_of(name, point) for point in (values, *own)]
+    remaining = list(dict.fromkeys(remaining))[1:]  # the first is the library as it is
     for launches, keep in _STAGES:
         for _ in range(launches - max(map(visits.count, remaining), default=launches)):
             for name in remaining:
@@ -284,7 +301,7 @@ def main() -> None:
     options = parser.parse_args()
     record = read()
     machine = Machine(record, _parts(record)["all"])
-    print(f"{len(machine.logs)} points, {len(record.launches)} launches, best {machine.best():.3f}")
+    print(f"{len(machine.truth)} points, {len(record.launches)} launches, best {machine.best():.3f}")
     print(f"{'regret in % after launches':42}" + "".join(f"{n:>12}" for n in LAUNCHES))
     for row in replay(record, options.seeds):
         cells = zip(row.regret, row.missed, strict=True)
