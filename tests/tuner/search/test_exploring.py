@@ -1,14 +1,12 @@
-"""What an Optuna study proposes: each set of parameters once, all of a small space, good ones of a
-large one."""
+"""What a study of parameters proposes: each set once, what lies beside the best before others."""
 
 from __future__ import annotations
 
 import math
 
-import optuna
 import pytest
 
-from plumbline.search.race.exploring import ENUMERATE_UP_TO, Study
+from plumbline.search.race.exploring import Study
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from tests.tuner.search.test_candidates import candidate_space, ours
 
@@ -47,10 +45,9 @@ def study(candidates: list[Candidate], known: dict[Candidate, float], seed: int 
 
 
 @pytest.mark.parametrize("names", [("binomial",), ("chain",), ("chain", "binomial")])
-def test_a_small_space_is_walked_through_once(names: tuple[str, ...]) -> None:
+def test_a_space_is_walked_through_once(names: tuple[str, ...]) -> None:
     chosen = survivors(*names)
     space = everything(candidate_space(), chosen)
-    assert len(space) <= ENUMERATE_UP_TO
     known = {one: 1.0 for one in chosen}
     one = study(chosen, known)
     seen: list[Candidate] = []
@@ -90,7 +87,6 @@ def test_failures_are_told_too() -> None:
 def test_the_same_history_gives_the_same_proposals() -> None:
     """A campaign that is replayed must ask for the same launches."""
     chosen = survivors("chain", "pipeline", "binary_tree", "binomial")
-    assert len(everything(candidate_space(), chosen)) <= ENUMERATE_UP_TO
 
     def history(seed: int) -> list[Candidate]:
         one = study(chosen, {chosen[0]: 0.8}, seed)
@@ -113,26 +109,17 @@ def cost(candidate: Candidate) -> float:
     return 0.5 + 0.1 * abs(math.log2(segment / 65536))
 
 
-def test_a_large_space_is_modelled_and_replayed_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("plumbline.search.race.exploring.ENUMERATE_UP_TO", 3)
+def test_the_best_of_several_lines_is_soon_found() -> None:
     chosen = survivors("chain", "pipeline", "binary_tree", "binomial")
     space = everything(candidate_space(), chosen)
-
-    def history() -> list[Candidate]:
-        one = study(chosen, {})
-        found: list[Candidate] = []
-        for _ in range(6):
-            proposals = one.ask(5)
-            found += proposals
-            for candidate in proposals:
-                one.tell(candidate, cost(candidate))
-        return found
-
-    found = history()
-    assert len(found) == len(set(found)) >= 10
-    assert set(found) <= space
-    assert min(map(cost, found)) == min(map(cost, space))
-    assert history() == found
+    one = study(chosen, {chosen[0]: cost(chosen[0])})
+    asked: list[Candidate] = []
+    while min(map(cost, [chosen[0], *asked])) > min(map(cost, space)):
+        proposals = one.ask(5)
+        asked += proposals
+        for candidate in proposals:
+            one.tell(candidate, cost(candidate))
+    assert len(asked) <= 10 < len(space) / 2
 
 
 def test_parameters_of_a_variant_are_walked_through_as_well() -> None:
@@ -151,32 +138,15 @@ def test_parameters_of_a_variant_are_walked_through_as_well() -> None:
     assert set(chosen) == every - {tree} and len(chosen) == len(every) - 1
 
 
-def test_the_bound_is_a_constraint_and_hints_come_first() -> None:
+def test_hints_come_first_where_they_lie_in_the_space() -> None:
     offered = candidate_space()
     (chosen,) = survivors("chain")
     hint = offered.with_parameters(chosen, {SEGMENT: 65536, FANOUT: 8})
     alien = survivors("binomial")[0]
     known = {offered.with_parameters(chosen, {SEGMENT: 4096, FANOUT: 2}): 0.9}
-    one = Study(offered, choices(offered, chosen), known, 1, limit=0.8)
+    one = Study(offered, choices(offered, chosen), known, 1)
     one.hint([alien, hint])
-    asked = one.ask(3)
-    assert asked[0] == hint
-    for candidate, ratio in zip(asked, (0.7, None, 0.95), strict=True):
-        one.tell(candidate, ratio)
-    finished = [trial for trial in one._study.trials if trial.state.name == "COMPLETE"]
-    told = {math.exp(trial.value or 0.0): beyond(trial) for trial in finished}
-    assert sorted(told) == pytest.approx([0.7, 0.9, 0.95])
-    for ratio, distance in told.items():
-        assert distance == pytest.approx(math.log(ratio / 0.8))
-    assert [trial.state.name for trial in one._study.trials].count("FAIL") == 1
-
-
-def beyond(trial: optuna.trial.FrozenTrial) -> float:
-    """As Optuna 5 and 4 keep it."""
-    found = getattr(trial, "constraints", None)
-    if found is not None:
-        return float(found["bound"])
-    return float(trial.system_attrs["constraints"][0])
+    assert one.ask(3)[0] == hint
 
 
 def test_a_study_is_settled_when_all_beside_the_best_is_known() -> None:

@@ -2,31 +2,25 @@
 measures, until a batch of them gains too little. A cell has a study of its own; cold candidates of
 a function have one together, as a launch has one value for all of its sizes.
 
-A study is one of Optuna's over the algorithms that are still in the race. What lies on a line with
-the best comes first, until a small space is used up; in larger ones every other point comes from a
-model (TPE). Measures nothing."""
+A study is one over the algorithms that are still in the race. What lies on a line with the best
+comes first, until the space is used up. Measures nothing."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import random
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
-import optuna
 
 from plumbline.core.cell import Target
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 
 from .judging import Decision, Judge
 
-ENUMERATE_UP_TO = 60
-_ATTEMPTS = 50
 # The most that one step of one parameter may gain, as a logarithm. It only sets the order in which
-# a small space is searched.
+# the space is searched.
 _STEP = 0.15
 
 
@@ -176,12 +170,6 @@ class Exploring:
             for candidate in measured_candidates
             if (ratio := self._over(members, candidate)) is not None
         }
-        limits = [
-            ratio * (1 + self._effort.tolerance)
-            for member in members
-            for cell, bound in member.bounds.items()
-            if (ratio := self._judge.bound_ratio(cell, bound)) is not None
-        ]
         self._seed += 1
         return Study(
             self._candidate_space,
@@ -191,7 +179,6 @@ class Exploring:
             },
             ratios,
             self._seed,
-            limit=min(limits, default=None),
         )
 
     def _front(self, of: Decision) -> list[Candidate]:
@@ -228,9 +215,8 @@ class Exploring:
 class Study:
     """Proposes parameter values for `survivors`: candidates with the choices of their parameters.
 
-    `known_ratios` are ratios to the default that were measured before; the study learns them first,
-    and never proposes them again. `limit` is the ratio to be reached, a constraint (None: there is
-    none). The study is deterministic for a given seed and history."""
+    `known_ratios` are ratios to the default that were measured before, and are not proposed again.
+    The study is deterministic for a given seed and history."""
 
     def __init__(
         self,
@@ -238,16 +224,11 @@ class Study:
         survivors: Mapping[Candidate, Mapping[str, Sequence[int]]],
         known_ratios: Mapping[Candidate, float],
         seed: int,
-        *,
-        limit: float | None = None,
     ) -> None:
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._candidate_space = candidate_space
         self._choices = dict(enumerate(survivors.values()))
         self._survivors = list(survivors)
         self._seen = set(known_ratios)
-        self._limit = limit
-        self._study = optuna.create_study(sampler=_sampler(seed), direction="minimize")
         points = [
             _Point(index, places)
             for index, choice in self._choices.items()
@@ -255,11 +236,8 @@ class Study:
         ]
         random.Random(seed).shuffle(points)  # noqa: S311 - an order, not a secret
         self._unseen = points
-        self._turns = 0
-        self._enumerated = len(points) <= ENUMERATE_UP_TO
         self._values: dict[_Point, float] = {}
         self._first: list[_Point] = []
-        self._trials: dict[Candidate, optuna.Trial] = {}
         for candidate, ratio in known_ratios.items():
             self._remember(candidate, ratio)
 
@@ -273,22 +251,11 @@ class Study:
         up."""
         proposals: list[Candidate] = []
         assumed = dict(self._values)
-        attempts = len(self._unseen) if self._enumerated else 0
-        for _ in range(attempts + len(self._first) + _ATTEMPTS):
-            if len(proposals) == count or not self._unseen:
-                break
-            self._enqueue(assumed)
-            trial = self._study.ask()
-            candidate = self._candidate(trial)
-            if candidate in self._seen:
-                # The trial is reported as failed: the study has its value already.
-                self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
-                continue
-            if (point := self._place(candidate)) in self._unseen:
-                self._unseen.remove(point)
-            self._seen.add(candidate)
-            self._trials[candidate] = trial
-            proposals.append(candidate)
+        while len(proposals) < count and self._unseen:
+            candidate = self._candidate(self._next(assumed))
+            if candidate not in self._seen:
+                self._seen.add(candidate)
+                proposals.append(candidate)
         return proposals
 
     def is_settled(self) -> bool:
@@ -301,36 +268,24 @@ class Study:
 
     def tell(self, candidate: Candidate, ratio: float | None) -> None:
         """The measured ratio to the default, or None when the candidate failed."""
-        trial = self._trials.pop(candidate)
-        if ratio is None:
-            self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
-            return
         point = self._place(candidate)
-        if point is not None:
+        if ratio is not None and point is not None:
             self._values[point] = math.log(ratio)
-        if self._limit is not None:
-            _constrain(trial, math.log(ratio / self._limit))
-        self._study.tell(trial, math.log(ratio))
 
-    def _enqueue(self, assumed: dict[_Point, float]) -> None:
-        """The next point is a hint, or on a line with the best (one parameter differs), or any; of
-        these the one that promises most. In a large space every other one is left to the model."""
-        self._turns += 1
+    def _next(self, assumed: dict[_Point, float]) -> _Point:
+        """Return a hint, or what lies on a line with the best (one parameter differs), or any
+        point; of these the one that promises most."""
         if self._first:
             point = self._first.pop(0)
-        elif self._unseen and (self._enumerated or self._turns % 2):
+        else:
             beside = [point for point in self._unseen if self._is_beside_best(point)]
             point = min(beside or self._unseen, key=lambda free: self._promise(free, assumed))
-        else:
-            return
         if point in self._unseen:
             self._unseen.remove(point)
         # Points under way are assumed to be as good as the best, so that a batch is spread out.
         alike = (value for taken, value in assumed.items() if taken.survivor == point.survivor)
         assumed[point] = min(alike, default=0.0)
-        names = (f"{point.survivor}.{knob}" for knob in self._choices[point.survivor])
-        places = dict(zip(names, point.places, strict=True))
-        self._study.enqueue_trial({"algorithm": point.survivor, **places})
+        return point
 
     def _promise(self, point: _Point, values: Mapping[_Point, float]) -> float:
         """The least that a point can come to, if no step gains more than _STEP."""
@@ -352,13 +307,12 @@ class Study:
             places.append(min(range(len(values)), key=lambda at: abs(values[at] - number)))
         return _Point(index, tuple(places))
 
-    def _candidate(self, trial: optuna.Trial) -> Candidate:
-        index = trial.suggest_int("algorithm", 0, len(self._survivors) - 1)
+    def _candidate(self, point: _Point) -> Candidate:
+        choices = self._choices[point.survivor].items()
         values = {
-            knob: values[trial.suggest_int(f"{index}.{knob}", 0, len(values) - 1)]
-            for knob, values in self._choices[index].items()
+            knob: values[place] for (knob, values), place in zip(choices, point.places, strict=True)
         }
-        return self._candidate_space.with_parameters(self._survivors[index], values)
+        return self._candidate_space.with_parameters(self._survivors[point.survivor], values)
 
     def _place(self, candidate: Candidate) -> _Point | None:
         """None for what does not lie in the space, or not on one of its choices."""
@@ -391,54 +345,3 @@ class Study:
         self._values[point] = math.log(ratio)
         if point in self._unseen:
             self._unseen.remove(point)
-        distributions: dict[str, optuna.distributions.BaseDistribution] = {
-            "algorithm": optuna.distributions.IntDistribution(0, len(self._survivors) - 1)
-        }
-        params = {"algorithm": point.survivor}
-        choices = self._choices[point.survivor]
-        for (knob, values), place in zip(choices.items(), point.places, strict=True):
-            name = f"{point.survivor}.{knob}"
-            distributions[name] = optuna.distributions.IntDistribution(0, len(values) - 1)
-            params[name] = place
-        beyond = None if self._limit is None else math.log(ratio / self._limit)
-        self._study.add_trial(_finished(params, distributions, math.log(ratio), beyond))
-
-
-_BEYOND = "bound"  # the name of the constraint: how far a trial is beyond the limit, a logarithm
-_NATIVE = hasattr(optuna.Trial, "set_constraint")  # Optuna 5; before it the sampler asks
-
-
-def _sampler(seed: int) -> optuna.samplers.BaseSampler:
-    more: dict[str, Any] = {} if _NATIVE else {"constraints_func": _beyond}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        return optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True, **more)
-
-
-def _beyond(trial: optuna.trial.FrozenTrial) -> tuple[float, ...]:
-    """Return the limit as Optuna 4 takes it."""
-    return (float(trial.user_attrs.get(_BEYOND, 0.0)),)
-
-
-def _constrain(trial: optuna.Trial, beyond: float) -> None:
-    if _NATIVE:
-        trial.set_constraint(_BEYOND, beyond)
-    else:
-        trial.set_user_attr(_BEYOND, beyond)
-
-
-def _finished(
-    params: Mapping[str, int],
-    distributions: Mapping[str, optuna.distributions.BaseDistribution],
-    value: float,
-    beyond: float | None,
-) -> optuna.trial.FrozenTrial:
-    more: dict[str, Any] = {}
-    if _NATIVE:
-        more = {} if beyond is None else {"constraints": {_BEYOND: beyond}}
-    else:
-        # The attribute in which the sampler of Optuna 4 keeps the result of `constraints_func`.
-        more = {"system_attrs": {"constraints": (beyond or 0.0,)}}
-    return optuna.trial.create_trial(
-        params=dict(params), distributions=dict(distributions), value=value, **more
-    )

@@ -1,0 +1,313 @@
+"""Searches of a joint space of settings of the whole process, replayed on recorded launches
+(joint_space.py): one value at a time, one setting after the other, random points, and TPE as Optuna
+has it. Prints regrets by the number of launches; asserts nothing.
+
+The record is the machine: the mean of its launches is the truth of a point, and a launch differs
+from it as recorded launches do. As in a campaign, the three points that a search likes best are finalists, and the best
+of them is kept that makes no cell slower."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import statistics
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+import msgspec
+import numpy as np
+import optuna
+from numpy.typing import NDArray
+
+from .joint_space import PLAIN, TRANSPORTS, Record, name_of, points, read
+
+LAUNCHES = (10, 20, 30, 45, 60, 90, 120, 180)
+_TOLERANCE = 0.05  # a cell that is slower by more is slower
+_FINALISTS = 3
+_VISITS = 3  # launches of a point that is not pruned
+_STAGES = ((2, 8), (5, 3), (12, 3))  # those of settings_race.py
+
+Logs = NDArray[np.float64]
+Point = tuple[str, Mapping[str, str]]
+
+
+class Machine:
+    """The `cells` that count, of the recorded ones. `truth` of a point is the mean of its launches,
+    log ratios to the library as it is by cell; None where launches fail. Launches differ from it as
+    those of all points do."""
+
+    def __init__(self, record: Record, cells: Sequence[int]) -> None:
+        rows: dict[str, list[list[float]]] = {}
+        for launch in record.launches:
+            row = [math.log(launch.ns[cell] / launch.beside[cell]) for cell in cells if launch.ns]
+            if launch.point != PLAIN:
+                rows.setdefault(launch.point, []).append(row)
+        logs = {name: np.array(of) if all(of) else None for name, of in rows.items()}
+        self.truth: dict[str, Logs | None] = {
+            name: None if of is None else of.mean(axis=0) for name, of in logs.items()
+        }
+        several = [of for of in logs.values() if of is not None and len(of) > 1]
+        self._apart = np.concatenate(
+            [(of - of.mean(axis=0)) * math.sqrt(len(of) / (len(of) - 1)) for of in several]
+        )
+
+    def launch(self, name: str, chance: random.Random) -> Logs | None:
+        truth = self.truth[name]
+        if truth is None:
+            return None
+        apart: Logs = self._apart[chance.randrange(len(self._apart))]
+        return truth + apart * chance.choice((-1, 1))
+
+    def ratio(self, name: str) -> float:
+        """Return the mean ratio over the cells; infinite where a cell is slower."""
+        truth = self.truth[name]
+        if truth is None or truth.max() > math.log1p(_TOLERANCE):
+            return math.inf
+        return float(np.exp(truth).mean())
+
+    def best(self) -> float:
+        return min(1.0, *map(self.ratio, self.truth))
+
+
+class Visits:
+    """The launches of one search. `trace`: the regret after so many of them."""
+
+    def __init__(self, machine: Machine, seed: int) -> None:
+        self._machine, self._chance = machine, random.Random(f"launches {seed}")
+        self._rows: dict[str, list[Logs]] = {}
+        self._failed: set[str] = set()
+        self._best = machine.best()
+        self.trace: list[float] = []
+
+    def launch(self, name: str) -> None:
+        """One launch of a point. Raises StopIteration when there were as many as may be."""
+        if len(self.trace) == LAUNCHES[-1]:
+            raise StopIteration
+        logs = self._machine.launch(name, self._chance)
+        if logs is None:
+            self._failed.add(name)
+        else:
+            self._rows.setdefault(name, []).append(logs)
+        kept = min((self._machine.ratio(final) for final in self.ranked()[:_FINALISTS]), default=1)
+        self.trace.append(min(1.0, kept) / self._best - 1)
+
+    def visited(self) -> Collection[str]:
+        return self._rows.keys()
+
+    def count(self, name: str) -> int:
+        return len(self._rows.get(name, ()))
+
+    def failed(self, name: str) -> bool:
+        return name in self._failed
+
+    def value(self, name: str) -> float:
+        """Return the mean ratio by what has been launched."""
+        return float(np.exp(np.median(self._rows[name], axis=0)).mean())
+
+    def beyond(self, name: str) -> float:
+        """Return by how much the slowest cell is beyond what is tolerated, a logarithm. Launches
+        differ, so that one of them proves little."""
+        rows = self._rows[name]
+        error = 0.1 / math.sqrt(len(rows))
+        return float(np.median(rows, axis=0).max()) - math.log1p(_TOLERANCE) - error
+
+    def ranked(self) -> list[str]:
+        """Return the points that save time and make no cell slower, the best first."""
+        fitting = [name for name in self._rows if self.beyond(name) <= 0 and self.value(name) < 1]
+        return sorted(fitting, key=self.value)
+
+
+Search = Callable[[Visits, int], None]
+
+
+# --- one value at a time: the search of the product ------------------------------------------------
+
+
+def _defaults() -> dict[str, dict[str, str]]:
+    return {
+        name: {knob: values[0] for knob, values in transport.settings.items()}
+        for name, transport in TRANSPORTS.items()
+    }
+
+
+def _values(transport: str) -> Iterator[tuple[str, str]]:
+    for knob, values in TRANSPORTS[transport].settings.items():
+        yield from ((knob, value) for value in values[1:])
+
+
+def one_value(visits: Visits, seed: int) -> None:
+    """All values that differ from the library's own in one setting, stage by stage."""
+    del seed
+    remaining = []
+    for name, values in _defaults().items():
+        own = [values | {knob: value} for knob, value in _values(name)]
+        remaining += [name_of(name, point) for point in (values, *own)]
+    remaining = list(dict.fromkeys(remaining))[1:]  # the first is the library as it is
+    for launches, keep in _STAGES:
+        for _ in range(launches - max(map(visits.count, remaining), default=launches)):
+            for name in remaining:
+                if not visits.failed(name):
+                    visits.launch(name)
+        remaining = [name for name in visits.ranked() if name in remaining][:keep]
+
+
+# --- one setting after the other ---------------------------------------------------------------
+
+
+def one_setting(visits: Visits, seed: int) -> None:
+    """The best value of a setting is kept while the next one is tried, until none helps."""
+    chance = random.Random(seed)
+    place: Point = next(iter(_defaults().items()))
+    place = _better(visits, place, list(_defaults().items()))
+    changed = True
+    while changed:
+        changed = False
+        knobs = list(TRANSPORTS[place[0]].settings)
+        chance.shuffle(knobs)
+        for knob in knobs:
+            values = TRANSPORTS[place[0]].settings[knob]
+            beside = [(place[0], {**place[1], knob: value}) for value in values]
+            better = _better(visits, place, beside)
+            changed, place = changed or better != place, better
+    _again(visits)
+
+
+def _better(visits: Visits, place: Point, beside: Sequence[Point]) -> Point:
+    """Return the best of these. Each is launched until it is clearly behind, or often enough."""
+    for point in beside:
+        _visit(visits, name_of(*point), [name_of(*place)])
+    fitting = [point for point in beside if _fits(visits, name_of(*point))]
+    return min(fitting, key=lambda point: visits.value(name_of(*point)), default=place)
+
+
+def _fits(visits: Visits, name: str) -> bool:
+    return bool(visits.count(name)) and visits.beyond(name) <= 0
+
+
+# --- random points, and TPE -----------------------------------------------------------------------
+
+
+def _visit(visits: Visits, name: str, best: Sequence[str]) -> None:
+    """Launches a point until it is pruned: it is behind all of the `best`, and by more than its
+    launches differ."""
+    for _ in range(visits.count(name), _VISITS):
+        visits.launch(name)
+        if visits.failed(name) or not _promising(visits, name, best):
+            return
+
+
+def _promising(visits: Visits, name: str, best: Sequence[str]) -> bool:
+    limit = max((visits.value(other) for other in best if visits.count(other)), default=math.inf)
+    return visits.value(name) <= limit + 0.05 / math.sqrt(visits.count(name))
+
+
+def at_random(visits: Visits, seed: int) -> None:
+    every = [name_of(*point) for point in points()]
+    random.Random(seed).shuffle(every)
+    for name in every:
+        _visit(visits, name, visits.ranked()[:_FINALISTS])
+    _again(visits)
+
+
+def tpe(visits: Visits, seed: int) -> None:
+    """One study: the transport, then the settings that it reads; the library's own values first."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True)
+    study = optuna.create_study(sampler=sampler)
+    transport, values = next(iter(_defaults().items()))
+    study.enqueue_trial({"transport": transport, **values})
+    seen: set[str] = set()
+    every = [name_of(*point) for point in points()]
+    while len(seen) < len(every):
+        trial = study.ask()
+        name = trial.suggest_categorical("transport", list(TRANSPORTS))
+        settings = TRANSPORTS[name].settings
+        point = name_of(
+            name, {knob: trial.suggest_categorical(knob, own) for knob, own in settings.items()}
+        )
+        if point in seen:
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            continue
+        seen.add(point)
+        _visit(visits, point, visits.ranked()[:_FINALISTS])
+        if visits.failed(point):
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            continue
+        trial.set_constraint("slower", visits.beyond(point))
+        study.tell(trial, visits.value(point))
+    _again(visits)
+
+
+def _again(visits: Visits) -> None:
+    """Launches what is liked best again, until there were as many launches as may be."""
+    while True:
+        for name in visits.ranked()[: 2 * _FINALISTS] or list(visits.visited())[:1]:
+            visits.launch(name)
+
+
+SEARCHES: dict[str, Search] = {
+    "one value at a time": one_value,
+    "one setting after the other": one_setting,
+    "random": at_random,
+    "TPE": tpe,
+}
+
+
+class Row(msgspec.Struct, frozen=True):
+    """Regrets of one search by the number of launches: mean, and the share of replays above 1 %."""
+
+    cells: str
+    search: str
+    regret: list[float]
+    missed: list[float]
+
+
+def replay(record: Record, seeds: int) -> Iterator[Row]:
+    for what, cells in _parts(record).items():
+        machine = Machine(record, cells)
+        for name, search in SEARCHES.items():
+            traces = []
+            for seed in range(seeds):
+                visits = Visits(machine, seed)
+                try:
+                    search(visits, seed)
+                except StopIteration:
+                    pass
+                traces.append(visits.trace)
+            at = [[trace[min(n, len(trace)) - 1] for trace in traces] for n in LAUNCHES]
+            yield Row(
+                what,
+                name,
+                [statistics.mean(regrets) for regrets in at],
+                [sum(regret > 0.01 for regret in regrets) / seeds for regrets in at],
+            )
+
+
+def _parts(record: Record) -> dict[str, list[int]]:
+    """Return all cells, those of each function, and those of each size."""
+    parts = {"all": list(range(len(record.cells)))}
+    for place, (function, size) in enumerate(record.cells):
+        parts.setdefault(function, []).append(place)
+        parts.setdefault(f"{size} B", []).append(place)
+    return parts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=100, help="replays of each search")
+    options = parser.parse_args()
+    record = read()
+    machine = Machine(record, _parts(record)["all"])
+    print(f"{len(machine.truth)} points, {len(record.launches)} launches, best {machine.best():.3f}")
+    print(f"{'regret in % after launches':42}" + "".join(f"{n:>12}" for n in LAUNCHES))
+    for row in replay(record, options.seeds):
+        cells = zip(row.regret, row.missed, strict=True)
+        text = "".join(f"{f'{r:.1%} ({m:.0%})':>14}" for r, m in cells)
+        print(f"{row.cells:15} {row.search:28}{text}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
