@@ -240,7 +240,7 @@ class _Follower:
             self._program(line, words)
 
     def _of_set(self, line: int, words: Sequence[Word]) -> None:
-        if len(words) > 1 and (words[1] == "-a" or words[1:3] == ["-o", "allexport"]):
+        if len(words) > 1 and (words[1] == "-a" or tuple(words[1:3]) == ("-o", "allexport")):
             self._all_exported = True
         elif len(words) > 2 and re.match(r"-\w*e", words[1]):
             for state in self._states:
@@ -251,7 +251,7 @@ class _Follower:
                 Assignment(line, words[2], value if all(w.fixed for w in words[3:]) else None)
             )
         elif self._csh:
-            text = "".join(words[1:3]) if words[2:3] == ["="] else "".join(words[1:2])
+            text = "".join(words[1:3]) if tuple(words[2:3]) == ("=",) else "".join(words[1:2])
             fixed = all(word.fixed for word in words)
             self._assign(line, Word(text + " ".join(words[3:]), fixed=fixed))
 

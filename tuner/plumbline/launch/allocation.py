@@ -298,14 +298,15 @@ def _pbs(environment: Mapping[str, str]) -> Allocation | None:
 
 def _lsf(environment: Mapping[str, str]) -> Allocation | None:
     """`host slots host slots …`. A job's script may run on a node of its own, which comes first
-    with one slot and has no ranks."""
+    with one slot and has no ranks: its name says so, or CSM, which always has such nodes."""
     words = environment.get("LSB_MCPU_HOSTS", "").split()
     if not words:
         return None
     slots = words[1::2]
     if len(words) % 2 or not all(map(_COUNT.fullmatch, slots)):
         raise UsageError(f"LSB_MCPU_HOSTS = {' '.join(words)!r}: hosts, each with its slots")
-    if len(slots) > 1 and slots[0] == "1" and _LAUNCH_NODE.match(words[0]):
+    has_launch_node = "CSM_ALLOCATION_ID" in environment or _LAUNCH_NODE.match(words[0])
+    if len(slots) > 1 and slots[0] == "1" and has_launch_node:
         words, slots = words[2:], slots[1:]
     names = list(dict.fromkeys(words[::2]))
     queue = f"LSF, queue {environment.get('LSB_QUEUE', '?')}"
