@@ -226,6 +226,9 @@ SCRIPTS: list[tuple[str, str, list[tuple[int, str]]]] = [
     ("mca-params.conf", "mpi_leave_pinned = AUTO\ncoll_han_reproducible = enabled\n", []),
     ("mca-params.conf", "coll_han_reproducible = Enabled\n", [(1, "no-such-value")]),
     ("job", "#!/bin/sh\nexport I_MPI_TUNING_BIN=/nowhere/t.dat\n", [(2, "no-such-file")]),
+    ("job", "#!/bin/sh\nexport I_MPI_COLL_INTRANODE=pt2pt I_MPI_SHM_CELL_FWD_NUM=4\n"
+     "export I_MPI_ADJUST_ALLREDUCE_NODE_KARY_RADIX=4 I_MPI_ADJUST_SCAN_NODE=1\n"
+     "export I_MPI_ADJUST_ALREDUCE=1\n", [(4, UNKNOWN_NAME)]),
     ("job", "#!/bin/sh\nexport I_MPI_ADJUST_ALLREDUCE='2:0-1k'\n", [(2, "text-behind-preset")]),
     ("job", "#!/bin/sh\nexport MPICH_GATHER_INTRA_ALGORITHM=binomial MPICH_ENV_DISPLAY=1\n", []),
     ("Dockerfile", f"FROM a AS b\nENV {SWITCH}=1\nFROM c\nENV {BCAST}=6\n", [(4, "no-switch")]),
