@@ -229,5 +229,5 @@ def _holder(path: Path) -> Holder | None:
 def _read(file: int) -> Holder | None:
     try:
         return msgspec.json.decode(os.pread(file, _MOST_BYTES, 0), type=Holder)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import accumulate, pairwise
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -90,7 +90,7 @@ class CaseRecord(Record, frozen=True, tag_field="record", tag="case"):
     calls: Count = 0
     least: Count = 0
     mean: Count = 0
-    by_rank: Count = 0
+    by_rank: Annotated[int, msgspec.Meta(ge=0, le=1)] = 0
     counts: str = "equal"
 
 

@@ -4,8 +4,10 @@ returns, or raises PlumblineError; anything else is a finding."""
 from __future__ import annotations
 
 import contextlib
+import gzip
 import itertools
 import shutil
+import subprocess
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -19,11 +21,21 @@ from plumbline.core.plan import Plan, PlanCase
 from plumbline.daemon import configuration
 from plumbline.detect import read, record
 from plumbline.foreign import storing
-from plumbline.launch import parts
-from plumbline.libraries import openmpi, space_file
+from plumbline.launch import allocation, parts
+from plumbline.libraries import (
+    Installation,
+    hydra,
+    mpiname,
+    mvapich2,
+    openmpi,
+    space_file,
+    variables,
+)
+from plumbline.libraries.mpich import Mpich
 from plumbline.results import profiling
 from plumbline.settings import campaign_file
 from plumbline.suites import description as suites_file
+from plumbline.system import placement
 from plumbline_db import ndjson, runs, scratch
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
@@ -157,8 +169,58 @@ def calls_file(
 def _recording(data: bytes) -> None:
     path = _FOLDER / "recording"
     path.mkdir(exist_ok=True)
+    (path / read.ABOUT).unlink(missing_ok=True)
+    if data.startswith(b"{"):
+        (path / read.ABOUT).write_bytes(data)
+        data = rank_files.alone()
     (path / "rank-0.record").write_bytes(data)
     record.summary(read.read(path), "", 0)
+
+
+def _compressed(data: bytes) -> None:
+    """Packed by gzip or zstd; the rest of an input that is not is packed here."""
+    for packed in (data, gzip.compress(data[:8]) + gzip.compress(data[8:])):
+        path = _file(packed, "packed")
+        with contextlib.suppress(PlumblineError):
+            profile_file.read_with_remarks(path)
+        with contextlib.suppress(PlumblineError):
+            storing.of(printed_text.read(path), [4], "input")
+
+
+def _zstd(text: str) -> bytes:
+    words = [shutil.which("zstd") or "zstd", "--quiet", "--stdout"]
+    return subprocess.run(words, input=text.encode(), stdout=subprocess.PIPE, check=True).stdout
+
+
+def _allocation(data: bytes) -> None:
+    """What a scheduler says: two variables with a bar between, or the file of PBS."""
+    first, _, second = data.decode(errors="surrogateescape").replace("\0", "").partition("|")
+    for environment in (
+        {"SLURM_JOB_NODELIST": first, "SLURM_JOB_CPUS_PER_NODE": second},
+        {"SLURM_NODELIST": first, "SLURM_TASKS_PER_NODE": second, "SLURM_NTASKS": "4"},
+        {"LSB_MCPU_HOSTS": first, "LSB_QUEUE": second},
+        {"PBS_NODEFILE": str(_file(data, "nodes"))},
+        {"PBS_NODEFILE": first},
+    ):
+        with contextlib.suppress(PlumblineError):
+            found = allocation.found(environment)
+            assert found is None or (found.slots > 0 and all(found.hosts))
+
+
+def _installed(data: bytes) -> None:
+    """What the programs of an installation say of it, and the file of hydra's options."""
+    text = data.decode(errors="replace")
+    folder = Path("/opt/mpi")
+    mpiname._of_mpiname(text, folder)
+    mpiname._of_mpichversion(text, folder)
+    mvapich2.shown(text)
+    with contextlib.suppress(ValueError):  # as its callers do
+        variables.reported_among(text)
+    placement.units(text)
+    preloaded = data.decode(errors="surrogateescape").replace("\0", "")
+    given = {hydra.CONFIG_FILE: str(_file(data, "hydra")), "LD_PRELOAD": preloaded}
+    installation = Installation(build.LIBRARY, Path("/opt/bin/mpirun"), None)
+    Mpich().into_ranks(installation, Path("/opt/lib.so"), {}, given, _FOLDER)
 
 
 def _plan(data: bytes) -> None:
@@ -283,7 +345,37 @@ READERS: dict[str, Reader] = {
             calls_file((8, 1, 1, 1, 1, 4, 1, 4)) + calls_file((8, 2, 9, 1, 1, 4, 1, 4), rank=1),
         ],
     ),
-    "recording": Reader(_recording, lambda: [rank_files.alone()]),
+    "recording": Reader(
+        _recording,
+        lambda: [
+            rank_files.alone(),
+            b'{"schema":1,"version":"0","command":["a"],"started":"","status":0}',
+        ],
+    ),
+    "compressed": Reader(
+        _compressed,
+        lambda: [
+            *(gzip.compress(text.encode()) for text in (printed.OSU, printed.MPIP)),
+            *(_zstd(text) for text in (printed.IMB, printed.MPIP)),
+            printed.OSU.encode(),
+        ],
+    ),
+    "allocation": Reader(
+        _allocation,
+        lambda: [b"n[1-3,07],login,r[1-2]n[1-2]|4(x2),3", b"batch1 1 c01n01 42 c01n02 42|x"],
+    ),
+    "installed": Reader(
+        _installed,
+        lambda: [
+            b"MVAPICH2 2.3.7 Wed March 02 22:00:00 EST 2022 ch3:mrail\n\nCompilation\nCC: gcc -O2\n"
+            b"\nConfiguration\n--prefix=/opt\n",
+            b"MVAPICH Version:\t4.0\nMVAPICH Device:\tch4:ofi\nMVAPICH CC:\tgcc\n",
+            b'{"probe":"system","variables":[{"name":"a","type":"int","scope":"all","value":"1",'
+            b'"enumerators":[{"value":1,"name":"x"}]}]}\n',
+            b"# options\n-genv LD_PRELOAD /a.so -genv A 1\n",
+            b"\tMV2_USE_SHMEM_COLL : 1\n0-3,8\n",
+        ],
+    ),
     "application": Reader(
         lambda data: application.read(_file(data)),
         lambda: [

@@ -18,7 +18,12 @@ from tests.fuzz.mutation import mutants
 from tests.fuzz.readers import KEPT, READERS
 from tests.probes.conftest import build  # noqa: F401
 
-_INPUTS = {"exports": 3, "rules": 150, "import": 60}  # of readers that take their time
+_INPUTS = {
+    "exports": 3,
+    "rules": 150,
+    "import": 60,
+    "compressed": 60,
+}  # of readers that take their time
 _MANY = 400
 
 

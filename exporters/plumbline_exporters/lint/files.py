@@ -15,6 +15,8 @@ from plumbline_exporters.finding import Finding, NamedFile, in_order
 from plumbline_exporters.lint.formats import Format, check, choose, formats
 
 _MOST_BYTES = 16 * 1024 * 1024
+_HEAD = 4096
+_PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
 
 
 class Linted(msgspec.Struct, frozen=True):
@@ -106,6 +108,11 @@ def _read(path: Path) -> str:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
             raise UsageError(f"{path} has more than {_MOST_BYTES} bytes, too many for such a file")
+        if b"\0" in data[:_HEAD] or data.startswith(_PACKED):
+            raise UsageError(
+                f"{path} is no text in UTF-8, which is what shells and libraries read: unpack it, "
+                "or write it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
+            )
         return data.decode("utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}; name a file") from error

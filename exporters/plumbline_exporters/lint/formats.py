@@ -15,7 +15,7 @@ from plumbline_db.errors import UsageError
 from plumbline_exporters import families
 from plumbline_exporters.families import Context
 from plumbline_exporters.finding import Effect, Finding, NamedFile, in_order
-from plumbline_exporters.lint import shell_file
+from plumbline_exporters.lint import shell_file, shell_statements
 
 # The line with the library in the heads of exported files.
 _MADE_FOR = re.compile(
@@ -118,6 +118,8 @@ def _other_kind(name: str, text: str) -> str:
         if name.lower().endswith(suffixes):
             return kind
     if text.startswith("#!") and "python" not in text.partition("\n")[0]:
+        return ""
+    if shell_statements.is_definition(text):
         return ""
     return next((kind for kind, contents in _CONTENTS.items() if contents.match(text)), "")
 

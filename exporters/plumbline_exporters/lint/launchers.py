@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from plumbline_exporters import families
 from plumbline_exporters.assignments import Assignment
+from plumbline_exporters.lint import shell_statements
 from plumbline_exporters.lint.shell_statements import Word
 
 _LAUNCHER = re.compile(
@@ -18,9 +19,14 @@ _LAUNCHER = re.compile(
 # Options with NAME=VALUE behind them, some of which take a list with commas between.
 _WITH_EQUATION = frozenset({"-x", "-e", "-E", "-v", "--env", "-env", "--export", "-genv", "--genv"})
 _LONG = ("--env=", "--export=", "-export=", "--genv=")
+_LISTS = ("--export", "-export", "-v")  # of Slurm and PBS: each comma outside of quotes divides
+_PART = re.compile(r"(?:[^,'\"]|'[^']*'|\"[^\"]*\")+")
+_ATTACHED = re.compile(r"-[eE](?=[A-Za-z_]\w*=)")
+_OF_SPECTRUM = ("--smpiargs", "-M")  # of jsrun: options of mpirun in one word
 _EQUATION = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
 _OPTIONS = re.compile(r"(?:^|\s)-{1,2}(?:g?o?mca|genv|env|x|tune|am|export)[ =]")
 _FILES = ("--tune", "-tune", "-am", "--am")
+_FILE = re.compile(r"--?(?:tune|am)=")
 _QUOTERS = frozenset({"echo", "printf", "cat", "grep", "sed", "awk", "die", "print"})
 
 
@@ -42,15 +48,60 @@ def settings(line: int, words: Sequence[Word]) -> Iterator[Assignment]:
         following = words[at + 1] if at + 1 < len(words) else None
         here = word.line or line
         attached = next((start for start in _LONG if word.startswith(start)), None)
+        close = _ATTACHED.match(word)
+        of_spectrum = _of_spectrum(words, at)
         if attached is not None:
-            yield from _equations(here, Word(word[len(attached) :], fixed=word.fixed))
+            value = Word(word[len(attached) :], fixed=word.fixed)
+            yield from _equations(here, value, listed=attached.startswith(_LISTS))
+        elif close is not None:
+            yield from _equations(here, Word(word[close.end() :], fixed=word.fixed))
+        elif of_spectrum:
+            for statement in shell_statements.of_shell(of_spectrum):
+                yield from settings(here, [Word("mpirun"), *statement.words])
         elif following is not None and word in _WITH_EQUATION and "=" in following:
-            yield from _equations(here, following)
+            yield from _equations(here, following, listed=word in _LISTS)
         elif following is not None and word in options and at + 2 < len(words):
             value = words[at + 2]
             yield Assignment(here, options[word] + following, str(value) if value.fixed else None)
         elif word.startswith(families.prefixes()) and words[0].endswith("mpirun_rsh"):
             yield from _equations(here, word)
+
+
+def _of_spectrum(words: Sequence[Word], at: int) -> str:
+    """Return the options of mpirun that jsrun hands on in the word at a place; '' for none."""
+    name, equals, value = words[at].partition("=")
+    if name not in _OF_SPECTRUM or not words[0].endswith("jsrun"):
+        return ""
+    return value if equals else str(words[at + 1]) if at + 1 < len(words) else ""
+
+
+def of_env(words: Sequence[Word]) -> tuple[int, set[str]]:
+    """Return where the options of a leading `env` end (0 without one), and the variables that they
+    remove; `*` stands for all."""
+    at, removed = int(words[0] == "env"), set[str]()
+    while at and at < len(words) and words[at][:1] == "-":
+        word = words[at]
+        if word in ("-u", "--unset") and at + 1 < len(words):
+            removed.add(str(words[at + 1]))
+        elif word.startswith("--unset="):
+            removed.add(word.partition("=")[2])
+        elif word in ("-", "-i", "--ignore-environment"):
+            removed.add("*")
+        at += 2 if word in ("-u", "--unset", "-C", "-S") else 1
+    return at, removed
+
+
+def passed(words: Sequence[Word]) -> set[str] | None:
+    """Return the variables that srun passes on where its list of them is without ALL; None where
+    all are passed on."""
+    if not words or not words[0].endswith("srun"):
+        return None
+    for at, word in enumerate(words):
+        name, equals, listed = word.partition("=")
+        if name == "--export" and (equals or at + 1 < len(words)):
+            parts = _PART.findall(listed if equals else words[at + 1])
+            return None if "ALL" in parts else {part.partition("=")[0] for part in parts}
+    return None
 
 
 def handed_on(words: Sequence[Word]) -> set[str]:
@@ -64,19 +115,23 @@ def handed_on(words: Sequence[Word]) -> set[str]:
 
 def parameter_files(words: Sequence[Word]) -> list[Word]:
     """Return the files of parameters that a command's options name."""
+    lists = [following for word, following in pairwise(words) if word in _FILES]
+    for word in words:
+        if attached := _FILE.match(word):
+            lists.append(Word(word[attached.end() :], fixed=word.fixed, line=word.line))
     return [
-        file
-        for word, following in pairwise(words)
-        if word in _FILES
-        for file in (
-            Word(part, fixed=following.fixed, line=word.line) for part in following.split(",")
-        )
+        Word(part, fixed=listed.fixed, line=listed.line)
+        for listed in lists
+        for part in listed.split(",")
     ]
 
 
-def _equations(line: int, word: Word) -> Iterator[Assignment]:
-    for part in re.split(r",\s*(?=[A-Za-z_]\w*=)", word):
-        match = _EQUATION.fullmatch(part)
+def _equations(line: int, word: Word, *, listed: bool = False) -> Iterator[Assignment]:
+    """`listed`: a comma divides wherever it stands, and quotes are no part of a value."""
+    parts = _PART.findall(word) if listed else re.split(r",\s*(?=[A-Za-z_]\w*=)", word)
+    for part in parts:
+        match = _EQUATION.fullmatch(part.strip())
         if match is not None:
-            value = match["value"] if word.fixed or not re.search("[$`]", match["value"]) else None
+            text = match["value"].strip("'\"") if listed else match["value"]
+            value = text if word.fixed or not re.search("[$`]", text) else None
             yield Assignment(line, match["name"], value)

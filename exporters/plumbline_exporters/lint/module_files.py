@@ -10,7 +10,8 @@ from itertools import pairwise
 from plumbline_exporters.lint.shell_statements import ShellStatement, Word
 
 _TCL = re.compile(
-    r"#%Module|^[ \t]*(?:module-whatis|prepend-path|append-path|pushenv|proc[ \t]+ModulesHelp)\b",
+    r"#%Module|^[ \t]*(?:(?:module-whatis|prepend-path|append-path|pushenv)[ \t]+[^\s(]"
+    r"|proc[ \t]+ModulesHelp\b)",
     re.MULTILINE,
 )
 _LUA = re.compile(
@@ -19,9 +20,11 @@ _LUA = re.compile(
     re.MULTILINE,
 )
 _LUA_LEXEME = re.compile(
-    r"--\[\[.*?\]\]|--[^\n]*|\[\[.*?\]\]|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|\w[\w.]*|\n|[^\s]",
+    r"--\[(?P<remark>=*)\[.*?\](?P=remark)\]|--[^\n]*|\[(?P<level>=*)\[.*?\](?P=level)\]"
+    r"|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|\w[\w.]*|\n|[^\s]",
     re.DOTALL,
 )
+_END_OF_BARE_WORD = re.compile(r"[ \t\r\n;]|\\\r?\n")
 _SETTING = ("setenv", "pushenv", "unsetenv", "prepend_path", "append_path")
 _DEEPEST = 30
 
@@ -57,6 +60,7 @@ _Words = list[tuple[int, Word]]
 def _bodies(verb: str, words: _Words) -> list[tuple[str, int, str]]:
     """The scripts of a command: what divides each from the one before it, its line and its text."""
     if verb == "if":
+        words = [pair for pair in words if pair[1] != "then"]
         bodies = [("elif", line, word) for line, word in words[2:3]]
         for (_, before), (line, word) in pairwise(words[2:]):
             if before == "else":
@@ -69,6 +73,9 @@ def _bodies(verb: str, words: _Words) -> list[tuple[str, int, str]]:
     if verb == "switch" and len(words) > 2:
         line, word = words[-1]
         inner = [pair for _, command in _tcl_commands(word, line) for pair in command]
+        options = sum(1 for _, option in words[1:-1] if option[:1] == "-")
+        if len(words) - options > 3:  # patterns and bodies are words of the command itself
+            inner = words[2 + options :]
         return [
             ("else" if pattern == "default" else "elif", body_line, str(body))
             for (_, pattern), (body_line, body) in zip(inner[::2], inner[1::2], strict=False)
@@ -107,7 +114,8 @@ def _tcl_commands(text: str, line: int) -> Iterator[tuple[int, _Words]]:
 def _end_of_word(text: str, at: int) -> int:
     closing = {"{": "}", '"': '"', "[": "]"}.get(text[at])
     if closing is None:
-        return next((end for end in range(at, len(text)) if text[end] in " \t\r\n;"), len(text))
+        blank = _END_OF_BARE_WORD.search(text, at)
+        return blank.start() if blank else len(text)
     depth = 0
     for end in range(at, len(text)):
         if text[end - 1 : end] == "\\" and end > at:
@@ -177,5 +185,5 @@ def _lua_word(argument: Sequence[str]) -> Word:
     if len(argument) > 1 or not re.match(r"[\"'\[0-9]", text):
         return Word("", fixed=False)
     if text[0] == "[":
-        return Word(text[2:-2])
+        return Word(text.strip("=[]") if text[1:2] == "=" else text[2:-2])
     return Word(re.sub(r"\\(.)", r"\1", text[1:-1]) if text[0] in "\"'" else text)

@@ -4,7 +4,7 @@ conditions and commands, for every language that shell_statements.py and module_
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -28,6 +28,14 @@ _OF_CONTAINERS = ("SINGULARITYENV_", "APPTAINERENV_")
 _FOLLOWED = (*families.prefixes(), "LD_PRELOAD")
 _OPENERS = ("if", "case", "switch", "for", "foreach", "while", "until", "select", "function")
 _CLOSERS = ("fi", "esac", "end", "endif", "endsw", "done")
+_LANGUAGES: tuple[tuple[Callable[[str], bool], Callable[[str], Iterable[ShellStatement]]], ...] = (
+    (module_files.is_tcl, module_files.of_tcl),
+    (module_files.is_lua, module_files.of_lua),
+    (shell_statements.is_dockerfile, shell_statements.of_dockerfile),
+    (shell_statements.is_definition, shell_statements.of_definition),
+)
+# Variables that every process has: a text with some of them is what `printenv` prints.
+_OF_PROCESSES = re.compile(r"^(PATH|HOME|PWD|SHLVL|USER|LOGNAME|SHELL|LANG|TERM|_)=", re.MULTILINE)
 
 State = dict[str, Assignment]
 Scene = tuple[Assignment, ...]
@@ -60,17 +68,12 @@ def read(text: str) -> Script:
     """Follow a script; what a shell would do beyond that is not known."""
     if is_plain(text):
         return Script([tuple(_of_list(text))], [], [], [])
-    if text.startswith("#!"):
-        parts = shell_statements.of_shell(text)
-    elif module_files.is_tcl(text):
-        parts = module_files.of_tcl(text)
-    elif module_files.is_lua(text):
-        parts = module_files.of_lua(text)
-    elif shell_statements.is_dockerfile(text):
-        parts = shell_statements.of_dockerfile(text)
-    else:
-        parts = shell_statements.of_shell(text)
-    return _Follower(text).follow(parts)
+    if not text.startswith("#!"):
+        for is_of, statements in _LANGUAGES:
+            if is_of(text):
+                return _Follower(text).follow(statements(text))
+    csh = shell_statements.is_csh(text)
+    return _Follower(text, csh=csh).follow(shell_statements.of_shell(text))
 
 
 def is_plain(text: str) -> bool:
@@ -81,7 +84,11 @@ def is_plain(text: str) -> bool:
     bare = [
         line for line in (line.strip() for line in text.splitlines()) if line and line[0] != "#"
     ]
-    if not bare or not all(re.match(r"[A-Za-z_][\w.%()]*=", line) for line in bare):
+    equations = [line for line in bare if re.match(r"[A-Za-z_][\w.%()]*=", line)]
+    of_processes = len(set(_OF_PROCESSES.findall(text)))
+    if of_processes >= 3 and not any(line.startswith(("export ", "setenv ")) for line in bare):
+        return True  # lines that are no equation go on a value, or are a function of bash
+    if not bare or len(equations) < len(bare):
         return False
     if any(line.startswith(("PATH=", "HOME=", "PWD=")) for line in bare) and len(bare) > 3:
         return True
@@ -97,8 +104,8 @@ def _of_list(text: str) -> Iterable[Assignment]:
 
 
 class _Follower:
-    def __init__(self, text: str) -> None:
-        self._csh = shell_statements.is_csh(text)
+    def __init__(self, text: str, *, csh: bool = False) -> None:
+        self._csh = csh
         self._states: list[State] = [{}]
         self._frames: list[_Frame] = []
         self._scenes: dict[Scene, None] = {}
@@ -226,11 +233,14 @@ class _Follower:
         elif verb == "#batch":
             for setting in launchers.settings(line, words):
                 self._set(setting)
+        elif verb == "#container":
+            for state in self._states:
+                self._scene(state, [])
         else:
             self._program(line, words)
 
     def _of_set(self, line: int, words: Sequence[Word]) -> None:
-        if len(words) > 1 and (words[1] == "-a" or words[1:3] == ["-o", "allexport"]):
+        if len(words) > 1 and (words[1] == "-a" or tuple(words[1:3]) == ("-o", "allexport")):
             self._all_exported = True
         elif len(words) > 2 and re.match(r"-\w*e", words[1]):
             for state in self._states:
@@ -241,13 +251,20 @@ class _Follower:
                 Assignment(line, words[2], value if all(w.fixed for w in words[3:]) else None)
             )
         elif self._csh:
-            text = "".join(words[1:3]) if words[2:3] == ["="] else "".join(words[1:2])
+            text = "".join(words[1:3]) if tuple(words[2:3]) == ("=",) else "".join(words[1:2])
             fixed = all(word.fixed for word in words)
             self._assign(line, Word(text + " ".join(words[3:]), fixed=fixed))
 
     def _declare(self, line: int, words: Sequence[Word]) -> None:
         flags = "".join(word for word in words[1:] if word[:1] in "-+")
         exports = words[0] == "export" or "-x" in flags or re.search(r"-\w*x", flags)
+        if "-n" in flags or "+x" in flags:
+            self._exported -= set(words)
+            self._used |= set(words)
+            for state in self._states:
+                for name in state.keys() & set(words):
+                    state[name] = msgspec.structs.replace(state[name], exported=False)
+            return
         for at, word in enumerate(words[1:], 1):
             match = _EQUATION.fullmatch(word)
             if match is not None:
@@ -264,11 +281,7 @@ class _Follower:
     def _program(self, line: int, words: Sequence[Word]) -> None:
         """A command with what stands before it and in its options; or assignments alone."""
         own: list[Assignment] = []
-        at = 0
-        if words[0] == "env":
-            at = 1
-            while at < len(words) and words[at][:1] == "-":
-                at += 2 if words[at] in ("-u", "--unset", "-C") else 1
+        at, removed = launchers.of_env(words)
         while at < len(words) and (match := _EQUATION.fullmatch(words[at])):
             own.append(_equation(line, words[at], match, exported=True))
             at += 1
@@ -282,7 +295,14 @@ class _Follower:
         while command and command[0] in _WRAPPERS:
             command = command[1:]
         self._exported |= launchers.handed_on(command)
-        for state in self._states:
+        passed = launchers.passed(command)
+        for whole_state in self._states:
+            state = {
+                name: setting
+                for name, setting in whole_state.items()
+                if name not in removed and "*" not in removed
+                if passed is None or name in passed or name.startswith("$")
+            }
             whole = _expanded(command, state)
             files = [(file.line or line, file) for file in launchers.parameter_files(whole)]
             self._result.files += [file for file in files if file not in self._result.files]

@@ -4,7 +4,7 @@ which follows quotes, comments, here-documents and line ends, and expands nothin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -13,10 +13,13 @@ _END_OF_LINE = re.compile(r"\r?\n|\Z")
 _REDIRECTION = re.compile(r"(?:[0-9]*|&)(?:>>?|<)(?:&[0-9-]+|&(?!&)|\|)?|[0-9]*<>|<<<")
 _HERE = re.compile(r"(?<![0-9<])<<(?P<tabs>-?)[ \t]*[\"'\\]?(?P<word>[A-Za-z_]\w*)[\"']?")
 _CSH = re.compile(r"#!\S*csh\b|^[ \t]*(?:un)?setenv[ \t]+\w", re.MULTILINE)
-_DOCKERFILE = re.compile(r"(?!#!)(?:\s|#[^\n]*\n)*(?:FROM[ \t]+\S|ARG[ \t]+\w+)")
+_DOCKERFILE = re.compile(r"(?!#!)(?:\s|#[^\n]*\n)*(?i:FROM[ \t]+\S|ARG[ \t]+\w+)")
+_DEFINITION = re.compile(r"(?:\s|#[^\n]*\n)*(?i:bootstrap)[ \t]*:")
+_SECTION = re.compile(r"^%(?P<name>\w+)[^\n]*$", re.MULTILINE)
 _INSTRUCTION = re.compile(r"[ \t]*(?P<verb>[A-Za-z]+)[ \t]+(?P<rest>.*)", re.DOTALL)
 _FOR_BATCH = re.compile(r"#(?:SBATCH|PBS|BSUB|\$|PJM|FLUX:|flux:|COBALT)[ \t]+(?P<words>-.*)")
 _EXPANDS = re.compile(r"[$`]")
+_MOST_REPEATED = 10_000  # statements of stages that others are built on
 
 
 class Word(str):
@@ -56,34 +59,96 @@ def of_shell(text: str, line: int = 1) -> Iterator[ShellStatement]:
     yield from _Lexer(text, line, parentheses=not is_csh(text)).statements()
 
 
+def is_definition(text: str) -> bool:
+    """Return whether a text is a definition file of Apptainer."""
+    return _DEFINITION.match(text) is not None
+
+
+def of_definition(text: str) -> Iterator[ShellStatement]:
+    """%environment sets variables for everything that runs in the container; what another section
+    sets is gone with its shell."""
+    starts = list(_SECTION.finditer(text))
+    ends = [start.start() for start in starts[1:]] + [len(text)]
+    sections = [
+        (start["name"], 1 + text.count("\n", 0, start.end()), text[start.end() : end])
+        for start, end in zip(starts, ends, strict=True)
+    ]
+    for _, line, body in (section for section in sections if section[0] == "environment"):
+        yield from of_shell(body, line)
+    for _, line, body in (section for section in sections if section[0] != "environment"):
+        yield from _apart(of_shell(body, line), line)
+
+
 def of_dockerfile(text: str) -> Iterator[ShellStatement]:
-    """ENV sets variables for everything that follows; what RUN sets is gone with its shell."""
-    line, gathered, start = 0, "", 0
-    for physical in text.splitlines():
-        line += 1
-        if physical.lstrip().startswith("#"):
+    """ENV sets variables for everything that follows in its stage, and in stages that are built on
+    it; what RUN sets is gone with its shell."""
+    stages: dict[str, list[ShellStatement]] = {}
+    of_stage: list[ShellStatement] = []
+    line, repeatable = 1, _MOST_REPEATED
+    yield ShellStatement(line, (Word("("),))
+    for line, verb, rest in _instructions(text):
+        if verb == "FROM":
+            names = [word.lower() for word in rest.split() if not word.startswith("--")]
+            of_stage = list(stages.get(names[0], ()))[:repeatable] if names else []
+            repeatable -= len(of_stage)
+            if names[1:2] == ["as"]:
+                stages[names[-1]] = of_stage
+            yield from _end_of_stage(line)
+            yield ShellStatement(line, (Word("("),))
+            yield from of_stage
+        elif verb == "ENV":
+            of_stage.append(_of_env(rest, line))
+            yield of_stage[-1]
+        elif verb == "RUN":
+            yield from _apart(of_shell(rest, line), line)
+        elif verb in ("CMD", "ENTRYPOINT"):
+            yield from _apart(_of_start(rest, line), line)
+    yield from _end_of_stage(line)
+
+
+def _instructions(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the line, the verb and the rest of each instruction of a Dockerfile."""
+    mark = "`" if re.match(r"#[ \t]*escape[ \t]*=[ \t]*`", text, re.IGNORECASE) else "\\"
+    gathered, start = "", 0
+    for line, physical in enumerate(text.split("\n"), 1):
+        bare = physical.strip()
+        if bare.startswith("#") or (gathered and not bare):
             continue
         start = start or line
-        gathered += physical + "\n"
-        if physical.rstrip().endswith("\\"):
-            continue
+        goes_on = bare.endswith(mark)
+        gathered += physical.rstrip()[:-1] + "\\\n" if goes_on else physical + "\n"
         instruction = _INSTRUCTION.match(gathered)
-        if instruction is not None:
-            yield from _of_instruction(instruction, start)
-        gathered, start = "", 0
+        if not goes_on:
+            if instruction is not None:
+                yield start, instruction["verb"].upper(), instruction["rest"]
+            gathered, start = "", 0
 
 
-def _of_instruction(instruction: re.Match[str], line: int) -> Iterator[ShellStatement]:
-    verb, rest = instruction["verb"].upper(), instruction["rest"]
-    if verb == "RUN":
-        yield ShellStatement(line, (Word("("),))
-        yield from of_shell(rest, line)
-        yield ShellStatement(line, (Word(")"),))
-    elif verb == "ENV":
-        words = [word for statement in of_shell(rest, line) for word in statement.words]
-        if words and "=" not in words[0]:
-            words = [Word(f"{words[0]}={' '.join(words[1:])}", fixed=all(w.fixed for w in words))]
-        yield ShellStatement(line, (Word("export"), *words))
+def _end_of_stage(line: int) -> Iterator[ShellStatement]:
+    yield ShellStatement(line, (Word("#container"),))
+    yield ShellStatement(line, (Word(")"),))
+
+
+def _apart(statements: Iterable[ShellStatement], line: int) -> Iterator[ShellStatement]:
+    yield ShellStatement(line, (Word("("),))
+    yield from statements
+    yield ShellStatement(line, (Word(")"),))
+
+
+def _of_env(rest: str, line: int) -> ShellStatement:
+    words = [word for statement in of_shell(rest, line) for word in statement.words]
+    if words and "=" not in words[0]:
+        words = [Word(f"{words[0]}={' '.join(words[1:])}", fixed=all(w.fixed for w in words))]
+    return ShellStatement(line, (Word("export"), *words))
+
+
+def _of_start(rest: str, line: int) -> Iterable[ShellStatement]:
+    """Return the command of CMD or ENTRYPOINT, which may be a list of words in JSON."""
+    try:
+        words = msgspec.json.decode(rest, type=list[str])
+    except msgspec.DecodeError:
+        return of_shell(rest, line)
+    return [ShellStatement(line, tuple(Word(word) for word in words))] if words else []
 
 
 class _Lexer:

@@ -3,6 +3,8 @@ seen on the library, or read in its source. The texts here are others of the sam
 
 from __future__ import annotations
 
+import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -138,6 +140,17 @@ def test_other_kinds(tmp_path: Path, name: str, text: str, kind: str) -> None:
             files.lint(path, Context("", KNOWN), format)
 
 
+@pytest.mark.parametrize("format", ["", "env", "ompi-rules"])
+@pytest.mark.parametrize("pack", [gzip.compress, lambda text: text.decode().encode("utf-16")])
+def test_what_is_no_utf_8_is_refused(
+    tmp_path: Path, pack: Callable[[bytes], bytes], format: str
+) -> None:
+    path = tmp_path / "job.sh"
+    path.write_bytes(pack(b"export OMPI_MCA_coll=tuned\n"))
+    with pytest.raises(UsageError, match="is no text in UTF-8"):
+        files.lint(path, Context("", KNOWN), format)
+
+
 SWITCH = "OMPI_MCA_coll_tuned_use_dynamic_rules"
 BCAST = "OMPI_MCA_coll_tuned_bcast_algorithm"
 WRONG = (NO_ALGORITHM, "ignored")
@@ -153,6 +166,9 @@ SCRIPTS: list[tuple[str, str, list[tuple[int, str]]]] = [
     ("job", f"#!/bin/sh\n{BCAST}=6\n./a\n", [(2, "not-exported")]),
     ("job", f"#!/bin/sh\n{BCAST}=6\necho ${BCAST}\n", []),
     ("job", f"#!/bin/sh\nset -a\n{SWITCH}=1\n{BCAST}=6\n", []),
+    ("job", f"#!/bin/sh\nset -o allexport\n{SWITCH}=1\n{BCAST}=6\n", []),
+    ("job", "#!/bin/csh\nset o = \"--mca coll_tuned_bcast_algorithm 6\"\nmpirun $o ./a\n",
+     [(2, "no-switch")]),
     ("job", f"#!/bin/sh\nexport {BCAST}=77\nunset {BCAST}\nsrun ./a\n", []),
     ("job", f"#!/bin/sh\nsrun --export=ALL,{SWITCH}=1,{BCAST}=77 ./a\n", [(2, NO_ALGORITHM)]),
     ("job", f"#!/bin/sh\n#SBATCH --export=ALL,{BCAST}=6\nsrun ./a\n", [(2, "no-switch")]),
@@ -210,8 +226,47 @@ SCRIPTS: list[tuple[str, str, list[tuple[int, str]]]] = [
     ("mca-params.conf", "mpi_leave_pinned = AUTO\ncoll_han_reproducible = enabled\n", []),
     ("mca-params.conf", "coll_han_reproducible = Enabled\n", [(1, "no-such-value")]),
     ("job", "#!/bin/sh\nexport I_MPI_TUNING_BIN=/nowhere/t.dat\n", [(2, "no-such-file")]),
+    ("job", "#!/bin/sh\nexport I_MPI_COLL_INTRANODE=pt2pt I_MPI_SHM_CELL_FWD_NUM=4\n"
+     "export I_MPI_ADJUST_ALLREDUCE_NODE_KARY_RADIX=4 I_MPI_ADJUST_SCAN_NODE=1\n"
+     "export I_MPI_ADJUST_ALREDUCE=1\n", [(4, UNKNOWN_NAME)]),
     ("job", "#!/bin/sh\nexport I_MPI_ADJUST_ALLREDUCE='2:0-1k'\n", [(2, "text-behind-preset")]),
     ("job", "#!/bin/sh\nexport MPICH_GATHER_INTRA_ALGORITHM=binomial MPICH_ENV_DISPLAY=1\n", []),
+    ("Dockerfile", f"FROM a AS b\nENV {SWITCH}=1\nFROM c\nENV {BCAST}=6\n", [(4, "no-switch")]),
+    ("Dockerfile", f"FROM a AS b\nENV {SWITCH}=1\nFROM B as c\nENV {BCAST}=6\n", []),
+    ("Dockerfile", f"FROM a\nENV {SWITCH}=1\nCMD mpirun --mca coll_tuned_bcast_algorithm 77 a\n",
+     [(3, NO_ALGORITHM)]),
+    ("Dockerfile", f"FROM a\nENV {SWITCH}=1\nENTRYPOINT [\"mpirun\", \"-x\", \"{BCAST}=77\"]\n",
+     [(3, NO_ALGORITHM)]),
+    ("Dockerfile", f"# escape=`\nFROM a\nENV {SWITCH}=1 `\n\n  {BCAST}=77\n", [(3, NO_ALGORITHM)]),
+    ("a.def", f"Bootstrap: docker\nFrom: debian\n\n%post\n  export {BCAST}=77\n%environment\n"
+     f"  export {SWITCH}=1\n  export {BCAST}=78\n%runscript\n  mpirun ./a\n", [(8, NO_ALGORITHM)]),
+    ("m", f"#%Module\nif {{$v}} then {{\n  setenv {SWITCH} 1\n}} else {{\n  setenv {BCAST} 6\n}}\n",
+     [(5, "no-switch")]),
+    ("m", f"#%Module\nswitch -- $v {{\n  a {{ setenv {SWITCH} 1 }}\n"
+     f"  b {{ setenv {BCAST} 6 }}\n}}\n", [(4, "no-switch")]),
+    ("m", f"#%Module\nswitch $v a {{ setenv {SWITCH} 1 }} \\\n b {{ setenv {BCAST} 6 }}\n",
+     [(3, "no-switch")]),
+    ("m", f"#%Module\nsetenv {SWITCH} 1\nsetenv {BCAST}\\\n 77\n", [(3, NO_ALGORITHM)]),
+    ("m.lua", f"pushenv(\"{SWITCH}\", \"1\")\n--[==[\nsetenv(\"{BCAST}\", \"78\")\n]==]\n"
+     f"pushenv (\"{BCAST}\", [=[77]=])\n", [(5, NO_ALGORITHM)]),
+    ("job", f"#!/bin/sh\njsrun -E{SWITCH}=1 -E{BCAST}=77 ./a\n", [(2, NO_ALGORITHM)]),
+    ("job", "#!/bin/sh\njsrun --smpiargs=\"-mca coll_tuned_bcast_algorithm 6\" ./a\n"
+     "jsrun -M '-mca coll_tuned_gather_algorithm 3' ./a\njsrun -M -gpu ./a\n",
+     [(2, "no-switch"), (3, "no-switch")]),
+    ("job", f"#!/bin/sh\nexport {BCAST}=77\nenv -u {BCAST} mpirun ./a\nenv -i mpirun ./a\n"
+     f"unset {BCAST}\n", []),
+    ("job", f"#!/bin/sh\nexport {BCAST}=77\nexport -n {BCAST}\nmpirun ./a\n", []),
+    ("job", f"#!/bin/sh\nexport {SWITCH}=1\nsrun --export=PATH,{BCAST}=6 ./a\n",
+     [(3, "no-switch")]),
+    ("job", f"#!/bin/sh\nexport {SWITCH}=1\nsrun --export={SWITCH},{BCAST}=6 ./a\n"
+     f"srun --export {BCAST}=6,ALL ./a\n", []),
+    ("job", "#!/bin/sh\nsrun --export=MPIR_CVAR_GATHER_INTRA_ALGORITHM=binomial,ALL ./a\n", []),
+    ("job", "#!/bin/sh\nsrun --export=ALL,OMPI_MCA_coll=\"'basic,libnbc'\" ./a\n", []),
+    ("env", "PATH=/bin\nHOME=/root\nSHLVL=1\nBASH_FUNC_module%%=() {  eval `modulecmd $*`\n}\n"
+     f"I_MPI_ADJUST_BCAST=0:0-4095;2:4096-8192;0:8193-2147483647\n{SWITCH}=1\n{BCAST}=77\n",
+     [(8, NO_ALGORITHM)]),
+    ("mca-params.conf", "coll_tuned_use_dynamic_rules = 1\rcoll_tuned_priority = 40\r",
+     [(1, "carriage-return"), (1, "no-such-value")]),
 ]  # fmt: skip
 
 

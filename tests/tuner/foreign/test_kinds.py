@@ -224,6 +224,54 @@ def test_old_versions(title: str, function: str) -> None:
     assert microseconds(tables(text)[0]) == [(256, 3.0)]
 
 
+def test_ranks_as_pallas_printed_them() -> None:
+    text = imb(section("Bcast", RANGE, "8 9 1 2 3", about="# ( #processes = 3 )"))
+    assert [(table.function, table.nprocs) for table in tables(text)] == [("MPI_Bcast", 3)]
+
+
+def test_a_mode_between_rows_begins_another_curve() -> None:
+    text = imb(
+        section(
+            "Unidir_put",
+            "#bytes #repetitions t[usec]",
+            "8 9 1",
+            "#    MODE: NON-AGGREGATE",
+            "#bytes #repetitions t[usec]",
+            "8 9 2",
+            about="# #processes = 2\n#    MODE: AGGREGATE",
+        )
+    )
+    assert [(table.way, microseconds(table, "t")) for table in tables(text)] == [
+        ("aggregate", [(8, 1.0)]),
+        ("non-aggregate", [(8, 2.0)]),
+    ]
+
+
+@pytest.mark.parametrize("defects", ["nan", "x", "1e9999999", "-"])
+def test_defects_that_are_no_number_lose_one_row(defects: str) -> None:
+    rows = ("4 9 1 2 3 0.00", f"8 9 1 2 3 {defects}", "16 9 1 2 3 0.00")
+    text = imb(section("Allreduce", f"{RANGE} defects", *rows))
+    (table,) = tables(text)
+    assert [size for size, _ in microseconds(table)] == [4, 16]
+    assert len(left_out(text)) == 1
+
+
+def test_calls_that_differ_in_their_second_line_are_curves_of_their_own() -> None:
+    plain = section("Allreduce", RANGE, "8 1000 0.5 0.7 0.6")
+    calls = ("IMB-MPI1 -npmin 4\n#          -sync on", "IMB-MPI1 -npmin 4\n#          -sync off")
+    on, off = (tables(imb(plain, call=call))[0].apart for call in calls)
+    assert on != off and "-sync off" in off
+    without_blanks = imb(plain, call=calls[1]).replace("\n\n", "\n")
+    assert tables(without_blanks)[0].apart == off
+
+
+def test_benchmarks_that_are_listed_for_groups_and_missing_are_named() -> None:
+    listed = "\n# List of Benchmarks to run:\n\n# (Multi-)Bcast\n# (Multi-)Gather\n"
+    text = imb(listed, section("Bcast", RANGE, "8 9 1 2 3")).partition("\n# All processes")[0]
+    (output,) = read(text)
+    assert output.output.missing[1:] == ["all of Gather"]
+
+
 def test_groups_of_multi_are_columns_of_their_own() -> None:
     groups = section(
         "Multi-Bcast", f"Group {RANGE}", "0 8 9 1 2 3", "1 8 9 4 5 6", "", "0 16 9 1 2 3",
@@ -246,6 +294,15 @@ def test_reprompi_with_a_global_clock_takes_the_first_start_and_the_last_end() -
     )
     (table,) = tables(text)
     assert microseconds(table, "median") == [(8, 4.0)]  # the second one has an error code
+
+
+def test_repetitions_of_no_time_are_named() -> None:
+    text = (
+        "#@reproMPIcommitSHA1=0\n#@nprocs=2\ntest nrep count runtime_sec\n"
+        "MPI_Bcast 0 8 0.0\nMPI_Bcast 1 8 0.000002\n"
+    )
+    assert microseconds(tables(text)[0], "median") == [(8, 2.0)]
+    assert left_out(text) == ["times of 0: MPI_Bcast 8 B"]
 
 
 def test_pico() -> None:
@@ -277,6 +334,17 @@ def test_reframe() -> None:
     (old,) = tables(REFRAME_OLD)
     assert (old.function, old.nprocs) == ("reframe-osu_allreduce", 8)
     assert microseconds(old, "latency") == [(0, 3.25)]
+
+
+def test_a_log_of_reframe_with_quoted_commas() -> None:
+    text = (
+        "version,display_name,result,job_nodelist,num_tasks,latency_value,latency_unit\n"
+        'x,osu_bcast,pass,"n[1,2]",4,3.5,us\n'
+        f"x,osu_bcast,pass,{'n' * 200_000},4,3.5,us\n"
+    )
+    (table,) = tables(text)
+    assert (table.nprocs, microseconds(table, "latency")) == (4, [(0, 3.5)])
+    assert left_out(text) == ["rows that cannot be read: line 3"]
 
 
 COLOURS = "\x1b[1m\x1b[32m"

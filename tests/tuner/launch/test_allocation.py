@@ -88,6 +88,7 @@ def test_schedulers(tmp_path: Path) -> None:
     assert found(launched) == on_two
     assert found({"LSB_MCPU_HOSTS": "batch1 4 batch2 4"}).hosts == ["batch1", "batch2"]
     assert found({"LSB_MCPU_HOSTS": "a 1 b 4"}).hosts == ["a", "b"]
+    assert found({"LSB_MCPU_HOSTS": "a 1 b 4", "CSM_ALLOCATION_ID": "7"}).hosts == ["b"]
     assert found(SLURM | {"PLUMBLINE_ALLOCATION": "ignore"}) is None
 
 

@@ -107,7 +107,7 @@ class Store:
             return msgspec.json.decode(user_files.read(path), type=Generation)
         except FileNotFoundError:
             return None
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
             raise PlumblineError(f"{path} cannot be read: {error}") from error
 
     def intact(self, generation: Generation) -> bool:

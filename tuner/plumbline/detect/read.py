@@ -215,7 +215,7 @@ def about(folder: Path) -> About:
         return About(1, "", [], "", -1)
     try:
         return msgspec.json.decode(user_files.read(path), type=About)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
         raise PlumblineError(f"{path}: {error}; remove it, or record again") from error
 
 

@@ -16,17 +16,18 @@ from .osu import FUNCTIONS
 
 _TITLE = re.compile(r"\s*#.*\bMPI Benchmark(?:s| Suite)\s+V?(\d[\w. ]*?)\s*(?:,\s*(.*?))?\s*\Z")
 _SECTION = re.compile(r"\s*# *Benchmarking +(\S+)")
-_RANKS = re.compile(r"\s*# *#processes *= *(\d+)(?: *\(threads: *(\d+)\))?")
+_RANKS = re.compile(r"\s*# *\(? *#processes *= *(\d+)(?: *\(threads: *(\d+)\))?")
 _GROUPS = re.compile(r"\s*# *\( *(\d+) groups of (\d+) processes")
 _MODE = re.compile(r"\s*# +MODE: *([\w-]+)|\s*# *(window_size *= *\d+)")
 _FACT = re.compile(
     r"\s*# *(MPI_Datatype for reductions|MPI_Datatype|MPI_Op|Date|MPI Version) *: *(.*)"
 )
 _CALL = re.compile(r"\s*# *Calling sequence was")
+_CALL_GOES_ON = re.compile(r"\s*#\s{2,}\S")
 _COMMENT = re.compile(r"\s*# *(\S.*)")
 _MEMORY = re.compile(r"-mem_alloc_type[ =](?!cpu\b)(\w+)", re.IGNORECASE)
 _LIST = re.compile(r"\s*# *List of Benchmarks to run")
-_LISTED = re.compile(r"\s*# *([A-Za-z][\w-]*) *\Z")
+_LISTED = re.compile(r"\s*# *(?:\(Multi-\))?([A-Za-z][\w-]*) *\Z")
 _END = re.compile(r"\s*# *All processes entering MPI_Finalize")
 _COLUMN = re.compile(r"(?:t_)?(\w+?)\[usec\]\Z")
 _NOT_MEASURED = re.compile(r"(?:\d+\s+)?(\d+)\s+(time-out|out-of-mem|int-overflow)")
@@ -91,6 +92,8 @@ class _Output:
         comment = _COMMENT.match(text)
         title, named, fact = _TITLE.match(text), _SECTION.match(text), _FACT.match(text)
         listed = _LISTED.match(text)
+        if "call" in self._facts and not _CALL_GOES_ON.match(text):
+            self._calls = False
         if title:
             self.missing += self.not_reached()
             self._section, self._listed, self._lists = None, [], False
@@ -98,7 +101,11 @@ class _Output:
         elif _CALL.match(text):
             self._calls = True
         elif self._calls and comment:
-            self._facts["call"], self._calls = comment[1].strip(), False
+            self._facts["call"] = f"{self._facts.get('call', '')} {comment[1]}".strip()
+        elif self._section and self._section.has_rows and _MODE.match(text):
+            self._section = self._section.in_another_mode()
+            self.sections.append(self._section)
+            self._section.line(line)
         elif _LIST.match(text):
             self._lists = True
         elif _END.match(text):
@@ -148,6 +155,7 @@ class _Section:
         self._in_groups = _BY_NAME.get(bare.removeprefix(_MULTI), self._function)
         is_pure = bare != name and bare in _BY_NAME
         self._ways = [*ways, "pure"] if is_pure else list(ways)
+        self._mode = ""
         self._totals = totals
         self._facts = facts
         self._left_out = left_out
@@ -156,6 +164,12 @@ class _Section:
         self.names: list[str] = []
         self.has_rows = False
         self._columns = table.GivenColumns(self.name, left_out)
+
+    def in_another_mode(self) -> _Section:
+        """Return a section of the same benchmark on the same ranks, without rows."""
+        other = _Section(self.name, self._totals, self._facts, self._ways, self._left_out)
+        other._nprocs, other.names = self._nprocs, self.names
+        return other
 
     def line(self, line: Line) -> None:
         text = line.text
@@ -168,7 +182,7 @@ class _Section:
             self._nprocs = table.ranks(groups[2], line.number)
             self._ways.append(f"{groups[1]}-groups")
         elif mode:
-            self._ways.append(table.plain((mode[1] or mode[2]).lower().replace(" ", "")))
+            self._mode = table.plain((mode[1] or mode[2]).lower().replace(" ", ""))
         elif "#repetitions" in words and not self.has_rows:
             self.names = words
             self._grid = table.Grid(text, words, growing="Group" not in words)
@@ -194,6 +208,9 @@ class _Section:
             raise table.UnreadableError(
                 number, f"{self.name} does not say on how many ranks it ran"
             )
+        if not table.is_number([given.get("defects", "0")]):
+            self._left_out.add(table.BROKEN, f"line {number}")
+            return
         if float(given.get("defects", "0")) > 0:
             place = f"{self.name} {given.get('#bytes', '0')} B, defects {given['defects']}"
             self._left_out.add(table.WRONG, place)
@@ -222,7 +239,7 @@ class _Section:
         reduces = self._in_groups in REDUCTIONS
         type = self._facts.get("MPI_Datatype for reductions" if reduces else "MPI_Datatype", "")
         op = self._facts.get("MPI_Op", "") if reduces else ""
-        way = "-".join(self._ways)
+        way = "-".join([*self._ways, *([self._mode] if self._mode else [])])
         apart = " ".join(f"{name}: {fact}" for name, fact in self._facts.items() if name != "Date")
         nprocs = self._nprocs or 1
         return table.GivenTable(self._function, nprocs, self._columns.found, type, op, way, apart)

@@ -4,6 +4,7 @@ of time become times of the check, which is all that a log says of them."""
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Sequence
 
@@ -64,7 +65,10 @@ class _Log:
         self._names = text.strip().split(self._mark)
 
     def row(self, line: Line) -> None:
-        values = line.text.strip().split(self._mark)
+        try:
+            values = next(csv.reader([line.text.strip()], delimiter=self._mark), [])
+        except csv.Error:  # a field that is too long
+            values = []
         if not self._names or len(values) != len(self._names):
             self.left_out.add(table.BROKEN, f"line {line.number}")
             return

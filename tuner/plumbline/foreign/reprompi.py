@@ -89,9 +89,11 @@ class _Block:
                 self._left_out.add(table.BROKEN, f"line {number}")
         for (function, bytes), repetitions in times.items():
             durations = [_duration(parts) for parts in repetitions.values() if all(parts)]
-            durations = [duration for duration in durations if duration > 0]
-            if durations:
-                row = table.GivenTime(bytes, statistics.median(durations), len(durations))
+            measured = [duration for duration in durations if duration > 0]
+            if len(measured) < len(durations):
+                self._left_out.add(table.ZERO, f"{function} {bytes} B")
+            if measured:
+                row = table.GivenTime(bytes, statistics.median(measured), len(measured))
                 self._of(columns, function).add("median", row, 0)
         facts = [f"{name}={self.facts[name]}" for name in sorted(self.facts.keys() - _OF_THE_RUN)]
         told_apart = " ".join([*facts, apart, " ".join(self.names)])

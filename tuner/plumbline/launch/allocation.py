@@ -32,8 +32,10 @@ from .hosts import OnHosts, is_here, machine_of
 
 IGNORED = "PLUMBLINE_ALLOCATION"  # set to `ignore`: ranks are started here
 _ANSWER_SECONDS = 30.0
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?\Z")
+_RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?\Z")
+_COUNT = re.compile(r"0*[1-9][0-9]{0,8}")
 _MOST_HOSTS = 100_000
+_MOST_BRACKETS = 20
 _LAUNCH_NODE = re.compile(r"batch|launch|login|service|mom")
 _FLUX_RESOURCES = (
     *("flux", "resource", "list", "--states=all", "--no-header"),
@@ -296,14 +298,15 @@ def _pbs(environment: Mapping[str, str]) -> Allocation | None:
 
 def _lsf(environment: Mapping[str, str]) -> Allocation | None:
     """`host slots host slots …`. A job's script may run on a node of its own, which comes first
-    with one slot and has no ranks."""
+    with one slot and has no ranks: its name says so, or CSM, which always has such nodes."""
     words = environment.get("LSB_MCPU_HOSTS", "").split()
     if not words:
         return None
     slots = words[1::2]
-    if len(words) % 2 or not all(word.isdigit() and int(word) for word in slots):
+    if len(words) % 2 or not all(map(_COUNT.fullmatch, slots)):
         raise UsageError(f"LSB_MCPU_HOSTS = {' '.join(words)!r}: hosts, each with its slots")
-    if len(slots) > 1 and slots[0] == "1" and _LAUNCH_NODE.match(words[0]):
+    has_launch_node = "CSM_ALLOCATION_ID" in environment or _LAUNCH_NODE.match(words[0])
+    if len(slots) > 1 and slots[0] == "1" and has_launch_node:
         words, slots = words[2:], slots[1:]
     names = list(dict.fromkeys(words[::2]))
     queue = f"LSF, queue {environment.get('LSB_QUEUE', '?')}"
@@ -318,7 +321,7 @@ def _flux(environment: Mapping[str, str]) -> Allocation | None:
     done = process.run(_FLUX_RESOURCES, timeout_seconds=_ANSWER_SECONDS, environment=environment)
     for line in done.stdout.splitlines():
         nodes, cores, names = (*line.strip().split("|", 2), "", "")[:3]
-        if nodes.isdigit() and int(nodes) and cores.isdigit():
+        if _COUNT.fullmatch(nodes) and _COUNT.fullmatch(cores):
             return Allocation("Flux", expanded(names), max(1, int(cores) // int(nodes)))
     raise UsageError(
         f"FLUX_URI is set, but flux resource list shows no nodes: {done.stderr.strip()[-200:]}; "
@@ -355,6 +358,8 @@ def _hosts(part: str) -> list[str]:
     before, bracket, rest = part.partition("[")
     if not bracket:
         return [part]
+    if part.count("[") > _MOST_BRACKETS:
+        raise UsageError(f"{part[:60]!r} is no list of hosts")
     inside, _, after = rest.partition("]")
     numbers: list[str] = []
     for word in inside.split(","):
@@ -371,7 +376,7 @@ def _hosts(part: str) -> list[str]:
 
 def _counts(text: str) -> list[int]:
     """Return the counts of nodes, as Slurm writes them: `4(x2),3`."""
-    counts = re.findall(r"(\d+)(?:\(x\d+\))?(?:,|\Z)", text)
-    if not counts or "0" in counts:
+    counts = re.findall(r"([0-9]+)(?:\(x[0-9]+\))?(?:,|\Z)", text)
+    if not counts or not all(map(_COUNT.fullmatch, counts)):
         raise UsageError(f"{text!r}: tasks of each node, as in 4(x2),3")
     return [int(count) for count in counts]

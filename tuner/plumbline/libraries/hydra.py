@@ -5,6 +5,7 @@ MVAPICH2 bind in the library and are asked by variables (`-genv`), which their f
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -73,9 +74,9 @@ class Started(Family):
         if before:
             try:
                 lines = user_files.text(before).splitlines()
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 raise PlumblineError(
-                    f"{CONFIG_FILE} names {before}: {error.strerror}; unset it"
+                    f"{CONFIG_FILE} names {before}, which cannot be read: {error}; unset it"
                 ) from error
             options = " ".join(line for line in lines if not line.lstrip().startswith("#")).strip()
             named = re.findall(r"-genv\s+LD_PRELOAD\s+(\S+)", options)
@@ -85,5 +86,5 @@ class Started(Family):
         words = (
             f"-genv LD_PRELOAD {into_ranks.preloaded_before(library, preloaded_before)} {options}"
         )
-        path.write_text(words.strip() + "\n")
+        path.write_bytes(os.fsencode(words.strip() + "\n"))
         return {CONFIG_FILE: str(path), **variables}

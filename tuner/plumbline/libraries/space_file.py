@@ -42,7 +42,8 @@ def known_parameters(folder: Path) -> tuple[Known, ...]:
 
 
 def _of_family(path: Path, table: Path) -> Iterator[Known]:
-    """A table says what is taken; the search space, what changes nothing and who reads what."""
+    """A table says what is taken; the search space, what changes nothing, who reads what, and what
+    is taken where the table takes any text."""
     spaces = [_of(space) for space in load(path)]
     if not table.is_file():
         yield from spaces
@@ -50,12 +51,17 @@ def _of_family(path: Path, table: Path) -> Iterator[Known]:
     for column in parameter_table.read(table):
         space = next((space for space in spaces if space.holds((*column.minimum, 0))), None)
         nearest = space or spaces[0 if column.minimum < spaces[0].minimum else -1]
-        dead = {} if space is None else space.parameters
+        of_space = {} if space is None else space.parameters
         yield msgspec.structs.replace(
             column,
             parameters={
                 **column.parameters,
-                **{name: parameter for name, parameter in dead.items() if parameter.dead},
+                **{
+                    name: parameter
+                    for name, parameter in of_space.items()
+                    if parameter.dead
+                    or (parameter.pattern and column.parameters.get(name) == Parameter())
+                },
             },
             readers=nearest.readers,
         )

@@ -17,6 +17,7 @@ from plumbline_db.probe_records import Header
 # and NUMA node of a node.
 
 _Domains = Mapping[str, Sequence[frozenset[int]]]
+_UNIT = re.compile(r"[0-9]{1,6}")
 
 
 def units(text: str) -> frozenset[int]:
@@ -25,7 +26,7 @@ def units(text: str) -> frozenset[int]:
     for part in filter(None, text.strip().split(",")):
         first, dash, last = part.partition("-")
         last = last if dash else first
-        if not (first.isdigit() and last.isdigit()):
+        if not (_UNIT.fullmatch(first) and _UNIT.fullmatch(last)):
             return frozenset()  # `0-` of hwloc: all there can be
         numbers.update(range(int(first), int(last) + 1))
     return frozenset(numbers)

@@ -37,7 +37,7 @@ def refers(text: str) -> list[NamedFile]:
 
 def findings(text: str, context: Context) -> Iterator[Finding]:
     given, strange = mca_params.read(text)
-    lines = text.splitlines()
+    lines = text.split("\n")
     target = context.target("openmpi")
     yield from _of_line_ends(text, given, target)
     if target.every(lambda version: version >= (5, 0, 0)):
@@ -91,14 +91,13 @@ def _of_tune_file(lines: list[str], given: list[Assignment]) -> Iterator[Finding
 
 def _of_line_ends(text: str, given: list[Assignment], target: LintTarget) -> Iterator[Finding]:
     """A number is read up to the carriage return, everything else with it."""
-    ends = [line.endswith("\r\n") for line in text.splitlines(keepends=True)]
+    ends = [line.rstrip(" \t").endswith("\r") for line in text.split("\n")]
     for assignment in given:
         parameters = [taken for taken in target.parameters(assignment.name) if taken.pattern]
         value = assignment.value or ""
         numeric = bool(parameters) or bool(re.fullmatch(r"[0-9]*", value))
-        if ends[assignment.line - 1] and not (
-            numeric and all(taken.takes(value + "\r") for taken in parameters)
-        ):
+        is_taken = numeric and all(taken.takes(value + "\r") for taken in parameters)
+        if "\r" in value or (ends[assignment.line - 1] and not is_taken):
             yield Finding(
                 assignment.line, "misread", "carriage-return",
                 f"{assignment.name}: lines end with a carriage return, as on Windows, and it is "

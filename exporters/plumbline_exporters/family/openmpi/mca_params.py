@@ -299,7 +299,7 @@ def read(text: str) -> tuple[list[Assignment], list[int]]:
     neither. What follows a value in its line is part of it, a comment too (as ompi_info shows)."""
     assignments: list[Assignment] = []
     strange: list[int] = []
-    for number, written in enumerate(text.splitlines(), 1):
+    for number, written in enumerate(text.split("\n"), 1):
         bare = written.strip()
         if not bare or bare[0] == "#":
             continue
