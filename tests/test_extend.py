@@ -16,7 +16,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("tuner", "db", "exporters")
-NOT_SOURCES = (".git", ".venv", "build", "state", "__pycache__", ".*_cache", ".hypothesis")
+NOT_COPIED = (".git", ".venv", "build", "state", ".*_cache", ".hypothesis")
+NOT_SOURCES = (*NOT_COPIED, "__pycache__")
 PLUMBLINE = "from plumbline.cli import main; main()"
 
 
@@ -27,7 +28,8 @@ class Copy:
         self.root = root
         page = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
         self.recipe = page.partition(f"\n## {recipe}\n")[2].partition("\n## ")[0]
-        shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*NOT_SOURCES))
+        # What is compiled is copied with its sources: a new process compiles what is touched alone.
+        shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*NOT_COPIED))
 
     def copies(self, model: str, new: str, **words: str) -> None:
         """`model`, a file that the recipe names, under another name, with other words in it."""
@@ -102,11 +104,12 @@ class Copy:
 
     def _done(self, *words: str) -> subprocess.CompletedProcess[str]:
         path = os.pathsep.join(str(self.root / room) for room in (*ROOMS, "."))
-        env = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST")}
+        unset = ("PYTEST", "PYTHONDONTWRITEBYTECODE")
+        env = {name: text for name, text in os.environ.items() if not name.startswith(unset)}
         return subprocess.run(
             words,
             cwd=self.root,
-            env=env | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+            env=env | {"PYTHONPATH": path},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
