@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import without_sync
 from tests.hosts import two_hosts  # noqa: F401
 from tests.impi import intel_mpi  # noqa: F401
 from tests.probes.mpich import installed_mpich, mpich  # noqa: F401
@@ -31,6 +33,14 @@ def pytest_configure() -> None:
     # How long an example takes says how busy the machine is.
     settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("any")
+    without_sync.install()
+    gc.disable()  # until the tests are collected: none of them is garbage
+
+
+def pytest_collection_finish() -> None:
+    # The collector need not look at thousands of tests again and again.
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

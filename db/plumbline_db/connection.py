@@ -24,6 +24,7 @@ from plumbline_db.way_back import DamagedError
 
 BUSY_MILLISECONDS = 5000
 IN_MEMORY = Path(":memory:")  # SQLite's name for no file
+SYNCHRONOUS = "FULL"  # SQLite's word for: what is committed is on disk
 
 # The errors of reading damaged content that passed the checksums.
 _CONFUSED = (apsw.Error, ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
@@ -191,6 +192,7 @@ def _create(path: Path) -> None:
         explained(path),
         closing(apsw.Connection(str(part), vfs=schema._checksum_vfs())) as connection,
     ):
+        connection.pragma("synchronous", "OFF")  # `replacing` waits for the disk once
         schema.add(connection)
         connection.pragma("auto_vacuum", "INCREMENTAL")
         schema.advance(connection)
@@ -204,7 +206,7 @@ def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
         raise PlumblineError(
             f"no permission to write {path}: ask its owner, or name another file with --db"
         )
-    connection.pragma("synchronous", "FULL")
+    connection.pragma("synchronous", SYNCHRONOUS)
     connection.pragma("foreign_keys", True)
     try:
         schema.advance(connection)

@@ -12,10 +12,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from plumbline_db import campaigns, runs, schema
+from plumbline_db import campaigns, connection, runs, schema
 from plumbline_db.connection import Database, backup, check
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.records import Suite
+from tests import without_sync
 from tests.db import build
 
 
@@ -40,11 +41,13 @@ def test_what_is_in_memory_takes_no_file_and_no_lock(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_pragmas_that_durability_rests_on(db: Database) -> None:
-    assert db.row("PRAGMA journal_mode") == ("wal",)
-    assert db.row("PRAGMA synchronous") == (2,)
-    assert db.row("PRAGMA foreign_keys") == (1,)
-    assert db.row("PRAGMA application_id") == (schema.APPLICATION_ID,)
+def test_pragmas_that_durability_rests_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "SYNCHRONOUS", without_sync.AS_SHIPPED)
+    with Database.open(path, write=True) as db:
+        assert db.row("PRAGMA journal_mode") == ("wal",)
+        assert db.row("PRAGMA synchronous") == (2,)
+        assert db.row("PRAGMA foreign_keys") == (1,)
+        assert db.row("PRAGMA application_id") == (schema.APPLICATION_ID,)
 
 
 def test_reader_sees_what_is_committed_and_nothing_else(db: Database, path: Path) -> None:

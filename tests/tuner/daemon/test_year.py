@@ -24,7 +24,6 @@ def test_a_year(finished: Path, tmp_path: Path) -> None:
     """A canary in each night of a zone with summer time; the daemon starts anew each month."""
     shutil.copy(finished / "plumbline.db", tmp_path / "plumbline.db")
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
-        db.rows("PRAGMA synchronous = OFF")  # nobody pulls the plug here
         starter = SimulatedStarter(planted.costs(), case_noise=0.01)
         campaign = campaigns.get(db, None)
         table = CanaryTable(every="6h", launches=1, samples=1, learning=20, cells=8, references=12)
