@@ -1,5 +1,5 @@
 /* Coefficient of variation of the last `window` running means, each of all samples up to then, as
- * Hunold et al. (Euro-Par 2016), section 4.2, publish it: beside cov_mean, which leaves outliers out. */
+ * Hunold et al. (Euro-Par 2016), section 4.2, publish it: cov_mean leaves outliers out. */
 #include "nrep/nrep.h"
 #include "nrep/sorted.h"
 

@@ -1,5 +1,5 @@
-/* Relative standard error of the mean of all samples, s / (sqrt(n) x̄), as Hunold et al. (Euro-Par 2016), section 4.2,
- * publishes it: beside rse, which leaves outliers out first and so stops earlier. */
+/* Relative standard error of the mean of all samples, s / (sqrt(n) x̄), as Hunold et al. (Euro-Par
+ * 2016), section 4.2, publish it: rse leaves outliers out first and so stops earlier. */
 #include "nrep/nrep.h"
 #include "nrep/sorted.h"
 
