@@ -44,7 +44,4 @@ struct pl_bench {
 extern const struct pl_bench *const pl_benches[];
 extern const int pl_bench_count;
 
-/* NULL: no such name. */
-const struct pl_bench *pl_bench_by_name(const char *name);
-
 #endif
