@@ -8,6 +8,7 @@
 #include "measure/types.h"
 #include "nrep/nrep.h"
 #include "overlap/bench.h"
+#include "pattern/pattern.h"
 #include "sync/sync.h"
 #include "use/use.h"
 
@@ -32,6 +33,7 @@ const struct pl_names pl_names[PL_LISTS] = {
     [PL_LIST_CLOCKS] = {"timer", "clocks", pl_clocks, 0, &pl_clock_count, false},
     [PL_LIST_CLOCK_SYNCS] = {"clock synchronisation", "clock_syncs", pl_clock_syncs, 0,
                              &pl_clock_sync_count, false},
+    [PL_LIST_PATTERNS] = {"pattern", NULL, pl_patterns, 0, &pl_pattern_count, true},
     [PL_LIST_PLAIN] = {"loop", "plain", pl_plains, 0, &pl_plain_count, false},
     [PL_LIST_CRITERIA] = {"criterion", "criteria", pl_criteria, 0, &pl_criterion_count, false},
     [PL_LIST_OVERLAPS] = {"benchmark", "overlaps", pl_benches, 0, &pl_bench_count, true},
@@ -61,4 +63,10 @@ int pl_names_find(enum pl_list list, const char *name)
         if (strcmp(pl_names_at(list, i), name) == 0)
             return i;
     return -1;
+}
+
+const void *pl_named(enum pl_list list, const char *name)
+{
+    const int index = pl_names_find(list, name);
+    return index < 0 ? NULL : pl_names_entry(list, index);
 }

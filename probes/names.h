@@ -15,6 +15,7 @@ enum pl_list {
     PL_LIST_USES,
     PL_LIST_CLOCKS,
     PL_LIST_CLOCK_SYNCS,
+    PL_LIST_PATTERNS,
     PL_LIST_PLAIN,
     PL_LIST_CRITERIA,
     PL_LIST_OVERLAPS,
@@ -41,5 +42,7 @@ const void *pl_names_entry(enum pl_list list, int index);
 const char *pl_names_at(enum pl_list list, int index);
 /* The index of the entry with this name; -1: there is none. */
 int pl_names_find(enum pl_list list, const char *name);
+/* The entry with this name; NULL: there is none. */
+const void *pl_named(enum pl_list list, const char *name);
 
 #endif

@@ -19,9 +19,7 @@ enum { LINES = sizeof lines / sizeof *lines };
 
 static void at_token(struct pl_parser *parser, const char *token)
 {
-    size_t length = strnlen(token, sizeof parser->error->token - 1);
-    memcpy(parser->error->token, token, length);
-    parser->error->token[length] = '\0';
+    snprintf(parser->error->token, sizeof parser->error->token, "%s", token);
 }
 
 /* Cut "key=value" in two; returns the value. */
@@ -37,27 +35,27 @@ static char *cut(struct pl_parser *parser, char *token)
     return equals + 1;
 }
 
-static bool refuse_unknown(struct pl_parser *parser, const struct pl_line *line)
+static bool refuse_unknown(struct pl_parser *parser)
 {
     char keys[320] = "";
     size_t used = 0;
-    for (const struct pl_key *key = line->keys; key->name && used < sizeof keys; key++)
+    for (const struct pl_key *key = parser->line->keys; key->name && used < sizeof keys; key++)
         used += (size_t)snprintf(keys + used, sizeof keys - used, " %s", key->name);
-    return pl_refuse(parser, "'%s' has no such key; it has:%s", line->word, keys);
+    return pl_refuse(parser, "'%s' has no such key; it has:%s", parser->line->word, keys);
 }
 
-static bool is_complete(struct pl_parser *parser, const struct pl_line *line, const void *item)
+static bool is_complete(struct pl_parser *parser)
 {
-    for (const struct pl_key *key = line->keys; key->name; key++)
-        if (key->flags & PL_NEEDED && !pl_given(parser, line, key->name))
-            return pl_refuse_missing(parser, line, item, key->name);
+    for (const struct pl_key *key = parser->line->keys; key->name; key++)
+        if (key->flags & PL_NEEDED && !pl_given(parser, key->name))
+            return pl_refuse_missing(parser, key->name);
     return true;
 }
 
 /* Reads the tokens that follow the word of a line; none may stand twice. */
-static bool take_tokens(struct pl_parser *parser, const struct pl_line *line, void *item,
-                        char **rest)
+static bool take_tokens(struct pl_parser *parser, void *item, char **rest)
 {
+    const struct pl_line *line = parser->line;
     uint32_t *given = line == &pl_line_set ? &parser->given_by_set : &parser->given;
     for (char *token; (token = strtok_r(NULL, BLANKS, rest));) {
         char *value = cut(parser, token);
@@ -66,7 +64,7 @@ static bool take_tokens(struct pl_parser *parser, const struct pl_line *line, vo
         const struct pl_key *key = pl_key_of(line, token);
         if (!key->name) {
             if (!(line->take_other ? line->take_other(parser, item, token, value)
-                                   : refuse_unknown(parser, line)))
+                                   : refuse_unknown(parser)))
                 return false;
             continue;
         }
@@ -77,7 +75,7 @@ static bool take_tokens(struct pl_parser *parser, const struct pl_line *line, vo
             return false;
     }
     at_token(parser, line->word);
-    return line == &pl_line_set || is_complete(parser, line, item); /* other lines may have them */
+    return line == &pl_line_set || is_complete(parser); /* other lines may have them */
 }
 
 static bool take_line(struct pl_parser *parser, char *text)
@@ -100,7 +98,8 @@ static bool take_line(struct pl_parser *parser, char *text)
         return false;
     memcpy(item, &parser->error->line, sizeof parser->error->line);
     parser->given = 0;
-    return take_tokens(parser, line, item, &rest) && (!line->finish || line->finish(parser, item));
+    pl_at(parser, line, item);
+    return take_tokens(parser, item, &rest) && (!line->finish || line->finish(parser, item));
 }
 
 /* Knobs are the keys of a config that are in no table. */
@@ -138,9 +137,7 @@ const struct pl_line pl_line_config = {
             {PL_TEXT(struct pl_config, "id", id, PL_NEEDED, take_config_id)},
             {0},
         },
-    .items = offsetof(struct pl_plan, configs),
-    .count = offsetof(struct pl_plan, config_count),
-    .size = sizeof(struct pl_config),
+    PL_ITEMS(configs, config_count, struct pl_config),
     .take_other = take_knob,
 };
 
@@ -153,9 +150,7 @@ static const struct pl_key pingpong_keys[] = {
 const struct pl_line pl_line_pingpong = {
     .word = "pingpong",
     .keys = pingpong_keys,
-    .items = offsetof(struct pl_plan, pingpongs),
-    .count = offsetof(struct pl_plan, pingpong_count),
-    .size = sizeof(struct pl_pingpong),
+    PL_ITEMS(pingpongs, pingpong_count, struct pl_pingpong),
     .unique = true,
 };
 
@@ -189,10 +184,11 @@ static bool are_unique(struct pl_parser *parser, const struct pl_line *line)
     qsort(sorted, (size_t)count, sizeof *sorted, by_number);
     bool unique = true;
     for (int i = 1; unique && i < count; i++)
-        if (sorted[i].number == sorted[i - 1].number)
-            unique =
-                pl_refuse_key(parser, line, sorted[i].item, key,
-                              "line %d has the same %s; choose another", sorted[i - 1].line, key);
+        if (sorted[i].number == sorted[i - 1].number) {
+            pl_at(parser, line, sorted[i].item);
+            unique = pl_refuse_key(parser, key, "line %d has the same %s; choose another",
+                                   sorted[i - 1].line, key);
+        }
     free(sorted);
     return unique;
 }
@@ -208,7 +204,8 @@ static bool finish(struct pl_parser *parser)
     at_token(parser, "set");
     if (plan->line == 0)
         return pl_refuse(parser, "there is none; add a line 'set run=… seed=… …'");
-    if (!is_complete(parser, &pl_line_set, plan))
+    pl_at(parser, &pl_line_set, plan);
+    if (!is_complete(parser))
         return false;
     for (int i = 0; i < LINES; i++)
         if (lines[i]->unique && !are_unique(parser, lines[i]))

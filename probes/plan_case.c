@@ -15,7 +15,7 @@ static bool take_function(struct pl_parser *parser, void *item, const char *valu
     struct pl_case *c = item;
     c->form = pl_form_by_name(value);
     c->function = c->form ? c->form->function : pl_function_by_name(value);
-    c->pattern = pl_pattern_by_name(value);
+    c->pattern = pl_named(PL_LIST_PATTERNS, value);
     if (pl_has_neighbors(c->function))
         return pl_refuse(parser, "measured as an operation of the pattern 'neighbourhood' alone");
     return pl_is_measured(c->function) || c->pattern ||
@@ -100,8 +100,8 @@ static const struct pl_key keys[] = {
 /* A trial is never timed; all other cases are. */
 static bool finish_trial(struct pl_parser *parser, const struct pl_case *c)
 {
-    const bool least = pl_given(parser, &pl_line_case, "least");
-    const bool mean = pl_given(parser, &pl_line_case, "mean");
+    const bool least = pl_given(parser, "least");
+    const bool mean = pl_given(parser, "mean");
     const bool timed = c->reps > 0 || c->delay_ns > 0 || c->use || c->empty || c->by_rank ||
                        c->pattern || c->messages || c->counts != PL_COUNTS_EQUAL;
     const struct pl_rule rules[] = {
@@ -114,31 +114,30 @@ static bool finish_trial(struct pl_parser *parser, const struct pl_case *c)
          "a trial is only checked, and of a function; leave out reps, delay_ns, use, counts, "
          "by_rank and variant=empty or replay, or calls"},
     };
-    return PL_OBEYS(parser, &pl_line_case, c, rules);
+    return PL_OBEYS(parser, rules);
 }
 
 /* A pattern and an operation belong together, and no other case has an operation. */
 static bool finish_pattern(struct pl_parser *parser, struct pl_case *c)
 {
     if (!c->pattern)
-        return c->run || pl_refuse_key(parser, &pl_line_case, c, "variant",
+        return c->run || pl_refuse_key(parser, "variant",
                                        "it is an operation of a pattern, not a variant of %s",
                                        pl_function_name(c->function));
     if (c->empty)
         return true;
     c->operation = pl_operation_of(c->pattern, c->variant_name);
     if (!c->operation)
-        return pl_refuse_key(parser, &pl_line_case, c, "variant",
+        return pl_refuse_key(parser, "variant",
                              "no operation of %s; 'probe --list' names them (patterns)",
                              c->pattern->name);
     c->run = c->operation->run;
     const int ranks = c->ranks ? c->ranks : parser->nprocs;
     if (ranks > 0 && ranks < c->pattern->least_ranks)
-        return pl_refuse_key(parser, &pl_line_case, c, "function",
-                             "it takes %d ranks; start more, or raise ranks",
+        return pl_refuse_key(parser, "function", "it takes %d ranks; start more, or raise ranks",
                              c->pattern->least_ranks);
     return c->operation->landing != PL_LANDS_SLOTS || c->bytes > 0 ||
-           pl_refuse_key(parser, &pl_line_case, c, "bytes",
+           pl_refuse_key(parser, "bytes",
                          "a message without data ends a worker's part; write 1 or more");
 }
 
@@ -149,16 +148,15 @@ static bool finish_variant(struct pl_parser *parser, struct pl_case *c)
     const char *name = c->variant_name;
     const struct pl_form *form = pl_form_by_blocking(name);
     if (form && form != c->form)
-        return pl_refuse_key(parser, &pl_line_case, c, "variant", "it is of %s", form->name);
+        return pl_refuse_key(parser, "variant", "it is of %s", form->name);
     if (c->form && !form && !c->empty) {
         if (strcmp(name, "default") != 0 && strcmp(name, "library") != 0)
-            return pl_refuse_key(parser, &pl_line_case, c, "variant",
-                                 "%s has default, library, empty and %s", c->form->name,
-                                 c->form->blocking);
+            return pl_refuse_key(parser, "variant", "%s has default, library, empty and %s",
+                                 c->form->name, c->form->blocking);
         c->run = c->form->run;
     }
     return !c->variant || c->variant->function == c->function ||
-           pl_refuse_key(parser, &pl_line_case, c, "variant",
+           pl_refuse_key(parser, "variant",
                          "it computes %s, not %s; 'probe --list' says which variants fit",
                          pl_function_name(c->variant->function), pl_function_name(c->function));
 }
@@ -167,18 +165,17 @@ static bool finish_ranks(struct pl_parser *parser, const struct pl_case *c)
 {
     const int most = parser->nprocs, ranks = c->ranks ? c->ranks : most;
     if (most > 0 && c->ranks > most)
-        return pl_refuse_key(parser, &pl_line_case, c, "ranks",
+        return pl_refuse_key(parser, "ranks",
                              "there are %d ranks; write a number from 1 to %d, or leave it out",
                              most, most);
     if (ranks > 0 && c->root >= ranks)
-        return pl_refuse_key(parser, &pl_line_case, c, "root",
+        return pl_refuse_key(parser, "root",
                              c->ranks ? "ranks=%d leaves out this rank; write a root from 0 to %d"
                                       : "there are %d ranks; write a root from 0 to %d",
                              ranks, ranks - 1);
     return !c->messages || ranks == 0 || c->messages->ranks <= ranks ||
-           pl_refuse_key(parser, &pl_line_case, c, "variant",
-                         "its messages are of %d ranks, and the case has %d", c->messages->ranks,
-                         ranks);
+           pl_refuse_key(parser, "variant", "its messages are of %d ranks, and the case has %d",
+                         c->messages->ranks, ranks);
 }
 
 static bool finish_case(struct pl_parser *parser, void *item)
@@ -190,29 +187,25 @@ static bool finish_case(struct pl_parser *parser, void *item)
         !finish_ranks(parser, c))
         return false;
     if (pl_function_reduces(c->function) && !pl_op_defined(c->op, c->type))
-        return pl_refuse_key(parser, &pl_line_case, c, "op",
+        return pl_refuse_key(parser, "op",
                              "MPI does not define %s on %s; choose another op or type",
                              pl_ops[c->op].name, type->name);
     if (c->counts != PL_COUNTS_EQUAL && (c->pattern || !pl_function_has_counts(c->function)))
-        return pl_refuse_key(parser, &pl_line_case, c, "counts",
-                             "%s has the same count for all ranks; write equal", c->function_name);
+        return pl_refuse_key(parser, "counts", "%s has the same count for all ranks; write equal",
+                             c->function_name);
     if (c->messages && type->size != 1)
-        return pl_refuse_key(parser, &pl_line_case, c, "type",
-                             "messages are played as bytes; write MPI_BYTE");
+        return pl_refuse_key(parser, "type", "messages are played as bytes; write MPI_BYTE");
     const struct pl_shares shares = {ranks ? ranks : 1, c->counts};
     return (c->pattern ? pl_pattern_fits(c, ranks)
                        : pl_shape_fits(c->function, c->bytes, type->size, shares)) ||
-           pl_refuse_key(parser, &pl_line_case, c, "bytes",
-                         "more than %d elements of %s; write a smaller number", INT_MAX,
-                         type->name);
+           pl_refuse_key(parser, "bytes", "more than %d elements of %s; write a smaller number",
+                         INT_MAX, type->name);
 }
 
 const struct pl_line pl_line_case = {
     .word = "case",
     .keys = keys,
-    .items = offsetof(struct pl_plan, cases),
-    .count = offsetof(struct pl_plan, case_count),
-    .size = sizeof(struct pl_case),
+    PL_ITEMS(cases, case_count, struct pl_case),
     .unique = true,
     .finish = finish_case,
 };

@@ -117,7 +117,7 @@ static bool read_steps(struct pl_parser *parser, struct pl_rank_steps *own, char
         struct pl_step *step = &own->steps[own->count++];
         end = read_step(text, step);
         if (!end)
-            return pl_refuse_key(parser, &pl_line_messages, &parser->messages, "steps",
+            return pl_refuse_key(parser, "steps",
                                  "step %d: write WORD:PEER:BYTES:TAG with send, ssend, isend, "
                                  "issend, recv or irecv, and wait:REQUEST, with commas between",
                                  own->count);
@@ -125,8 +125,7 @@ static bool read_steps(struct pl_parser *parser, struct pl_rank_steps *own, char
         good = count_step(own, step, waited) && good;
     }
     return (good && waits == own->request_count) ||
-           pl_refuse_key(parser, &pl_line_messages, &parser->messages, "steps",
-                         "each request is waited for once, after it was begun");
+           pl_refuse_key(parser, "steps", "each request is waited for once, after it was begun");
 }
 
 static bool finish_messages(struct pl_parser *parser, void *item)
@@ -139,8 +138,7 @@ static bool finish_messages(struct pl_parser *parser, void *item)
     if (!own)
         return no_memory(parser);
     if (own->count)
-        return pl_refuse_key(parser, &pl_line_messages, line, "rank",
-                             "the steps of this rank stand twice");
+        return pl_refuse_key(parser, "rank", "the steps of this rank stand twice");
     own->steps = calloc(room, sizeof *own->steps);
     own->requests = calloc(room, sizeof *own->requests);
     char *waited = calloc(room, 1);
@@ -175,21 +173,18 @@ static int by_message(const void *left, const void *right)
     return 0;
 }
 
-/* Both sides of all messages, into `sides` if that is not NULL; returns how many there are. */
+/* Both sides of all messages; returns how many there are. */
 static int sides_of(const struct pl_messages *played, struct message *sides)
 {
     int count = 0;
     for (int rank = 0; rank < played->ranks; rank++)
         for (int i = 0; i < played->of_rank[rank].count; i++) {
             const struct pl_step *step = &played->of_rank[rank].steps[i];
-            const int received = receives(step->kind);
             if (step->kind == PL_STEP_WAIT)
                 continue;
-            if (sides)
-                sides[count] =
-                    (struct message){received ? step->peer : rank, received ? rank : step->peer,
-                                     step->tag, received, step->bytes};
-            count++;
+            sides[count++] = receives(step->kind)
+                                 ? (struct message){step->peer, rank, step->tag, 1, step->bytes}
+                                 : (struct message){rank, step->peer, step->tag, 0, step->bytes};
         }
     return count;
 }
@@ -199,11 +194,13 @@ bool pl_finish_all_messages(struct pl_parser *parser)
     bool good = true;
     for (const struct pl_messages *played = parser->plan->messages; played && good;
          played = played->next) {
-        const int count = sides_of(played, NULL);
-        struct message *all = malloc(((size_t)count + 2) * sizeof *all);
+        size_t room = 2;
+        for (int rank = 0; rank < played->ranks; rank++)
+            room += (size_t)played->of_rank[rank].count;
+        struct message *all = calloc(room, sizeof *all);
         if (!all)
             return no_memory(parser);
-        sides_of(played, all);
+        const int count = sides_of(played, all);
         qsort(all, (size_t)count, sizeof *all, by_message);
         all[count] = all[count + 1] = (struct message){.source = -1};
         for (int i = 0; i < count && good; i += 2) {
@@ -213,7 +210,8 @@ bool pl_finish_all_messages(struct pl_parser *parser)
             if (pair && by_message(b, b + 1) != 0)
                 continue;
             parser->messages = (struct pl_messages_line){.id = played->id};
-            good = pl_refuse_key(parser, &pl_line_messages, &parser->messages, "id",
+            pl_at(parser, &pl_line_messages, &parser->messages);
+            good = pl_refuse_key(parser, "id",
                                  "rank %d to rank %d, tag %d: not one send and one receive of as "
                                  "many bytes",
                                  a->source, a->target, a->tag);

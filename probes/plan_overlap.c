@@ -39,7 +39,7 @@ static bool fits_memory(struct pl_parser *parser, const struct pl_overlap *cell)
     const int blocks = pl_delivery_blocks(cell->bench, 0, parser->nprocs > 0 ? parser->nprocs : 2);
     const int64_t mib = (int64_t)cell->bytes * cell->requests / (1 << 20) * blocks;
     return mib <= MOST_MIB ||
-           pl_refuse_key(parser, &pl_line_overlap, cell, "bytes",
+           pl_refuse_key(parser, "bytes",
                          "with %d requests to each peer rank 0 needs %lld MiB for them, more than "
                          "%lld; write fewer bytes or requests",
                          cell->requests, (long long)mib, (long long)MOST_MIB);
@@ -58,7 +58,7 @@ static bool finish_overlap(struct pl_parser *parser, void *item)
     if (!calls)
         cell->function = PL_FUNCTION_COUNT;
     if (calls && !collective)
-        return pl_refuse_key(parser, &pl_line_overlap, cell, "function",
+        return pl_refuse_key(parser, "function",
                              "%s calls none; write bench=collective, or leave it out", bench->name);
     const struct pl_rule rules[] = {
         {parser->nprocs == 1, "bench", "overlap needs two ranks"},
@@ -84,7 +84,7 @@ static bool finish_overlap(struct pl_parser *parser, void *item)
         {cell->spare && !cell->helper, "spare", "it says where a helper runs; write helper=1 too"},
         {mixed, "spare", "helpers of one plan are all spare or none"},
     };
-    if (!PL_OBEYS(parser, &pl_line_overlap, cell, rules))
+    if (!PL_OBEYS(parser, rules))
         return false;
     if (multiple)
         cell->requests = cell->threads; /* a message each */
@@ -94,9 +94,7 @@ static bool finish_overlap(struct pl_parser *parser, void *item)
 const struct pl_line pl_line_overlap = {
     .word = "overlap",
     .keys = keys,
-    .items = offsetof(struct pl_plan, overlaps),
-    .count = offsetof(struct pl_plan, overlap_count),
-    .size = sizeof(struct pl_overlap),
+    PL_ITEMS(overlaps, overlap_count, struct pl_overlap),
     .unique = true,
     .finish = finish_overlap,
 };

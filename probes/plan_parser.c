@@ -31,10 +31,16 @@ const struct pl_key *pl_key_of(const struct pl_line *line, const char *name)
     return key;
 }
 
-bool pl_given(const struct pl_parser *parser, const struct pl_line *line, const char *name)
+void pl_at(struct pl_parser *parser, const struct pl_line *line, const void *item)
 {
-    const uint32_t given = line == &pl_line_set ? parser->given_by_set : parser->given;
-    return given >> (pl_key_of(line, name) - line->keys) & 1;
+    parser->line = line;
+    parser->item = item;
+}
+
+bool pl_given(const struct pl_parser *parser, const char *name)
+{
+    const uint32_t given = parser->line == &pl_line_set ? parser->given_by_set : parser->given;
+    return given >> (pl_key_of(parser->line, name) - parser->line->keys) & 1;
 }
 
 /* The value of a number or an index. */
@@ -60,10 +66,10 @@ static const char *text_of(const struct pl_key *key, const void *item)
     return text && key->value == PL_VALUE_ENTRY ? *(const char *const *)text : text;
 }
 
-bool pl_refuse_key(struct pl_parser *parser, const struct pl_line *line, const void *item,
-                   const char *name, const char *format, ...)
+bool pl_refuse_key(struct pl_parser *parser, const char *name, const char *format, ...)
 {
-    const struct pl_key *key = pl_key_of(line, name);
+    const struct pl_key *key = pl_key_of(parser->line, name);
+    const void *item = parser->item;
     char number[24] = "…";
     const char *value = number;
     if (key->value == PL_VALUE_NUMBER)
@@ -79,20 +85,18 @@ bool pl_refuse_key(struct pl_parser *parser, const struct pl_line *line, const v
     return false;
 }
 
-bool pl_refuse_missing(struct pl_parser *parser, const struct pl_line *line, const void *item,
-                       const char *name)
+bool pl_refuse_missing(struct pl_parser *parser, const char *name)
 {
-    memcpy(&parser->error->line, item, sizeof parser->error->line);
-    snprintf(parser->error->token, sizeof parser->error->token, "%s", line->word);
+    memcpy(&parser->error->line, parser->item, sizeof parser->error->line);
+    snprintf(parser->error->token, sizeof parser->error->token, "%s", parser->line->word);
     return pl_refuse(parser, "key '%s' is missing; add %s=…", name, name);
 }
 
-bool pl_obeys(struct pl_parser *parser, const struct pl_line *line, const void *item,
-              const struct pl_rule *rules, size_t count)
+bool pl_obeys(struct pl_parser *parser, const struct pl_rule *rules, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (rules[i].broken)
-            return pl_refuse_key(parser, line, item, rules[i].key, "%s", rules[i].why);
+            return pl_refuse_key(parser, rules[i].key, "%s", rules[i].why);
     return true;
 }
 

@@ -20,9 +20,11 @@ struct pl_messages_line {
 struct pl_parser {
     struct pl_plan *plan;
     struct pl_plan_error *error;
-    int nprocs;                       /* 0: not known */
-    uint32_t given;                   /* keys of the line that is read: a bit for each */
-    uint32_t given_by_set;            /* keys of all lines `set` */
+    int nprocs;                 /* 0: not known */
+    const struct pl_line *line; /* the kind of line that is read, or whose rules are applied */
+    const void *item;           /* what it describes */
+    uint32_t given;             /* keys of the line that is read: a bit for each */
+    uint32_t given_by_set;      /* keys of all lines `set` */
     struct pl_messages_line messages; /* the line `messages` that is read */
 };
 
@@ -62,6 +64,11 @@ struct pl_key {
 #define PL_ENTRY(item, key, member, bits, names)                                                   \
     PL_KEY(key, PL_VALUE_ENTRY, bits, item, member), .list = names
 
+/* What stands in a kind of line whose items are in an array of the plan. */
+#define PL_ITEMS(array, number, type)                                                              \
+    .items = offsetof(struct pl_plan, array), .count = offsetof(struct pl_plan, number),           \
+    .size = sizeof(type)
+
 /* A kind of line. What it describes (the item) begins with an int: the number of its line. */
 struct pl_line {
     const char *word;
@@ -97,18 +104,19 @@ void *pl_append(struct pl_parser *parser, void *array_pointer, int *count, size_
 
 /* The row of a key; its name is NULL where the table has none of this name. */
 const struct pl_key *pl_key_of(const struct pl_line *line, const char *name);
+/* Moves to an item. The functions below are about the item that the parser is at. */
+void pl_at(struct pl_parser *parser, const struct pl_line *line, const void *item);
 /* Whether the line that is read (of `set`: any of its lines) has the key. */
-bool pl_given(const struct pl_parser *parser, const struct pl_line *line, const char *name);
+bool pl_given(const struct pl_parser *parser, const char *name);
 
 /* All of these fill in parser->error and return false. pl_refuse keeps line and token;
  * pl_refuse_key points at the item's line and at "name=value" there; pl_refuse_missing says that
  * the line lacks the key. */
 bool pl_refuse(struct pl_parser *parser, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-bool pl_refuse_key(struct pl_parser *parser, const struct pl_line *line, const void *item,
-                   const char *name, const char *format, ...) __attribute__((format(printf, 5, 6)));
-bool pl_refuse_missing(struct pl_parser *parser, const struct pl_line *line, const void *item,
-                       const char *name);
+bool pl_refuse_key(struct pl_parser *parser, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool pl_refuse_missing(struct pl_parser *parser, const char *name);
 
 /* A rule of a line: whether the item breaks it, the key at fault, and what to write instead. */
 struct pl_rule {
@@ -117,9 +125,7 @@ struct pl_rule {
 };
 
 /* Refuses the first rule that is broken, as pl_refuse_key; true: none is. */
-bool pl_obeys(struct pl_parser *parser, const struct pl_line *line, const void *item,
-              const struct pl_rule *rules, size_t count);
-#define PL_OBEYS(parser, line, item, rules)                                                        \
-    pl_obeys(parser, line, item, rules, sizeof(rules) / sizeof *(rules))
+bool pl_obeys(struct pl_parser *parser, const struct pl_rule *rules, size_t count);
+#define PL_OBEYS(parser, rules) pl_obeys(parser, rules, sizeof(rules) / sizeof *(rules))
 
 #endif

@@ -103,11 +103,11 @@ static bool finish_rule(struct pl_parser *parser)
     static const char *const bounds[] = {"nrep_min", "nrep_step", "nrep_max"};
     struct pl_plan *plan = parser->plan;
     struct pl_nrep_rule *rule = &plan->nrep;
-    const bool blocks = pl_given(parser, &pl_line_set, "blocks");
+    const bool blocks = pl_given(parser, "blocks");
     const char *bound = NULL, *missing = NULL;
     int window = 0;
     for (int i = 0; i < 3; i++)
-        *(pl_given(parser, &pl_line_set, bounds[i]) ? &bound : &missing) = bounds[i];
+        *(pl_given(parser, bounds[i]) ? &bound : &missing) = bounds[i];
     for (int i = 0; i < rule->count; i++)
         window = rule->conditions[i].window > window ? rule->conditions[i].window : window;
     rule->in_blocks = rule->count > 0 && !bound;
@@ -122,16 +122,17 @@ static bool finish_rule(struct pl_parser *parser)
          "it is below the window of a criterion, which could never be met; raise it or choose a "
          "smaller window"},
     };
-    if (!PL_OBEYS(parser, &pl_line_set, plan, rules))
+    if (!PL_OBEYS(parser, rules))
         return false;
     if (bound ? missing : blocks ? NULL : "blocks")
-        return pl_refuse_missing(parser, &pl_line_set, plan, bound ? missing : "blocks");
+        return pl_refuse_missing(parser, bound ? missing : "blocks");
     for (int i = 0; i < plan->case_count; i++) {
         const struct pl_case *c = &plan->cases[i];
+        pl_at(parser, &pl_line_case, c);
         if (!bound && c->reps == 0 && c->calls == 0)
-            return pl_refuse_missing(parser, &pl_line_case, c, "reps");
+            return pl_refuse_missing(parser, "reps");
         if (bound && c->reps > 0)
-            return pl_refuse_key(parser, &pl_line_case, c, "reps",
+            return pl_refuse_key(parser, "reps",
                                  "a stopping rule decides how many samples there are; leave out "
                                  "reps here, or write blocks in place of nrep_min, nrep_step and "
                                  "nrep_max");
@@ -178,11 +179,13 @@ static bool finish_case(struct pl_parser *parser, const struct pl_case *c)
         {plan->cycle > 0 && c->calls == 0 && c->reps != 1 && !way.stream, "reps",
          "a cycle is one sample; write reps=1, or leave out cycle in the set line"},
     };
-    if (!PL_OBEYS(parser, &pl_line_case, c, rules))
+    pl_at(parser, &pl_line_case, c);
+    if (!PL_OBEYS(parser, rules))
         return false;
+    pl_at(parser, &pl_line_set, plan);
     return arrivals->kind != PL_ARRIVALS_LIST || ranks == 0 || arrivals->count == ranks ||
            !way.scheme->arrivals ||
-           pl_refuse_key(parser, &pl_line_set, plan, "arrival",
+           pl_refuse_key(parser, "arrival",
                          "it has %d numbers, and the case of line %d runs on %d ranks; write one "
                          "for each",
                          arrivals->count, c->line, ranks);
@@ -192,6 +195,7 @@ static bool finish_case(struct pl_parser *parser, const struct pl_case *c)
 static bool finish_set(struct pl_parser *parser)
 {
     const struct pl_plan *plan = parser->plan;
+    pl_at(parser, &pl_line_set, plan);
     const bool barred =
         plan->plain && (plan->nrep.count > 0 || plan->cycle > 0 || plan->cache != PL_CACHE_WARM);
     const char *why = unfit(plan, plan->use), *missing = pl_clock_missing(plan->clock);
@@ -233,10 +237,9 @@ static bool finish_set(struct pl_parser *parser)
         {plan->knobs != PL_SWITCH_COMMUNICATOR && !knobs, "knobs",
          "no config has knobs; write communicator, or add them to a config"},
     };
-    if (!PL_OBEYS(parser, &pl_line_set, plan, rules))
+    if (!PL_OBEYS(parser, rules))
         return false;
-    return !repeats || plan->budget_ms > 0 ||
-           pl_refuse_missing(parser, &pl_line_set, plan, "budget_ms");
+    return !repeats || plan->budget_ms > 0 || pl_refuse_missing(parser, "budget_ms");
 }
 
 bool pl_finish_plan(struct pl_parser *parser)

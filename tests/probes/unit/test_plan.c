@@ -3,6 +3,7 @@
 
 #include "measure/plain.h"
 #include "measure/types.h"
+#include "names.h"
 #include "plans.h"
 #include "use/use.h"
 
@@ -343,8 +344,25 @@ static void check_whole_lines(void)
     CHECK(!parse(longest) && strlen(error.token) == sizeof error.token - 1);
 }
 
+/* Each name is found in its list, and nothing else is. */
+static void check_names(void)
+{
+    for (enum pl_list list = 0; list < PL_LISTS; list++) {
+        for (int i = 0; i < *pl_names[list].count; i++) {
+            CHECK(pl_names_find(list, pl_names_at(list, i)) == i);
+            CHECK(pl_named(list, pl_names_at(list, i)) == pl_names_entry(list, i));
+        }
+        CHECK(pl_names_find(list, "sundial") == -1 && pl_named(list, "") == NULL);
+    }
+    CHECK_TEXT(pl_names_at(PL_LIST_CACHES, PL_CACHE_OVERWRITE), "overwrite");
+    CHECK_TEXT(pl_names_at(PL_LIST_COUNTS, PL_COUNTS_HALF), "half");
+    CHECK_TEXT(pl_names_at(PL_LIST_SWITCHES, PL_SWITCH_CALL), "call");
+    CHECK_TEXT(pl_names_at(PL_LIST_RUNTIMES, PL_RUNTIME_GLOBAL), "global");
+}
+
 int main(void)
 {
+    check_names();
     check_accepted();
     check_lines();
     check_complete();
