@@ -1,19 +1,12 @@
 #include "measure/run.h"
 
-#include "clock/algorithms/algorithms.h"
 #include "clock/clock.h"
 #include "json.h"
-#include "measure/cache.h"
 #include "measure/forms.h"
-#include "measure/plain.h"
-#include "measure/shape.h"
-#include "measure/types.h"
-#include "nrep/nrep.h"
-#include "overlap/bench.h"
+#include "names.h"
 #include "pattern/pattern.h"
 #include "restrictions.h"
-#include "sync/sync.h"
-#include "use/use.h"
+#include "simulated.h"
 #include "variant.h"
 
 static const char *const kind_names[] = {[PL_DEFAULT] = "default",
@@ -21,18 +14,24 @@ static const char *const kind_names[] = {[PL_DEFAULT] = "default",
                                          [PL_ALGORITHM] = "algorithm",
                                          [PL_NAIVE] = "naive"};
 
-/* What has a name and a summary. */
-#define LIST(json, key, count, all)                                                                \
-    do {                                                                                           \
-        pl_json_array(json, key);                                                                  \
-        for (int i = 0; i < (count); i++) {                                                        \
-            pl_json_object(json, NULL);                                                            \
-            pl_json_text(json, "name", (all)[i]->name);                                            \
-            pl_json_text(json, "summary", (all)[i]->summary);                                      \
-            pl_json_end(json);                                                                     \
-        }                                                                                          \
-        pl_json_end(json);                                                                         \
-    } while (0)
+/* The entries of a list that can be used here, with their summaries where the list has them. */
+static void list_names(struct pl_json *json, enum pl_list list)
+{
+    pl_json_array(json, pl_names[list].listed);
+    for (int i = 0; i < *pl_names[list].count; i++) {
+        const char *const *name = pl_names_entry(list, i);
+        if (list == PL_LIST_CLOCKS && pl_clock_missing(pl_clocks[i]))
+            continue;
+        if (pl_names[list].summaries) {
+            pl_json_object(json, NULL);
+            pl_json_text(json, "name", name[0]);
+            pl_json_text(json, "summary", name[1]);
+            pl_json_end(json);
+        } else
+            pl_json_text(json, NULL, name[0]);
+    }
+    pl_json_end(json);
+}
 
 static void list_parameter(struct pl_json *json, const struct pl_parameter *parameter)
 {
@@ -92,13 +91,6 @@ static void list_pattern(struct pl_json *json, const struct pl_pattern *pattern)
     pl_json_end(json);
 }
 
-/* In a simulation nothing can be shared. */
-#ifdef SMPI_H
-enum { PL_SIMULATED = 1 };
-#else
-enum { PL_SIMULATED = 0 };
-#endif
-
 void pl_list(FILE *out)
 {
     struct pl_json all, *json = &all;
@@ -126,31 +118,15 @@ void pl_list(FILE *out)
     pl_json_end(json);
     pl_json_array(json, "variants");
     for (int i = 0; i < pl_catalogue_size; i++)
-        if (!PL_SIMULATED || !(pl_catalogue[i]->restrictions & PL_ONE_NODE))
+        if (!PL_SIMULATED || !(pl_catalogue[i]->restrictions & PL_ONE_NODE)) /* nothing is shared */
             list_variant(json, pl_catalogue[i]);
     pl_json_end(json);
-    PL_JSON_EACH(json, "types", i, pl_type_count, text, pl_types[i].name);
-    PL_JSON_EACH(json, "ops", i, pl_op_count, text, pl_ops[i].name);
-    PL_JSON_EACH(json, "counts", i, PL_COUNTS, text, pl_counts_names[i]);
-    PL_JSON_EACH(json, "syncs", i, pl_sync_count, text, pl_syncs[i]->name);
-    LIST(json, "uses", pl_use_count, pl_uses);
+    for (enum pl_list list = 0; list < PL_LISTS; list++)
+        if (pl_names[list].listed)
+            list_names(json, list);
     pl_json_array(json, "patterns");
     for (int i = 0; i < pl_pattern_count; i++)
         list_pattern(json, pl_patterns[i]);
-    pl_json_end(json);
-    pl_json_array(json, "clocks");
-    for (int i = 0; i < pl_clock_count; i++)
-        if (!pl_clock_missing(pl_clocks[i]))
-            pl_json_text(json, NULL, pl_clocks[i]->name);
-    pl_json_end(json);
-    PL_JSON_EACH(json, "clock_syncs", i, pl_clock_sync_count, text, pl_clock_syncs[i]->name);
-    PL_JSON_EACH(json, "plain", i, pl_plain_count, text, pl_plains[i]->name);
-    PL_JSON_EACH(json, "criteria", i, pl_criterion_count, text, pl_criteria[i]->name);
-    LIST(json, "overlaps", pl_bench_count, pl_benches);
-    PL_JSON_EACH(json, "kernels", kernel, PL_KERNEL_COUNT, text, pl_kernel_names[kernel]);
-    pl_json_array(json, "caches");
-    for (int mode = PL_CACHE_WARM; mode <= PL_CACHE_OVERWRITE; mode++)
-        pl_json_text(json, NULL, pl_cache_mode_name((enum pl_cache_mode)mode));
     pl_json_end(json);
     pl_json_end(json);
     fputc('\n', out);

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct pl_json;      /* json.h */
 struct pl_messages;  /* measure/replay.h */
 struct pl_operation; /* pattern/pattern.h */
 struct pl_pattern;
@@ -27,7 +28,10 @@ struct pl_knob {
     const char *value;
 };
 
+/* What lines of a plan describe begins with the number of its line, from 1 on. */
+
 struct pl_config {
+    int line;
     const char *id;
     int knob_count;
     struct pl_knob *knobs;
@@ -42,8 +46,9 @@ struct pl_case {
     const struct pl_form *form;           /* non-blocking or persistent; NULL: as the function is */
     const struct pl_pattern *pattern;     /* NULL: a collective */
     const struct pl_operation *operation; /* of the pattern */
-    const char *variant_name; /* as the plan has it: default, library, empty, of the catalogue, or
-                                 an operation */
+    /* As the plan has them; the variant is default, library, empty, one of the catalogue, or an
+     * operation. */
+    const char *function_name, *variant_name, *config_name;
     const struct pl_variant *variant;   /* NULL for default, library and empty */
     struct pl_spec spec;                /* the variant with its parameters */
     bool empty;                         /* nothing is called: what timer and start scheme leave */
@@ -60,7 +65,7 @@ struct pl_case {
     long long least;          /* of a trial: its volumes are between this and `bytes` */
     long long mean;           /* of a trial: of its volumes, at most, where they are drawn */
     int64_t delay_ns;         /* planted: a busy wait after the call, on every rank */
-    bool by_rank;             /* each rank's own times are recorded too */
+    int by_rank;              /* 1: each rank's own times are recorded too */
     const struct pl_use *use; /* NULL: start scheme and run time are the plan's */
 };
 
@@ -85,7 +90,8 @@ struct pl_overlap {
     int64_t work_ns; /* nominal: by the calibration */
     int64_t test_ns; /* of work between two MPI_Test; 0: none */
     enum pl_kernel kernel;
-    enum pl_function function; /* of a collective benchmark */
+    enum pl_function function; /* of a collective benchmark; PL_FUNCTION_COUNT: of another one */
+    const char *function_name; /* as the plan has it; NULL: of another benchmark */
     int requests;              /* pending at the same time, to each peer */
     int threads;               /* of computation or communication, by benchmark; 0: none */
     bool helper;               /* a thread of ours asks the library meanwhile */
@@ -100,6 +106,7 @@ enum pl_runtime { PL_RUNTIME_LOCAL, PL_RUNTIME_GLOBAL };
 enum pl_switch { PL_SWITCH_COMMUNICATOR, PL_SWITCH_CALL, PL_SWITCH_START };
 
 struct pl_plan {
+    int line;   /* of the last line `set`; 0: there is none */
     char *text; /* the names below point into it */
     const char *run;
     uint64_t seed;
@@ -115,7 +122,7 @@ struct pl_plan {
     const struct pl_use *use;     /* of cases that name none; NULL: as sync and runtime say */
     enum pl_runtime runtime;
     enum pl_switch knobs;
-    int64_t window_ns;           /* 0: by measurement */
+    int64_t window_us;           /* 0: by measurement */
     struct pl_arrivals arrivals; /* of cases with use=late */
     enum pl_cache_mode cache;
     uint64_t cache_bytes;     /* the area of `cycle`; 0: by the machine */
@@ -141,6 +148,15 @@ struct pl_plan_error {
     char token[128]; /* what is wrong, as it stands in the line; longer ones are cut */
     char why[384];   /* why, and what to write instead */
 };
+
+/* The kinds of lines that records echo (plan_parser.h). */
+struct pl_line;
+extern const struct pl_line pl_line_set, pl_line_case, pl_line_pingpong, pl_line_overlap;
+
+/* Writes the keys from `first` to `last` of a line's table with the values that the item (a struct
+ * pl_plan, pl_case, …) has, as members of the open object. */
+void pl_plan_echo(struct pl_json *json, const struct pl_line *line, const void *item,
+                  const char *first, const char *last);
 
 /* `text` (size bytes, from malloc, with room for one more byte) belongs to the plan from here on,
  * also after a failure. `nprocs` is 0 where it is not known: roots and counts are not checked then.

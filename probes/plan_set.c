@@ -1,333 +1,277 @@
-/* The keys of `set` lines: a key is one function and one line of a table. What only the whole plan
- * can tell stands at the end. */
+/* The keys of `set` lines, and the rules that need the whole plan. */
 #include "plan_parser.h"
 
-#include "measure/cache.h"
 #include "measure/plain.h"
+#include "pattern/pattern.h"
 #include "simulated.h"
 #include "use/use.h"
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static bool take_run(struct pl_parser *parser, const char *value)
+enum { LATEST_NS = 1000000000 }; /* by which a rank comes late at most */
+
+static bool take_nrep(struct pl_parser *parser, void *item, const char *value)
 {
-    parser->plan->run = value;
-    return true;
+    struct pl_plan *plan = item;
+    return pl_nrep_parse(&plan->nrep, value, parser->error->why, sizeof parser->error->why);
 }
 
-static bool take_cycle(struct pl_parser *parser, const char *value)
+static bool take_offset(struct pl_parser *parser, const char *text, struct pl_arrivals *arrivals,
+                        int64_t *ns)
 {
-    if (!PL_SIMULATED)
-        return pl_refuse(parser, "a real machine does not repeat itself; leave it out, or see "
-                                 "settle");
-    return pl_take_int(parser, value, 2, 1000, &parser->plan->cycle);
-}
-
-static bool take_sync(struct pl_parser *parser, const char *value)
-{
-    parser->plan->sync = pl_sync_by_name(value);
-    return parser->plan->sync ||
-           pl_refuse(parser, "no such start scheme; 'probe --list' names them (syncs)");
-}
-
-static bool take_clock(struct pl_parser *parser, const char *value)
-{
-    parser->plan->clock = pl_clock_by_name(value);
-    if (!parser->plan->clock)
-        return pl_refuse(parser, "no such timer; 'probe --list' names them (clocks)");
-    const char *missing = pl_clock_missing(parser->plan->clock);
-    return !missing || pl_refuse(parser, "%s", missing);
-}
-
-static bool take_clock_sync(struct pl_parser *parser, const char *value)
-{
-    parser->plan->clock_sync = pl_clock_sync_by_name(value);
-    return parser->plan->clock_sync ||
-           pl_refuse(parser, "no such clock synchronisation; 'probe --list' names them "
-                             "(clock_syncs)");
-}
-
-static bool take_runtime(struct pl_parser *parser, const char *value)
-{
-    bool global = strcmp(value, "global") == 0;
-    parser->plan->runtime = global ? PL_RUNTIME_GLOBAL : PL_RUNTIME_LOCAL;
-    return global || strcmp(value, "local") == 0 ||
-           pl_refuse(parser, "no such run time; write local (the largest of the ranks' own times) "
-                             "or global (first start to last end on the global clock)");
-}
-
-static bool take_knobs(struct pl_parser *parser, const char *value)
-{
-    static const char *const names[] = {"communicator", "call", "start"};
-    static const enum pl_switch ways[] = {PL_SWITCH_COMMUNICATOR, PL_SWITCH_CALL, PL_SWITCH_START};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(value, names[i]) == 0) {
-            parser->plan->knobs = ways[i];
-            return true;
-        }
-    return pl_refuse(parser, "no such way to switch knobs; write communicator (it keeps the values "
-                             "it was made under), call (each call reads them) or start (the launch "
-                             "was started with them)");
-}
-
-static bool take_window_us(struct pl_parser *parser, const char *value)
-{
-    int window_us = 0;
-    if (!pl_take_int(parser, value, 0, 60000000, &window_us))
+    uint64_t number;
+    if (!pl_take_number(parser, text, 0, LATEST_NS, &number))
         return false;
-    parser->plan->window_ns = window_us * INT64_C(1000);
+    *ns = (int64_t)number;
+    arrivals->ns = *ns > arrivals->ns ? *ns : arrivals->ns;
     return true;
 }
 
-static bool take_cache(struct pl_parser *parser, const char *value)
+/* A state of the caches, or "cycle:BYTES". */
+static bool take_cache(struct pl_parser *parser, void *item, const char *value)
 {
     static const char area[] = "cycle:";
     const size_t start = sizeof area - 1;
+    struct pl_plan *plan = item;
+    const int mode = pl_names_find(PL_LIST_CACHES, value);
     if (strncmp(value, area, start) == 0) {
-        parser->plan->cache = PL_CACHE_CYCLE;
-        return pl_take_number(parser, value + start, 1, PL_CACHE_MOST, &parser->plan->cache_bytes);
+        plan->cache = PL_CACHE_CYCLE;
+        return pl_take_number(parser, value + start, 1, PL_CACHE_MOST, &plan->cache_bytes);
     }
-    return pl_cache_mode_by_name(value, &parser->plan->cache) ||
-           pl_refuse(parser, "no such state of the caches; write warm, cycle, cycle:BYTES or "
-                             "overwrite");
+    plan->cache = (enum pl_cache_mode)mode;
+    return mode >= 0 || pl_refuse(parser, "no such state of the caches; write warm, cycle, "
+                                          "cycle:BYTES or overwrite");
 }
 
-static bool take_nrep(struct pl_parser *parser, const char *value)
+/* "NS,NS,…" */
+static bool take_offsets(struct pl_parser *parser, const char *text, struct pl_arrivals *arrivals)
 {
-    return pl_nrep_parse(&parser->plan->nrep, value, parser->error->why, sizeof parser->error->why);
-}
-
-static bool take_plain(struct pl_parser *parser, const char *value)
-{
-    parser->plan->plain = pl_plain_by_name(value);
-    return parser->plan->plain ||
-           pl_refuse(parser, "no such loop; 'probe --list' names them (plain)");
-}
-
-const struct pl_key pl_set_keys[] = {
-    {.name = "run", .take = take_run, .required = true},
-    {PL_NUMBER("seed", struct pl_plan, seed, 0, UINT64_MAX), .required = true},
-    {PL_NUMBER("blocks", struct pl_plan, blocks, 0, INT_MAX)},
-    {PL_NUMBER("warmup", struct pl_plan, warmup, 0, INT_MAX), .required = true},
-    {PL_NUMBER("rewarm", struct pl_plan, rewarm, 0, INT_MAX), .required = true},
-    {PL_NUMBER("settle", struct pl_plan, settle, 1, 100000)},
-    {.name = "cycle", .take = take_cycle},
-    {.name = "sync", .take = take_sync, .required = true},
-    {.name = "clock", .take = take_clock, .required = true},
-    {PL_NUMBER("budget_ms", struct pl_plan, budget_ms, 1, INT_MAX)},
-    {.name = "cache", .take = take_cache, .required = true},
-    {.name = "nrep", .take = take_nrep},
-    {PL_NUMBER("nrep_min", struct pl_plan, nrep.least, 1, INT_MAX)},
-    {PL_NUMBER("nrep_step", struct pl_plan, nrep.step, 1, INT_MAX)},
-    {PL_NUMBER("nrep_max", struct pl_plan, nrep.most, 1, INT_MAX)},
-    {.name = "clock_sync", .take = take_clock_sync, .required = true},
-    {PL_NUMBER("clock_fit_ms", struct pl_plan, clock_fit_ms, 1, 60000), .required = true},
-    {PL_NUMBER("clock_multiple", struct pl_plan, clock_multiple, 1, 1000000), .required = true},
-    {.name = "runtime", .take = take_runtime, .required = true},
-    {.name = "knobs", .take = take_knobs, .required = true},
-    {.name = "window_us", .take = take_window_us, .required = true},
-    {.name = "plain", .take = take_plain},
-    {.name = "arrival", .take = pl_take_arrival},
-    {.name = "use", .take = pl_take_plan_use},
-};
-const int pl_set_key_count = sizeof pl_set_keys / sizeof *pl_set_keys;
-
-_Static_assert(sizeof pl_set_keys / sizeof *pl_set_keys <= PL_MOST_KEYS, "raise PL_MOST_KEYS");
-
-/* The value that the set line has for a key; NULL: it does not have the key. */
-static const char *given(const struct pl_parser *parser, const char *key)
-{
-    for (int i = 0; i < pl_set_key_count; i++)
-        if (strcmp(pl_set_keys[i].name, key) == 0)
-            return parser->given[i];
-    return NULL;
-}
-
-static bool refuse_number(struct pl_parser *parser, int line, const char *key, int value,
-                          const char *why)
-{
-    char number[16];
-    parser->error->line = line;
-    snprintf(number, sizeof number, "%d", value);
-    return pl_refuse_token(parser, key, number, "%s", why);
-}
-
-static bool refuse_missing(struct pl_parser *parser, int line, const char *word, const char *key)
-{
-    parser->error->line = line;
-    snprintf(parser->error->token, sizeof parser->error->token, "%s", word);
-    return pl_refuse(parser, "key '%s' is missing; add %s=…", key, key);
-}
-
-/* Blocks, each with the reps of the cases; a rule beside them ends cases between two blocks. */
-static bool finish_blocks(struct pl_parser *parser)
-{
-    const struct pl_plan *plan = parser->plan;
-    if (!given(parser, "blocks"))
-        return refuse_missing(parser, parser->set_line, "set", "blocks");
-    for (int i = 0; i < plan->case_count; i++)
-        if (plan->cases[i].reps == 0 && plan->cases[i].calls == 0)
-            return refuse_missing(parser, plan->cases[i].line, "case", "reps");
+    int room = 1;
+    for (const char *c = text; *c; c++)
+        room += *c == ',';
+    arrivals->list = calloc((size_t)room, sizeof *arrivals->list);
+    if (!arrivals->list)
+        return pl_refuse(parser, "out of memory; write a shorter list");
+    for (; arrivals->count < room; text += strcspn(text, ",") + 1) {
+        char number[24];
+        snprintf(number, sizeof number, "%.*s", (int)strcspn(text, ","), text);
+        if (!take_offset(parser, number, arrivals, &arrivals->list[arrivals->count++]))
+            return false;
+    }
     return true;
 }
 
-/* A rule with bounds stands in place of blocks and reps. */
+static bool take_arrival(struct pl_parser *parser, void *item, const char *value)
+{
+    static const char *const words[] = {"one:", "uniform:", "list:"};
+    struct pl_arrivals *arrivals = &((struct pl_plan *)item)->arrivals;
+    for (int kind = PL_ARRIVALS_ONE; kind <= PL_ARRIVALS_LIST; kind++) {
+        const char *text = value + strlen(words[kind]);
+        if (strncmp(value, words[kind], strlen(words[kind])) != 0)
+            continue;
+        arrivals->kind = (enum pl_arrivals_kind)kind;
+        return kind == PL_ARRIVALS_LIST ? take_offsets(parser, text, arrivals)
+                                        : take_offset(parser, text, arrivals, &arrivals->ns);
+    }
+    return pl_refuse(parser, "no such arrival pattern; write one:NS (one rank comes so many "
+                             "nanoseconds late), uniform:NS (each by up to so many) or "
+                             "list:NS,NS,… (a number a rank)");
+}
+
+static const struct pl_key keys[] = {
+    {PL_TEXT(struct pl_plan, "run", run, PL_NEEDED, NULL)},
+    {PL_ENTRY(struct pl_plan, "sync", sync, PL_NEEDED, PL_LIST_SYNCS)},
+    {PL_NUMBER(struct pl_plan, "seed", seed, PL_NEEDED, 0, UINT64_MAX)},
+    {PL_NUMBER(struct pl_plan, "blocks", blocks, 0, 0, INT_MAX)},
+    {PL_NUMBER(struct pl_plan, "warmup", warmup, PL_NEEDED, 0, INT_MAX)},
+    {PL_NUMBER(struct pl_plan, "rewarm", rewarm, PL_NEEDED, 0, INT_MAX)},
+    {PL_INDEX(struct pl_plan, "runtime", runtime, PL_NEEDED, PL_LIST_RUNTIMES)},
+    {PL_NUMBER(struct pl_plan, "settle", settle, 0, 1, 100000)},
+    {PL_NUMBER(struct pl_plan, "cycle", cycle, 0, 2, 1000)},
+    {PL_ENTRY(struct pl_plan, "clock", clock, PL_NEEDED, PL_LIST_CLOCKS)},
+    {PL_ENTRY(struct pl_plan, "clock_sync", clock_sync, PL_NEEDED, PL_LIST_CLOCK_SYNCS)},
+    {PL_NUMBER(struct pl_plan, "clock_fit_ms", clock_fit_ms, PL_NEEDED, 1, 60000)},
+    {PL_NUMBER(struct pl_plan, "clock_multiple", clock_multiple, PL_NEEDED, 1, 1000000)},
+    {PL_NUMBER(struct pl_plan, "budget_ms", budget_ms, 0, 1, INT_MAX)},
+    {.name = "cache", .value = PL_VALUE_TEXT, .flags = PL_NEEDED, .take = take_cache},
+    {.name = "nrep", .value = PL_VALUE_TEXT, .take = take_nrep},
+    {PL_NUMBER(struct pl_plan, "nrep_min", nrep.least, 0, 1, INT_MAX)},
+    {PL_NUMBER(struct pl_plan, "nrep_step", nrep.step, 0, 1, INT_MAX)},
+    {PL_NUMBER(struct pl_plan, "nrep_max", nrep.most, 0, 1, INT_MAX)},
+    {PL_INDEX(struct pl_plan, "knobs", knobs, PL_NEEDED, PL_LIST_SWITCHES)},
+    {PL_NUMBER(struct pl_plan, "window_us", window_us, PL_NEEDED, 0, 60000000)},
+    {PL_ENTRY(struct pl_plan, "plain", plain, 0, PL_LIST_PLAIN)},
+    {PL_TEXT(struct pl_plan, "arrival", arrivals.text, 0, take_arrival)},
+    {PL_ENTRY(struct pl_plan, "use", use, 0, PL_LIST_USES)},
+    {0},
+};
+
+_Static_assert(sizeof keys / sizeof *keys <= 33, "struct pl_parser has a bit for each key");
+
+const struct pl_line pl_line_set = {.word = "set", .keys = keys};
+
+/* A stopping rule has either blocks or these bounds, in place of blocks and reps. */
 static bool finish_rule(struct pl_parser *parser)
 {
     static const char *const bounds[] = {"nrep_min", "nrep_step", "nrep_max"};
-    struct pl_nrep_rule *rule = &parser->plan->nrep;
+    struct pl_plan *plan = parser->plan;
+    struct pl_nrep_rule *rule = &plan->nrep;
+    const bool blocks = pl_given(parser, "blocks");
     const char *bound = NULL, *missing = NULL;
+    int window = 0;
     for (int i = 0; i < 3; i++)
-        *(given(parser, bounds[i]) ? &bound : &missing) = bounds[i];
-    if (rule->count == 0 && bound) {
-        parser->error->line = parser->set_line;
-        return pl_refuse_token(parser, bound, "…", "it bounds a stopping rule; add nrep=…");
-    }
-    rule->in_blocks = rule->count > 0 && !bound;
-    if (!bound)
-        return finish_blocks(parser);
-    if (given(parser, "blocks"))
-        return refuse_number(parser, parser->set_line, "blocks", parser->plan->blocks,
-                             "nrep_min, nrep_step and nrep_max say how many samples there are; "
-                             "leave them out, or blocks");
-    if (missing)
-        return refuse_missing(parser, parser->set_line, "set", missing);
-    if (parser->reps_line > 0)
-        return refuse_number(parser, parser->reps_line, "reps", parser->reps,
-                             "a stopping rule decides how many samples there are; leave out reps "
-                             "here, or write blocks in place of nrep_min, nrep_step and nrep_max");
-    if (rule->most < rule->least)
-        return refuse_number(parser, parser->set_line, "nrep_max", rule->most,
-                             "it is below nrep_min; raise it");
+        *(pl_given(parser, bounds[i]) ? &bound : &missing) = bounds[i];
     for (int i = 0; i < rule->count; i++)
-        if (rule->conditions[i].window > rule->most)
-            return refuse_number(parser, parser->set_line, "nrep_max", rule->most,
-                                 "it is below the window of a criterion, which could never be met; "
-                                 "raise it or choose a smaller window");
-    return true;
-}
-
-/* A cycle is one sample, and decides itself how many repetitions it is made of. */
-static bool finish_cycle(struct pl_parser *parser)
-{
-    const struct pl_plan *plan = parser->plan;
-    if (plan->cycle == 0)
-        return true;
-    if (plan->nrep.count > 0) {
-        parser->error->line = parser->set_line;
-        return pl_refuse_token(parser, "cycle", given(parser, "cycle"),
-                               "a stopping rule decides when a case ends; leave out cycle or nrep");
+        window = rule->conditions[i].window > window ? rule->conditions[i].window : window;
+    rule->in_blocks = rule->count > 0 && !bound;
+    const struct pl_rule rules[] = {
+        {bound && rule->count == 0, bound, "it bounds a stopping rule; add nrep=…"},
+        {bound && blocks, "blocks",
+         "nrep_min, nrep_step and nrep_max say how many samples there are; leave them out, or "
+         "blocks"},
+        {bound && !missing && rule->most < rule->least, "nrep_max",
+         "it is below nrep_min; raise it"},
+        {bound && !missing && rule->most < window, "nrep_max",
+         "it is below the window of a criterion, which could never be met; raise it or choose a "
+         "smaller window"},
+    };
+    if (!PL_OBEYS(parser, rules))
+        return false;
+    if (bound ? missing : blocks ? NULL : "blocks")
+        return pl_refuse_missing(parser, bound ? missing : "blocks");
+    for (int i = 0; i < plan->case_count; i++) {
+        const struct pl_case *c = &plan->cases[i];
+        pl_at(parser, &pl_line_case, c);
+        if (!bound && c->reps == 0 && c->calls == 0)
+            return pl_refuse_missing(parser, "reps");
+        if (bound && c->reps > 0)
+            return pl_refuse_key(parser, "reps",
+                                 "a stopping rule decides how many samples there are; leave out "
+                                 "reps here, or write blocks in place of nrep_min, nrep_step and "
+                                 "nrep_max");
     }
-    for (int i = 0; i < plan->case_count; i++)
-        if (plan->cases[i].calls == 0 && plan->cases[i].reps != 1 &&
-            !pl_way_of(plan, &plan->cases[i]).stream)
-            return refuse_number(parser, plan->cases[i].line, "reps", plan->cases[i].reps,
-                                 "a cycle is one sample; write reps=1, or leave out cycle in the "
-                                 "set line");
     return true;
 }
 
-static bool any_knobs(const struct pl_plan *plan)
+/* Why the plan as a whole does not go with this use; NULL: it does. */
+static const char *unfit(const struct pl_plan *plan, const struct pl_use *use)
 {
-    for (int i = 0; i < plan->config_count; i++)
-        if (plan->configs[i].knob_count > 0)
-            return true;
-    return false;
+    if (use && plan->plain)
+        return "plain loops measure all cases in one way; leave out use here or plain in the set "
+               "line";
+    if (use && use->stream && plan->nrep.count > 0 && !plan->nrep.in_blocks)
+        return "its calls are timed as one, so a stopping rule has no samples to count; leave out "
+               "use here or nrep in the set line, or give that blocks and reps";
+    if (use && use->stream && plan->cache != PL_CACHE_WARM)
+        return "nothing stands between its calls that could make caches cold; leave out use here, "
+               "or write cache=warm in the set line";
+    return NULL;
 }
 
-static bool windows(const struct pl_sync *scheme)
-{
-    return scheme->windows;
-}
-
-static bool arrivals(const struct pl_sync *scheme)
-{
-    return scheme->arrivals;
-}
-
-static bool budget(const struct pl_sync *scheme)
-{
-    return scheme->budget;
-}
-
-/* The plan's own start scheme is one of those, or that of a case. */
-static bool any_start(const struct pl_plan *plan, bool (*is)(const struct pl_sync *scheme))
-{
-    bool found = is(plan->sync);
-    for (int i = 0; i < plan->case_count && !found; i++)
-        found = is(pl_way_of(plan, &plan->cases[i]).scheme);
-    return found;
-}
-
-/* Settings that would change nothing. */
-static bool finish_idle(struct pl_parser *parser)
+static bool finish_case(struct pl_parser *parser, const struct pl_case *c)
 {
     const struct pl_plan *plan = parser->plan;
-    const bool repeats = any_start(plan, budget);
-    if (repeats && !given(parser, "budget_ms"))
-        return refuse_missing(parser, parser->set_line, "set", "budget_ms");
-    const struct {
-        const char *key;
-        bool idle;
-        const char *why;
-    } rules[] = {
-        {"sync", plan->plain && plan->sync != pl_syncs[0],
+    const struct pl_arrivals *arrivals = &plan->arrivals;
+    const struct pl_way way = pl_way_of(plan, c);
+    const int ranks = c->ranks ? c->ranks : parser->nprocs;
+    const char *why = unfit(plan, c->use);
+    const struct pl_rule rules[] = {
+        {plan->plain && c->ranks > 0, "ranks",
+         "plain loops run on all ranks; leave out ranks here or plain in the set line"},
+        {c->by_rank && (way.stream || plan->plain || plan->cycle), "by_rank",
+         "where calls have no time of their own a rank has none either; leave out by_rank, or "
+         "choose another use"},
+        {c->pattern && plan->plain, "function",
+         "plain loops call collectives; leave out plain in the set line"},
+        {c->pattern && plan->cache != PL_CACHE_WARM, "function",
+         "patterns keep their buffers; write cache=warm in the set line"},
+        {c->operation && c->operation->after && way.stream, "function",
+         "what it makes is given back after each call, which a stream has no room for; choose "
+         "another use"},
+        {why, "use", why},
+        {plan->cycle > 0 && c->calls == 0 && c->reps != 1 && !way.stream, "reps",
+         "a cycle is one sample; write reps=1, or leave out cycle in the set line"},
+    };
+    pl_at(parser, &pl_line_case, c);
+    if (!PL_OBEYS(parser, rules))
+        return false;
+    pl_at(parser, &pl_line_set, plan);
+    return arrivals->kind != PL_ARRIVALS_LIST || ranks == 0 || arrivals->count == ranks ||
+           !way.scheme->arrivals ||
+           pl_refuse_key(parser, "arrival",
+                         "it has %d numbers, and the case of line %d runs on %d ranks; write one "
+                         "for each",
+                         arrivals->count, c->line, ranks);
+}
+
+/* Refuses settings that contradict each other or would change nothing. */
+static bool finish_set(struct pl_parser *parser)
+{
+    const struct pl_plan *plan = parser->plan;
+    pl_at(parser, &pl_line_set, plan);
+    const bool barred =
+        plan->plain && (plan->nrep.count > 0 || plan->cycle > 0 || plan->cache != PL_CACHE_WARM);
+    const char *why = unfit(plan, plan->use), *missing = pl_clock_missing(plan->clock);
+    bool windows = plan->sync->windows, late = plan->sync->arrivals, repeats = plan->sync->budget;
+    bool knobs = false;
+    for (int i = 0; i < plan->case_count; i++) {
+        const struct pl_sync *scheme = pl_way_of(plan, &plan->cases[i]).scheme;
+        windows |= scheme->windows;
+        late |= scheme->arrivals;
+        repeats |= scheme->budget;
+    }
+    for (int i = 0; i < plan->config_count; i++)
+        knobs |= plan->configs[i].knob_count > 0;
+    const struct pl_rule rules[] = {
+        {missing, "clock", missing},
+        {barred, "plain",
+         "such programs know neither stopping rules nor cycles nor cold caches; leave out nrep "
+         "and cycle and write cache=warm, or leave out plain"},
+        {plan->plain && plan->runtime == PL_RUNTIME_GLOBAL, "runtime",
+         "plain loops have the ranks' own times alone; leave out plain, or write local"},
+        {why, "use", why},
+        {plan->cycle > 0 && !PL_SIMULATED, "cycle",
+         "a real machine does not repeat itself; leave it out, or see settle"},
+        {plan->cycle > 0 && plan->nrep.count > 0, "cycle",
+         "a stopping rule decides when a case ends; leave out cycle or nrep"},
+        {plan->plain && plan->sync != pl_syncs[0], "sync",
          "plain loops have barriers of their own; leave out plain, or write sync=barrier"},
-        {"window_us", plan->window_ns > 0 && !any_start(plan, windows),
+        {plan->window_us > 0 && !windows, "window_us",
          "no window is used here; write window_us=0, or choose sync=window or a case with "
          "use=synchronised"},
-        {"budget_ms", !repeats && (plan->nrep.count == 0 || plan->nrep.in_blocks),
-         "nothing heeds a budget here; leave it out, or choose sync=window, sync=roundtime, a "
-         "case with use=synchronised or a stopping rule (nrep)"},
-        {"arrival", !any_start(plan, arrivals),
+        {plan->budget_ms > 0 && !repeats && (plan->nrep.count == 0 || plan->nrep.in_blocks),
+         "budget_ms",
+         "nothing heeds a budget here; leave it out, or choose sync=window, sync=roundtime, a case "
+         "with use=synchronised or a stopping rule (nrep)"},
+        {plan->arrivals.text && !late, "arrival",
          "no case has use=late; leave it out, or add such a case"},
-        {"settle", plan->settle <= plan->warmup || plan->plain,
+        {plan->settle > 0 && (plan->settle <= plan->warmup || plan->plain), "settle",
          "so many calls are made anyway; leave it out, or write more than warmup"},
-        {"knobs", plan->knobs != PL_SWITCH_COMMUNICATOR && !any_knobs(plan),
+        {plan->knobs != PL_SWITCH_COMMUNICATOR && !knobs, "knobs",
          "no config has knobs; write communicator, or add them to a config"},
     };
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        const char *value = given(parser, rules[i].key);
-        if (!value || !rules[i].idle)
-            continue;
-        parser->error->line = parser->set_line;
-        return pl_refuse_token(parser, rules[i].key, value, "%s", rules[i].why);
-    }
-    return true;
+    if (!PL_OBEYS(parser, rules))
+        return false;
+    return !repeats || plan->budget_ms > 0 || pl_refuse_missing(parser, "budget_ms");
 }
 
 bool pl_finish_plan(struct pl_parser *parser)
 {
     struct pl_plan *plan = parser->plan;
-    if (!finish_rule(parser))
+    const struct pl_nrep_rule *rule = &plan->nrep;
+    if (!finish_rule(parser) || !finish_set(parser))
         return false;
-    if (plan->plain && (plan->nrep.count > 0 || plan->cycle || plan->cache != PL_CACHE_WARM)) {
-        parser->error->line = parser->set_line;
-        return pl_refuse_token(parser, "plain", plan->plain->name,
-                               "such programs know neither stopping rules nor cycles nor cold "
-                               "caches; leave out nrep and cycle and write cache=warm, or leave "
-                               "out plain");
-    }
-    for (int i = 0; plan->plain && i < plan->case_count; i++)
-        if (plan->cases[i].ranks > 0)
-            return refuse_number(parser, plan->cases[i].line, "ranks", plan->cases[i].ranks,
-                                 "plain loops run on all ranks; leave out ranks here or plain in "
-                                 "the set line");
-    if (plan->plain && plan->runtime == PL_RUNTIME_GLOBAL) {
-        parser->error->line = parser->set_line;
-        return pl_refuse_token(parser, "runtime", "global",
-                               "plain loops have the ranks' own times alone; leave out plain, or "
-                               "write local");
-    }
-    if (!pl_finish_uses(parser) || !finish_cycle(parser) || !finish_idle(parser))
-        return false;
-    if (plan->nrep.count > 0 && !plan->nrep.in_blocks) {
-        int64_t after_first = plan->nrep.most - plan->nrep.least;
-        plan->blocks = 1 + (int)((after_first + plan->nrep.step - 1) / plan->nrep.step);
+    for (int i = 0; i < plan->case_count; i++)
+        if (!finish_case(parser, &plan->cases[i]))
+            return false;
+    if (rule->count > 0 && !rule->in_blocks) {
+        const int64_t after_first = rule->most - rule->least;
+        plan->blocks = 1 + (int)((after_first + rule->step - 1) / rule->step);
         for (int i = 0; i < plan->case_count; i++)
-            plan->cases[i].reps = plan->cases[i].calls ? 0 : plan->nrep.most;
+            plan->cases[i].reps = plan->cases[i].calls ? 0 : rule->most;
     }
     return true;
 }

@@ -50,8 +50,7 @@ void pl_record_header(struct pl_record *record, const struct pl_plan *plan,
                       const struct pl_record_facts *facts);
 void pl_record_config(struct pl_record *record, const struct pl_config *config,
                       const struct pl_config_state *state);
-void pl_record_case(struct pl_record *record, const struct pl_plan *plan, const struct pl_case *c,
-                    int64_t bytes_moved);
+void pl_record_case(struct pl_record *record, const struct pl_case *c, int64_t bytes_moved);
 void pl_record_begin(struct pl_record *record, int case_id);
 void pl_record_check(struct pl_record *record, int case_id, const char *outcome,
                      const char *detail);

@@ -1,37 +1,14 @@
 /* Records of what is timed: cases, their checks and samples; round trips of messages. */
 #include "measure/rounds.h"
-#include "measure/types.h"
-#include "pattern/pattern.h"
 #include "record.h"
-#include "use/use.h"
 
-void pl_record_case(struct pl_record *record, const struct pl_plan *plan, const struct pl_case *c,
-                    int64_t bytes_moved)
+void pl_record_case(struct pl_record *record, const struct pl_case *c, int64_t bytes_moved)
 {
     struct pl_json *json = pl_record_start(record, "case");
     pl_json_integer(json, "case", c->id);
-    pl_json_text(json, "function", pl_case_function(c));
-    pl_json_text(json, "variant", c->variant_name);
-    pl_json_text(json, "config", plan->configs[c->config].id);
-    pl_json_integer(json, "bytes", c->bytes);
+    pl_plan_echo(json, &pl_line_case, c, "function", "bytes");
     pl_json_integer(json, "bytes_moved", bytes_moved);
-    pl_json_text(json, "type", pl_types[c->type].name);
-    pl_json_text(json, "op", pl_ops[c->op].name);
-    pl_json_integer(json, "root", c->root);
-    pl_json_integer(json, "ranks", c->ranks);
-    pl_json_integer(json, "reps", c->reps);
-    pl_json_integer(json, "delay_ns", c->delay_ns);
-    if (c->calls) {
-        pl_json_integer(json, "calls", c->calls);
-        pl_json_integer(json, "least", c->least);
-        pl_json_integer(json, "mean", c->mean);
-    }
-    if (c->counts != PL_COUNTS_EQUAL)
-        pl_json_text(json, "counts", pl_counts_names[c->counts]);
-    if (c->use)
-        pl_json_text(json, "use", c->use->name);
-    if (c->by_rank)
-        pl_json_integer(json, "by_rank", 1);
+    pl_plan_echo(json, &pl_line_case, c, "type", "by_rank");
     pl_record_end(record);
 }
 
@@ -138,7 +115,7 @@ void pl_record_pingpong(struct pl_record *record, int first, int second, const c
     pl_json_integer(json, "first", first);
     pl_json_integer(json, "second", second);
     pl_json_text(json, "pair", pair);
-    pl_json_integer(json, "bytes", line->bytes);
+    pl_plan_echo(json, &pl_line_pingpong, line, "bytes", "bytes");
     pl_json_integers(json, "round_trip_ns", ns, line->reps);
     pl_record_end(record);
 }

@@ -1,4 +1,5 @@
 /* Records of a launch: its circumstances, its configurations, and where its time went. */
+#include "names.h"
 #include "record.h"
 #include "system/facts.h"
 
@@ -16,7 +17,7 @@ void pl_record_header(struct pl_record *record, const struct pl_plan *plan,
 
     struct pl_json *json = pl_record_start(record, "header");
     pl_json_integer(json, "schema", SCHEMA);
-    pl_json_text(json, "run", plan->run);
+    pl_plan_echo(json, &pl_line_set, plan, "run", "run");
     pl_json_text(json, "probe", PL_VERSION);
     pl_json_text(json, "library", library);
     pl_json_text(json, "mpi", standard);
@@ -31,20 +32,16 @@ void pl_record_header(struct pl_record *record, const struct pl_plan *plan,
     pl_json_integer(json, "processing_units", facts->processing_units);
     pl_json_bool(json, "oversubscribed", placement->ppn > facts->processing_units);
     PL_JSON_EACH(json, "binding", rank, facts->nprocs, text, placement->ranks[rank].binding);
-    pl_json_text(json, "sync", plan->sync->name);
+    pl_plan_echo(json, &pl_line_set, plan, "sync", "sync");
     pl_json_object(json, "clock");
     pl_json_text(json, "name", plan->clock->name);
     pl_json_integer(json, "resolution_ns", facts->clock.resolution_ns);
     pl_json_integer(json, "cost_ns", facts->clock.cost_ns);
     pl_json_bool(json, "shared", plan->clock->shared);
     pl_json_end(json);
-    pl_json_unsigned(json, "seed", plan->seed);
-    pl_json_integer(json, "blocks", plan->blocks);
-    pl_json_integer(json, "warmup", plan->warmup);
-    pl_json_integer(json, "rewarm", plan->rewarm);
-    pl_json_text(json, "runtime", plan->runtime == PL_RUNTIME_GLOBAL ? "global" : "local");
+    pl_plan_echo(json, &pl_line_set, plan, "seed", "runtime");
     pl_json_object(json, "cache");
-    pl_json_text(json, "mode", pl_cache_mode_name(facts->cache->mode));
+    pl_json_text(json, "mode", pl_names_at(PL_LIST_CACHES, (int)facts->cache->mode));
     pl_json_unsigned(json, "bytes", facts->cache->bytes);
     pl_json_end(json);
     pl_json_object(json, "environment");

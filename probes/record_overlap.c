@@ -10,22 +10,14 @@ void pl_record_overlap(struct pl_record *record, const struct pl_overlap *cell, 
     struct pl_json *json = pl_record_start(record, "overlap");
     const int count = cell->triples;
     pl_json_integer(json, "cell", cell->id);
-    pl_json_text(json, "bench", cell->bench->name);
-    pl_json_integer(json, "bytes", cell->bytes);
+    pl_plan_echo(json, &pl_line_overlap, cell, "bench", "bytes");
     pl_json_integer(json, "sent", sent);
-    pl_json_text(json, "kernel", pl_kernel_names[cell->kernel]);
-    pl_json_integer(json, "work_ns", cell->work_ns);
-    pl_json_integer(json, "test_ns", cell->test_ns);
+    pl_plan_echo(json, &pl_line_overlap, cell, "kernel", "test_ns");
     pl_json_integer(json, "units", units);
     pl_json_integer(json, "latencies", cell->bench->latencies);
     pl_json_integer(json, "halves", cell->bench->halves);
     pl_json_integer(json, "rank", rank);
-    pl_json_text(json, "function",
-                 cell->function == PL_FUNCTION_COUNT ? "" : pl_function_name(cell->function));
-    pl_json_integer(json, "requests", cell->requests);
-    pl_json_integer(json, "threads", cell->threads);
-    pl_json_bool(json, "helper", cell->helper);
-    pl_json_bool(json, "spare", cell->spare);
+    pl_plan_echo(json, &pl_line_overlap, cell, "function", "spare");
     pl_json_bool(json, "delivered", ns != NULL);
     pl_json_integers(json, "communication_ns", ns, count);
     pl_json_integers(json, "computation_ns", ns ? ns + count : NULL, count);

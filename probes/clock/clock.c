@@ -1,8 +1,6 @@
 /* The table of timers, and what a timer is measured to be. */
 #include "clock/clock.h"
 
-#include "by_name.h"
-
 #include <sched.h>
 
 #define PL_CLOCK(name) extern const struct pl_clock pl_clock_##name;
@@ -15,8 +13,6 @@ const struct pl_clock *const pl_clocks[] = {
 #undef PL_CLOCK
 };
 const int pl_clock_count = sizeof pl_clocks / sizeof *pl_clocks;
-
-PL_BY_NAME(struct pl_clock, pl_clock_by_name, pl_clocks, pl_clock_count)
 
 const char *pl_clock_missing(const struct pl_clock *clock)
 {

@@ -32,7 +32,6 @@ struct pl_clock {
 
 extern const struct pl_clock *const pl_clocks[];
 extern const int pl_clock_count;
-const struct pl_clock *pl_clock_by_name(const char *name); /* NULL when unknown */
 /* NULL, or why it cannot be used here, with the remedy. */
 const char *pl_clock_missing(const struct pl_clock *clock);
 

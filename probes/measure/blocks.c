@@ -81,7 +81,7 @@ static bool open_series(const struct pl_timing *timing, struct pl_series *all)
         const struct pl_start common = {.world = &group->world,
                                         .clock = plan->clock,
                                         .global = &timing->global->model,
-                                        .least_window_ns = plan->window_ns,
+                                        .least_window_ns = plan->window_us * INT64_C(1000),
                                         .arrivals = &plan->arrivals,
                                         .seed = plan->seed,
                                         .crowded = timing->global->crowded};

@@ -4,25 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const names[] = {
-    [PL_CACHE_WARM] = "warm", [PL_CACHE_CYCLE] = "cycle", [PL_CACHE_OVERWRITE] = "overwrite"};
-enum { MODES = sizeof names / sizeof *names };
-
-const char *pl_cache_mode_name(enum pl_cache_mode mode)
-{
-    return names[mode];
-}
-
-bool pl_cache_mode_by_name(const char *name, enum pl_cache_mode *mode)
-{
-    for (int i = 0; i < MODES; i++)
-        if (strcmp(names[i], name) == 0) {
-            *mode = (enum pl_cache_mode)i;
-            return true;
-        }
-    return false;
-}
-
 static size_t larger(size_t a, size_t b)
 {
     return a > b ? a : b;

@@ -16,9 +16,6 @@
 #include "measure/arguments.h"
 #include "system/topology.h"
 
-const char *pl_cache_mode_name(enum pl_cache_mode mode);
-bool pl_cache_mode_by_name(const char *name, enum pl_cache_mode *mode);
-
 /* Bytes of one area: `asked`; 0: twice the largest cache, but not more than lets all areas of the
  * node together take an eighth of its memory, never less than twice the private cache. Either way
  * there is room for two messages. */

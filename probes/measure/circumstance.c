@@ -1,6 +1,7 @@
 #include "measure/circumstance.h"
 
 #include "measure/types.h"
+#include "names.h"
 #include "simulated.h"
 
 #include <stdint.h>
@@ -142,7 +143,8 @@ void pl_circumstance_operate(const struct pl_circumstance *circumstance,
     operand.side = (struct pl_placed){0};
     operand.bytes = (size_t)size;
     arguments->call.op = operators[circumstance->operator];
-    arguments->op = pl_op_by_name(circumstance->operator== PL_ORDERED ? "MPI_BAND" : "MPI_BXOR");
+    arguments->op =
+        pl_names_find(PL_LIST_OPS, circumstance->operator== PL_ORDERED ? "MPI_BAND" : "MPI_BXOR");
 }
 
 /* Whether this rank may name MPI_IN_PLACE; ranks may not mix it where all of them do. */

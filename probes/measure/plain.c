@@ -5,8 +5,6 @@
  * at least ten, goes ahead untimed, and what is reported is each rank's mean (PS3, PS6). */
 #include "measure/plain.h"
 
-#include "by_name.h"
-
 #include "measure/forms.h"
 #include "measure/rounds.h"
 #include "use/use.h"
@@ -56,8 +54,6 @@ static const struct pl_plain plain_series = {
 
 const struct pl_plain *const pl_plains[] = {&plain_each, &plain_series};
 const int pl_plain_count = sizeof pl_plains / sizeof *pl_plains;
-
-PL_BY_NAME(struct pl_plain, pl_plain_by_name, pl_plains, pl_plain_count)
 
 /* One case; `means` has room for a value a rank. How many calls failed on all ranks. */
 static int64_t time_case(struct pl_timing *timing, const struct pl_case *c, int64_t *means)

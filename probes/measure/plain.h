@@ -16,7 +16,6 @@ struct pl_plain {
 
 extern const struct pl_plain *const pl_plains[];
 extern const int pl_plain_count;
-const struct pl_plain *pl_plain_by_name(const char *name); /* NULL when unknown */
 
 /* Like pl_blocks_run, in one block. The samples of a case are one value a rank: its mean. */
 const char *pl_plain_run(struct pl_timing *timing);

@@ -252,7 +252,7 @@ static void write_cases(struct launch *launch)
         struct pl_shape shape =
             pl_case_shape(c, c->ranks ? c->ranks : launch->world->size, c->root);
         int64_t moved = c->empty ? 0 : shape.total * (int64_t)size;
-        pl_record_case(&launch->record, plan, c, moved);
+        pl_record_case(&launch->record, c, moved);
     }
 }
 

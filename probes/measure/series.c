@@ -145,7 +145,9 @@ void pl_series_begin(struct pl_series *series, const struct pl_case *c, int bloc
     series->start = start;
     series->budget_ns = series->plan->budget_ms * 1000000;
     start->block = block;
-    start->window_ns = *window_ns || !start->scheme->windows ? *window_ns : series->plan->window_ns;
+    start->window_ns = *window_ns || !start->scheme->windows
+                           ? *window_ns
+                           : series->plan->window_us * INT64_C(1000);
     pl_arguments_set(&series->arguments, c, series->world, series->buffers,
                      series->configs[c->config].comms[series->group]);
     pl_arguments_refill(&series->arguments, c, series->world, series->buffers, series->plan->seed);

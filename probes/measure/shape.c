@@ -46,14 +46,6 @@ const char *const pl_counts_names[PL_COUNTS] = {
     [PL_COUNTS_HALF] = "half",
 };
 
-enum pl_counts pl_counts_by_name(const char *name)
-{
-    int counts = 0;
-    while (counts < PL_COUNTS && strcmp(pl_counts_names[counts], name) != 0)
-        counts++;
-    return (enum pl_counts)counts;
-}
-
 /* As evenly as `parts` allows: the first ones have one element more. */
 static long long even_start(long long total, long long parts, long long part)
 {

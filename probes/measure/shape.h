@@ -10,7 +10,6 @@
 /* How n is divided where parts may differ in length (docs/plan-and-records.md, "Count shapes"). */
 enum pl_counts { PL_COUNTS_EQUAL, PL_COUNTS_LINEAR, PL_COUNTS_LAST, PL_COUNTS_HALF, PL_COUNTS };
 extern const char *const pl_counts_names[PL_COUNTS];
-enum pl_counts pl_counts_by_name(const char *name); /* PL_COUNTS when unknown */
 
 /* The ranks that share n, and the lengths of their parts. */
 struct pl_shares {

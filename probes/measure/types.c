@@ -3,7 +3,6 @@
 #include "measure/types.h"
 
 #include <stdint.h>
-#include <string.h>
 
 enum {
 #define PL_TYPE(name, kind, c_type) TYPE_##name,
@@ -32,22 +31,6 @@ const struct pl_op pl_ops[] = {
 #undef PL_OP
 };
 const int pl_op_count = OP_COUNT;
-
-int pl_type_by_name(const char *name)
-{
-    for (int i = 0; i < TYPE_COUNT; i++)
-        if (strcmp(pl_types[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
-int pl_op_by_name(const char *name)
-{
-    for (int i = 0; i < OP_COUNT; i++)
-        if (strcmp(pl_ops[i].name, name) == 0)
-            return i;
-    return -1;
-}
 
 MPI_Datatype pl_type_handle(int type)
 {

@@ -44,10 +44,6 @@ extern const int pl_type_count;
 extern const struct pl_op pl_ops[];
 extern const int pl_op_count;
 
-/* Index by name; -1 when unknown. */
-int pl_type_by_name(const char *name);
-int pl_op_by_name(const char *name);
-
 MPI_Datatype pl_type_handle(int type);
 MPI_Op pl_op_handle(int op);
 

@@ -1,7 +1,7 @@
 /* The table of criteria, and rules made of them. */
 #include "nrep/nrep.h"
 
-#include "by_name.h"
+#include "names.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -22,9 +22,7 @@ const int pl_criterion_count = sizeof pl_criteria / sizeof *pl_criteria;
 
 _Static_assert(sizeof pl_criteria / sizeof *pl_criteria <= PL_NREP_CONDITIONS, "one of each");
 
-static PL_BY_NAME(struct pl_criterion, by_name, pl_criteria, pl_criterion_count)
-
-    static bool refuse(char *why, size_t size, const char *text)
+static bool refuse(char *why, size_t size, const char *text)
 {
     snprintf(why, size, "%s", text);
     return false;
@@ -59,7 +57,7 @@ static bool parse_condition(struct pl_nrep_rule *rule, char *text, char *why, si
     char *window = strchr(threshold, '/');
     if (window)
         *window++ = '\0';
-    struct pl_nrep_condition condition = {.criterion = by_name(text)};
+    struct pl_nrep_condition condition = {.criterion = pl_named(PL_LIST_CRITERIA, text)};
     if (!condition.criterion)
         return refuse_name(why, size);
     for (int i = 0; i < rule->count; i++)

@@ -46,7 +46,4 @@ extern const bool pl_openmp_is_built; /* the compiler knew OpenMP */
 extern const struct pl_bench *const pl_benches[];
 extern const int pl_bench_count;
 
-/* NULL: no such name. */
-const struct pl_bench *pl_bench_by_name(const char *name);
-
 #endif

@@ -5,6 +5,7 @@
 #include "immediate.h"
 #include "measure/check.h"
 #include "measure/types.h"
+#include "names.h"
 #include "overlap/bench.h"
 
 #include <ctype.h>
@@ -16,8 +17,8 @@ static struct pl_case case_of(const struct pl_overlap *cell)
 {
     return (struct pl_case){.function = cell->function,
                             .bytes = cell->bytes,
-                            .type = pl_type_by_name("MPI_BYTE"),
-                            .op = pl_op_by_name("MPI_BOR")};
+                            .type = pl_names_find(PL_LIST_TYPES, "MPI_BYTE"),
+                            .op = pl_names_find(PL_LIST_OPS, "MPI_BOR")};
 }
 
 bool pl_collective_open(struct pl_collective *collective, const struct pl_plan *plan,

@@ -1,7 +1,5 @@
 #include "overlap/overlap.h"
 
-#include "by_name.h"
-
 #include "measure/random.h"
 #include "overlap/collective.h"
 #include "overlap/delivery.h"
@@ -19,8 +17,6 @@ const struct pl_bench *const pl_benches[] = {
 #undef PL_OVERLAP
 };
 const int pl_bench_count = sizeof pl_benches / sizeof *pl_benches;
-
-PL_BY_NAME(struct pl_bench, pl_bench_by_name, pl_benches, pl_bench_count)
 
 bool pl_plan_is_traced(const struct pl_plan *plan)
 {

@@ -1,8 +1,6 @@
 /* The table of operations, and what all patterns share. */
 #include "pattern/pattern.h"
 
-#include "by_name.h"
-
 #include "measure/arguments.h"
 #include "measure/data.h"
 #include "measure/forms.h"
@@ -26,8 +24,6 @@ const struct pl_pattern *const pl_patterns[] = {&pl_pattern_point_to_point,
                                                 &pl_pattern_master_worker,
                                                 &pl_pattern_neighbourhood, &pl_pattern_simple};
 const int pl_pattern_count = sizeof pl_patterns / sizeof *pl_patterns;
-
-PL_BY_NAME(struct pl_pattern, pl_pattern_by_name, pl_patterns, pl_pattern_count)
 
 const struct pl_operation *pl_operation_of(const struct pl_pattern *pattern, const char *name)
 {

@@ -56,7 +56,6 @@ extern const int pl_pattern_count;
 extern const struct pl_operation *const pl_operations[];
 extern const int pl_operation_count;
 
-const struct pl_pattern *pl_pattern_by_name(const char *name); /* NULL when unknown */
 /* Its first one where `name` is `default`; NULL when it has none of this name. */
 const struct pl_operation *pl_operation_of(const struct pl_pattern *pattern, const char *name);
 

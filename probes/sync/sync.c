@@ -1,8 +1,6 @@
 /* The table of start schemes. */
 #include "sync/sync.h"
 
-#include "by_name.h"
-
 #include <stddef.h>
 
 const struct pl_sync *const pl_syncs[] = {
@@ -11,5 +9,3 @@ const struct pl_sync *const pl_syncs[] = {
 #undef PL_SYNC
 };
 const int pl_sync_count = sizeof pl_syncs / sizeof *pl_syncs;
-
-PL_BY_NAME(struct pl_sync, pl_sync_by_name, pl_syncs, pl_sync_count)

@@ -65,6 +65,5 @@ struct pl_sync {
 
 extern const struct pl_sync *const pl_syncs[];
 extern const int pl_sync_count;
-const struct pl_sync *pl_sync_by_name(const char *name); /* NULL when unknown */
 
 #endif

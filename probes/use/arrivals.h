@@ -13,7 +13,8 @@ enum pl_arrivals_kind {
 
 struct pl_arrivals {
     enum pl_arrivals_kind kind;
-    bool given;    /* false: one rank comes late by about what the call takes */
+    const char
+        *text;     /* as the plan has it; NULL: one rank comes late by about what the call takes */
     int64_t ns;    /* the largest offset that there can be */
     int64_t *list; /* of a list: by rank */
     int count;

@@ -39,7 +39,7 @@ static void begin(struct pl_start *start, int64_t estimate_ns)
 {
     struct late *late = start->own;
     late->index = 0;
-    if (start->arrivals->given)
+    if (start->arrivals->text)
         start->window_ns = start->arrivals->ns;
     else if (start->window_ns == 0)
         start->window_ns = estimate_ns;

@@ -1,8 +1,6 @@
 /* The table of ways of use, and what they say of the cases of a plan. */
 #include "use/use.h"
 
-#include "by_name.h"
-
 #define PL_USE(name) extern const struct pl_use pl_use_##name;
 #include "use/uses.def"
 #undef PL_USE
@@ -13,8 +11,6 @@ const struct pl_use *const pl_uses[] = {
 #undef PL_USE
 };
 const int pl_use_count = sizeof pl_uses / sizeof *pl_uses;
-
-PL_BY_NAME(struct pl_use, pl_use_by_name, pl_uses, pl_use_count)
 
 struct pl_way pl_way_of(const struct pl_plan *plan, const struct pl_case *c)
 {

@@ -29,7 +29,6 @@ struct pl_use {
 
 extern const struct pl_use *const pl_uses[];
 extern const int pl_use_count;
-const struct pl_use *pl_use_by_name(const char *name); /* NULL when unknown */
 
 /* How a case is measured: by its use or, without one, as the plan says. */
 struct pl_way {

@@ -22,7 +22,7 @@ def program(build: Path, name: str, target: Path, *, clang: bool = False) -> Pat
     """With clang it is driven by libFuzzer, else it takes the files that it is given. `build` is
     the build folder of an MPI library, whose mpicc is on PATH."""
     if name == "plan":
-        own = sorted((ROOT / "probes").glob("plan*.c"))
+        own = [*sorted((ROOT / "probes").glob("plan*.c")), ROOT / "probes" / "names.c"]
         objects = build / "obj" / "probes"
         left_out = {objects / "probe.o", *(objects / f"{path.stem}.o" for path in own)}
         loops = objects / "loops"

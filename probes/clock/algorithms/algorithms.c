@@ -1,8 +1,6 @@
 /* The table of clock synchronisation algorithms. */
 #include "clock/algorithms/algorithms.h"
 
-#include "by_name.h"
-
 #include <stddef.h>
 
 #define PL_CLOCK_SYNC(name) extern const struct pl_clock_sync pl_clock_sync_##name;
@@ -15,5 +13,3 @@ const struct pl_clock_sync *const pl_clock_syncs[] = {
 #undef PL_CLOCK_SYNC
 };
 const int pl_clock_sync_count = sizeof pl_clock_syncs / sizeof *pl_clock_syncs;
-
-PL_BY_NAME(struct pl_clock_sync, pl_clock_sync_by_name, pl_clock_syncs, pl_clock_sync_count)

@@ -14,6 +14,5 @@ struct pl_clock_sync {
 
 extern const struct pl_clock_sync *const pl_clock_syncs[];
 extern const int pl_clock_sync_count;
-const struct pl_clock_sync *pl_clock_sync_by_name(const char *name); /* NULL when unknown */
 
 #endif

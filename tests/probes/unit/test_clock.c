@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "clock/clock.h"
+#include "names.h"
 #include "sync/sync.h"
 
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 /* Against the clock that it was calibrated with: some parts in a million after a second. */
 static void counter(void)
 {
-    const struct pl_clock *tsc = pl_clock_by_name("tsc"), *raw = pl_clock_by_name("monotonic_raw");
+    const struct pl_clock *tsc = pl_named(PL_LIST_CLOCKS, "tsc"),
+                          *raw = pl_named(PL_LIST_CLOCKS, "monotonic_raw");
     if (pl_clock_missing(tsc))
         return;
     struct pl_calibration calibration = pl_clock_calibrate(tsc), again = pl_clock_calibrate(tsc);
@@ -50,11 +52,11 @@ int main(void)
     counter();
     CHECK_TEXT(pl_clocks[0]->name, "monotonic_raw");
     CHECK_TEXT(pl_syncs[0]->name, "barrier");
-    CHECK(pl_clock_by_name("sundial") == NULL);
-    CHECK(pl_sync_by_name("shout") == NULL);
+    CHECK(pl_named(PL_LIST_CLOCKS, "sundial") == NULL);
+    CHECK(pl_named(PL_LIST_SYNCS, "shout") == NULL);
     for (int i = 0; i < pl_clock_count; i++) {
         const struct pl_clock *clock = pl_clocks[i];
-        CHECK(pl_clock_by_name(clock->name) == clock);
+        CHECK(pl_named(PL_LIST_CLOCKS, clock->name) == clock);
         if (strcmp(clock->name, "wtime") == 0) {
             CHECK(!clock->shared);
             continue; /* after MPI_Init only */

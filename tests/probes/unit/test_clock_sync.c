@@ -6,6 +6,7 @@
 
 #include "clock/algorithms/algorithms.h"
 #include "measure/random.h"
+#include "names.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -162,11 +163,11 @@ int main(void)
             pthread_cond_init(&queues[from][to].changed, NULL);
         }
     CHECK(pl_clock_sync_count == 7);
-    CHECK(pl_clock_sync_by_name("sundial") == NULL);
+    CHECK(pl_named(PL_LIST_CLOCK_SYNCS, "sundial") == NULL);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int size = sizes[i];
         for (size_t a = 0; a < sizeof linear / sizeof *linear; a++) {
-            const struct pl_clock_sync *algorithm = pl_clock_sync_by_name(linear[a]);
+            const struct pl_clock_sync *algorithm = pl_named(PL_LIST_CLOCK_SYNCS, linear[a]);
             struct errors drifting = synchronise(algorithm, size, 50e-6, 11);
             says(linear[a], size, drifting);
             CHECK(drifting.now_ns < 1500 && drifting.later_ns < 5000);
@@ -175,20 +176,20 @@ int main(void)
             CHECK(steady.slopes == 0 && steady.later_ns < 500);
         }
         for (size_t a = 0; a < sizeof offset_only / sizeof *offset_only; a++) {
-            const struct pl_clock_sync *algorithm = pl_clock_sync_by_name(offset_only[a]);
+            const struct pl_clock_sync *algorithm = pl_named(PL_LIST_CLOCK_SYNCS, offset_only[a]);
             struct errors drifting = synchronise(algorithm, size, 50e-6, 13);
             says(offset_only[a], size, drifting);
             CHECK(drifting.slopes == 0);
             CHECK(size == 1 || drifting.later_ns > 5000); /* the drift of two seconds */
             CHECK(synchronise(algorithm, size, 0, 14).later_ns < 500);
         }
-        struct errors bare = synchronise(pl_clock_sync_by_name("none"), size, 0, 15);
+        struct errors bare = synchronise(pl_named(PL_LIST_CLOCK_SYNCS, "none"), size, 0, 15);
         CHECK(size == 1 || bare.now_ns > 1e6);
     }
     /* Over many draws: how often drift between two processes is learnt to 5 us over two seconds. */
     int bad = 0;
     for (uint64_t seed = 0; seed < 20; seed++)
-        bad += synchronise(pl_clock_sync_by_name("hca3"), 2, 50e-6, seed).later_ns >= 5000;
+        bad += synchronise(pl_named(PL_LIST_CLOCK_SYNCS, "hca3"), 2, 50e-6, seed).later_ns >= 5000;
     CHECK(bad == 0);
     return check_done();
 }

@@ -3,6 +3,7 @@
 
 #include "measure/data.h"
 #include "measure/types.h"
+#include "names.h"
 
 #include <float.h>
 #include <math.h>
@@ -15,7 +16,8 @@ enum { COUNT = 2000 };
 static double visible_bits(const char *op_name, int nprocs)
 {
     static uint64_t mine[COUNT], all[COUNT], without[COUNT];
-    int type = pl_type_by_name("MPI_UINT64_T"), op = pl_op_by_name(op_name), visible = 0;
+    int type = pl_names_find(PL_LIST_TYPES, "MPI_UINT64_T"),
+        op = pl_names_find(PL_LIST_OPS, op_name), visible = 0;
     int is_or = strcmp(op_name, "MPI_BOR") == 0;
     memset(all, is_or ? 0 : 0xFF, sizeof all);
     for (int rank = 0; rank < nprocs; rank++) {
@@ -33,8 +35,8 @@ static double share_of_true(const char *op_name, int nprocs)
 {
     static unsigned char values[COUNT];
     int truths = 0;
-    pl_data_fill(values, COUNT, pl_type_by_name("MPI_UINT8_T"), pl_op_by_name(op_name), nprocs,
-                 pl_random_stream(5, 0, 0));
+    pl_data_fill(values, COUNT, pl_names_find(PL_LIST_TYPES, "MPI_UINT8_T"),
+                 pl_names_find(PL_LIST_OPS, op_name), nprocs, pl_random_stream(5, 0, 0));
     for (int i = 0; i < COUNT; i++)
         truths += values[i] != 0;
     return truths / (double)COUNT;
@@ -43,8 +45,9 @@ static double share_of_true(const char *op_name, int nprocs)
 static void check_floats(void)
 {
     static float values[COUNT], sums[COUNT], backwards[COUNT], without[COUNT];
-    int type = pl_type_by_name("MPI_FLOAT"), sum = pl_op_by_name("MPI_SUM");
-    int product = pl_op_by_name("MPI_PROD"), in_range = 1, near_one = 1;
+    int type = pl_names_find(PL_LIST_TYPES, "MPI_FLOAT"),
+        sum = pl_names_find(PL_LIST_OPS, "MPI_SUM");
+    int product = pl_names_find(PL_LIST_OPS, "MPI_PROD"), in_range = 1, near_one = 1;
     enum { RANKS = 64 };
 
     for (int pass = 0; pass < 2; pass++)
@@ -65,7 +68,8 @@ static void check_floats(void)
           COUNT); /* … and is allowed */
     CHECK(pl_data_compare(without, sums, COUNT, type, sum, RANKS) == 0);
     CHECK(pl_data_compare(backwards, sums, COUNT, type, -1, RANKS) < COUNT); /* data only moved */
-    CHECK(pl_data_compare(backwards, sums, COUNT, type, pl_op_by_name("MPI_MAX"), RANKS) < COUNT);
+    CHECK(pl_data_compare(backwards, sums, COUNT, type, pl_names_find(PL_LIST_OPS, "MPI_MAX"),
+                          RANKS) < COUNT);
     backwards[7] = NAN;
     CHECK(pl_data_compare(backwards, sums, COUNT, type, sum, RANKS) == 7);
 
@@ -77,7 +81,8 @@ static void check_floats(void)
 
 static void check_bound(void)
 {
-    int type = pl_type_by_name("MPI_DOUBLE"), sum = pl_op_by_name("MPI_SUM");
+    int type = pl_names_find(PL_LIST_TYPES, "MPI_DOUBLE"),
+        sum = pl_names_find(PL_LIST_OPS, "MPI_SUM");
     double wanted = 1.0, at_bound = 1.0 + 2 * DBL_EPSILON, beyond = 1.0 + 4 * DBL_EPSILON;
     CHECK(pl_data_compare(&at_bound, &wanted, 1, type, sum, 2) == 1);
     CHECK(pl_data_compare(&beyond, &wanted, 1, type, sum, 2) == 0);
@@ -104,8 +109,10 @@ int main(void)
             CHECK(pl_data_compare(a, b, elements, type, op, 4) < elements);
             CHECK(pl_data_compare(a, a, elements, type, op, 4) == elements);
         }
-    CHECK(!pl_op_defined(pl_op_by_name("MPI_SUM"), pl_type_by_name("MPI_BYTE")));
-    CHECK(!pl_op_defined(pl_op_by_name("MPI_BOR"), pl_type_by_name("MPI_DOUBLE")));
+    CHECK(!pl_op_defined(pl_names_find(PL_LIST_OPS, "MPI_SUM"),
+                         pl_names_find(PL_LIST_TYPES, "MPI_BYTE")));
+    CHECK(!pl_op_defined(pl_names_find(PL_LIST_OPS, "MPI_BOR"),
+                         pl_names_find(PL_LIST_TYPES, "MPI_DOUBLE")));
 
     for (int nprocs = 2; nprocs <= 512; nprocs *= 4) { /* to expect: 64 bits / (e p), at most 1 */
         double least = nprocs <= 8 ? 0.9 : 12.0 / nprocs;

@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include "measure/delay.h"
+#include "names.h"
 
 #include <stdlib.h>
 
@@ -22,7 +23,7 @@ static int64_t fastest(const struct pl_clock *clock, int64_t rounds)
 
 int main(void)
 {
-    const struct pl_clock *clock = pl_clock_by_name("monotonic_raw");
+    const struct pl_clock *clock = pl_named(PL_LIST_CLOCKS, "monotonic_raw");
     struct pl_delay delay = pl_delay_calibrate(clock);
     CHECK(delay.rounds_per_ns > 0.01 && delay.rounds_per_ns < 100);
     CHECK(pl_delay_rounds(&delay, 0) == 0);

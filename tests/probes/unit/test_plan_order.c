@@ -115,7 +115,7 @@ static void describe(const char *source, struct text *text)
                  " %s %d %" PRId64 " %s\n",
                  plan.run, plan.seed, plan.blocks, plan.warmup, plan.rewarm, plan.settle,
                  plan.sync->name, plan.clock->name, plan.clock_sync->name, plan.clock_fit_ms,
-                 plan.clock_multiple, (int)plan.runtime, (int)plan.knobs, plan.window_ns,
+                 plan.clock_multiple, (int)plan.runtime, (int)plan.knobs, plan.window_us,
                  (int)plan.cache, plan.budget_ms, plan.plain ? plan.plain->name : "-",
                  (int)plan.arrivals.kind, plan.arrivals.ns, plan.use ? plan.use->name : "-");
         add(text, line);
@@ -202,20 +202,20 @@ static int without(const char *const *tokens, int count, const char **kept,
 #define WITHOUT(tokens, count, kept, ...)                                                          \
     without(tokens, count, kept, (const char *const[]){__VA_ARGS__, NULL})
 
-static bool names_all(const struct pl_key *keys, int key_count, const char *const *tokens,
-                      int count)
+static bool names_all(const struct pl_line *line, const char *const *tokens, int count)
 {
-    for (int k = 0; k < key_count; k++) {
+    const struct pl_key *key = line->keys;
+    for (; key->name; key++) {
         int found = 0;
-        size_t length = strlen(keys[k].name);
+        size_t length = strlen(key->name);
         for (int i = 0; i < count; i++)
-            found += strncmp(tokens[i], keys[k].name, length) == 0 && tokens[i][length] == '=';
+            found += strncmp(tokens[i], key->name, length) == 0 && tokens[i][length] == '=';
         if (found != 1) {
-            printf("# add a value for the key %s to this test\n", keys[k].name);
+            printf("# add a value for the key %s to this test\n", key->name);
             return false;
         }
     }
-    return key_count == count;
+    return key - line->keys == count;
 }
 
 /* A plan with one key less is another plan. Without `sync` it is refused for what belongs to it. */
@@ -250,8 +250,8 @@ int main(void)
     const int loop_count =
         WITHOUT(set_tokens, SET_TOKENS, loops, "cycle", "nrep", "settle", "runtime", "sync",
                 "clock_", "window_us", "budget_ms", "cache", "arrival", "use");
-    CHECK(names_all(pl_set_keys, pl_set_key_count, set_tokens, SET_TOKENS));
-    CHECK(names_all(pl_case_keys, pl_case_key_count, case_tokens, CASE_TOKENS));
+    CHECK(names_all(&pl_line_set, set_tokens, SET_TOKENS));
+    CHECK(names_all(&pl_line_case, case_tokens, CASE_TOKENS));
     CHECK(each_key_counts(fixed, fixed_count));
     CHECK(same_in_any_order("set", fixed, fixed_count, true));
     CHECK(same_in_any_order("set", ruled, ruled_count, true));

@@ -62,9 +62,6 @@ static void check_counts(void)
     CHECK(PARTS_ARE(PL_COUNTS_HALF, 11, 6, 0, 5));
     CHECK(PARTS_ARE(PL_COUNTS_HALF, 11, 11, 0));
     CHECK(PARTS_ARE(PL_COUNTS_HALF, 0, 0, 0, 0));
-    for (int i = 0; i < PL_COUNTS; i++)
-        CHECK((int)pl_counts_by_name(pl_counts_names[i]) == i);
-    CHECK(pl_counts_by_name("") == PL_COUNTS);
 
     /* The volume stays as it is; a large one does not overflow. */
     struct pl_shares last = {3, PL_COUNTS_LAST}, linear = {60000, PL_COUNTS_LINEAR};
