@@ -12,7 +12,7 @@ import msgspec
 from plumbline_db import columns, coverage_renewal, lock
 from plumbline_db.coverage_renewal import MEASURED_HERE
 from plumbline_db.errors import PlumblineError, command_name, typed
-from plumbline_db.layout import FOREIGN, OVERLAP_TUNE, SUITES
+from plumbline_db.layout import FACTORS, FOREIGN, OVERLAP_TUNE, SUITES
 from plumbline_db.records import FROM, Campaign, Event, Export
 from plumbline_db.statements import Statements
 
@@ -239,6 +239,12 @@ def foreign(db: Statements) -> list[Campaign]:
 def of_suites(db: Statements) -> list[Campaign]:
     """Runs of `plumbline suite`, in the order in which they were started."""
     return _of_command(db, SUITES)
+
+
+def of_factors(db: Statements) -> list[Campaign]:
+    """Bases and levels of `plumbline reproducibility factors`, in the order in which they were
+    started."""
+    return _of_command(db, FACTORS)
 
 
 def every(db: Statements) -> list[Campaign]:

@@ -17,6 +17,8 @@ OVERLAP_TUNE = "overlap tune"
 FOREIGN = "foreign"
 # A run of `plumbline suite`: it has no verdicts, but curves like a campaign.
 SUITES = "suite"
+# The base or a level of `plumbline reproducibility factors`: its findings are events of the base.
+FACTORS = "factors"
 
 _BOUND = {"none": "not bound", "plain": "bound as mpirun binds by itself"}
 

@@ -8,9 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from plumbline.results import factor_effects
+from plumbline.results.compared_now import NamedSide, StartableSide
 from plumbline.results.factor_levels import Base, Level, parse
-from plumbline.settings import Settings
-from plumbline.system import sessions
+from plumbline.settings import Settings, building
+from plumbline.system import paths, sessions
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner import simulated
 
@@ -102,6 +104,35 @@ def test_a_governor_is_put_back_also_after_an_error(base: Base) -> None:
     files[0].mkdir()
     with pytest.raises((PlumblineError, OSError)), level.beside(base.governors):
         pass
+
+
+def test_a_probe_with_other_flags_is_built_once(
+    base: Base, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[tuple[Path, dict[str, str]]] = []
+
+    def build(layout: paths.Layout, mpicc: Path, environment: dict[str, str]) -> None:
+        probe = layout.own / paths.build_id(base.toolchain.installation.library) / "probe"
+        probe.parent.mkdir(parents=True)
+        probe.touch()
+        built.append((probe, environment))
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(building, "build", build)
+    (tmp_path / "probe").write_bytes(b"the usual one")
+    installation = msgspec.structs.replace(base.toolchain.installation, mpicc=Path("mpicc"))
+    toolchain = msgspec.structs.replace(
+        base.toolchain, probe=tmp_path / "probe", installation=installation
+    )
+    plain = StartableSide(NamedSide("base", None, {}), base.settings, tmp_path, toolchain)
+    for _ in range(2):
+        side = factor_effects.startable(Level("flags", "-O3", flags="-O3"), plain, tmp_path)
+        assert side.toolchain.probe == built[0][0]
+    assert [environment for _, environment in built] == [{"CFLAGS": "-O3"}]
+    without = msgspec.structs.replace(installation, mpicc=None)
+    plain.toolchain = msgspec.structs.replace(toolchain, installation=without)
+    with pytest.raises(PlumblineError, match="no mpicc"):
+        factor_effects.startable(Level("flags", "-O3", flags="-O3"), plain, tmp_path)
 
 
 def test_a_neighbour_is_busy_and_ends_with_the_launch() -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from plumbline.system.words import counted
 from plumbline_db.errors import UsageError
 
-from . import base, common, options, progress, reproducibility_factors
+from . import base, common, options, progress
 from .base import ProgramOptions
 
 if TYPE_CHECKING:
@@ -19,11 +20,28 @@ if TYPE_CHECKING:
 
     from plumbline.reproducibility.report import EffectTable, ReproducibilityReport, SpreadTable
     from plumbline.reproducibility.settings import ReproducibilitySettings
+    from plumbline.results.compared_now import StartableSide
+    from plumbline.results.factor_effects import FactorExperiment
+
+_FACTORS = "factors"
+_SIZES = [8, 4096, 65536]
+_LAUNCHES, _FIRST = 40, 12  # of each level: at most, and before the first look
+_ALPHA, _TOLERANCE = 0.05, 0.03
+_OF_CLAIM: dict[str, Any] = dict.fromkeys(
+    ("alpha", "tolerance"), options.Real(0, 1, min_open=True, max_open=True)
+)
 
 _ESTIMATORS = {
     "medians": "launch medians, as PGMPI compares them",
     "pairs": "all pairs of samples within a launch, as `plumbline verify` compares them",
 }
+
+
+class _Shown(NamedTuple):
+    """Options that say whether stored launches are taken, and what is drawn where."""
+
+    new: bool
+    picture: Path | None
 
 
 def _standing(name: str) -> Callable[[], str]:
@@ -66,13 +84,12 @@ def _standing(name: str) -> Callable[[], str]:
 )
 @options.launches(
     "Launches of a trial; with factors of the base and of each level, at most.",
-    unset=lambda: f"{_standing('launches')()}; with factors {reproducibility_factors.LAUNCHES}",
+    unset=lambda: f"{_standing('launches')()}; with factors {_LAUNCHES}",
 )
 @options.settings(
     "the planted slow-downs: effects (per cent, with commas between), effect_launches (0: none); "
     "with factors of the claim (alpha, tolerance) or of a campaign file",
-    {"effects": options.Numbers(float), "effect_launches": options.CountType(0)}
-    | reproducibility_factors.KEYS,
+    {"effects": options.Numbers(float), "effect_launches": options.CountType(0)} | _OF_CLAIM,
 )
 @options.new
 @options.picture("Draw the trials, or the effects of factors,")
@@ -95,11 +112,12 @@ def command(
     rest for all functions (--quick: for these two), unless --functions says otherwise. Interrupted,
     the same command goes on.
 
-    `factors FUNCTION` measures what factors change in its times. Launches of the base and of each
-    level of each factor take turns in shuffled order, each with ranks of its own, until it is
-    decided whether the level matters (its interval excludes the base) or is idle (the interval is
-    within the tolerance). All intervals are valid together. Later `plumbline results` of this
-    machine and library list what was found. The factors, and their levels if none is named:
+    `factors FUNCTION` measures what factors change in its times (sizes: 8,4096,65536). Launches of
+    the base and of each level of each factor take turns in shuffled order, each with ranks of its
+    own, until it is decided whether the level matters (its interval excludes the base) or is idle
+    (the interval is within the tolerance). All intervals are valid together. Later `plumbline
+    results` of this machine and library list what was found. The factors, and their levels if none
+    is named:
 
     \b
       pinning     core, none (also socket, numa)
@@ -121,10 +139,15 @@ def command(
       plumbline reproducibility factors MPI_Bcast -n 2 --sizes 4096 cache UCX_TLS=tcp
     """
     if words:
-        shown = reproducibility_factors.ShownFactors(new, picture)
-        return reproducibility_factors.measure(
-            program, words, shown, asked | {"quick": quick or None}
+        return _measure_factors(
+            program, words, _Shown(new, picture), asked | {"quick": quick or None}
         )
+    return _measure_trials(program, quick, _Shown(new, picture), asked)
+
+
+def _measure_trials(
+    program: ProgramOptions, quick: bool, shown: _Shown, asked: dict[str, Any]
+) -> int:
     from plumbline.reproducibility import experiment
     from plumbline.reproducibility.report import conditions_of, report
     from plumbline.reproducibility.settings import checked, full
@@ -140,17 +163,17 @@ def command(
         program.open(write=True) as db,
         progress.Bar(in_all=experiment.launches_in_all(settings)) as bar,
     ):
-        ranks = experiment.begin(db, toolchain, settings, bar, new=new)
+        ranks = experiment.begin(db, toolchain, settings, bar, new=shown.new)
         outcome = experiment.Experiment(ranks, settings).run()
         warnings = conditions_of(ranks)
     done = report(toolchain, ranks, settings, outcome, warnings)
-    if picture is not None:
+    if shown.picture is not None:
         from plumbline.reproducibility.report import specification
 
-        common.draw(picture, specification(done.spread))
+        common.draw(shown.picture, specification(done.spread))
     common.answer(program, done, _shown(done))
-    if picture is not None and not program.json:
-        click.echo(f"\n{picture}")
+    if shown.picture is not None and not program.json:
+        click.echo(f"\n{shown.picture}")
     return 0
 
 
@@ -323,4 +346,106 @@ def _seconds(report: ReproducibilityReport) -> Iterator[str]:
     yield (
         f"One result takes {seconds.ours / sets:.1f} s of launches with ours, {plain} with the "
         f"plain schemes. {total:.0f} s in all."
+    )
+
+
+# --- factors --------------------------------------------------------------------------------------
+
+
+def _measure_factors(
+    program: ProgramOptions, words: Sequence[str], shown: _Shown, asked: dict[str, Any]
+) -> int:
+    """Measure what FUNCTION and FACTORS of the `words` name. `asked`: options and keys that were
+    given; a None was not. Raises UsageError for words and options that do not fit."""
+    from plumbline.results import factor_effects
+    from plumbline.results.compared_now import NamedSide, RegressionClaim, StartableSide
+    from plumbline.results.factor_levels import Base, parse
+    from plumbline.settings import campaign_file
+    from plumbline.verify import decision
+
+    if words[0] != _FACTORS or len(words) == 1:
+        raise UsageError(
+            f"{' '.join(words)}: name a function and its factors: {_FACTORS} MPI_Bcast cache"
+        )
+    name_of_function, factors = words[1], words[2:]
+    given = {name: value for name, value in asked.items() if value is not None}
+    sizes, most = given.pop("sizes", _SIZES), given.pop("launches", _LAUNCHES)
+    alpha, tolerance = given.pop("alpha", _ALPHA), given.pop("tolerance", _TOLERANCE)
+    settings = campaign_file.load(None, _keys(given))
+    if settings.ranks.simulate is not None:
+        raise UsageError("a simulated machine has no such factors: leave out simulate")
+    name = NamedSide(factor_effects.BASE, program.mpi, {})
+    side = StartableSide(name, settings, program.database.parent)
+    (measured,) = common.functions(side.toolchain.catalogue, [name_of_function])
+    levels = parse(factors, Base(side.settings, side.toolchain))
+    design = decision.design_over(min(_FIRST, most), most)
+    claim = RegressionClaim(alpha, tolerance, design)
+    question = factor_effects.FactorQuestion(measured, sizes, levels, claim)
+    with (
+        progress.Bar(in_all=most * (1 + len(levels))) as bar,
+        program.open(write=True) as db,
+    ):
+        experiment = factor_effects.measure(db, side, question, bar, new=shown.new)
+    if shown.picture is not None:
+        common.draw(shown.picture, factor_effects.specification(experiment))
+    common.answer(program, factor_effects.document(experiment), _shown_factors(experiment, side))
+    if shown.picture is not None and not program.json:
+        click.echo(f"\n{shown.picture}")
+    return 0
+
+
+def _keys(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a campaign file among what was given. Raises UsageError for the rest."""
+    from plumbline.settings import GROUP_OF
+
+    ranks = given.get("nprocs", [])
+    if len(ranks) > 1:
+        raise UsageError(f"--nprocs takes one number with {_FACTORS}")
+    others = [name for name in given if name not in GROUP_OF or name == "functions"]
+    if others:
+        raise UsageError(f"--{others[0]} has no effect with {_FACTORS}: leave it out")
+    return {**given, **({"nprocs": ranks[0]} if ranks else {})}
+
+
+def _shown_factors(experiment: FactorExperiment, side: StartableSide) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    from plumbline.results.factor_effects import words
+
+    library = side.toolchain.installation.library
+    head = f"{library.version_string}, {experiment.function}, {experiment.nprocs} ranks"
+    yield Text(head, style="bold")
+    if experiment.base:
+        yield "base: " + ", ".join(f"{name} {level}" for name, level in experiment.base.items())
+    rows = [
+        (
+            effect.level.text if number == 0 else "",
+            line.cell.bytes,
+            *(sample and f"{1e6 * sample.median:.2f}" for sample in (line.a, line.b)),
+            line.pairs,
+            words(line),
+            effect.verdict if number == 0 else "",
+        )
+        for effect in experiment.levels
+        for number, line in enumerate(effect.cells)
+    ]
+    columns = ("level", "bytes", "base µs", "level µs", "launches", "against the base", "the level")
+    texts = ("level", "against the base", "the level")
+    yield common.table(*columns, left=texts, wrap=False, rows=rows)
+    for effect in experiment.levels:
+        if effect.reason:
+            yield f"{effect.level.text}: no result: {effect.reason}"
+    yield _summary(experiment)
+
+
+def _summary(experiment: FactorExperiment) -> str:
+    verdicts: list[str] = [effect.verdict for effect in experiment.levels]
+    claim = experiment.claim
+    counts = ", ".join(
+        f"{verdicts.count(verdict)} {word}"
+        for verdict, word in (("matters", "matter"), ("idle", "idle"), ("undecided", "undecided"))
+    )
+    return (
+        f"of {counted(len(verdicts), 'level')} {counts}; effects below {100 * claim.tolerance:g} % "
+        f"do not count; all intervals are valid together ({100 * (1 - claim.alpha):g} %)"
     )

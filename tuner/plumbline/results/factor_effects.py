@@ -36,9 +36,9 @@ from plumbline.system.words import counted
 from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.layout import FACTORS as COMMAND
 from plumbline_db.records import Campaign, Event, Suite
 
-COMMAND = "factors"
 BASE = "base"
 
 LevelVerdict = Literal["matters", "idle", "undecided", "no result"]

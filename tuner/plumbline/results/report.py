@@ -197,7 +197,7 @@ def effects_of_factors(db: Database, machine: str, library_fingerprint: str) -> 
     """Return what the last experiment of each function and number of ranks has found on this
     machine and with this library."""
     last: dict[tuple[str, int], list[StoredEffect]] = {}
-    for row in campaigns.every(db):
+    for row in campaigns.of_factors(db):
         if (row.machine, row.library_fingerprint) != (machine, library_fingerprint):
             continue
         effects = [
