@@ -36,6 +36,7 @@ RIGHT: dict[str, Traps] = {
     "e05b-mpich-alias.sh": {NO_VALUE, (3, "fails", "no-such-value")},
     "e09-pals-env.sh": {(2, "ignored", "shared-memory-above")},
     "e09b-genv-equals.sh": {(line, "fails", "no-such-value") for line in (2, 3, 4)},
+    "e17-Dockerfile": {(3, "corrupts", "not-commutative"), (5, "ignored", NO_ALGORITHM)},
     "e22-srun-export.sh": {(2, "ignored", UNKNOWN_NAME)},
     "e29-coll-alone.sh": {(2, "fails", "component-needed")},
     "e34-prte-options.sh": {

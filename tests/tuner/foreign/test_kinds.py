@@ -416,6 +416,13 @@ def test_nodes_are_those_that_a_launch_states(tmp_path: Path) -> None:
     assert len(suites) == 2  # on other nodes it is another curve
 
 
+def test_ranks_that_no_table_needs_make_no_other_import(tmp_path: Path) -> None:
+    (tmp_path / "imb.txt").write_text(printed.IMB)
+    first = storing.take(tmp_path / "one.db", tmp_path / "imb.txt")
+    again = storing.take(tmp_path / "one.db", tmp_path / "imb.txt", [8])
+    assert (first.new, again.new, again.run) == (True, False, first.run)
+
+
 def test_nothing_is_invented(tmp_path: Path) -> None:
     (tmp_path / "osu.txt").write_text(osu("MPI Bcast Latency", row(8, 2.0)))
     name = storing.take(tmp_path / "one.db", tmp_path / "osu.txt", [4]).run
