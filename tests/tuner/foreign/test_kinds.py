@@ -77,6 +77,7 @@ def test_all_words_of_a_title_decide(title: str, function: str, way: str) -> Non
     [
         *("MPI Latency", "MPI Latency Persistent", "MPI Multi-threaded Latency", "MPI_Put Latency"),
         *("MPI_Get_accumulate latency", "MPI-CUDA Latency", "MPI_Compare_and_swap latency"),
+        *("MPI Partitioned Latency", "MPI Latency Test"),
     ],
 )
 def test_tests_between_two_ranks_have_two(title: str) -> None:

@@ -21,7 +21,7 @@ FUNCTIONS = (
 # The size of these functions is the whole vector, which the program divides.
 TOTALS = frozenset({"MPI_Reduce_scatter", "MPI_Reduce_scatter_block"})
 _TITLE = re.compile(
-    r"\s*#\s*(?:OSU|(OMB)(?:-Py| Python))\s+(.*?)\s*\bTest\b"
+    r"\s*#\s*(?:OSU|(OMB)(?:-Py| Python))\s+(.*?)(?:\s*\bTest\b)+"
     r"\s*(?:v([\w.-]+)|\(Version ([\w.]+)\))?\s*\Z",
     re.IGNORECASE,
 )
@@ -41,7 +41,7 @@ _OF_TWO = frozenset(
         *("latency", "latency persistent", "persistent latency", "ping-pong latency"),
         *("multi-threaded latency", "multi-process latency", "put latency", "get latency"),
         *("accumulate latency", "get_accumulate latency", "fetch_and_op latency"),
-        "compare_and_swap latency",
+        *("compare_and_swap latency", "partitioned latency"),
     )
 )
 _STARTUP = frozenset({"hello world", "init"})
