@@ -58,6 +58,8 @@ def microseconds(table: GivenTable, column: str = "avg") -> list[tuple[int, floa
         ("MPI-CUDA MANAGED Broadcast Latency", "MPI_Bcast", "cuda_managed"),
         ("MPI Non-Blocking Broadcast Latency", "MPI_Ibcast", ""),
         ("MPI Non-blocking All-to-Allw Personalized Exchange Latency", "MPI_Ialltoallw", ""),
+        ("MPI Non-blocking All-to-Allw Personalized ExchangeLatency", "MPI_Ialltoallw", ""),
+        ("MPI All-to-Allv Personalized Exchange Persistent Latency", "MPI_Alltoallv_init", ""),
         ("MPI Broadcast Persistent Latency", "MPI_Bcast_init", ""),
         ("MPI Reduce_scatter_block Latency", "MPI_Reduce_scatter_block", ""),
         ("MPI_Bcast Latency", "MPI_Bcast", ""),

@@ -34,7 +34,7 @@ _NAMES = {name.removeprefix("MPI_").lower(): name for name in (*FUNCTIONS, "MPI_
 }
 _COLLECTIVE = re.compile(
     rf"(non-blocking )?({'|'.join(sorted(_NAMES, key=len, reverse=True))})"
-    r"(?: personalized exchange)?( persistent)? latency"
+    r"(?: personalized exchange)?( persistent)? ?latency"  # 7.5 has an ExchangeLatency
 )
 _OF_TWO = frozenset(
     (
