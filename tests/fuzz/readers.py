@@ -148,7 +148,7 @@ def _calls(data: bytes) -> None:
         if not found:  # said by `plumbline profile`
             continue
         one = profiling.application(found, version="", command=[], started="", status=0)
-        application.read(_file(msgspec.json.encode(one), "application"))
+        application.decoded(msgspec.json.encode(one), path)
 
 
 def calls_file(
@@ -377,7 +377,7 @@ READERS: dict[str, Reader] = {
         ],
     ),
     "application": Reader(
-        lambda data: application.read(_file(data)),
+        lambda data: application.decoded(data, Path("input")),
         lambda: [
             b'{"record":"application","schema":1,"version":"0","command":["a"],"started":"",'
             b'"status":0,"library":"x","nprocs":4,"ranks":4,"finished":4,"seconds":1.0,"lost":0,'

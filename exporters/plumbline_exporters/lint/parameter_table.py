@@ -77,13 +77,21 @@ def _span(span: str, versions: Sequence[str]) -> range:
     return range(versions.index(first), versions.index(last or first) + 1)
 
 
+def _spellings(number: str) -> str:
+    """Return a pattern of a number in decimal, octal and hexadecimal digits, as strtol takes it."""
+    if not number.isdigit():
+        return re.escape(number)
+    value = int(number)
+    return rf"(?:{value}|0+{value:o}|0x0*{value:x})"
+
+
 def _parameter(takes: str) -> Parameter:
     """`choice 0:false 1:true` is Open MPI's enumerator, `name auto tree` is MPICH's."""
     kind, _, words = takes.partition(" ")
     if kind == "choice":
         pairs = [word.partition(":")[::2] for word in words.split()]
         names = [re.escape(name) for _, name in pairs]
-        numbers = [rf"[ \t]*\+?0*{re.escape(number)}" for number, _ in pairs]
+        numbers = [rf"[ \t]*\+?{_spellings(number)}" for number, _ in pairs]
         return Parameter(
             f"(?i:{'|'.join([*names, *numbers])}|)", ", ".join(name for _, name in pairs)
         )

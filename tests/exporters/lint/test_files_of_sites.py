@@ -36,6 +36,7 @@ RIGHT: dict[str, Traps] = {
     "e05b-mpich-alias.sh": {NO_VALUE, (3, "fails", "no-such-value")},
     "e09-pals-env.sh": {(2, "ignored", "shared-memory-above")},
     "e09b-genv-equals.sh": {(line, "fails", "no-such-value") for line in (2, 3, 4)},
+    "e17-Dockerfile": {(3, "corrupts", "not-commutative"), (5, "ignored", NO_ALGORITHM)},
     "e22-srun-export.sh": {(2, "ignored", UNKNOWN_NAME)},
     "e29-coll-alone.sh": {(2, "fails", "component-needed")},
     "e34-prte-options.sh": {
@@ -223,6 +224,9 @@ SCRIPTS: list[tuple[str, str, list[tuple[int, str]]]] = [
     ("mca-params.conf", "prte_x = 1\nplm_rsh_agent = ssh\nmpi_no_such_thing = 1\nras = ^tm\n", []),
     ("mca-params.conf", "-x UCX_TLS=sm -mca coll_tuned_priority 41 -mca coll_tuned_priorty 4\n",
      [(1, UNKNOWN_NAME)]),
+    ("job", f"#!/bin/sh\nexport {SWITCH}=1 {BCAST}=0x6 OMPI_MCA_coll_tuned_scan_algorithm=+01\n"
+     "export OMPI_MCA_coll_tuned_reduce_algorithm=0x5 OMPI_MCA_coll_tuned_gather_algorithm=0x77\n",
+     [(3, NO_ALGORITHM), (3, "not-commutative")]),
     ("mca-params.conf", "mpi_leave_pinned = AUTO\ncoll_han_reproducible = enabled\n", []),
     ("mca-params.conf", "coll_han_reproducible = Enabled\n", [(1, "no-such-value")]),
     ("job", "#!/bin/sh\nexport I_MPI_TUNING_BIN=/nowhere/t.dat\n", [(2, "no-such-file")]),

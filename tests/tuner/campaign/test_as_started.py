@@ -14,7 +14,7 @@ import pytest
 from plumbline import libraries
 from plumbline.campaign import in_force
 from plumbline.campaign.in_force import PlacedRanks
-from plumbline.core.application import read
+from plumbline.core.profile_file import read
 from plumbline.system import paths
 from tests.db import build
 from tests.exporters import mpi

@@ -86,6 +86,6 @@ def test_profiles_are_shown(tmp_path: Path) -> None:
     broken = plumbline("profile", "--show", tmp_path / "broken.mpiP")
     assert broken.status == 0 and "rows that cannot be read: line 28" in broken.err
     none = plumbline("profile", "--show", CASES / "i06_biband_and_allreduce.txt")
-    assert none.status == 2 and "JSON is malformed" in none.err
+    assert none.status == 2 and "is no profile of Plumbline, mpiP" in none.err
     both = plumbline("profile", "--show", CASES / "p01_threshold.mpiP", "--", "mpirun", "./a")
     assert both.status == 2 and "name either a command" in both.err

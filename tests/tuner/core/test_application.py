@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from plumbline.core.application import (
     heaviest,
     nearest,
-    read,
     require,
     shapes,
     weights,
@@ -22,6 +21,7 @@ from plumbline.core.application import (
     write,
 )
 from plumbline.core.cell import Target
+from plumbline.core.profile_file import read
 from plumbline_db.errors import UsageError
 from tests.tuner.applications import application, calls, written
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plumbline.core.application import read as read_application
+from plumbline.core.profile_file import read as read_application
 from plumbline.detect.calls import ranks
 from plumbline.detect.read import read
 from plumbline.results import profiling

@@ -58,6 +58,8 @@ def microseconds(table: GivenTable, column: str = "avg") -> list[tuple[int, floa
         ("MPI-CUDA MANAGED Broadcast Latency", "MPI_Bcast", "cuda_managed"),
         ("MPI Non-Blocking Broadcast Latency", "MPI_Ibcast", ""),
         ("MPI Non-blocking All-to-Allw Personalized Exchange Latency", "MPI_Ialltoallw", ""),
+        ("MPI Non-blocking All-to-Allw Personalized ExchangeLatency", "MPI_Ialltoallw", ""),
+        ("MPI All-to-Allv Personalized Exchange Persistent Latency", "MPI_Alltoallv_init", ""),
         ("MPI Broadcast Persistent Latency", "MPI_Bcast_init", ""),
         ("MPI Reduce_scatter_block Latency", "MPI_Reduce_scatter_block", ""),
         ("MPI_Bcast Latency", "MPI_Bcast", ""),
@@ -77,6 +79,7 @@ def test_all_words_of_a_title_decide(title: str, function: str, way: str) -> Non
     [
         *("MPI Latency", "MPI Latency Persistent", "MPI Multi-threaded Latency", "MPI_Put Latency"),
         *("MPI_Get_accumulate latency", "MPI-CUDA Latency", "MPI_Compare_and_swap latency"),
+        *("MPI Partitioned Latency", "MPI Latency Test"),
     ],
 )
 def test_tests_between_two_ranks_have_two(title: str) -> None:
@@ -414,6 +417,13 @@ def test_nodes_are_those_that_a_launch_states(tmp_path: Path) -> None:
         suites = {run.suite for run in runs.listing(db, name)}
     assert (campaign.nprocs, campaign.nodes, campaign.ppn) == (8, 2, 4)
     assert len(suites) == 2  # on other nodes it is another curve
+
+
+def test_ranks_that_no_table_needs_make_no_other_import(tmp_path: Path) -> None:
+    (tmp_path / "imb.txt").write_text(printed.IMB)
+    first = storing.take(tmp_path / "one.db", tmp_path / "imb.txt")
+    again = storing.take(tmp_path / "one.db", tmp_path / "imb.txt", [8])
+    assert (first.new, again.new, again.run) == (True, False, first.run)
 
 
 def test_nothing_is_invented(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.core.application import Application, read
+from plumbline.core.application import Application
+from plumbline.core.profile_file import read
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.intelmpi import IntelMpi
 from plumbline.libraries.mpich import Mpich

@@ -14,7 +14,7 @@ from typing import Literal, Protocol, Self, TypeVar
 import msgspec
 
 from plumbline.system.words import counted
-from plumbline_db import scratch, user_files
+from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError, UsageError, command_name
 
 # The share of an application's work that its heaviest cells make up together; the rest is ignored.
@@ -128,12 +128,16 @@ class Application(
         return sorted({calls.function for calls in self.on(nprocs, nodes) if calls.bytes})
 
 
-def read(path: Path) -> Application:
-    """Raises UsageError where the file is no record of an application."""
+def decoded(data: bytes, path: Path) -> Application:
+    """Return the application of a file's bytes. Raises UsageError where they are no record of
+    one."""
+    if not data.lstrip().startswith(b"{"):
+        raise UsageError(
+            f"{path} is no profile of Plumbline, mpiP, mpisee or Score-P; "
+            f"`{command_name()} profile -- mpirun … application` writes one"
+        )
     try:
-        application = msgspec.json.decode(user_files.read(path), type=Application)
-    except OSError as error:
-        raise UsageError(f"cannot read the profile {path}: {error.strerror}") from error
+        application = msgspec.json.decode(data, type=Application)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(
             f"profile {path}: {error}; "

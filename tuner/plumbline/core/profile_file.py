@@ -369,7 +369,11 @@ def read(path: Path) -> Application:
 def read_with_remarks(path: Path) -> ReadProfile:
     """Return the profile of a file, whoever has written it, and what could not be read. Raises
     UsageError where the file is none."""
-    if schema.is_database(path):
+    try:
+        is_of_mpisee = schema.is_database(path)
+    except PlumblineError as error:
+        raise UsageError(str(error)) from error
+    if is_of_mpisee:
         profile_read = seen.read(path)
         broken = [f"rows that cannot be read: {profile_read.broken}"] * bool(profile_read.broken)
         return ReadProfile(_read_mpisee(profile_read), broken)
@@ -385,4 +389,4 @@ def read_with_remarks(path: Path) -> ReadProfile:
             return read_mpip(printed_text.lines(unpacked))
     except PlumblineError as error:
         raise UsageError(f"profile {path}: {error}") from error
-    return ReadProfile(application.read(path), [])
+    return ReadProfile(application.decoded(unpacked, path), [])

@@ -167,9 +167,9 @@ class _Section:
 
     def in_another_mode(self) -> _Section:
         """Return a section of the same benchmark on the same ranks, without rows."""
-        other = _Section(self.name, self._totals, self._facts, self._ways, self._left_out)
-        other._nprocs, other.names = self._nprocs, self.names
-        return other
+        section = _Section(self.name, self._totals, self._facts, self._ways, self._left_out)
+        section._nprocs, section.names = self._nprocs, self.names
+        return section
 
     def line(self, line: Line) -> None:
         text = line.text

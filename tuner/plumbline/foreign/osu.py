@@ -21,7 +21,7 @@ FUNCTIONS = (
 # The size of these functions is the whole vector, which the program divides.
 TOTALS = frozenset({"MPI_Reduce_scatter", "MPI_Reduce_scatter_block"})
 _TITLE = re.compile(
-    r"\s*#\s*(?:OSU|(OMB)(?:-Py| Python))\s+(.*?)\s*\bTest\b"
+    r"\s*#\s*(?:OSU|(OMB)(?:-Py| Python))\s+(.*?)(?:\s*\bTest\b)+"
     r"\s*(?:v([\w.-]+)|\(Version ([\w.]+)\))?\s*\Z",
     re.IGNORECASE,
 )
@@ -34,14 +34,14 @@ _NAMES = {name.removeprefix("MPI_").lower(): name for name in (*FUNCTIONS, "MPI_
 }
 _COLLECTIVE = re.compile(
     rf"(non-blocking )?({'|'.join(sorted(_NAMES, key=len, reverse=True))})"
-    r"(?: personalized exchange)?( persistent)? latency"
+    r"(?: personalized exchange)?( persistent)? ?latency"  # 7.5 has an ExchangeLatency
 )
 _OF_TWO = frozenset(
     (
         *("latency", "latency persistent", "persistent latency", "ping-pong latency"),
         *("multi-threaded latency", "multi-process latency", "put latency", "get latency"),
         *("accumulate latency", "get_accumulate latency", "fetch_and_op latency"),
-        "compare_and_swap latency",
+        *("compare_and_swap latency", "partitioned latency"),
     )
 )
 _STARTUP = frozenset({"hello world", "init"})

@@ -147,7 +147,7 @@ def take(database: Path, file: Path, nprocs: Sequence[int] = ()) -> Imported:
     PlumblineError where it cannot be read."""
     data = text.read(file)
     outputs = of(data, nprocs, str(file))
-    given = " ".join(str(count) for count in nprocs)
+    given = " ".join(map(str, nprocs)) if nprocs and _needs_ranks(data) else ""
     sha256 = hashlib.sha256(data + f" {given}".encode()).hexdigest()
     key = campaigns.key_from(FOREIGN, sha256)
     with Database.open(database, write=True) as db:
@@ -170,6 +170,15 @@ def take(database: Path, file: Path, nprocs: Sequence[int] = ()) -> Imported:
         [sentence for each in outputs for sentence in each.output.doubts],
         new=key not in name_by_key,
     )
+
+
+def _needs_ranks(data: bytes) -> bool:
+    """Return whether a text has tables that do not say their ranks."""
+    try:
+        of(data, (), "")
+    except UsageError:
+        return True
+    return False
 
 
 def _last(table: GivenTable) -> str:

@@ -298,7 +298,7 @@ def _pbs(environment: Mapping[str, str]) -> Allocation | None:
 
 def _lsf(environment: Mapping[str, str]) -> Allocation | None:
     """`host slots host slots …`. A job's script may run on a node of its own, which comes first
-    with one slot and has no ranks: its name says so, or CSM, which always has such nodes."""
+    with one slot and has no ranks: its name shows it, and jobs of CSM always have such a node."""
     words = environment.get("LSB_MCPU_HOSTS", "").split()
     if not words:
         return None

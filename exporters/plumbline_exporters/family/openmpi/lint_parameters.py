@@ -140,7 +140,10 @@ def _of_forced(
 
 
 def _number(value: str) -> int:
-    return int(value) if re.fullmatch(r"[0-9]{1,9}", value) else -1
+    match = re.fullmatch(r"[ \t]*\+?(0[xX][0-9a-fA-F]{1,7}|[0-9]{1,9})", value)
+    if match is None:
+        return -1
+    return int(match[1], 16 if match[1][:2].lower() == "0x" else 10)
 
 
 def _of_switches(
