@@ -3,6 +3,7 @@ more, and what was added is known."""
 
 from __future__ import annotations
 
+import contextlib
 import filecmp
 import json
 import os
@@ -10,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,12 +22,30 @@ NOT_COPIED = (".git", ".venv", "build", "state", ".*_cache", ".hypothesis")
 NOT_SOURCES = (*NOT_COPIED, "__pycache__")
 PLUMBLINE = "from plumbline.cli import main; main()"
 
+# Forks a process for each run of pytest, after it has imported what no tree has a copy of.
+FORKING = """
+import json, os, sys
+import anyio, apsw, click, hypothesis, msgspec, numpy, optuna, pytest, rich, xdist
+for line in sys.stdin:
+    words, output = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(output, os.O_CREAT | os.O_WRONLY | os.O_TRUNC), 1)
+        os.dup2(1, 2)
+        status = pytest.main(["-q", "-p", "no:cacheprovider", *words])
+        sys.stdout.flush()
+        os._exit(status)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
 
 class Copy:
     """The tree of somebody who follows the recipe under the heading `recipe`."""
 
     def __init__(self, root: Path, recipe: str) -> None:
         self.root = root
+        self._output = root.with_name("pytest.txt")
+        self._forking: subprocess.Popen[str] | None = None
         page = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
         self.recipe = page.partition(f"\n## {recipe}\n")[2].partition("\n## ")[0]
         # What is compiled is copied with its sources: a new process compiles what is touched alone.
@@ -87,38 +107,68 @@ class Copy:
         return self.run(sys.executable, *words)
 
     def passes(self, *tests: str) -> None:
-        self.python("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+        status, text = self._tested(*tests)
+        assert status == 0, text
 
     def fails(self, test: str, *files: str) -> None:
         """The test `test` does, in these files."""
         name = test.partition("[")[0]
-        words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", name)
-        done = self._done(sys.executable, *words)
-        failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
-        assert any(f"::{test}" in line for line in failed), done.stdout + done.stderr
+        _, text = self._tested(*files, "-k", name)
+        failed = [line for line in text.splitlines() if line.startswith("FAILED")]
+        assert any(f"::{test}" in line for line in failed), text
+
+    def _tested(self, *words: str) -> tuple[int, str]:
+        """The exit status of pytest in the tree, and what it prints."""
+        if self._forking is None:
+            command, pipe = [sys.executable, "-c", FORKING], subprocess.PIPE
+            self._forking = subprocess.Popen(
+                command, cwd=self.root, env=self._environment(), stdin=pipe, stdout=pipe, text=True
+            )
+        assert self._forking.stdin is not None and self._forking.stdout is not None
+        self._forking.stdin.write(json.dumps([words, str(self._output)]) + "\n")
+        self._forking.stdin.flush()
+        return int(self._forking.stdout.readline()), self._output.read_text()
+
+    def close(self) -> None:
+        if self._forking is not None:
+            self._forking.communicate()
 
     def run(self, *words: str) -> str:
-        done = self._done(*words)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def _done(self, *words: str) -> subprocess.CompletedProcess[str]:
-        path = os.pathsep.join(str(self.root / room) for room in (*ROOMS, "."))
-        unset = ("PYTEST", "PYTHONDONTWRITEBYTECODE")
-        env = {name: text for name, text in os.environ.items() if not name.startswith(unset)}
-        return subprocess.run(
+        done = subprocess.run(
             words,
             cwd=self.root,
-            env=env | {"PYTHONPATH": path},
+            env=self._environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=200,
         )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def _environment(self) -> dict[str, str]:
+        path = os.pathsep.join(str(self.root / room) for room in (*ROOMS, "."))
+        unset = ("PYTEST", "PYTHONDONTWRITEBYTECODE")
+        env = {name: text for name, text in os.environ.items() if not name.startswith(unset)}
+        return env | {"PYTHONPATH": path}
 
 
-def test_a_guideline_is_one_file(tmp_path: Path) -> None:
-    copy = Copy(tmp_path / "tree", "A pattern guideline")
+Follow = Callable[[str], Copy]
+
+
+@pytest.fixture
+def follow(tmp_path: Path) -> Iterator[Follow]:
+    """Makes a tree in which the recipe of this name is followed."""
+    with contextlib.ExitStack() as copies:
+
+        def begin(recipe: str) -> Copy:
+            return copies.enter_context(contextlib.closing(Copy(tmp_path / "tree", recipe)))
+
+        yield begin
+
+
+def test_a_guideline_is_one_file(follow: Follow) -> None:
+    copy = follow("A pattern guideline")
     guidelines = "tuner/plumbline/core/guidelines.toml"
     row = '{ id = "PL999", name = "MPI_Gather + MPI_Bcast ⪯ MPI_Allgather", default = false },\n'
     copy.adds(guidelines, "]\n\n", f"    {row}")
@@ -128,8 +178,8 @@ def test_a_guideline_is_one_file(tmp_path: Path) -> None:
     assert copy.touched() == {guidelines}
 
 
-def test_an_exporter_is_two_files(tmp_path: Path) -> None:
-    copy = Copy(tmp_path / "tree", "An export format")
+def test_an_exporter_is_two_files(follow: Follow, tmp_path: Path) -> None:
+    copy = follow("An export format")
     registry, new = (
         f"exporters/plumbline_exporters/{name}.py" for name in ("registry", "a_stranger")
     )
@@ -158,8 +208,8 @@ def test_an_exporter_is_two_files(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("mpicc") is None, reason="no mpicc on PATH")
-def test_a_variant_is_two_files(tmp_path: Path) -> None:
-    copy = Copy(tmp_path / "tree", "A variant")
+def test_a_variant_is_two_files(follow: Follow) -> None:
+    copy = follow("A variant")
     catalogue, new = "collectives-alt/catalogue.def", "collectives-alt/bcast/stranger.c"
     copy.copies(
         "collectives-alt/bcast/scatter_ring_allgather.c",
@@ -240,7 +290,7 @@ def strange(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def family(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+def family(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
     """A tree with one family more."""
     copy = Copy(tmp_path_factory.mktemp("family") / "tree", "A library family")
     for new in (LIBRARY, FILES):
@@ -252,7 +302,8 @@ def family(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     model = copy.root / RECORDED.replace("strangempi", "intelmpi")
     copy.writes(RECORDED, strange(model.read_text(encoding="utf-8")))
     copy.writes(CONFORMANCE, CONFORMANCE_TEXT)
-    return copy
+    with contextlib.closing(copy):
+        yield copy
 
 
 @pytest.mark.slow
