@@ -30,7 +30,7 @@ def test_every_mockup_with_every_winner_of_what_it_calls(
     """A mock-up that is called by name composes as it does as a rule."""
     chosen = turns(build)[turn]
     mockups = [name for names in variants(build).values() for name in names if "_as_" in name]
-    words, limit = ("--every", "3" if ALL_TURNS else "10", *mockups), 280
+    words, limit = ("--every", "3" if ALL_TURNS else "20", *mockups), 280
     run = Started(
         build, tmp_path, forced(chosen), *words, program="variants", nprocs=nprocs, timeout=limit
     )

@@ -394,7 +394,9 @@ def test_run_again_launches_nothing(done: Done) -> None:
     assert repeated.launches() == before
 
 
-@pytest.mark.parametrize("moments", [(0, 1, 30, 80), (13, 55)])
+@pytest.mark.parametrize(
+    "moments", [(0, 1, 30, 80), pytest.param((13, 55), marks=pytest.mark.alone)]
+)
 def test_interrupted_anywhere_it_goes_on(
     done: Done, tmp_path: Path, moments: tuple[int, ...]
 ) -> None:

@@ -33,6 +33,16 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Database, 
         yield db, whole.campaign(db, SimulatedStarter(planted.costs()), SETTINGS, folder / "out")
 
 
+@pytest.fixture(scope="module")
+def second(
+    first: tuple[Database, Campaign], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Campaign, Campaign]:
+    """The first campaign, and one that begins with its winners on an unchanged machine."""
+    db, before = first
+    folder = tmp_path_factory.mktemp("second")
+    return before, again(db, before.id, folder, SimulatedStarter(planted.costs()))
+
+
 def again(db: Database, earlier: str, folder: Path, starter: SimulatedStarter) -> Campaign:
     settings = SETTINGS.but(earlier=earlier)
     return whole.campaign(db, starter, settings, folder, new=True)
@@ -54,11 +64,9 @@ def violated(db: Database, campaign: Campaign) -> set[tuple[str, str, int]]:
 
 
 def test_on_an_unchanged_machine_winners_are_confirmed_and_nothing_is_searched(
-    first: tuple[Database, Campaign], tmp_path: Path
+    first: tuple[Database, Campaign], second: tuple[Campaign, Campaign]
 ) -> None:
-    db, before = first
-    starter = SimulatedStarter(planted.costs())
-    after = again(db, before.id, tmp_path, starter)
+    db, (before, after) = first[0], second
     assert chosen(winners.get(db, after.id)) == chosen(winners.get(db, before.id))
     assert violated(db, after) == violated(db, before)
     stages = {run.suite.partition("-")[0] for run in runs.listing(db, after.id)}
@@ -71,11 +79,9 @@ def test_on_an_unchanged_machine_winners_are_confirmed_and_nothing_is_searched(
 
 
 def test_what_is_left_says_who_has_searched_it(
-    first: tuple[Database, Campaign], tmp_path: Path
+    first: tuple[Database, Campaign], second: tuple[Campaign, Campaign]
 ) -> None:
-    db, before = first
-    after = again(db, before.id, tmp_path, SimulatedStarter(planted.costs()))
-    reasons = {one.reason for one in report.read(db, after.id).remaining()}
+    reasons = {one.reason for one in report.read(first[0], second[1].id).remaining()}
     assert len(reasons) == 1 and "--earlier none" in reasons.pop()
 
 
@@ -105,11 +111,10 @@ def test_a_new_violation_is_searched(first: tuple[Database, Campaign], tmp_path:
 
 
 def test_the_third_knows_what_the_first_has_searched(
-    first: tuple[Database, Campaign], tmp_path: Path
+    first: tuple[Database, Campaign], second: tuple[Campaign, Campaign]
 ) -> None:
-    db, before = first
-    second = again(db, before.id, tmp_path / "second", SimulatedStarter(planted.costs()))
-    found = going_on.hints_of(db, second.id, trusting)
+    db, (before, after) = first[0], second
+    found = going_on.hints_of(db, after.id, trusting)
     searched = {(one.function, one.bytes) for one in searches.all_searches(db, before.id)}
     assert found is not None
     assert {(cell.function, cell.bytes) for cell in found.searched} == searched

@@ -4,7 +4,7 @@ databases share a folder of them."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,15 +29,28 @@ class Place:
     folder: Path
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    folder = tmp_path_factory.mktemp("finished")
+    place = Place(folder / "plumbline.db", folder / "exports")
+    settings = planted.settings(guidelines=["GL12", "GL16"], sizes=[1024, 16384])
+    with Database.open(place.database, write=True) as db:
+        run(db, place.folder, SimulatedStarter(planted.costs()), settings)
+    return place
+
+
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+def place(finished: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """It is shared: a test leaves files and database as they were."""
     monkeypatch.setattr(in_force, "find_toolchain", lambda *_, **__: toolchain())
     monkeypatch.setattr(starting, "starter", lambda *_: SimulatedStarter(planted.costs()))
-    found = Place(tmp_path / "plumbline.db", tmp_path / "exports")
-    settings = planted.settings(guidelines=["GL12", "GL16"], sizes=[1024, 16384])
-    with Database.open(found.database, write=True) as db:
-        run(db, found.folder, SimulatedStarter(planted.costs()), settings)
-    yield found
+    return finished
+
+
+@pytest.fixture
+def copied(place: Place, tmp_path: Path) -> Place:
+    """With a database that may be changed."""
+    return Place(Path(shutil.copy(place.database, tmp_path)), place.folder)
 
 
 def test_the_user_s_environment_with_the_files_in_it(
@@ -113,21 +126,21 @@ def test_another_library_than_the_campaign_s(place: Place, monkeypatch: pytest.M
         in_force.files(place.database, None, None)
 
 
-def test_a_campaign_that_is_not_finished(place: Place) -> None:
-    with Database.open(place.database, write=True) as db:
+def test_a_campaign_that_is_not_finished(copied: Place) -> None:
+    with Database.open(copied.database, write=True) as db:
         found = campaigns.get(db, None)
         campaigns.put(db, msgspec.structs.replace(found, state="running", finished=""))
     with pytest.raises(PlumblineError, match=rf"`plumbline campaign --continue {found.id}`"):
-        in_force.files(place.database, None, None)
+        in_force.files(copied.database, None, None)
 
 
-def test_a_campaign_without_files(place: Place) -> None:
-    with Database.open(place.database, write=True) as db:
+def test_a_campaign_without_files(copied: Place) -> None:
+    with Database.open(copied.database, write=True) as db:
         found = campaigns.get(db, None)
         for one in campaigns.exports(db, found.id):
             campaigns.forget_export(db, found.id, one.path)
     with pytest.raises(PlumblineError, match="has exported nothing to source"):
-        in_force.files(place.database, None, None)
+        in_force.files(copied.database, None, None)
 
 
 HELD = "measured with mpirun -np 4 --oversubscribe --bind-to core:overload-allowed"

@@ -49,7 +49,7 @@ def test_calls_in_the_range_take_longer(tmp_path: Path, ours: bool) -> None:
     slow = {name: (1024, 4096, DELAY_NS) for name in ("MPI_Allreduce", "MPI_Gather")}
     tool = shim.build(tmp_path, "mpicc", slow)
     # One of so many finds the machine free.
-    rest = "config=default type=MPI_BYTE op=MPI_BOR root=0 reps=30"
+    rest = "config=default type=MPI_BYTE op=MPI_BOR root=0 reps=10"
     lines = [f"case id={id} {case} {rest}" for id, case in CASES.items()]
     plan = tmp_path / "plan"
     head = ["plumbline-plan 1", "set run=x seed=1 blocks=1 warmup=0"]

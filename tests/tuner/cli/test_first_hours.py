@@ -4,6 +4,7 @@ its own; and the messages that docs/troubleshooting.md quotes are the program's.
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 from pathlib import Path
@@ -97,6 +98,7 @@ def test_pages_are_short() -> None:
 # --- messages -----------------------------------------------------------------------------------
 
 
+@functools.cache
 def sources() -> str:
     """All texts of the program, those of one place joined as Python joins them; what is put in is
     an ellipsis."""
