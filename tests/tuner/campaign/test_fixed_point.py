@@ -219,9 +219,7 @@ def test_any_guidelines_come_to_an_end(tmp_path: Path, db: Database, seed: int) 
     assert done.turns() <= 4 * cells
 
 
-@pytest.mark.parametrize(
-    "seed", [2, *(pytest.param(n, marks=pytest.mark.alone) for n in (8, 11))]
-)
+@pytest.mark.parametrize("seed", [2, *(pytest.param(n, marks=pytest.mark.alone) for n in (8, 11))])
 def test_an_interrupted_campaign_takes_the_same_turns(tmp_path: Path, seed: int) -> None:
     """Through rounds that have more violations than the one before."""
     guidelines, costs = fragile_world(seed)
@@ -494,9 +492,7 @@ def test_stuck_cells_are_searched_where_other_cells_have_no_time_left(
     assert functions == {"*", "MPI_Bcast", "MPI_Allreduce"}
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(n, marks=pytest.mark.alone) for n in (1, 2))]
-)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.alone) for n in (1, 2))])
 def test_no_cell_is_slower_in_three_campaigns_in_a_row(
     tmp_path: Path, db: Database, seed: int
 ) -> None:

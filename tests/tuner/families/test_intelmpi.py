@@ -279,6 +279,7 @@ def test_a_preset_that_does_not_apply_is_replaced_in_silence_unless_that_is_forb
 
 
 @pytest.mark.mpi
+@pytest.mark.alone
 def test_the_library_s_own_benchmark_finds_the_same_time(
     intel_mpi: Installation, tmp_path: Path
 ) -> None:

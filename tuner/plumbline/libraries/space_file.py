@@ -11,6 +11,7 @@ an error that names the file."""
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -130,8 +131,24 @@ def for_library(folder: Path, library: Library) -> Space:
 
 
 def load(path: Path) -> tuple[Space, ...]:
-    """Return one space for each range of versions in which nothing changes, the oldest first."""
+    """Return one space for each range of versions in which nothing changes, the oldest first. A
+    process reads a file again when it, one beside it or its table has changed."""
     table = path.parent / "parameters" / f"{path.stem}.tsv"
+    return _of_files(path, table, tuple(map(_state, [*sorted(path.parent.glob("*.toml")), table])))
+
+
+def _state(path: Path) -> tuple[int, int, int] | None:
+    """Return what changes with the file; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+@functools.lru_cache(maxsize=16)
+def _of_files(path: Path, table: Path, states: tuple[object, ...]) -> tuple[Space, ...]:
+    del states
     versions = parameter_table.rows(table)[1].values() if table.is_file() else ()
     names = frozenset(name for version in versions for name in version)
     return tuple(
