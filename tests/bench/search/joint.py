@@ -2,13 +2,14 @@
 (joint_space.py): one value at a time, one setting after the other, random points, and TPE as Optuna
 has it. Prints regrets by the number of launches; asserts nothing.
 
-The record is the machine: the mean of its launches is the truth of a point, and a launch differs
-from it as recorded launches do. As in a campaign, the three points that a search likes best are finalists, and the best
+The record is the machine: the shortest of its launches is the truth of a point, and other launches
+are longer as the recorded ones are. As in a campaign, the three points that a search likes best are finalists, and the best
 of them is kept that makes no cell slower."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import random
 import statistics
@@ -22,7 +23,8 @@ from numpy.typing import NDArray
 
 from .joint_space import PLAIN, TRANSPORTS, Record, name_of, points, read
 
-LAUNCHES = (10, 20, 30, 45, 60, 90, 120, 180)
+LAUNCHES = (10, 20, 30, 45, 60, 80, 100, 120)
+_ATTEMPTS = 20  # of TPE, until a random point takes its turn
 _TOLERANCE = 0.05  # a cell that is slower by more is slower
 _FINALISTS = 3
 _VISITS = 3  # launches of a point that is not pruned
@@ -33,31 +35,31 @@ Point = tuple[str, Mapping[str, str]]
 
 
 class Machine:
-    """The `cells` that count, of the recorded ones. `truth` of a point is the mean of its launches,
-    log ratios to the library as it is by cell; None where launches fail. Launches differ from it as
-    those of all points do."""
+    """The `cells` that count, of the recorded ones. `truth` of a point: by cell the shortest of its
+    launches over that of as many launches of the library as it is, a logarithm, since other work
+    only lengthens calls; None where launches fail. Launches are longer as the recorded ones are."""
 
     def __init__(self, record: Record, cells: Sequence[int]) -> None:
         rows: dict[str, list[list[float]]] = {}
         for launch in record.launches:
-            row = [math.log(launch.ns[cell] / launch.beside[cell]) for cell in cells if launch.ns]
-            if launch.point != PLAIN:
-                rows.setdefault(launch.point, []).append(row)
+            row = [math.log(launch.ns[cell]) for cell in cells if launch.ns]
+            rows.setdefault(launch.point, []).append(row)
+        plain = np.array(rows.pop(PLAIN))
         logs = {name: np.array(of) if all(of) else None for name, of in rows.items()}
+        several = [of for of in logs.values() if of is not None]
+        launches = len(several[0])
+        shortest = [plain[at : at + launches].min(axis=0) for at in range(0, len(plain), launches)]
+        reference = np.median(shortest, axis=0)
         self.truth: dict[str, Logs | None] = {
-            name: None if of is None else of.mean(axis=0) for name, of in logs.items()
+            name: None if of is None else of.min(axis=0) - reference for name, of in logs.items()
         }
-        several = [of for of in logs.values() if of is not None and len(of) > 1]
-        self._apart = np.concatenate(
-            [(of - of.mean(axis=0)) * math.sqrt(len(of) / (len(of) - 1)) for of in several]
-        )
+        self._longer = np.concatenate([of - of.min(axis=0) for of in several])
 
     def launch(self, name: str, chance: random.Random) -> Logs | None:
+        """Return log ratios to a launch of the library as it is; None: the launch fails."""
         truth = self.truth[name]
-        if truth is None:
-            return None
-        apart: Logs = self._apart[chance.randrange(len(self._apart))]
-        return truth + apart * chance.choice((-1, 1))
+        value, beside = (chance.randrange(len(self._longer)) for _ in range(2))
+        return None if truth is None else truth + self._longer[value] - self._longer[beside]
 
     def ratio(self, name: str) -> float:
         """Return the mean ratio over the cells; infinite where a cell is slower."""
@@ -211,27 +213,25 @@ def at_random(visits: Visits, seed: int) -> None:
 
 
 def tpe(visits: Visits, seed: int) -> None:
-    """One study: the transport, then the settings that it reads; the library's own values first."""
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True)
-    study = optuna.create_study(sampler=sampler)
-    transport, values = next(iter(_defaults().items()))
-    study.enqueue_trial({"transport": transport, **values})
-    seen: set[str] = set()
-    every = [name_of(*point) for point in points()]
-    while len(seen) < len(every):
+    """One study: the transport, then the settings that it reads; the library's own values first.
+    Where it proposes what it knows, again and again, a random point takes its turn."""
+    study = optuna.create_study(sampler=_sampler(seed))
+    every = {name_of(*point): point for point in points()}
+    unseen = list(every)
+    random.Random(seed).shuffle(unseen)
+    study.enqueue_trial(_parameters(next(iter(every.values()))))
+    repeated = 0
+    while unseen:
+        if repeated == _ATTEMPTS:
+            study.enqueue_trial(_parameters(every[unseen[-1]]))
         trial = study.ask()
-        name = trial.suggest_categorical("transport", list(TRANSPORTS))
-        settings = TRANSPORTS[name].settings
-        point = name_of(
-            name, {knob: trial.suggest_categorical(knob, own) for knob, own in settings.items()}
-        )
-        if point in seen:
+        point = _point(trial)
+        if point not in unseen:
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            repeated += 1
             continue
-        seen.add(point)
+        repeated = 0
+        unseen.remove(point)
         _visit(visits, point, visits.ranked()[:_FINALISTS])
         if visits.failed(point):
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
@@ -239,6 +239,25 @@ def tpe(visits: Visits, seed: int) -> None:
         trial.set_constraint("slower", visits.beyond(point))
         study.tell(trial, visits.value(point))
     _again(visits)
+
+
+def _sampler(seed: int) -> optuna.samplers.BaseSampler:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True)
+
+
+def _parameters(point: Point) -> dict[str, str]:
+    return {"transport": point[0], **point[1]}
+
+
+def _point(trial: optuna.Trial) -> str:
+    transport = trial.suggest_categorical("transport", list(TRANSPORTS))
+    settings = TRANSPORTS[transport].settings
+    return name_of(
+        transport, {knob: trial.suggest_categorical(knob, own) for knob, own in settings.items()}
+    )
 
 
 def _again(visits: Visits) -> None:
@@ -272,10 +291,8 @@ def replay(record: Record, seeds: int) -> Iterator[Row]:
             traces = []
             for seed in range(seeds):
                 visits = Visits(machine, seed)
-                try:
+                with contextlib.suppress(StopIteration):
                     search(visits, seed)
-                except StopIteration:
-                    pass
                 traces.append(visits.trace)
             at = [[trace[min(n, len(trace)) - 1] for trace in traces] for n in LAUNCHES]
             yield Row(
@@ -301,7 +318,8 @@ def main() -> None:
     options = parser.parse_args()
     record = read()
     machine = Machine(record, _parts(record)["all"])
-    print(f"{len(machine.truth)} points, {len(record.launches)} launches, best {machine.best():.3f}")
+    best = f"the best takes {machine.best():.3f} of the time"
+    print(f"{len(machine.truth)} points, {len(record.launches)} launches; {best}")
     print(f"{'regret in % after launches':42}" + "".join(f"{n:>12}" for n in LAUNCHES))
     for row in replay(record, options.seeds):
         cells = zip(row.regret, row.missed, strict=True)
