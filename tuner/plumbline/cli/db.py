@@ -262,7 +262,9 @@ def _show(program: ProgramOptions, path: Path, moved: Sequence[Moved]) -> None:
 
 
 @command.command("table", takes="db json")
-@click.argument("what", type=click.Choice(["samples", "medians", "ranks", "verdicts", "winners"]))
+@click.argument(
+    "what", type=click.Choice(["samples", "medians", "counters", "ranks", "verdicts", "winners"])
+)
 @click.argument("runs", nargs=-1, shell_complete=options.complete_campaigns)
 @click.option(
     "--output",
