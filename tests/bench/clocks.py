@@ -92,15 +92,15 @@ def main() -> None:
     )
     parser.add_argument("--picture", type=Path)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         preload = folder / "libdrifting.so"
         words = ["mpicc", "-O1", "-shared", "-fPIC", "-o", str(preload)]
         subprocess.run([*words, str(HERE / "drifting.c"), "-ldl"], check=True)
         probe = Probe(build_folder() / "probe", folder, preload)
         shift = 1000 if shifts_are_possible() else 0
         with hosts(folder, 2, shift) as two:
-            errors = {one: measured(two, probe, preload, one, asked) for one in ALGORITHMS}
+            errors = {name: measured(two, probe, preload, name, asked) for name in ALGORITHMS}
     for algorithm, every in errors.items():
         at = ", ".join(f"{every[second]:.2f} µs after {second} s" for second in (0, 1, 10, 60))
         print(f"{algorithm:<15} {at}")
