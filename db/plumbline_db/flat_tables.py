@@ -1,6 +1,6 @@
-"""Tables for other programs: samples, medians, times of ranks, verdicts and winners, a row a thing,
-part by part, so that one part is in memory at a time. They say run ⊃ suite ⊃ measurement: a
-campaign is a run."""
+"""Tables for other programs: samples, medians, counters, times of ranks, verdicts and winners, a
+row a thing, part by part, so that one part is in memory at a time. They say run ⊃ suite ⊃
+measurement: a campaign is a run."""
 
 from __future__ import annotations
 
@@ -44,6 +44,12 @@ _CASE = {
 _PLACE = dict.fromkeys(("block", "place", "ns"), int)
 _SUMMARY = {name: float if name == "median_ns" else int for name in cell_times.SUMMARY}
 
+# What the kernel and PAPI may have counted, in the order of the columns.
+_COUNTERS = (
+    *("voluntary_switches", "involuntary_switches", "migrations"),
+    *("PAPI_TOT_CYC", "PAPI_TOT_INS", "PAPI_L2_TCM", "PAPI_L3_TCM", "PAPI_TLB_DM"),
+)
+
 # A part of a table: values by column, all lists or arrays of the same length.
 Part = dict[str, Any]
 
@@ -59,6 +65,7 @@ COLUMNS: dict[str, dict[str, type]] = {
     "samples": _CASE
     | {"is_result": bool, "is_warmup": bool, "block": int, "place": int, "ns": int},
     "medians": _CASE | _SUMMARY,
+    "counters": _CASE | {"is_result": bool, "calls": int} | dict.fromkeys(_COUNTERS, float),
     "ranks": {"run": str} | _kinds(RankTimes),
     "verdicts": {"run": str} | _kinds(Verdict),
     "winners": {"run": str} | _kinds(Winner),
@@ -81,6 +88,28 @@ def _samples(db: Statements, campaign: str) -> Iterator[Part]:
     """A part a launch."""
     import numpy as np
 
+    for cases in _taken(db, campaign):
+        parts = [_of_case(about, taken) for about, taken in cases]
+        yield {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _counters(db: Statements, campaign: str) -> Iterator[Part]:
+    """A part a launch: what was counted for each call, over all ranks; missing where the machine
+    could not count it."""
+    for cases in _taken(db, campaign):
+        rows = []
+        for about, taken in cases:
+            counts = taken.counts_of_call()
+            calls = len(taken.warmup_ns) + len(taken.ns)
+            *case, is_result = about
+            rows.append([*case, bool(is_result), calls, *map(counts.get, _COUNTERS)])
+        columns_of_rows = map(list, zip(*rows, strict=True))
+        yield dict(zip(COLUMNS["counters"], columns_of_rows, strict=True))
+
+
+def _taken(db: Statements, campaign: str) -> Iterator[Sequence[tuple[Sequence[Any], Samples]]]:
+    """The cases of each launch that has any, with what they have taken. Raises PrunedError where
+    that was thrown away."""
     launches = db.rows(
         """SELECT run.number FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign ORDER BY run.number""",
@@ -96,11 +125,11 @@ def _samples(db: Statements, campaign: str) -> Iterator[Part]:
                 WHERE launch_number = :launch ORDER BY case_id""",  # noqa: S608
             {"launch": launch},
         )
-        parts = [_of_case(about, taken[case]) for case, *about in rows if case in taken]
-        if len(parts) < _timed(db, launch):
+        cases = [(about, taken[case]) for case, *about in rows if case in taken]
+        if len(cases) < _timed(db, launch):
             raise launch_records.pruned(db, launch)
-        if parts:
-            yield {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        if cases:
+            yield cases
 
 
 def _timed(db: Statements, launch: int) -> int:
@@ -167,6 +196,7 @@ def _of_records(campaign: str, records: Sequence[Record]) -> Part:
 _TABLES: dict[str, Callable[[Statements, str], Iterator[Part]]] = {
     "samples": _samples,
     "medians": _medians,
+    "counters": _counters,
     "ranks": _ranks,
     "verdicts": _verdicts,
     "winners": _winners,

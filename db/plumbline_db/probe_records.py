@@ -157,6 +157,11 @@ class Samples(Record, frozen=True, tag_field="record", tag="samples"):
         ):
             raise ValueError(f"case {self.case} has not a number for each block")
 
+    def counts_of_call(self) -> dict[str, float]:
+        """Return what was counted, over all ranks, for each call: warm-up is counted too."""
+        calls = len(self.warmup_ns) + len(self.ns)
+        return {name: sum(values) / calls for name, values in self.counts.items() if calls}
+
     def from_block(self, number: int) -> list[int]:
         """Return the samples of this block and of those after it, in nanoseconds."""
         return self.ns[sum(self.samples[: bisect_left(self.blocks, number)]) :]

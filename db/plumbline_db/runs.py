@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -315,11 +315,12 @@ def by_case(
 class LaunchSamples(NamedTuple):
     """All samples of one case (warm-up apart, blocks in their order) in each launch: `ns[i]` are
     those of the launch numbered `runs[i]`, in nanoseconds. The number is unique in the database, so
-    that it pairs the two sides of a comparison."""
+    that it pairs the two sides of a comparison. `counts[i]`: what was counted there, for a call."""
 
     case: Case
     runs: list[int]
     ns: list[NDArray[np.int64]]
+    counts: Sequence[Mapping[str, float]] = ()
 
 
 OWN_USE = ""  # cases measured in the way of use that their plan is about
@@ -362,6 +363,7 @@ def launch_samples(
                 )
                 for number, those in launches.items()
             ],
+            [kept[number, those[0][0]].counts_of_call() for number, those in launches.items()],
         )
         for case, launches in _by_case(timed)
     ]

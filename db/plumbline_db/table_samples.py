@@ -174,7 +174,9 @@ def samples(
     return _joined(
         table,
         lambda suite: runs.launch_samples(db, campaign, [suite], sizes=sizes, functions=functions),
-        lambda a, b: LaunchSamples(a.case, [*a.runs, *b.runs], [*a.ns, *b.ns]),
+        lambda a, b: LaunchSamples(
+            a.case, [*a.runs, *b.runs], [*a.ns, *b.ns], [*a.counts, *b.counts]
+        ),
     )
 
 

@@ -34,6 +34,7 @@ def _fixture(name: str) -> Callable[[pytest.TempPathFactory], Path]:
 
 _BREAKING = ("faulty", "learning", "pipeline", "unforkable", "corrupt", "uneven", "lossy")
 faulty, learning, pipeline, unforkable, corrupt, uneven, lossy = map(_fixture, _BREAKING)
+drifting = _fixture("drifting")
 _TELLING = ("progress", "asked", "addresses", "usage")
 progress, asked, addresses, usage = map(_fixture, _TELLING)
 

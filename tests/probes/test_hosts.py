@@ -3,6 +3,8 @@ a shift that the kernel adds (tests/hosts.py)."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from plumbline_db.probe_records import ClockError, ClockModel, ClockSync, Refused
@@ -17,8 +19,15 @@ LAUNCHES = 3
 messages are delayed. What a launch reports of itself must hold in every one."""
 
 
-def run(probe: Probe, hosts: Hosts, ranks_per_host: int, settings: str, reps: int = 20) -> Launch:
-    """Rank 1 sleeps 3 ms in every repetition."""
+def run(
+    probe: Probe,
+    hosts: Hosts,
+    ranks_per_host: int,
+    settings: str,
+    reps: int = 20,
+    environment: dict[str, str] | None = None,
+) -> Launch:
+    """Rank 1 sleeps 3 ms in every repetition, unless there is another `environment`."""
     plan = probe.write(
         f"set blocks=1 warmup=0 {settings}\n"
         f"case id=0 function=MPI_Reduce_local bytes=8 reps={reps}\n"
@@ -26,7 +35,7 @@ def run(probe: Probe, hosts: Hosts, ranks_per_host: int, settings: str, reps: in
     out = probe.folder / "records.ndjson"
     out.unlink(missing_ok=True)
     words = [str(probe.binary), "--plan", str(plan), "--out", str(out)]
-    launch = probe.start(hosts.command(ranks_per_host, words, probe.slow(1)), out)
+    launch = probe.start(hosts.command(ranks_per_host, words, environment or probe.slow(1)), out)
     assert launch.code == 0, launch.stderr
     return launch
 
@@ -90,7 +99,52 @@ def test_hca3_holds_for_two_seconds(
         busy.undecided(f"{min(worst):.0f} ns off: messages may have waited")
 
 
-@pytest.mark.parametrize("algorithm", ["hca2", "hca", "jk", "netgauge", "skampi"])
+LINES, OFFSETS = ("hca3", "hca2", "hca", "jk"), ("netgauge", "skampi", "netgauge:paper")
+PUBLISHED_LINES = ("hca:paper", "jk:paper")
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "ppm", "fit_ms", "within"),
+    [
+        *((algorithm, 20, 500, 1.0) for algorithm in (*LINES, *OFFSETS)),
+        *((algorithm, 1, 4000, 0.5) for algorithm in LINES),
+        # Least squares give in to each message that has waited.
+        *((algorithm, 20, 4000, 5.0) for algorithm in PUBLISHED_LINES),
+    ],
+)
+def test_a_planted_drift_is_learnt(
+    probe: Probe,
+    two_hosts: Hosts,
+    drifting: Path,
+    algorithm: str,
+    ppm: int,
+    fit_ms: int,
+    within: float,
+) -> None:
+    """The clock of the second host is that many parts per million fast. What learns offsets alone
+    has no slope, and is wrong by as much a second."""
+    environment = {
+        "LD_PRELOAD": str(drifting),
+        "PLUMBLINE_TEST_DRIFT": f"{two_hosts.names[1]}:{ppm}",
+    }
+    settings = f"runtime=global clock_sync={algorithm} clock_fit_ms={fit_ms}"
+    off = []
+    for _ in range(LAUNCHES):
+        launch = run(probe, two_hosts, 1, settings, environment=environment)
+        model = launch.of(ClockModel)[1]
+        if algorithm in OFFSETS:
+            assert model.slope == 0
+            return
+        off.append(abs(1e6 * model.slope + ppm))
+        if off[-1] < within:
+            return
+    busy.undecided(f"{min(off):.2f} ppm off: messages may have waited")
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    ["hca2", "hca", "jk", "netgauge", "skampi", "hca:paper", "jk:paper", "netgauge:paper"],
+)
 def test_every_algorithm_finds_the_other_host(
     probe: Probe, two_hosts: Hosts, algorithm: str
 ) -> None:

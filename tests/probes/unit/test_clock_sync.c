@@ -147,7 +147,7 @@ static struct errors synchronise(const struct pl_clock_sync *algorithm, int size
 
 static void says(const char *name, int size, struct errors errors)
 {
-    fprintf(stderr, "%-8s p=%d: %.2f us at the end, %.2f us two seconds later, %d slopes\n", name,
+    fprintf(stderr, "%-14s p=%d: %.2f us at the end, %.2f us two seconds later, %d slopes\n", name,
             size, errors.now_ns / 1e3, errors.later_ns / 1e3, errors.slopes);
 }
 
@@ -155,6 +155,7 @@ int main(void)
 {
     static const int sizes[] = {1, 2, 4, 5, 9};
     static const char *const linear[] = {"jk", "hca", "hca2", "hca3"};
+    static const char *const published[] = {"jk:paper", "hca:paper", "netgauge:paper"};
     static const char *const offset_only[] = {"skampi", "netgauge"};
 
     for (int from = 0; from < MOST; from++)
@@ -162,7 +163,7 @@ int main(void)
             pthread_mutex_init(&queues[from][to].lock, NULL);
             pthread_cond_init(&queues[from][to].changed, NULL);
         }
-    CHECK(pl_clock_sync_count == 7);
+    CHECK(pl_clock_sync_count == 10);
     CHECK(pl_named(PL_LIST_CLOCK_SYNCS, "sundial") == NULL);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int size = sizes[i];
@@ -182,6 +183,16 @@ int main(void)
             CHECK(drifting.slopes == 0);
             CHECK(size == 1 || drifting.later_ns > 5000); /* the drift of two seconds */
             CHECK(synchronise(algorithm, size, 0, 14).later_ns < 500);
+        }
+        for (size_t a = 0; a < sizeof published / sizeof *published; a++) {
+            const struct pl_clock_sync *algorithm = pl_named(PL_LIST_CLOCK_SYNCS, published[a]);
+            const bool line = a < 2;
+            struct errors drifting = synchronise(algorithm, size, 50e-6, 16);
+            says(published[a], size, drifting);
+            CHECK(drifting.now_ns < 5000 || !line);
+            CHECK(drifting.slopes == (line ? size - 1 : 0));
+            CHECK(line ? drifting.later_ns < 5000 : size == 1 || drifting.later_ns > 1000);
+            CHECK(synchronise(algorithm, size, 0, 17).now_ns < 5000);
         }
         struct errors bare = synchronise(pl_named(PL_LIST_CLOCK_SYNCS, "none"), size, 0, 15);
         CHECK(size == 1 || bare.now_ns > 1e6);

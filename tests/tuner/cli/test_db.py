@@ -148,11 +148,42 @@ def test_both_sides_of_a_guideline_are_a_picture(database: Path, tmp_path: Path)
         assert refused.status == 2 and said in refused.err
 
 
+def test_counters_are_columns(tmp_path: Path) -> None:
+    """As a machine with a PMU has them; what it cannot count is missing."""
+    path = tmp_path / "counted.db"
+    with Database.open(path, write=True) as db:
+        build.started(db)
+        launch = build.run()
+        records = [
+            msgspec.structs.replace(
+                record,
+                counts={
+                    "involuntary_switches": [3] * len(record.blocks),
+                    "PAPI_TOT_INS": [7000] * len(record.blocks),
+                },
+            )
+            if isinstance(record, Samples)
+            else record
+            for record in build.records(launch, [build.Timed(), build.Timed(bytes=8)])
+        ]
+        runs.put(db, launch, records)
+    taken = next(record for record in records if isinstance(record, Samples))
+    calls = len(taken.warmup_ns) + len(taken.ns)
+    rows = _rows(plumbline("db", "table", "counters", "--db", path).out)
+    assert [row["bytes"] for row in rows] == [str(build.Timed().bytes), "8"]
+    for row in rows:
+        assert (row["calls"], row["is_result"]) == (str(calls), "1")
+        blocks = len(taken.blocks)
+        assert float(row["involuntary_switches"]) == pytest.approx(3 * blocks / calls)
+        assert float(row["PAPI_TOT_INS"]) == pytest.approx(7000 * blocks / calls)
+        assert row["migrations"] == row["PAPI_L3_TCM"] == ""
+
+
 def _times(rows: list[dict[str, str]], is_warmup: str) -> list[int]:
     return [int(row["ns"]) for row in rows if row["is_warmup"] == is_warmup]
 
 
-@pytest.mark.parametrize("what", ["samples", "medians", "verdicts", "winners"])
+@pytest.mark.parametrize("what", ["samples", "medians", "counters", "verdicts", "winners"])
 def test_tables_in_parquet_are_those_in_csv(database: Path, tmp_path: Path, what: str) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     file = tmp_path / "table.parquet"

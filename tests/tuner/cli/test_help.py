@@ -166,7 +166,7 @@ def test_help_says_the_default_that_is_taken() -> None:
     assert "[default: 524288]" in said and "[default: sender]" in said
     assert said.endswith("Also --mpi, --db, --json: plumbline --help.")
     said = " ".join(run("overlap", "--help").out.split())
-    assert "[default: sender, receiver, both, vector, structure, overhead]" in said
+    assert "[default: sender, receiver, both, vector, overhead, load]" in said
     assert f"[default: {PAIRS}]" in " ".join(run("check", "--help").out.split())
 
 

@@ -94,6 +94,18 @@ def test_a_cell_compares_variants_in_the_same_launches(client: TestClient) -> No
     assert whole["low"] <= whole["quartile_1"] <= whole["middle"] <= whole["high"]
 
 
+def test_a_cell_has_what_was_counted(client: TestClient) -> None:
+    """Switches that the machine of the records had: some 57 in each block of a case. What was 0
+    everywhere has no column, nor has what was not counted."""
+    page = client.get(f"/cell/MPI_Bcast/1/{FIRST}").text
+    table = page[page.index("<h2>Counters</h2>") :]
+    head = table[: table.index("</thead>")]
+    assert re.findall(r'class="number">(\w+)<', head) == ["involuntary_switches"]
+    numbers = [float(number) for number in re.findall(r'class="number">([\d.]+)</td>', table)[:2]]
+    per_block = numbers[0] * (site.SIZE.reps + (site.SIZE.warmup + site.SIZE.rewarm) / 2)
+    assert 40 < per_block < 75
+
+
 def test_a_cell_whose_samples_were_thrown_away_keeps_its_medians(tmp_path: Path) -> None:
     from plumbline_db import old_samples
     from tests.db import generate

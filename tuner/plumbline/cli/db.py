@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # What `db table` writes: of the database as it is, and as the paper of PGMPI has it.
-_STORED = ("samples", "medians", "ranks", "verdicts", "winners")
+_STORED = ("samples", "medians", "counters", "ranks", "verdicts", "winners")
 _PUBLISHED = ("table2", "table3", "table4")
 
 
@@ -277,9 +277,9 @@ def _show(program: ProgramOptions, path: Path, moved: Sequence[Moved]) -> None:
 def table(program: ProgramOptions, what: str, runs: tuple[str, ...], output: Path | None) -> None:
     """Write a table of RUNS, else of all, for other programs.
 
-    WHAT is samples, medians, ranks, verdicts or winners; or table2, table3, table4: the tables of
-    those numbers of Hunold et al. (Euro-Par 2016). CSV, LaTeX, or Parquet with the extra
-    `parquet`.
+    WHAT is samples, medians, counters, ranks, verdicts or winners; or table2, table3, table4: the
+    tables of those numbers of Hunold et al. (Euro-Par 2016). CSV, LaTeX, or Parquet with the
+    extra `parquet`.
 
     \b
     Example:

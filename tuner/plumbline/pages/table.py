@@ -4,6 +4,7 @@ on; a cell with all its variants; a guideline and where it fails; the call to ch
 from __future__ import annotations
 
 import datetime
+import statistics
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -27,6 +28,7 @@ from plumbline_db.coverage import Count, Coverage
 from plumbline_db.launch_records import PrunedError
 from plumbline_db.order import by_number
 from plumbline_db.records import Campaign, Verdict
+from plumbline_db.runs import LaunchSamples
 from plumbline_db.verdicts import NewestVerdict
 
 
@@ -246,6 +248,7 @@ def cell_page(visit: Visit) -> Response:
         launches=[(names_by_launch[number], number) for number in numbers],
         still=_still_violated(visit, shown),
         uses=[(verdict, use) for verdict in shown.verdicts for use in verdict.uses],
+        counted=_counters(visit, shown),
     )
 
 
@@ -287,9 +290,8 @@ def _read(visit: Visit) -> _CellData:
     return _CellData(campaign, stage, stages, function, size, about, compared(medians))
 
 
-def _distributions(visit: Visit, shown: _CellData) -> list[_Distribution]:
-    """Return the distributions of the samples, or of the launches' medians if samples were thrown
-    away."""
+def _samples(visit: Visit, shown: _CellData) -> dict[str, LaunchSamples]:
+    """Return the samples of each variant by its name; none if samples were thrown away."""
     try:
         every = table_samples.samples(
             visit.db,
@@ -300,7 +302,41 @@ def _distributions(visit: Visit, shown: _CellData) -> list[_Distribution]:
         )
     except PrunedError:
         every = []
-    samples = {named(variant.case): variant.ns for variant in every}
+    return {named(variant.case): variant for variant in every}
+
+
+class _Counted(msgspec.Struct, frozen=True):
+    """The heads of the columns of a cell's counters, and the median over launches of each for each
+    variant: for a call, over all ranks (None: not counted)."""
+
+    heads: list[str]
+    rows: list[tuple[str, list[float | None]]]
+
+
+def _counters(visit: Visit, shown: _CellData) -> _Counted:
+    """Return those that were counted at all, and are not 0 everywhere."""
+    values: dict[tuple[str, str], list[float]] = {}
+    for name, variant in _samples(visit, shown).items():
+        for counts in variant.counts:
+            for counter, value in counts.items():
+                values.setdefault((name, counter), []).append(value)
+    medians = {key: statistics.median(of_launches) for key, of_launches in values.items()}
+    names = [
+        counter
+        for counter in dict.fromkeys(counter for _, counter in medians)
+        if any(median for (_, own), median in medians.items() if own == counter)
+    ]
+    rows = [
+        (variant.name, [medians.get((variant.name, counter)) for counter in names])
+        for variant in shown.variants
+    ]
+    return _Counted([f"#{counter}" for counter in names], rows if names else [])
+
+
+def _distributions(visit: Visit, shown: _CellData) -> list[_Distribution]:
+    """Return the distributions of the samples, or of the launches' medians if samples were thrown
+    away."""
+    samples = {name: variant.ns for name, variant in _samples(visit, shown).items()}
     return [
         _of(variant.name, list(variant.seconds.values()), samples.get(variant.name))
         for variant in shown.variants

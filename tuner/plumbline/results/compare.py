@@ -190,10 +190,11 @@ def compare(a: ComparedSide, b: ComparedSide, how: How) -> SideComparison:
         for cell in both
     }
     test, limits = _test(how, pairs, why, (a, b), len(both))
-    confidence = how.confidence
+    of_cell = how
     if test is FEW_PAIRS:
-        confidence = 1 - (1 - confidence) / len(both)
-    lines = [_line(cell, *seconds[cell], pairs, test, how, confidence) for cell in both]
+        confidence = 1 - (1 - how.confidence) / len(both)
+        of_cell = msgspec.structs.replace(how, confidence=confidence)
+    lines = [_line(cell, *seconds[cell], pairs, test, of_cell) for cell in both]
     return SideComparison(
         how=how,
         test=test.name,
@@ -346,7 +347,6 @@ def _line(
     pairs: Sequence[tuple[int, int]] | None,
     test: Test,
     how: How,
-    confidence: float,
 ) -> ComparedCell:
     times_of_a, times_of_b = list(seconds_of_a.values()), list(seconds_of_b.values())
     plain = ComparedCell(cell, sample_of(times_of_a), sample_of(times_of_b))
@@ -361,7 +361,7 @@ def _line(
         return msgspec.structs.replace(plain, reason="no pair of launches has both sides")
     if min(*times_of_a, *times_of_b) <= 0:
         return msgspec.structs.replace(plain, reason="a launch was too short for the timer")
-    result = test.run(times_of_a, times_of_b, how.alternative, confidence)
+    result = test.run(times_of_a, times_of_b, how.alternative, how.confidence)
     return msgspec.structs.replace(
         plain,
         ratio=result.ratio,
