@@ -25,10 +25,16 @@ def test_tables_take_what_the_rule_has_counted(starter: SimulatedStarter, tmp_pa
     with Database.open(database) as db:
         (campaign,) = campaigns.every(db)
         cells = repetitions.stored(db, campaign.id)
+        of_one = repetitions.stored_of(db, campaign.id, "MPI_Allreduce", 1024)
         by_suite: dict[str, list[str]] = {}
         for run in runs.listing(db, campaign.id):
             by_suite.setdefault(run.suite, []).append(run.plan)
     needed = repetitions.counts(cells)
+    assert [(cell.variant, cell.nrep) for cell in of_one] == [
+        (cell.variant, cell.nrep)
+        for cell in cells
+        if (cell.function, cell.bytes) == ("MPI_Allreduce", 1024)
+    ]
     assert len(by_suite["nrep"]) == 3 and needed
     assert all("nrep=rse:0.025,cov_mean:0.01/20" in plan for plan in by_suite["nrep"])
     assert {len(cell.launches) for cell in cells} == {3}

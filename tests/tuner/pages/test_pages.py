@@ -13,11 +13,14 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
+from plumbline.measure import repetitions
+from plumbline.measure.repetitions import CurvePoint, RepetitionsCell, StoppedAt
 from plumbline.pages import overview, summary, table
 from plumbline.results import putting_in_use
 from plumbline.system.lru import BoundedCache
 from plumbline_db import campaigns, coverage, verdicts
 from plumbline_db.connection import Database
+from plumbline_db.probe_records import Criterion
 from tests.db import build
 from tests.tuner.pages import site
 from tests.tuner.pages.site import FIRST, HOSTILE, MARKUP, SECOND, SUITES
@@ -92,6 +95,27 @@ def test_a_cell_compares_variants_in_the_same_launches(client: TestClient) -> No
     (whole,) = [row for row in rows if row["variant"] == "default" and "middle" in row]
     assert whole["samples"] == 36 and whole["launches"] == 6
     assert whole["low"] <= whole["quartile_1"] <= whole["middle"] <= whole["high"]
+
+
+def test_a_cell_shows_the_repetitions_that_a_rule_counted(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a rule there is nothing; without samples there are numbers and no curve."""
+    place = f"MPI_Bcast/1/{FIRST}"
+    assert "Repetitions" not in client.get(f"/cell/{place}").text
+    assert client.get(f"/repetitions.svg/{place}").status_code == 404
+    points = [CurvePoint(20, {"rse": 0.05}), CurvePoint(30, {"rse": 0.02})]
+    for curve, drawn in (([], False), (points, True)):
+        launch = StoppedAt(30, "criteria", [Criterion("rse", 0.025, 0.02)], curve)
+        counted = RepetitionsCell("MPI_Bcast", "default", 1, "ok", 30, True, [launch])
+        monkeypatch.setattr(repetitions, "stored_of", lambda *_, cell=counted: [cell])
+        page = client.get(f"/cell/{place}").text
+        assert "<code>default</code> 30." in page
+        assert (f"repetitions.svg/{place}" in page) == drawn
+        picture = client.get(f"/repetitions.svg/{place}")
+        assert (picture.status_code == 200) == drawn
+    rows = client.get(f"/repetitions.json/{place}").json()["data"]["values"]
+    assert [row["value"] for row in rows if "value" in row] == [0.05, 0.02]
 
 
 def test_a_cell_whose_samples_were_thrown_away_keeps_its_medians(tmp_path: Path) -> None:
