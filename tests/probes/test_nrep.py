@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plumbline_db.probe_records import Nrep
+from plumbline.measure.repetitions import curve_of
+from plumbline_db.probe_records import Nrep, Samples
 from tests.probes.launch import ROOT, Launch, Probe
 
 Value = Callable[[Sequence[int], int], float]
@@ -162,6 +163,7 @@ def test_against_numpy(
 # --- under mpirun --------------------------------------------------------------------------------
 
 RULE = "rse:0.025,cov_mean:0.01/12,cov_median:0.01/12,median_ci:0.05"
+RULE += ",rse_plain:0.05,cov_mean_plain:0.02/12"
 CASES = """case id=0 function=MPI_Bcast bytes=64
 case id=1 function=MPI_Allreduce bytes=4096
 case id=5 function=MPI_Bcast variant=empty bytes=64
@@ -194,6 +196,12 @@ def test_the_records_say_what_the_samples_say(probe: Probe, ranks: int) -> None:
             met = all(w < one.threshold for w, one in zip(wanted, end.criteria, strict=True))
             assert met == (last == len(blocks) and end.ended_by == "criteria")
         assert all(same(o.value, w) for o, w in zip(end.criteria, wanted, strict=True))
+        (samples,) = [each for each in launch.of(Samples) if each.case == case]
+        windows = {"cov_mean": 12, "cov_median": 12, "cov_mean_plain": 12}
+        last_point = curve_of(samples, end.criteria, windows)[-1]
+        assert last_point.repetitions == end.nrep
+        known = {one.name: math.nan if one.value is None else one.value for one in end.criteria}
+        assert all(same(last_point.values[name], value) for name, value in known.items())
         assert end.ended_by == "criteria" or (end.ended_by, end.nrep) == ("maximum", 70)
     assert [one.name for one in ends[0].criteria] == [w.split(":")[0] for w in RULE.split(",")]
 

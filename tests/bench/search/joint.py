@@ -3,8 +3,8 @@
 has it. Prints regrets by the number of launches; asserts nothing.
 
 The record is the machine: the shortest of its launches is the truth of a point, and other launches
-are longer as the recorded ones are. As in a campaign, the three points that a search likes best are finalists, and the best
-of them is kept that makes no cell slower."""
+are longer as the recorded ones are. As in a campaign, the three points that a search likes best are
+finalists, and the best of them is kept that makes no cell slower."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Visits:
 Search = Callable[[Visits, int], None]
 
 
-# --- one value at a time: the search of the product ------------------------------------------------
+# --- one value at a time: the search of the product -----------------------------------------------
 
 
 def _defaults() -> dict[str, dict[str, str]]:

@@ -229,7 +229,7 @@ static void check_text(void)
     CHECK(rule.conditions[1].window == 30 && rule.conditions[2].window == 20);
     CHECK(rule.conditions[2].threshold == 1e-3 && rule.conditions[3].threshold == 0.5);
 
-    CHECK(refused("", "there are rse rse_plain cov_mean cov_mean_plain cov_median median_ci"));
+    CHECK(refused("", "there are rse rse_plain cov_mean cov_mean_plain cov_median"));
     CHECK(refused("rse", "criterion:threshold"));
     CHECK(refused("variance:0.1", "there are rse"));
     CHECK(refused("rse:0.1,", "criterion:threshold"));

@@ -90,6 +90,7 @@ def test_nrep(starter: SimulatedStarter, tmp_path: Path) -> None:
         names = [criterion["name"] for criterion in one["launches"][0]["criteria"]]
         assert names == ["rse", "cov_mean"]
     assert len(list(tmp_path.glob("nrep-*.ndjson"))) == 5
+    assert (tmp_path / "nrep.svg").read_text().startswith("<svg")
     assert "rse 0.01 < 0.02" in plumbline(*words).out
 
 

@@ -13,11 +13,14 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
+from plumbline.measure import repetitions
+from plumbline.measure.repetitions import CurvePoint, RepetitionsCell, StoppedAt
 from plumbline.pages import overview, summary, table
 from plumbline.results import putting_in_use
 from plumbline.system.lru import BoundedCache
 from plumbline_db import campaigns, coverage, verdicts
 from plumbline_db.connection import Database
+from plumbline_db.probe_records import Criterion
 from tests.db import build
 from tests.tuner.pages import site
 from tests.tuner.pages.site import FIRST, HOSTILE, MARKUP, SECOND, SUITES
@@ -104,6 +107,27 @@ def test_a_cell_has_what_was_counted(client: TestClient) -> None:
     numbers = [float(number) for number in re.findall(r'class="number">([\d.]+)</td>', table)[:2]]
     per_block = numbers[0] * (site.SIZE.reps + (site.SIZE.warmup + site.SIZE.rewarm) / 2)
     assert 40 < per_block < 75
+
+
+def test_a_cell_shows_the_repetitions_that_a_rule_counted(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a rule there is nothing; without samples there are numbers and no curve."""
+    place = f"MPI_Bcast/1/{FIRST}"
+    assert "Repetitions" not in client.get(f"/cell/{place}").text
+    assert client.get(f"/repetitions.svg/{place}").status_code == 404
+    points = [CurvePoint(20, {"rse": 0.05}), CurvePoint(30, {"rse": 0.02})]
+    for curve, drawn in (([], False), (points, True)):
+        launch = StoppedAt(30, "criteria", [Criterion("rse", 0.025, 0.02)], curve)
+        counted = RepetitionsCell("MPI_Bcast", "default", 1, "ok", 30, True, [launch])
+        monkeypatch.setattr(repetitions, "stored_of", lambda *_, cell=counted: [cell])
+        page = client.get(f"/cell/{place}").text
+        assert "<code>default</code> 30." in page
+        assert (f"repetitions.svg/{place}" in page) == drawn
+        picture = client.get(f"/repetitions.svg/{place}")
+        assert (picture.status_code == 200) == drawn
+    rows = client.get(f"/repetitions.json/{place}").json()["data"]["values"]
+    assert [row["value"] for row in rows if "value" in row] == [0.05, 0.02]
 
 
 def test_a_cell_whose_samples_were_thrown_away_keeps_its_medians(tmp_path: Path) -> None:

@@ -392,12 +392,27 @@ def _repetitions(program: ProgramOptions, name: str, what: What, asked: dict[str
         predicted_cells = repetitions.predict(store, plan, launches, curves=True)
         raw = side_by_side.unkept_records(store)
     common.write_records(what.output, "nrep", raw)
+    if what.output is not None:
+        _draw_repetitions(what.output / "nrep.svg", function, predicted_cells)
     if program.json:
         common.print_json(predicted_cells)
     else:
         reasons = common.Reasons()
         common.show(_repetitions_table(predicted_cells, reasons), *reasons.lines())
     return 0 if all(cell.met for cell in predicted_cells) else 1
+
+
+def _draw_repetitions(path: Path, function: str, cells: list[RepetitionsCell]) -> None:
+    """Draw the criteria over the repetitions, where what draws is installed."""
+    from plumbline.results import repetition_curves
+    from plumbline.system import extras
+
+    if "pictures" in extras.absent():
+        common.remark(f"{path} is not drawn: {extras.missing('vl_convert')}")
+        return
+    title = f"{function}: how many repetitions are enough"
+    common.draw(path, repetition_curves.specification(cells, title))
+    common.remark(f"the criteria over the repetitions: {path}")
 
 
 def _repetitions_table(cells: list[RepetitionsCell], reasons: common.Reasons) -> Table:

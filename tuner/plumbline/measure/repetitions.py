@@ -80,6 +80,15 @@ def stored(db: Database, campaign: str) -> list[RepetitionsCell]:
     return _cells([], _records(db, campaign), {}, curves=False)
 
 
+def stored_of(db: Database, campaign: str, function: str, bytes_: int) -> list[RepetitionsCell]:
+    """Return the same of one function at one size, with curves where samples were kept."""
+
+    def is_about(case: PlanCase) -> bool:
+        return (case.function, case.bytes) == (function, bytes_)
+
+    return _cells([], _records(db, campaign), {}, curves=True, is_about=is_about)
+
+
 def counts(cells: Iterable[RepetitionsCell]) -> dict[PlanCase, int]:
     """Return the repetitions by case, of those that could be measured."""
     return {
@@ -120,6 +129,7 @@ def _cells(
     failed: Mapping[PlanCase, str],
     *,
     curves: bool,
+    is_about: Callable[[PlanCase], bool] = lambda _: True,
 ) -> list[RepetitionsCell]:
     """Return what the records of some launches say of each case: of `cases` first."""
     ends: dict[PlanCase, list[StoppedAt]] = {case: [] for case in cases}
@@ -130,8 +140,9 @@ def _cells(
         for record in records:
             if isinstance(record, Check):
                 outcomes[numbered[record.case]] = outcome(record)
-            elif isinstance(record, Nrep):
-                curve = curve_of(taken[record.case], record.criteria, windows) if curves else []
+            elif isinstance(record, Nrep) and is_about(numbered[record.case]):
+                samples = taken.get(record.case) if curves else None
+                curve = curve_of(samples, record.criteria, windows) if samples else []
                 at = StoppedAt(record.nrep, record.ended_by, record.criteria, curve)
                 ends.setdefault(numbered[record.case], []).append(at)
     return [

@@ -360,9 +360,9 @@ class _Frozen:
             if "run" in query or not curves or not all(map(self._is_mine, curves)):
                 return None
             return {"": ".html", "svg": ".svg", "csv": ".csv", "json": ".json"}.get(ending)
-        if kind in ("cell", "distribution") and not self._has_page(words):
+        if kind in ("cell", "distribution", "repetitions") and not self._has_page(words):
             return None
-        if kind in ("report", "explained", "distribution") and ending:
+        if kind in ("report", "explained", "distribution", "repetitions") and ending:
             # Others than the image itself would be drawn one by one.
             return ".svg" if ending == "svg" and self._is_of_run(path) else None
         if kind in _OF_RUN:

@@ -17,9 +17,10 @@ from starlette.responses import Response
 from plumbline.core import guidelines, plan
 from plumbline.core.guidelines import ExplainedGuideline
 from plumbline.explain import picture
+from plumbline.measure import repetitions
 from plumbline.pages.run import counted
 from plumbline.pages.visit import Bytes, Nothing, Visit, Word, ending, picture_response
-from plumbline.results import advice, advice_stored, remaining
+from plumbline.results import advice, advice_stored, remaining, repetition_curves
 from plumbline.results.advice import CellVariant, compared, named
 from plumbline.results.remaining import Remaining
 from plumbline.system import chart
@@ -249,7 +250,20 @@ def cell_page(visit: Visit) -> Response:
         still=_still_violated(visit, shown),
         uses=[(verdict, use) for verdict in shown.verdicts for use in verdict.uses],
         counted=_counters(visit, shown),
+        repetitions=repetitions.stored_of(visit.db, shown.campaign.id, shown.function, shown.size),
     )
+
+
+def repetitions_picture(visit: Visit) -> Response:
+    suffix = ending(visit, ".json")
+    visit.asked(Nothing)
+    campaign, function, size = visit.campaign(), visit.path("function"), visit.path("bytes")
+    cells = repetitions.stored_of(visit.db, campaign.id, function, size)
+    if not any(launch.curve for cell in cells for launch in cell.launches):
+        raise HTTPException(404, "no samples of repetitions that were counted are stored")
+    title = f"{function} at {size} bytes, {campaign.id}: how many repetitions are enough"
+    spec = repetition_curves.specification(cells, title)
+    return picture_response(visit, f"{function}-{size}-repetitions", suffix, spec)
 
 
 def _still_violated(visit: Visit, shown: _CellData) -> list[Remaining]:
