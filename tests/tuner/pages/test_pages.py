@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from plumbline.measure import repetitions
-from plumbline.measure.repetitions import CurvePoint, RepetitionsCell, StoppedAt
+from plumbline.measure.repetitions import CriteriaPoint, RepetitionsCell, StoppedAt
 from plumbline.pages import overview, summary, table
 from plumbline.results import putting_in_use
 from plumbline.system.lru import BoundedCache
@@ -116,7 +116,7 @@ def test_a_cell_shows_the_repetitions_that_a_rule_counted(
     place = f"MPI_Bcast/1/{FIRST}"
     assert "Repetitions" not in client.get(f"/cell/{place}").text
     assert client.get(f"/repetitions.svg/{place}").status_code == 404
-    points = [CurvePoint(20, {"rse": 0.05}), CurvePoint(30, {"rse": 0.02})]
+    points = [CriteriaPoint(20, {"rse": 0.05}), CriteriaPoint(30, {"rse": 0.02})]
     for curve, drawn in (([], False), (points, True)):
         launch = StoppedAt(30, "criteria", [Criterion("rse", 0.025, 0.02)], curve)
         counted = RepetitionsCell("MPI_Bcast", "default", 1, "ok", 30, True, [launch])

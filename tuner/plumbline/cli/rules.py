@@ -1,4 +1,4 @@
-"""What `--rules` shows: violation tables by the rules of a paper, and where Plumbline's differ."""
+"""The output of `--rules`: tables by the rules of a paper, and where Plumbline's differ."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ SUITE = Suite("nrep")
 LAUNCHES = 3  # whose largest number counts, as in the paper
 
 
-class CurvePoint(msgspec.Struct, frozen=True):
+class CriteriaPoint(msgspec.Struct, frozen=True):
     """The criteria after some repetitions, by name; None: not known from so few."""
 
     repetitions: int
@@ -44,7 +44,7 @@ class StoppedAt(msgspec.Struct, frozen=True):
     nrep: int
     by: str
     criteria: list[Criterion]
-    curve: list[CurvePoint] = []
+    curve: list[CriteriaPoint] = []
 
 
 class RepetitionsCell(msgspec.Struct, frozen=True):
@@ -175,7 +175,7 @@ def _windows(plan: str) -> dict[str, int]:
 
 def curve_of(
     samples: Samples, criteria: Sequence[Criterion], windows: Mapping[str, int]
-) -> list[CurvePoint]:
+) -> list[CriteriaPoint]:
     """Return the criteria of a launch after each of its blocks, as the probe computes them.
     `median_ci` is known at the end alone."""
     import numpy as np
@@ -192,7 +192,7 @@ def curve_of(
             else None
             for name, at_end in ends.items()
         }
-        points.append(CurvePoint(count, values))
+        points.append(CriteriaPoint(count, values))
     return points
 
 

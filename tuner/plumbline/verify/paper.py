@@ -138,27 +138,27 @@ def _verdict(cell: Cell, answer: _Answer, place: tuple[str, int, int]) -> Verdic
 def _by_test(index: Index, cell: Cell, test: Test) -> _Answer:
     """Return what the two-sample test says of the medians of the launches of both sides."""
     (hypothesis,) = cell.candidates
-    left, right = _times(index, hypothesis.left), _times(index, hypothesis.right)
-    if not (left and right):
+    left_times, right_times = _times(index, hypothesis.left), _times(index, hypothesis.right)
+    if not (left_times and right_times):
         return _not_timed(index, hypothesis)
-    comparison = test.run(left, right, "greater", 1 - ALPHA)
+    comparison = test.run(left_times, right_times, "greater", 1 - ALPHA)
     return _Answer(hypothesis, "violated" if comparison.p < ALPHA else "holds", comparison)
 
 
 def _by_products(index: Index, cell: Cell) -> _Answer:
     """Return what the medians of all launches say: of the smaller messages whose multiple is
     faster, the largest; if there is none, the smaller message with the largest ratio."""
-    left = _times(index, cell.candidates[0].left)
-    if not left:
+    whole = _times(index, cell.candidates[0].left)
+    if not whole:
         return _not_timed(index, cell.candidates[0])
     rights = [_times(index, each.right) for each in cell.candidates]
     ratios = [
-        median(left) / (each.factor * median(right))
+        median(whole) / (each.factor * median(right))
         for each, right in zip(cell.candidates, rights, strict=True)
     ]
     violated = [place for place, ratio in enumerate(ratios) if ratio > 1 + cell.tolerance]
     place = violated[0] if violated else ratios.index(max(ratios))
-    launches = min(len(left), len(rights[place]))
+    launches = min(len(whole), len(rights[place]))
     comparison = Comparison(ratios[place], None, None, 1.0, launches, "")
     return _Answer(cell.candidates[place], "violated" if violated else "holds", comparison)
 
@@ -221,12 +221,12 @@ def _of_pieces(paper: Verdict, own: Verdict) -> tuple[str, str]:
 
 def _missed(paper: Verdict, own: Verdict) -> tuple[str, str]:
     """Return why the paper's test does not find what Plumbline's finds."""
-    both = f"{_ratio(paper)} of medians, {own.ratio:.3f} within launches"
+    ratios = f"{_ratio(paper)} of medians, {own.ratio:.3f} within launches"
     if paper.p is None:
-        return "pairs", both
+        return "pairs", ratios
     if 1 / math.comb(2 * paper.launches, paper.launches) >= ALPHA:
         return "few launches", f"p of {counted(paper.launches, 'launch')} a side is never below 5 %"
-    return "pairs", f"{both}; p {paper.p:.2g} of sides that are not paired"
+    return "pairs", f"{ratios}; p {paper.p:.2g} of sides that are not paired"
 
 
 def _refused(paper: Verdict, own: Verdict, claims: OwnClaims) -> tuple[str, str]:
@@ -251,11 +251,11 @@ def counts(paper: Sequence[Verdict], plumbline: Sequence[Verdict]) -> Mapping[st
     for kind in KINDS:
         by_key = {_key(verdict): verdict.verdict for verdict in paper if verdict.kind == kind}
         by_paper = {key for key, word in by_key.items() if word == "violated"}
-        own = violated & by_key.keys()
+        by_plumbline = violated & by_key.keys()
         result[kind] = {
             "tested": len(by_key),
             "paper": len(by_paper),
-            "plumbline": len(own),
-            "both": len(by_paper & own),
+            "plumbline": len(by_plumbline),
+            "both": len(by_paper & by_plumbline),
         }
     return result
