@@ -185,6 +185,7 @@ bench-scale: setup  ## what simulated ranks cost, by their number (docs/simulate
 bench-search: setup build  ## the search on recorded sweeps, against others (docs/search.md; some 15 minutes)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.search $(ARGS)
+	$(BIN)/python -m tests.bench.search.joint
 
 bench-brute: setup build  ## campaigns on twelve simulated machines, against everything there is (docs/search.md; some 30 minutes at first)
 	@$(MAKE) --no-print-directory build MPICC=smpicc

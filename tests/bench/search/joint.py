@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from .joint_space import PLAIN, TRANSPORTS, Record, name_of, points, read
 
-LAUNCHES = (10, 20, 30, 45, 60, 80, 100, 120)
-_ATTEMPTS = 20  # of TPE, until a random point takes its turn
+LAUNCHES = (10, 15, 20, 30, 40, 60)
+_ATTEMPTS = 5  # of TPE, until a random point takes its turn
 _TOLERANCE = 0.05  # a cell that is slower by more is slower
 _FINALISTS = 3
 _VISITS = 3  # launches of a point that is not pruned
@@ -123,7 +123,7 @@ class Visits:
 Search = Callable[[Visits, int], None]
 
 
-# --- one value at a time: the search of the product -----------------------------------------------
+# --- one value at a time: the search of the product ---------------------------------------------
 
 
 def _defaults() -> dict[str, dict[str, str]]:
@@ -304,17 +304,16 @@ def replay(record: Record, seeds: int) -> Iterator[Row]:
 
 
 def _parts(record: Record) -> dict[str, list[int]]:
-    """Return all cells, those of each function, and those of each size."""
+    """Return all cells, and those of each function."""
     parts = {"all": list(range(len(record.cells)))}
-    for place, (function, size) in enumerate(record.cells):
+    for place, (function, _) in enumerate(record.cells):
         parts.setdefault(function, []).append(place)
-        parts.setdefault(f"{size} B", []).append(place)
     return parts
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=100, help="replays of each search")
+    parser.add_argument("--seeds", type=int, default=30, help="replays of each search")
     options = parser.parse_args()
     record = read()
     machine = Machine(record, _parts(record)["all"])

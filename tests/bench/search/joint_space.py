@@ -117,8 +117,8 @@ def _record() -> Record:
         for transport, values in points()
     }
     chance, launches, beside = random.Random(1), list[Launch](), list[int]()
-    begun = time.monotonic()
-    for number in itertools.count():
+    begun, number = time.monotonic(), 0
+    while True:
         order = list(environments)
         chance.shuffle(order)
         round_begun, fresh = time.monotonic(), []
@@ -134,6 +134,7 @@ def _record() -> Record:
         print(f"round {number}: {now - round_begun:.0f} s", file=sys.stderr, flush=True)
         if now - begun + (now - round_begun) > _LONGEST_SECONDS:
             return Record(cells, launches)
+        number += 1
 
 
 def _launch(

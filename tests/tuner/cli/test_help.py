@@ -188,7 +188,7 @@ def test_help_loads_nothing_heavy(tmp_path: Path, words: list[str]) -> None:
         cwd=tmp_path,
     )
     loaded = set(done.stderr.split())
-    heavy = {"numpy", "scipy", "optuna", "apsw", "rich", "starlette"}
+    heavy = {"numpy", "scipy", "apsw", "rich", "starlette"}
     assert not loaded & heavy
     assert words or "msgspec" not in loaded
 
