@@ -12,9 +12,9 @@
 #define BLANKS " \t\r\v\f"
 #define FIRST_LINE "plumbline-plan 1"
 
-static const struct pl_line *const lines[] = {&pl_line_set,      &pl_line_config,
-                                              &pl_line_case,     &pl_line_messages,
-                                              &pl_line_pingpong, &pl_line_overlap};
+static const struct pl_line_kind *const lines[] = {&pl_line_set,      &pl_line_config,
+                                                   &pl_line_case,     &pl_line_messages,
+                                                   &pl_line_pingpong, &pl_line_overlap};
 enum { LINES = sizeof lines / sizeof *lines };
 
 static void at_token(struct pl_parser *parser, const char *token)
@@ -55,7 +55,7 @@ static bool is_complete(struct pl_parser *parser)
 /* Reads the tokens that follow the word of a line; none may stand twice. */
 static bool take_tokens(struct pl_parser *parser, void *item, char **rest)
 {
-    const struct pl_line *line = parser->line;
+    const struct pl_line_kind *line = parser->line;
     uint32_t *given = line == &pl_line_set ? &parser->given_by_set : &parser->given;
     for (char *token; (token = strtok_r(NULL, BLANKS, rest));) {
         char *value = cut(parser, token);
@@ -81,7 +81,7 @@ static bool take_tokens(struct pl_parser *parser, void *item, char **rest)
 static bool take_line(struct pl_parser *parser, char *text)
 {
     char *rest, *word = strtok_r(text, BLANKS, &rest), *plan = (char *)parser->plan;
-    const struct pl_line *line = NULL;
+    const struct pl_line_kind *line = NULL;
     if (!word || *word == '#')
         return true;
     at_token(parser, word);
@@ -130,7 +130,7 @@ static bool take_config_id(struct pl_parser *parser, void *item, const char *id)
     return true;
 }
 
-const struct pl_line pl_line_config = {
+const struct pl_line_kind pl_line_config = {
     .word = "config",
     .keys =
         (const struct pl_key[]){
@@ -147,7 +147,7 @@ static const struct pl_key pingpong_keys[] = {
     {0},
 };
 
-const struct pl_line pl_line_pingpong = {
+const struct pl_line_kind pl_line_pingpong = {
     .word = "pingpong",
     .keys = pingpong_keys,
     PL_ITEMS(pingpongs, pingpong_count, struct pl_pingpong),
@@ -166,7 +166,7 @@ static int by_number(const void *left, const void *right)
                                   : a->line - b->line;
 }
 
-static bool are_unique(struct pl_parser *parser, const struct pl_line *line)
+static bool are_unique(struct pl_parser *parser, const struct pl_line_kind *line)
 {
     const char *items, *key = line->keys->name;
     int count;

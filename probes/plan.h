@@ -150,12 +150,12 @@ struct pl_plan_error {
 };
 
 /* The kinds of lines that records echo (plan_parser.h). */
-struct pl_line;
-extern const struct pl_line pl_line_set, pl_line_case, pl_line_pingpong, pl_line_overlap;
+struct pl_line_kind;
+extern const struct pl_line_kind pl_line_set, pl_line_case, pl_line_pingpong, pl_line_overlap;
 
 /* Writes the keys from `first` to `last` of a line's table with the values that the item (a struct
  * pl_plan, pl_case, …) has, as members of the open object. */
-void pl_plan_echo(struct pl_json *json, const struct pl_line *line, const void *item,
+void pl_plan_echo(struct pl_json *json, const struct pl_line_kind *line, const void *item,
                   const char *first, const char *last);
 
 /* `text` (size bytes, from malloc, with room for one more byte) belongs to the plan from here on,

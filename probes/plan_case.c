@@ -88,9 +88,9 @@ static const struct pl_key keys[] = {
     {PL_NUMBER(struct pl_case, "ranks", ranks, 0, 1, INT_MAX)},
     {PL_NUMBER(struct pl_case, "reps", reps, 0, 1, INT_MAX)},
     {PL_NUMBER(struct pl_case, "delay_ns", delay_ns, 0, 0, 1000000000)},
-    {PL_NUMBER(struct pl_case, "calls", calls, PL_QUIET_IF_ZERO, 1, INT_MAX)},
-    {PL_NUMBER(struct pl_case, "least", least, PL_QUIET_IF_ZERO, 0, LLONG_MAX / 2)},
-    {PL_NUMBER(struct pl_case, "mean", mean, PL_QUIET_IF_ZERO, 0, LLONG_MAX / 2)},
+    {PL_NUMBER(struct pl_case, "calls", calls, 0, 1, INT_MAX)},
+    {PL_NUMBER(struct pl_case, "least", least, 0, 0, LLONG_MAX / 2)},
+    {PL_NUMBER(struct pl_case, "mean", mean, 0, 0, LLONG_MAX / 2)},
     {PL_INDEX(struct pl_case, "counts", counts, PL_NEEDED | PL_QUIET_IF_ZERO, PL_LIST_COUNTS)},
     {PL_ENTRY(struct pl_case, "use", use, PL_QUIET_IF_ZERO, PL_LIST_USES)},
     {PL_NUMBER(struct pl_case, "by_rank", by_rank, PL_QUIET_IF_ZERO, 0, 1)},
@@ -104,7 +104,7 @@ static bool finish_trial(struct pl_parser *parser, const struct pl_case *c)
     const bool mean = pl_given(parser, "mean");
     const bool timed = c->reps > 0 || c->delay_ns > 0 || c->use || c->empty || c->by_rank ||
                        c->pattern || c->messages || c->counts != PL_COUNTS_EQUAL;
-    const struct pl_rule rules[] = {
+    const struct pl_line_rule rules[] = {
         {!c->calls && (least || mean), least ? "least" : "mean", "it is of a trial; add calls=…"},
         {c->calls && (!least || !mean), "calls", "add least=… and mean=…"},
         {c->calls && c->least > c->bytes, "least", "it is above bytes; write a smaller number"},
@@ -202,7 +202,7 @@ static bool finish_case(struct pl_parser *parser, void *item)
                          INT_MAX, type->name);
 }
 
-const struct pl_line pl_line_case = {
+const struct pl_line_kind pl_line_case = {
     .word = "case",
     .keys = keys,
     PL_ITEMS(cases, case_count, struct pl_case),

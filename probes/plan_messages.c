@@ -155,7 +155,7 @@ static const struct pl_key keys[] = {
     {0},
 };
 
-const struct pl_line pl_line_messages = {
+const struct pl_line_kind pl_line_messages = {
     .word = "messages", .keys = keys, .finish = finish_messages};
 
 struct message {

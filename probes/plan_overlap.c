@@ -60,7 +60,7 @@ static bool finish_overlap(struct pl_parser *parser, void *item)
     if (calls && !collective)
         return pl_refuse_key(parser, "function",
                              "%s calls none; write bench=collective, or leave it out", bench->name);
-    const struct pl_rule rules[] = {
+    const struct pl_line_rule rules[] = {
         {parser->nprocs == 1, "bench", "overlap needs two ranks"},
         {all->bench->players != bench->players, "bench",
          "not all ranks that take part in it do so in the first one; put it into a plan of its "
@@ -92,7 +92,7 @@ static bool finish_overlap(struct pl_parser *parser, void *item)
     return fits_memory(parser, cell);
 }
 
-const struct pl_line pl_line_overlap = {
+const struct pl_line_kind pl_line_overlap = {
     .word = "overlap",
     .keys = keys,
     PL_ITEMS(overlaps, overlap_count, struct pl_overlap),

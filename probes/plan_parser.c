@@ -23,7 +23,7 @@ bool pl_refuse(struct pl_parser *parser, const char *format, ...)
     return false;
 }
 
-const struct pl_key *pl_key_of(const struct pl_line *line, const char *name)
+const struct pl_key *pl_key_of(const struct pl_line_kind *line, const char *name)
 {
     const struct pl_key *key = line->keys;
     while (key->name && strcmp(key->name, name) != 0)
@@ -31,7 +31,7 @@ const struct pl_key *pl_key_of(const struct pl_line *line, const char *name)
     return key;
 }
 
-void pl_at(struct pl_parser *parser, const struct pl_line *line, const void *item)
+void pl_at(struct pl_parser *parser, const struct pl_line_kind *line, const void *item)
 {
     parser->line = line;
     parser->item = item;
@@ -92,7 +92,7 @@ bool pl_refuse_missing(struct pl_parser *parser, const char *name)
     return pl_refuse(parser, "key '%s' is missing; add %s=…", name, name);
 }
 
-bool pl_obeys(struct pl_parser *parser, const struct pl_rule *rules, size_t count)
+bool pl_obeys(struct pl_parser *parser, const struct pl_line_rule *rules, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (rules[i].broken)
@@ -172,7 +172,7 @@ void *pl_append(struct pl_parser *parser, void *array_pointer, int *count, size_
     return memset((char *)array + (size_t)(*count)++ * size, 0, size);
 }
 
-void pl_plan_echo(struct pl_json *json, const struct pl_line *line, const void *item,
+void pl_plan_echo(struct pl_json *json, const struct pl_line_kind *line, const void *item,
                   const char *first, const char *last)
 {
     const struct pl_key *end = pl_key_of(line, last);

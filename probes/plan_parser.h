@@ -20,11 +20,11 @@ struct pl_messages_line {
 struct pl_parser {
     struct pl_plan *plan;
     struct pl_plan_error *error;
-    int nprocs;                 /* 0: not known */
-    const struct pl_line *line; /* the kind of line that is read, or whose rules are applied */
-    const void *item;           /* what it describes */
-    uint32_t given;             /* keys of the line that is read: a bit for each */
-    uint32_t given_by_set;      /* keys of all lines `set` */
+    int nprocs;                      /* 0: not known */
+    const struct pl_line_kind *line; /* the kind of line that is read, or whose rules are applied */
+    const void *item;                /* what it describes */
+    uint32_t given;                  /* keys of the line that is read: a bit for each */
+    uint32_t given_by_set;           /* keys of all lines `set` */
     struct pl_messages_line messages; /* the line `messages` that is read */
 };
 
@@ -70,7 +70,7 @@ struct pl_key {
     .size = sizeof(type)
 
 /* A kind of line. What it describes (the item) begins with an int: the number of its line. */
-struct pl_line {
+struct pl_line_kind {
     const char *word;
     const struct pl_key *keys; /* up to 32; the last one has no name */
     /* Items are in an array of the plan; the offsets are of its pointer and of its length in struct
@@ -83,7 +83,7 @@ struct pl_line {
     bool (*finish)(struct pl_parser *parser, void *item);
 };
 
-extern const struct pl_line pl_line_config, pl_line_messages; /* plan.h has the others */
+extern const struct pl_line_kind pl_line_config, pl_line_messages; /* plan.h has the others */
 
 /* The rules of the whole plan; false: refused. */
 bool pl_finish_plan(struct pl_parser *parser);
@@ -103,9 +103,9 @@ bool pl_take_value(struct pl_parser *parser, const struct pl_key *key, void *ite
 void *pl_append(struct pl_parser *parser, void *array_pointer, int *count, size_t size);
 
 /* The row of a key; its name is NULL where the table has none of this name. */
-const struct pl_key *pl_key_of(const struct pl_line *line, const char *name);
+const struct pl_key *pl_key_of(const struct pl_line_kind *line, const char *name);
 /* Moves to an item. The functions below are about the item that the parser is at. */
-void pl_at(struct pl_parser *parser, const struct pl_line *line, const void *item);
+void pl_at(struct pl_parser *parser, const struct pl_line_kind *line, const void *item);
 /* Whether the line that is read (of `set`: any of its lines) has the key. */
 bool pl_given(const struct pl_parser *parser, const char *name);
 
@@ -119,13 +119,13 @@ bool pl_refuse_key(struct pl_parser *parser, const char *name, const char *forma
 bool pl_refuse_missing(struct pl_parser *parser, const char *name);
 
 /* A rule of a line: whether the item breaks it, the key at fault, and what to write instead. */
-struct pl_rule {
+struct pl_line_rule {
     bool broken;
     const char *key, *why;
 };
 
 /* Refuses the first rule that is broken, as pl_refuse_key; true: none is. */
-bool pl_obeys(struct pl_parser *parser, const struct pl_rule *rules, size_t count);
+bool pl_obeys(struct pl_parser *parser, const struct pl_line_rule *rules, size_t count);
 #define PL_OBEYS(parser, rules) pl_obeys(parser, rules, sizeof(rules) / sizeof *(rules))
 
 #endif

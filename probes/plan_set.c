@@ -111,7 +111,7 @@ static const struct pl_key keys[] = {
 
 _Static_assert(sizeof keys / sizeof *keys <= 33, "struct pl_parser has a bit for each key");
 
-const struct pl_line pl_line_set = {.word = "set", .keys = keys};
+const struct pl_line_kind pl_line_set = {.word = "set", .keys = keys};
 
 /* A stopping rule has either blocks or these bounds, in place of blocks and reps. */
 static bool finish_rule(struct pl_parser *parser)
@@ -127,7 +127,7 @@ static bool finish_rule(struct pl_parser *parser)
     for (int i = 0; i < rule->count; i++)
         window = rule->conditions[i].window > window ? rule->conditions[i].window : window;
     rule->in_blocks = rule->count > 0 && !bound;
-    const struct pl_rule rules[] = {
+    const struct pl_line_rule rules[] = {
         {bound && rule->count == 0, bound, "it bounds a stopping rule; add nrep=…"},
         {bound && blocks, "blocks",
          "nrep_min, nrep_step and nrep_max say how many samples there are; leave them out, or "
@@ -178,7 +178,7 @@ static bool finish_case(struct pl_parser *parser, const struct pl_case *c)
     const struct pl_way way = pl_way_of(plan, c);
     const int ranks = c->ranks ? c->ranks : parser->nprocs;
     const char *why = unfit(plan, c->use);
-    const struct pl_rule rules[] = {
+    const struct pl_line_rule rules[] = {
         {plan->plain && c->ranks > 0, "ranks",
          "plain loops run on all ranks; leave out ranks here or plain in the set line"},
         {c->by_rank && (way.stream || plan->plain || plan->cycle), "by_rank",
@@ -225,7 +225,7 @@ static bool finish_set(struct pl_parser *parser)
     }
     for (int i = 0; i < plan->config_count; i++)
         knobs |= plan->configs[i].knob_count > 0;
-    const struct pl_rule rules[] = {
+    const struct pl_line_rule rules[] = {
         {missing, "clock", missing},
         {barred, "plain",
          "such programs know neither stopping rules nor cycles nor cold caches; leave out nrep "

@@ -8,7 +8,10 @@ void pl_record_case(struct pl_record *record, const struct pl_case *c, int64_t b
     pl_json_integer(json, "case", c->id);
     pl_plan_echo(json, &pl_line_case, c, "function", "bytes");
     pl_json_integer(json, "bytes_moved", bytes_moved);
-    pl_plan_echo(json, &pl_line_case, c, "type", "by_rank");
+    pl_plan_echo(json, &pl_line_case, c, "type", "delay_ns");
+    if (c->calls)
+        pl_plan_echo(json, &pl_line_case, c, "calls", "mean");
+    pl_plan_echo(json, &pl_line_case, c, "counts", "by_rank");
     pl_record_end(record);
 }
 

@@ -1,8 +1,6 @@
 /* The table of criteria, and rules made of them. */
 #include "nrep/nrep.h"
 
-#include "names.h"
-
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -57,7 +55,10 @@ static bool parse_condition(struct pl_nrep_rule *rule, char *text, char *why, si
     char *window = strchr(threshold, '/');
     if (window)
         *window++ = '\0';
-    struct pl_nrep_condition condition = {.criterion = pl_named(PL_LIST_CRITERIA, text)};
+    struct pl_nrep_condition condition = {0};
+    for (int i = 0; i < pl_criterion_count; i++)
+        if (strcmp(pl_criteria[i]->name, text) == 0)
+            condition.criterion = pl_criteria[i];
     if (!condition.criterion)
         return refuse_name(why, size);
     for (int i = 0; i < rule->count; i++)

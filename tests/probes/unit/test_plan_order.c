@@ -202,7 +202,7 @@ static int without(const char *const *tokens, int count, const char **kept,
 #define WITHOUT(tokens, count, kept, ...)                                                          \
     without(tokens, count, kept, (const char *const[]){__VA_ARGS__, NULL})
 
-static bool names_all(const struct pl_line *line, const char *const *tokens, int count)
+static bool names_all(const struct pl_line_kind *line, const char *const *tokens, int count)
 {
     const struct pl_key *key = line->keys;
     for (; key->name; key++) {
