@@ -35,12 +35,14 @@ def pytest_configure() -> None:
     settings.register_profile("any", deadline=None, max_examples=50, suppress_health_check=quiet)
     settings.load_profile("any")
     without_sync.install()
-    gc.disable()  # until the tests are collected: none of them is garbage
+
+
+def pytest_collectstart() -> None:
+    gc.disable()  # none of the tests is garbage
 
 
 def pytest_collection_finish() -> None:
-    # The collector need not look at thousands of tests again and again.
-    gc.freeze()
+    gc.freeze()  # the collector need not look at thousands of tests again and again
     gc.enable()
 
 

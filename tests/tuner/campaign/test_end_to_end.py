@@ -195,7 +195,7 @@ def test_run_puts_the_files_in_force_and_proves_it(done: Done) -> None:
 
 def test_verify_alone(done: Done, tmp_path: Path) -> None:
     words = ["verify", "--guidelines", "GL12", "--sizes", "4,16384", "--nprocs", done.nprocs]
-    said = plumbline(*words, "--launches", "4", "--json", "--db", tmp_path / "verify.db")
+    said = plumbline(*words, "--launches", "6", "--json", "--db", tmp_path / "verify.db")
     found = json.loads(said.stdout)
     assert said.returncode == (3 if found["before"]["violations"] else 0), said.stderr
     assert found["winners"] == []
