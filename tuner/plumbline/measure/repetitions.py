@@ -14,9 +14,6 @@ import msgspec
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase, lines
-from plumbline.measure.comparison import Arm, take_turns
-from plumbline.measure.launches import LaunchStore
-from plumbline.measure.side_by_side import outcome, planned
 from plumbline_db import launch_records, runs
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Check, Criterion, Nrep, ProbeRecord, Samples
@@ -25,6 +22,8 @@ from plumbline_db.records import Suite
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from plumbline.measure.launches import LaunchStore
 
 SUITE = Suite("nrep")
 LAUNCHES = 3  # whose largest number counts, as in the paper
@@ -68,6 +67,8 @@ def predict(
     """`launches` launches of `plan`, which has a stopping rule, in the order of its cases, with
     the `curves` of the criteria if asked. A cell under which launches fail is an outcome; raises
     PlumblineError when none is to blame."""
+    from plumbline.measure.comparison import Arm, take_turns
+
     arm = Arm(SUITE, plan)
     turns = take_turns(store, [arm], launches)
     failed = {case: f"failed: {store.aside.why(case)}" for case in turns.dropped(arm)}
@@ -132,6 +133,8 @@ def _cells(
     is_about: Callable[[PlanCase], bool] = lambda _: True,
 ) -> list[RepetitionsCell]:
     """Return what the records of some launches say of each case: of `cases` first."""
+    from plumbline.measure.side_by_side import outcome, planned
+
     ends: dict[PlanCase, list[StoppedAt]] = {case: [] for case in cases}
     outcomes = dict.fromkeys(cases, "not measured")
     for plan, records in raw:
