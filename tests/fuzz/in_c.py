@@ -41,8 +41,9 @@ def program(build: Path, name: str, target: Path, *, clang: bool = False) -> Pat
     flags += [f"-I{ROOT / 'probes'}", '-DPL_VERSION="fuzz"']
     inputs = [HERE / f"{name}.c", *driver, *own, *others, build / "libcollectives-alt.a"]
     compiler = {"OMPI_CC": "clang"} if clang else {}
+    parallel = ["-lgomp"] if any(b"GOMP_" in path.read_bytes() for path in others) else []
     subprocess.run(
-        ["mpicc", *flags, *map(str, inputs), "-o", str(target), "-lm", "-pthread"],
+        ["mpicc", *flags, *map(str, inputs), "-o", str(target), "-lm", "-pthread", *parallel],
         env=os.environ | compiler, check=True, timeout=240,
     )  # fmt: skip
     return target

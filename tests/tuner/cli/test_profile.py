@@ -51,5 +51,5 @@ def test_what_is_wrong_with_it_is_said(starter: SimulatedStarter, tmp_path: Path
     said = plumbline("campaign", "-n", "8", "--profile", path, "--db", tmp_path / "p.db")
     assert said.status == 2 and "100% on 4 ranks on 1 node" in said.err
     said = plumbline("campaign", "-n", "4", "--profile", "none", "--db", tmp_path / "p.db")
-    assert said.status == 1 and "cannot read none: No such file" in said.err
+    assert said.status == 2 and "cannot read none: No such file" in said.err
     assert not starter.launches

@@ -50,7 +50,7 @@ def test_json_has_the_documented_fields(tmp_path: Path, starter: SimulatedStarte
     done = plumbline(*SMALL, "--db", tmp_path / "r.db", "--json")
     assert done.status == 0, done.err
     found = done.json
-    documented = (Path(__file__).parents[3] / "docs" / "measurement.md").read_text()
+    documented = (Path(__file__).parents[3] / "docs" / "design/reproducibility.md").read_text()
     assert set(found) == {
         *("machine", "library", "campaigns", "settings", "warnings", "spread", "effects"),
         *("missing", "seconds"),

@@ -347,7 +347,7 @@ def test_a_plan_that_the_probe_refuses() -> None:
     assert ranks.refusal(good) is None
     refusal = ranks.refusal(good.replace("blocks=", "bloks="))
     assert refusal is not None and "token 'bloks=2'" in refusal
-    tsc = ranks.start("c", "s", 0, good.replace("blocks=", "clock=tsc blocks="), {})[0]
+    tsc = ranks.start("c", "s", 0, good.replace("clock=monotonic_raw", "clock=tsc"), {})[0]
     assert not tsc.finished and "the machine is simulated" in tsc.stderr
 
 
