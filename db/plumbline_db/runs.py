@@ -363,7 +363,7 @@ def launch_samples(
                 )
                 for number, those in launches.items()
             ],
-            [kept[number, those[0][0]].counts_of_call() for number, those in launches.items()],
+            [kept[number, series[0][0]].counts_of_call() for number, series in launches.items()],
         )
         for case, launches in _by_case(timed)
     ]
