@@ -88,7 +88,7 @@ test: setup $(STAMPS)/test-packages build setup-mpis build/lmod build/mpi4py/rea
 	@$(MAKE) --no-print-directory -C probes check-unit
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder -m "not alone" $(ARGS)
 
-test-alone: setup $(STAMPS)/test-packages build setup-mpis  ## tests that measure, and long ones, one after the other on a quiet machine (some 8 minutes)
+test-alone: setup $(STAMPS)/test-packages build setup-mpis  ## tests that measure, and long ones, one after the other on a quiet machine
 	$(BIN)/python -m pytest -m alone $(ARGS)
 	$(BIN)/python -m pytest $(ARGS) $$(grep -l 'busy\.[up]' -r tests --include='test_*.py')
 
