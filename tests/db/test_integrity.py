@@ -248,7 +248,7 @@ def test_a_read_that_fails_once_is_no_damage(
 
 @pytest.mark.parametrize("simulated", ['"mvapich2"', '{"library":"ompi","nodes":8}', "null"])
 def test_what_was_simulated_is_read(path: Path, simulated: str) -> None:
-    """Of a suite the library alone is stored, of a campaign the whole machine."""
+    """A suite stores the library alone, a campaign the whole machine."""
     settings = f'{{"command":"suite","simulate":{simulated}}}'
     with Database.open(path, write=True) as db:
         campaign = build.later(db, "a-suite", 2, settings=settings)

@@ -193,7 +193,7 @@ def _zstd(text: str) -> bytes:
 
 
 def _allocation(data: bytes) -> None:
-    """What a scheduler says: two variables with a bar between, or the file of PBS."""
+    """Read what a scheduler says: two variables with a bar between, or the file of PBS."""
     first, _, second = data.decode(errors="surrogateescape").replace("\0", "").partition("|")
     for environment in (
         {"SLURM_JOB_NODELIST": first, "SLURM_JOB_CPUS_PER_NODE": second},
@@ -208,7 +208,7 @@ def _allocation(data: bytes) -> None:
 
 
 def _installed(data: bytes) -> None:
-    """What the programs of an installation say of it, and the file of hydra's options."""
+    """Read what the programs of an installation say of it, and the file of hydra's options."""
     text = data.decode(errors="replace")
     folder = Path("/opt/mpi")
     mpiname._of_mpiname(text, folder)

@@ -41,7 +41,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 @pytest.fixture
 def place(finished: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
-    """It is shared: a test leaves files and database as they were."""
+    """Tests share it, so a test leaves files and database as they were."""
     monkeypatch.setattr(in_force, "find_toolchain", lambda *_, **__: toolchain())
     monkeypatch.setattr(starting, "starter", lambda *_: SimulatedStarter(planted.costs()))
     return finished
@@ -49,7 +49,7 @@ def place(finished: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 @pytest.fixture
 def copied(place: Place, tmp_path: Path) -> Place:
-    """With a database that may be changed."""
+    """Return a campaign whose database may be changed."""
     return Place(Path(shutil.copy(place.database, tmp_path)), place.folder)
 
 

@@ -149,7 +149,7 @@ def test_both_sides_of_a_guideline_are_a_picture(database: Path, tmp_path: Path)
 
 
 def test_counters_are_columns(tmp_path: Path) -> None:
-    """As a machine with a PMU has them; what it cannot count is missing."""
+    """A machine with a PMU has them; what it cannot count is missing."""
     path = tmp_path / "counted.db"
     with Database.open(path, write=True) as db:
         build.started(db)

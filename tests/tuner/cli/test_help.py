@@ -91,7 +91,7 @@ def test_a_name_of_an_earlier_version_prints_the_new_one(name: str, words: str) 
 
 
 def test_there_are_not_too_many_commands_and_options() -> None:
-    """What several commands call by one name is one option."""
+    """An option that several commands call by one name counts once."""
     assert len(COMMANDS) <= 24
     assert len({option.opts[-1] for _, option in DEFINED}) <= 90
     assert len(DEFINED) <= 120 + 24

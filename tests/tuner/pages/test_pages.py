@@ -112,7 +112,7 @@ def test_a_cell_has_what_was_counted(client: TestClient) -> None:
 def test_a_cell_shows_the_repetitions_that_a_rule_counted(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a rule there is nothing; without samples there are numbers and no curve."""
+    """The page has nothing without a rule, and numbers but no curve without samples."""
     place = f"MPI_Bcast/1/{FIRST}"
     assert "Repetitions" not in client.get(f"/cell/{place}").text
     assert client.get(f"/repetitions.svg/{place}").status_code == 404
