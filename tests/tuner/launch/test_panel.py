@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -70,9 +71,9 @@ class Kept:
         experiment: str,
         extra: dict[str, str] | None = None,
         text: str = TEXT,
-        most_members: int = 0,
+        **limits: Any,
     ) -> tuple[Run, Sequence[ProbeRecord]]:
-        self.starter.begin(PanelExperiment(experiment, most_members))
+        self.starter.begin(PanelExperiment(experiment, **limits))
         self.launches += 1
         return self.starter.start("c", experiment, self.launches, text, extra or {})
 
@@ -133,10 +134,25 @@ def test_ranks_are_visited_once_by_each_experiment(kept: Kept) -> None:
 
 def test_what_only_chooses_visits_a_few_ranks_again(kept: Kept) -> None:
     first = [kept.good("before").member for _ in range(2)]
-    runs = [kept.launch("search", most_members=3)[0] for _ in range(7)]
+    runs = [kept.launch("search", members=3)[0] for _ in range(7)]
     members = [run.member for run in runs]
     assert members[:2] == first and members[3:6] == members[:3] and members[6] == members[0]
     assert len(set(members)) == 3
+
+
+def test_ranks_are_joined_by_others_when_they_were_visited_often(kept: Kept) -> None:
+    runs = [kept.launch("table", members=2, most_visits=2)[0] for _ in range(7)]
+    members = [run.member for run in runs]
+    assert members[2:4] == members[:2] and len({*members[4:6]} - {*members[:2]}) == 1
+    assert len(set(members)) == 4 and max(map(members.count, members)) == 2
+
+
+def test_a_part_of_an_experiment_has_other_ranks_than_its_other_parts(kept: Kept) -> None:
+    first = kept.launch("confirm", members=1)[0].member
+    again = [kept.launch("confirm-again", members=1, part_of="confirm")[0].member for _ in range(2)]
+    once_more = kept.launch("confirm-once-more", members=1, part_of="confirm")[0].member
+    assert again[0] == again[1] and len({first, again[0], once_more}) == 3
+    assert kept.launch("accept", members=1)[0].member == first
 
 
 def test_a_launch_that_decides_nothing_leaves_its_ranks_to_the_next(kept: Kept) -> None:

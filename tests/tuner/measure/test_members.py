@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plumbline.measure.conditions import FEWEST, LAUNCHES, correlation
-from plumbline.measure.conditions import number as number_of
+from plumbline.measure.conditions import correlation, most_visits
 
 RANKS, VISITS, CASES = 9, 3, 200
 
@@ -58,8 +57,7 @@ def test_times_that_do_not_vary_say_nothing() -> None:
 
 
 def test_ranks_that_differ_more_are_visited_less_often() -> None:
-    assert number_of(None) == number_of(0.0) == number_of(-0.2) == number_of(0.05) == FEWEST
-    found = [number_of(shared) for shared in (0.1, 0.15, 0.2, 0.3, 0.9)]
-    assert found == sorted(found) and found[-1] == LAUNCHES // 2
-    for shared, ranks in zip((0.1, 0.15, 0.2, 0.3), found, strict=False):
-        assert 1 + (LAUNCHES / ranks - 1) * shared <= 1.4 + 1e-9
+    few = [most_visits(shared) for shared in (None, -0.2, 0.0, 0.05, 0.1)]
+    assert few == pytest.approx([5] * 5)
+    visits = [most_visits(shared) for shared in (0.1, 0.15, 0.2, 0.4, 0.9)]
+    assert visits == pytest.approx([5, 3.67, 3, 2, 2], abs=0.01)

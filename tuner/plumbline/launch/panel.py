@@ -49,10 +49,21 @@ class KeepsRanks(Launcher, Protocol):
 
 class PanelExperiment(msgspec.Struct, frozen=True):
     """The experiment that launches are samples of. None of them visits a member that another one
-    has visited, unless there are `most_members` (0: no limit) with its key already."""
+    has visited, unless there are `members` (0: no limit) with its key already, and then members
+    are not visited more often than `most_visits` on average (0: no limit). What is `part_of` an
+    experiment visits none that another part has visited. `sets_knobs`: later launches set knobs,
+    for which ranks start."""
 
     name: str = ""
-    most_members: int = 0
+    members: int = 0
+    most_visits: float = 0.0
+    part_of: str = ""
+    sets_knobs: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names under which visits are counted."""
+        return [self.name, self.part_of] if self.part_of else [self.name]
 
 
 class MemberVisit(msgspec.Struct, frozen=True):
@@ -156,7 +167,7 @@ class Panel:
         started = time.monotonic()
         while True:
             member = self._free(key, experiment) or self._start(key, job)
-            member.experiments[experiment.name] += 1
+            member.experiments.update(experiment.names)
             self._visits += 1
             member.last_use = self._visits
             done = member.visit(job)
@@ -174,7 +185,7 @@ class Panel:
         """The last visit is no sample of `experiment`: the member may be visited for it again."""
         for member in self._members:
             if member.last_use == self._visits:
-                member.experiments[experiment.name] -= 1
+                member.experiments.subtract(experiment.names)
 
     def end(self, name: str) -> None:
         """Ends a member whose state is in doubt."""
@@ -190,12 +201,19 @@ class Panel:
             self._end(self._members[-1])
 
     def _free(self, key: str, experiment: PanelExperiment) -> Member | None:
-        alike = [member for member in self.members if member.key == key]
+        alike = [
+            member
+            for member in self.members
+            if member.key == key and not _is_of_another_part(member, experiment)
+        ]
         if not alike:
             return None
         least = min(alike, key=lambda member: member.experiments[experiment.name])
-        is_new = least.experiments[experiment.name] == 0
-        return least if is_new or 0 < experiment.most_members <= len(alike) else None
+        if not least.experiments[experiment.name]:
+            return least
+        visits = 1 + sum(member.experiments[experiment.name] for member in alike)
+        is_often = 0 < experiment.most_visits < visits / len(alike)
+        return least if 0 < experiment.members <= len(alike) and not is_often else None
 
     def _key(self, job: Job) -> str:
         """A digest of all that the processes of a member read when they start: the command line,
@@ -238,6 +256,11 @@ class Panel:
     def _end(self, member: Member) -> None:
         self._members.remove(member)
         member.close()
+
+
+def _is_of_another_part(member: Member, experiment: PanelExperiment) -> bool:
+    visited = member.experiments
+    return bool(experiment.part_of and visited[experiment.part_of] > visited[experiment.name])
 
 
 def _has_ended(member: Member) -> bool:

@@ -277,7 +277,8 @@ class Starter:
     def _spared(self, text: str, extra: dict[str, str]) -> dict[str, str]:
         """`extra` with what a start by choice adds; to count messages takes another choice."""
         choice = {} if self._counts_messages(extra) else self._choice
-        return choice | extra | ({} if "\nconfig " in text else {MPI_T: "none"})
+        sets_knobs = self._experiment.sets_knobs or "\nconfig " in text
+        return choice | extra | ({} if sets_knobs else {MPI_T: "none"})
 
     def _counts_messages(self, extra: Mapping[str, str]) -> bool:
         if not isinstance(self.family, CountsMessages) or not self.family.counting:

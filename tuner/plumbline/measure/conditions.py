@@ -3,7 +3,6 @@ headers and loads in, sentences out. What must not be joined at all is in factor
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -30,17 +29,18 @@ if TYPE_CHECKING:
 # (1965), section 5.4).
 # Pure: no clock, file or database.
 
-# Visits of FEWEST ranks are taken for launches; where the correlation of visits is known, visits of
-# so many ranks that LAUNCHES of an experiment have this design effect, 1 + (v - 1) r.
-FEWEST, LAUNCHES = 6, 30
+# An experiment visits FEWEST ranks, and more as its launches grow: none so often that the design
+# effect, 1 + (v - 1) r, is above this. The correlation is taken for no smaller than LEAST.
+FEWEST, LEAST_CORRELATION = 3, 0.1
 _DESIGN_EFFECT = 1.4
+_LEAST_MEMBERS = 6  # whose ranks are compared; how much fewer differ is luck
 _LEAST_REVISITS = 9  # launches on ranks that had been visited; fewer say little
 
 
 def correlation(cases: Iterable[Mapping[int, float]], members: Mapping[int, str]) -> float | None:
     """Return the intraclass correlation of logarithms of seconds, over all cases together; None
-    where too few launches have visited the same ranks, or nothing varies. `cases`: seconds of each
-    case by launch; `members`: the ranks of each launch.
+    where there were too few ranks, or too few launches on the same ones, or nothing varies.
+    `cases`: seconds of each case by launch; `members`: the ranks of each launch.
 
     What a launch does to all of its cases is taken off first, as it does not show in ratios; then
     the mean of a case over all first visits of ranks, over all second ones and so on, as it changes
@@ -51,7 +51,7 @@ def correlation(cases: Iterable[Mapping[int, float]], members: Mapping[int, str]
 
     launches = {launch: place for place, launch in enumerate(sorted(members))}
     names, groups = np.unique([members[launch] for launch in launches], return_inverse=True)
-    if len(launches) - len(names) < _LEAST_REVISITS:
+    if len(names) < _LEAST_MEMBERS or len(launches) - len(names) < _LEAST_REVISITS:
         return None
     visits = np.array([(groups[:place] == group).sum() for place, group in enumerate(groups)])
     rows = list(cases)
@@ -71,12 +71,10 @@ def correlation(cases: Iterable[Mapping[int, float]], members: Mapping[int, str]
     return float((between - within) / (between + (size / between_degrees - 1) * within))
 
 
-def number(correlation: float | None) -> int:
-    """Return how many ranks launches of an experiment visit in turn, FEWEST at least."""
-    if correlation is None or correlation <= 0:
-        return FEWEST
-    visits = 1 + (_DESIGN_EFFECT - 1) / correlation
-    return max(FEWEST, min(LAUNCHES // 2, math.ceil(LAUNCHES / visits)))
+def most_visits(correlation: float | None) -> float:
+    """Return how often launches of an experiment may visit the same ranks on average, twice at
+    least."""
+    return max(2.0, 1 + (_DESIGN_EFFECT - 1) / max(correlation or 0.0, LEAST_CORRELATION))
 
 
 def _of_case(

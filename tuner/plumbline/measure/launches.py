@@ -193,7 +193,7 @@ class LaunchStore:
         self.repetitions: Mapping[PlanCase, int] = {}  # counted by a stopping rule
         self._asked: set[str] = set()
         self._filling = Filling()
-        self._members = conditions.FEWEST
+        self._most_visits = conditions.most_visits(None)
         self._begun = False  # the first launch has been started
 
     @property
@@ -220,13 +220,13 @@ class LaunchStore:
         """Let later launches that judge visit more ranks if ranks differ more than visits do.
         `cases`: seconds of each case by launch; `members_of`: the ranks of each launch."""
         correlation = conditions.correlation(cases, members_of)
-        number = conditions.number(correlation)
-        if number > self._members:
-            self._members = number
+        visits = conditions.most_visits(correlation)
+        if visits < self._most_visits:
+            self._most_visits = visits
             self.tell(
                 MEMBERS_DIFFER,
                 f"ranks that stay alive differ (intraclass correlation {correlation:.2f}), so that "
-                f"up to {number} of them are started from then on",
+                f"the same ones measure {visits:.1f} launches of an experiment at most",
             )
 
     def slow_messages(self) -> frozenset[int]:
@@ -238,9 +238,17 @@ class LaunchStore:
         return frozenset(number for number, trip in shortest.items() if trip > LONG * fast)
 
     def _experiment(self, suite: Suite) -> PanelExperiment:
-        if suite.step in _FRESH:
-            return PanelExperiment(suite.experiment, 0)
-        return PanelExperiment(suite.experiment, _CHOOSING.get(suite.stage, self._members))
+        whole = suite.experiment
+        if suite.stage in _CHOOSING:
+            sets_knobs = suite.stage == "search"
+            return PanelExperiment(whole, _CHOOSING[suite.stage], sets_knobs=sets_knobs)
+        fresh = suite.step in _FRESH
+        return PanelExperiment(
+            name=f"{whole}-{suite.step}" if fresh else whole,
+            members=conditions.FEWEST,
+            most_visits=self._most_visits,
+            part_of=whole if fresh else "",
+        )
 
     def part(self) -> None:
         """Keep under other names what is stored and was not asked for yet: it is of another way
