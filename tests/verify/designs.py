@@ -89,12 +89,14 @@ def judged(chosen: Design, logs: NDArray[np.float64]) -> tuple[HypothesisFamily[
     """A table after all looks that it needs, and how many cells each of these measured."""
     family = HypothesisFamily.of(range(len(logs)), Claim(tolerance=LIMIT - 1, design=chosen))
     measured = []
-    for look, launches in enumerate(chosen.launches):
-        cells = len(logs) if look == 0 else len(family.open())
-        if cells == 0:
+    cells = set(range(len(logs)))
+    for launches in chosen.launches:
+        measured.append(len(cells))
+        evidence = partial(first, logs, launches)
+        family.look(lambda cell, asked=cells, of=evidence: of(cell) if cell in asked else None)  # type: ignore[misc]
+        cells = {decision.key for decision in family.worth_looking()}
+        if not cells:
             break
-        measured.append(cells)
-        family.look(partial(first, logs, launches))
     return family, measured
 
 

@@ -245,6 +245,40 @@ def test_what_is_given_up_is_seldom_found(look: int) -> None:
     assert np.mean(given_up) < GIVEN_UP and np.mean(waited_for) > 2 * GIVEN_UP
 
 
+def test_a_look_is_for_cells_that_it_may_decide() -> None:
+    """Not for what is at the limit, nor for a test beside which another one of its cell can not be
+    held, unless it may be found slower."""
+    bounds = {
+        "perhaps slower": (1.20, 1.40),
+        "perhaps equal": (0.98, 1.10),
+        "at the limit": (1.05, 1.10),
+    }
+    cells = [
+        ["perhaps slower"],
+        ["perhaps equal"],
+        ["at the limit"],
+        ["perhaps equal", "at the limit"],
+        ["perhaps slower", "at the limit"],
+    ]
+    decisions = [
+        [
+            CellDecision(
+                f"{key} of {number}",
+                LIMIT,
+                comparison=Comparison(ratio, ratio * ratio / high, high, 0.2, 22, ""),
+                look=3,
+            )
+            for key in cell
+            for ratio, high in [bounds[key]]
+        ]
+        for number, cell in enumerate(cells)
+    ]
+    tests = HypothesisFamily(decisions, CLAIM)
+    assert len(tests.open()) == 7
+    worth = [test.key for test in tests.worth_looking()]
+    assert worth == ["perhaps slower of 0", "perhaps equal of 1", "perhaps slower of 4"]
+
+
 def _normal(logs: np.ndarray, confidence: float) -> Comparison:
     half = NormalDist().inv_cdf((1 + confidence) / 2) * 0.08 / math.sqrt(len(logs))
     ratio, low, high = np.exp([logs.mean(), logs.mean() - half, logs.mean() + half])

@@ -87,7 +87,7 @@ def test_they_ride_in_the_last_look(lab: Lab, settings: Settings) -> None:
         settings, sampling=msgspec.structs.replace(settings.sampling, launches_max=22)
     )
     noisy = SimulatedStarter(
-        Costs(default={"MPI_Allreduce": lambda size: 2.0 if size < 4096 else 1.16}), case_noise=0.03
+        Costs(default={"MPI_Allreduce": lambda size: 2.0 if size < 4096 else 1.2}), case_noise=0.03
     )
     store = lab.store(noisy)
     plan = tables.plan(settings, tables.cases(FEW, settings))

@@ -300,6 +300,31 @@ class HypothesisFamily(Generic[Key]):
             and may_be_found(decision.told, decision.limit, self.claim, decision.look)
         ]
 
+    def worth_looking(self) -> list[CellDecision[Key]]:
+        """Return the open tests of cells that the launches to come may decide: those by which the
+        cell may be found slower, and all if all of them may be held."""
+        open_tests = {id(decision) for decision in self.open()}
+        worth: list[CellDecision[Key]] = []
+        for cell in self.cells:
+            undecided = [decision for decision in cell if decision.word == "undecided"]
+            tests = [decision for decision in undecided if id(decision) in open_tests]
+            chances = [
+                (
+                    decision,
+                    decision_chances(decision.told, decision.limit, self.claim, decision.look),
+                )
+                for decision in tests
+            ]
+            all_may_hold = len(tests) == len(undecided) and all(
+                max(found, held) >= GIVEN_UP for _, (found, held) in chances
+            )
+            worth += [
+                decision
+                for decision, (found, _) in chances
+                if all_may_hold or (decision.seems_slower and found >= GIVEN_UP)
+            ]
+        return worth
+
     def _undecided(self) -> list[CellDecision[Key]]:
         return [
             decision
@@ -437,21 +462,31 @@ def joint(cells: Sequence[Sequence[float]]) -> list[float]:
 
 def may_be_found(comparison: Comparison, limit: float, claim: Claim, look: int) -> bool:
     """Return whether the launches that are left after this `look` may still find the ratio above
-    `limit`, which it is by now, but not surely: with a chance of GIVEN_UP at least.
+    `limit`, which it is by now, but not surely: with a chance of GIVEN_UP at least."""
+    return decision_chances(comparison, limit, claim, look)[0] >= GIVEN_UP
 
-    The chance is the predictive power (Spiegelhalter, Freedman and Blackburn, Controlled Clinical
+
+def decision_chances(
+    comparison: Comparison, limit: float, claim: Claim, look: int
+) -> tuple[float, float]:
+    """Return the chances that the launches which are left after this `look` find the ratio above
+    `limit`, and that they hold it below; 1 where there is no interval yet.
+
+    A chance is the predictive power (Spiegelhalter, Freedman and Blackburn, Controlled Clinical
     Trials 7 (1986)): log ratios are taken for normal, their mean for unknown, so that the ratio of
     all launches lies about today's with today's variance times the share of launches to come."""
     low, high = comparison.low, comparison.high
     if not low or not high:
-        return True
+        return 1.0, 1.0
     design = claim.design
     share = comparison.n / design.launches[-1]
     error = math.log(high / low) / 2 / _quantile(claim.confidence(look))
     half = _quantile(claim.confidence(design.looks - 1)) * error * math.sqrt(share)
-    short = math.log(limit) + half - math.log(comparison.ratio)
     spread = error * math.sqrt(max(0.0, 1 - share))
-    return short <= 0 if spread == 0 else 1 - _NORMAL.cdf(short / spread) >= GIVEN_UP
+    excess = math.log(comparison.ratio / limit)
+    if spread == 0:
+        return float(excess >= half), float(excess <= -half)
+    return _NORMAL.cdf((excess - half) / spread), _NORMAL.cdf((-excess - half) / spread)
 
 
 def _quantile(confidence: float) -> float:

@@ -120,17 +120,17 @@ class Verification:
         return list(zip(self.verdicts(), sides, strict=True))
 
     def open_sides(self) -> list[Side]:
-        """Return what more launches must measure to decide what is undecided and can be decided."""
+        """Return what more launches must measure to decide what is undecided and may be decided."""
         if self._family is None or self._settings.deterministic:
             return []
-        tests = [standing.key for standing in self._family.open()]
+        tests = [standing.key for standing in self._family.worth_looking()]
         return list(dict.fromkeys(side for test in tests for side in (test.left, test.right)))
 
     def open_cells(self) -> int:
         """Return how many cells these are."""
         if self._family is None or self._settings.deterministic:
             return 0
-        waiting = {id(standing) for standing in self._family.open()}
+        waiting = {id(standing) for standing in self._family.worth_looking()}
         return sum(any(id(state) in waiting for state in cell) for cell in self._family.cells)
 
     def _questions(self, index: Index) -> HypothesisFamily[Hypothesis]:
