@@ -11,6 +11,7 @@ from plumbline.core.plan import Plan
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings.campaign_file import load
 from plumbline_db.records import Suite
+from tests.exporters.bundles import tuned
 from tests.tuner.campaign.test_confirm_looks import CHOSEN, confirmed
 from tests.tuner.lab import Lab
 from tests.tuner.simulated import Costs, SimulatedStarter
@@ -57,6 +58,27 @@ def test_harm_seen_twice_counts(lab: Lab, tmp_path: Path) -> None:
     ((who, why),) = done.dropped
     assert who == CHOSEN
     assert why.startswith("slower at")
+
+
+@pytest.mark.parametrize(("rest", "left"), [(0.8, [(4096, 4096)]), (1.0, [])])
+def test_what_is_slower_at_a_size_loses_that_size(
+    lab: Lab, tmp_path: Path, rest: float, left: list[tuple[int, int]]
+) -> None:
+    """The rest stays, if it is faster by itself."""
+
+    def times(size: int, *_: object) -> float:
+        return rest if size < 16384 else 1.3
+
+    starter = SimulatedStarter(
+        Costs(algorithm={("MPI_Bcast", "binomial"): times}), launch_noise=0.02
+    )
+    chosen = msgspec.structs.replace(tuned("MPI_Bcast", "binomial", 4096, 20000), removes=[])
+    done, _ = confirmed(lab, tmp_path, starter, SHORT, chosen=chosen)
+    assert [(one.bytes_from, one.bytes_to) for one in done.winners] == left
+    assert all(one.speedup == pytest.approx(1 / 0.8, rel=0.05) for one in done.winners)
+    first, *_ = done.dropped
+    assert (first[0].bytes_from, first[0].bytes_to) == (16384, 20000)
+    assert first[1].startswith("slower at 16384 B: 1.")
 
 
 def test_both_sides_repeat_calls_as_often(

@@ -45,9 +45,10 @@ def confirmed(
     settings: Settings = SETTINGS,
     turn: int = 1,
     earlier: Confirmation | None = None,
+    chosen: Winner = CHOSEN,
 ) -> tuple[Confirmation, dict[str, list[str]]]:
     """The confirmation, and the plans of each suite of pairs."""
-    write(bundle(CHOSEN, directory=str(folder)), ["env"])
+    write(bundle(chosen, directory=str(folder)), ["env"])
     environment = environment_of(folder / plumbline_sh.FILE_NAME, of.clean_environment())
     store = lab.store(of)
     suite = Suite("confirm", turn)
@@ -59,7 +60,7 @@ def confirmed(
 
     done = confirm(
         ConfirmContext(store, settings, FEW, in_force),
-        ConfirmTurn(suite, table, [CHOSEN], environment, earlier),
+        ConfirmTurn(suite, table, [chosen], environment, earlier),
     )
     plans: dict[str, list[str]] = {}
     for run in lab.runs():

@@ -78,11 +78,14 @@ def test_the_rest_of_a_winner_stays() -> None:
     slower = ratios.slower([winner()], range(6), Claim(tolerance=0.05))
     other = winner(function="MPI_Reduce", variant="reduce_ring")
     left, ((lost, why),) = pairs.without(
-        [winner(bytes_to=93), other], slower, {"MPI_Gather": range(64, 94)}
+        [winner(bytes_to=93), other],
+        slower,
+        {"MPI_Gather": range(64, 94)},
+        lambda cell, comparison: f"slower at {cell.bytes} B: {comparison.ratio:.1f}",
     )
     assert [(each.bytes_from, each.bytes_to) for each in left] == [(64, 69), (71, 93), (64, 65536)]
     assert (lost.bytes_from, lost.bytes_to) == (70, 70)
-    assert why.startswith("slower where messages take longer: 1.")
+    assert why == "slower at 70 B: 1.5"
 
 
 class TwoStates(SimulatedStarter):

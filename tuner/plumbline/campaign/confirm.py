@@ -12,7 +12,7 @@ from itertools import zip_longest
 import msgspec
 
 from plumbline.campaign.acceptance_sizes import least_gain
-from plumbline.campaign.pairs import ConfirmContext, Pairs, target_of, told, untouched
+from plumbline.campaign.pairs import ConfirmContext, Pairs, target_of, told, untouched, without
 from plumbline.core.cell import Target
 from plumbline.core.guidelines import LIBRARY
 from plumbline.core.plan import PlanCase
@@ -35,7 +35,7 @@ from plumbline.system.words import counted
 from plumbline.verify.decision import by_interval, joint, slower
 from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.significance.signed_rank import paired_ratio
-from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
+from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Suite, Verdict, Winner
 
 # A look for the rule of the exported files that makes a call slower, or keeps it from a right
 # result, that no rule is about. Half of the rules are in force in a launch, then half of those that
@@ -179,10 +179,13 @@ def confirm(context: ConfirmContext, turn: ConfirmTurn) -> Confirmation:
     pairs.measure()
     harm = pairs.harm()
     lost = pairs.lost()
+    sizes = tables.sizes_of(context.guidelines, context.settings)
+    own = _of_bounded(turn.winners, harm, sizes)
+    parts, cut = without(turn.winners, own, sizes, _slower_at)
     kept, dropped = ColdEvidence(
-        winners=turn.winners,
-        speeds=pairs.speeds,
-        slower=harm,
+        winners=parts,
+        speeds=pairs.speeds_of(parts),
+        slower={cell: found for cell, found in harm.items() if cell not in own},
         verdicts=pairs.verdicts,
         built_on=pairs.built_on,
         lost=lost,
@@ -190,6 +193,7 @@ def confirm(context: ConfirmContext, turn: ConfirmTurn) -> Confirmation:
         faster=turn.faster,
         least_gain=least_gain(context.settings),
     ).judged()
+    dropped = cut + dropped
     if not dropped:
         bisection = _Bisection(context, turn.suite, pairs.left)
         kept, dropped = bisection.keep(kept, harm, lost, pairs.built_on)
@@ -202,6 +206,27 @@ def confirm(context: ConfirmContext, turn: ConfirmTurn) -> Confirmation:
     not_slower = sorted(measured | (pairs.settled_before - pairs.ratios.keys()))
     verdicts, beside = pairs.verdicts, pairs.beside
     return Confirmation(kept, dropped + perhaps, verdicts, list(turn.winners), not_slower, beside)
+
+
+def _of_bounded(
+    winners: Sequence[Winner],
+    harm: Mapping[Target, Comparison],
+    sizes: Mapping[str, Sequence[int]],
+) -> dict[Target, Comparison]:
+    """Return the `harm` at measured sizes that winners may lose by themselves: those of functions,
+    with an upper end."""
+    return {
+        cell: comparison
+        for cell, comparison in harm.items()
+        if (winner := deciding(winners, cell)) is not None
+        and winner.function != EVERY_FUNCTION
+        and winner.bytes_to != UNBOUNDED_BYTES
+        and cell.bytes in sizes.get(cell.function, ())
+    }
+
+
+def _slower_at(cell: Target, comparison: Comparison) -> str:
+    return f"slower at {cell.bytes} B: {told(comparison)} times the default"
 
 
 def _far_cases(
@@ -308,7 +333,7 @@ class _ConfirmPairs:
     def _wanted(self) -> list[Target]:
         """Look at what there is, the table too; return the cells of the next look."""
         family = self._pairs.family
-        near = {cell: logs for cell, logs in self.ratios.items() if cell not in self._far}
+        near = self._near()
         first = not self.speeds
 
         def compare(logs: Sequence[float]) -> Comparison:
@@ -325,6 +350,24 @@ class _ConfirmPairs:
         if not open_cells or not self._context.has_time():
             return []
         return [target_of(case) for case in self._cases_of(open_cells)]
+
+    def speeds_of(self, parts: Sequence[Winner]) -> list[Comparison | None]:
+        """Return the ratios of these winners, which are those of the turn or parts of them."""
+        family, near = self._pairs.family, self._near()
+        known = zip(self._winners, self.speeds, strict=True)
+        speed_of = {id(winner): comparison for winner, comparison in known}
+        return [
+            speed_of[id(part)]
+            if id(part) in speed_of
+            else speed(
+                part, parts, near, self.beside, lambda logs: family.compare(logs, family.confidence)
+            )
+            for part in parts
+        ]
+
+    def _near(self) -> dict[Target, Sequence[float]]:
+        """Return the ratios of cells that count for gains."""
+        return {cell: logs for cell, logs in self.ratios.items() if cell not in self._far}
 
     def _open_cells(self) -> set[Target]:
         """The cells of winners whose gain is unclear, and those that seem slower than before."""
@@ -479,7 +522,7 @@ class ColdEvidence(msgspec.Struct, frozen=True, kw_only=True):
         if not hurt:
             return ""
         worst = max(hurt, key=lambda cell: self.slower[cell].ratio)
-        return f"slower at {worst.bytes} B: {told(self.slower[worst])} times the default"
+        return _slower_at(worst, self.slower[worst])
 
     def _shown(self, winner: Winner, found: Comparison | None) -> Winner | str:
         """Return the winner with the gain that is shown, if it is significant and removes a

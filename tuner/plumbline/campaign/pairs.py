@@ -98,9 +98,10 @@ def without(
     winners: Sequence[Winner],
     slower: Mapping[Target, Comparison],
     sizes: Mapping[str, Sequence[int]],
+    reason: Callable[[Target, Comparison], str],
 ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
     """Return what is left of the winners without the cells at which they are `slower`, and what is
-    not, with the reason. `sizes`: the measured ones by function."""
+    not, with the `reason` of the worst cell. `sizes`: the measured ones by function."""
     kept: list[Winner] = []
     lost: list[tuple[Winner, str]] = []
     for winner in winners:
@@ -112,10 +113,9 @@ def without(
         cells = {Target(winner.function, size) for size in measured}
         kept += pieces_inside(winner, cells - own, measured)
         for part in pieces_inside(winner, own, measured):
-            worst = max(
-                (slower[cell] for cell in own if holds(part, cell)), key=lambda found: found.ratio
-            )
-            lost.append((part, f"slower where messages take longer: {told(worst)}"))
+            inside = [cell for cell in own if holds(part, cell)]
+            worst = max(inside, key=lambda cell: slower[cell].ratio)
+            lost.append((part, reason(worst, slower[worst])))
     return kept, lost
 
 

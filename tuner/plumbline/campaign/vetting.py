@@ -323,7 +323,12 @@ class Vetting:
                     f"of {counted(unknown, 'cell')}, which few of these launches have measured",
                 )
         slower = ratios.slower(done.winners, slow, claim_of(self._settings))
-        return pairs.without(done.winners, slower, self._sizes)
+        return pairs.without(
+            done.winners,
+            slower,
+            self._sizes,
+            lambda _, comparison: f"slower where messages take longer: {pairs.told(comparison)}",
+        )
 
     def _new_table(
         self,
