@@ -22,6 +22,7 @@ from plumbline.model.costs import (
     loggp,
     middle_deviation,
 )
+from plumbline.model.names import find
 from plumbline.model.schedules import Shape, aggregated, groups, halves
 
 LATENCY_ALONE = Network((Piece(math.inf, 1.7e-6, 0.0),))
@@ -31,7 +32,7 @@ REDUCTION_ALONE = Network((Piece(math.inf, 0.0, 0.0),), gamma_seconds_per_byte=1
 
 
 def seconds(network: Network, function: str, name: str, shape: Shape) -> float:
-    return hockney(schedules.find(function, name).cost(shape), network)
+    return hockney(find(function, name).cost(shape), network)
 
 
 def test_first_case_study_of_euro_par_2016() -> None:
@@ -75,9 +76,9 @@ def test_as_the_table_of_thakur_rabenseifner_gropp(
 def test_segments_of_a_pipeline() -> None:
     """Pjesivac-Grbovic et al. 2007: (p + segments - 2) messages of a segment."""
     shape = Shape(8, 65536, segment_bytes=4096)
-    assert formula(schedules.find("MPI_Bcast", "pipeline").cost(shape)) == "22 α + 88 KiB·β"
+    assert formula(find("MPI_Bcast", "pipeline").cost(shape)) == "22 α + 88 KiB·β"
     whole = Shape(8, 65536)
-    assert formula(schedules.find("MPI_Bcast", "pipeline").cost(whole)) == "7 α + 448 KiB·β"
+    assert formula(find("MPI_Bcast", "pipeline").cost(whole)) == "7 α + 448 KiB·β"
 
 
 @given(nprocs=st.integers(2, 200))
@@ -131,7 +132,7 @@ def test_nothing_beats_the_lower_bound(
     nprocs: int, blocks: int, segment: int, radix: int, network: Network
 ) -> None:
     """The bounds hold for every algorithm, so that a formula that is below one is wrong."""
-    for (function, name), one in schedules.table().items():
+    for (function, name), one in schedules.TABLE.items():
         ranks = 2 if name == "two_ranks" else nprocs
         shape = Shape(ranks, ranks * blocks, segment_bytes=segment, radix=radix)
         least = bound(function, shape, network)
@@ -143,7 +144,7 @@ def test_nothing_beats_the_lower_bound(
 @given(nprocs=st.integers(2, 70), size=st.integers(0, 10**6), gap=st.floats(0, 1e-3))
 def test_loggp_is_never_above_hockney(nprocs: int, size: int, gap: float) -> None:
     network = Network((Piece(math.inf, 1e-5, 1e-9),), send_gap_seconds=gap, receive_gap_seconds=gap)
-    for one in schedules.table().values():
+    for one in schedules.TABLE.values():
         path = one.cost(Shape(nprocs, size))
         assert loggp(path, network) <= hockney(path, network) * (1 + 1e-9)
 

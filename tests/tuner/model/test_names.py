@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.libraries import space_file
 from plumbline.model import schedules
-from plumbline.model.names import followed, names
+from plumbline.model.names import find, followed, names
 
 ROOT = Path(__file__).resolve().parents[3]
 SPACES = [
@@ -70,7 +70,7 @@ def test_every_schedule_is_in_the_table_and_says_where_it_comes_from(
     function: str, text: str
 ) -> None:
     name, _, numbers = text.partition(":")
-    found = schedules.find(function, name)
+    found = find(function, name)
     assert found.source and found.what
     assert re.fullmatch(r"((segment_bytes|radix|window)=[0-9]+)?", numbers)
 
@@ -78,7 +78,7 @@ def test_every_schedule_is_in_the_table_and_says_where_it_comes_from(
 def test_two_schedules_of_one_name_are_a_bug() -> None:
     enter = schedules.schedule("ring", "MPI_Allgather", source="again")
     with pytest.raises(ValueError, match="two schedules called ring"):
-        enter(lambda shape: schedules.find("MPI_Allgather", "ring").cost(shape))
+        enter(lambda shape: find("MPI_Allgather", "ring").cost(shape))
 
 
 def test_the_numbers_of_an_algorithm_reach_its_schedule() -> None:

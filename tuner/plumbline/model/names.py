@@ -10,12 +10,18 @@ from pathlib import Path
 import msgspec
 
 from plumbline.core.configuration import VariantSpec, variant_name
+from plumbline.core.plan import blocking
 from plumbline.libraries.space import Algorithm, Space
 
-from . import schedules
-from .schedules import Schedule, Shape
+from . import movements, reductions  # noqa: F401  they enter theirs into the table
+from .schedules import TABLE, Schedule, Shape
 
 FILE = Path(__file__).with_name("names.toml")
+
+
+def find(function: str, name: str) -> Schedule:
+    """A form follows those of its function. Raises KeyError where there is none."""
+    return TABLE[blocking(function), name]
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,4 +99,4 @@ def followed(
         return None
     schedule = VariantSpec.parse(written)
     own = {name: int(number) for name, number in schedule.parameters.items()}
-    return Followed(schedules.find(function, schedule.name), own | known_names.numbers(values))
+    return Followed(find(function, schedule.name), own | known_names.numbers(values))

@@ -1,9 +1,10 @@
 """The table of schedules: how the messages of an algorithm follow each other, by function and
 name.
 
-A schedule is a function of a Shape that gives a Cost; movements.py, reductions.py have
-them. Its docstring is what it is, its `source` where the formula comes from. Which schedule an
-algorithm of a library follows says its search space, of a variant of ours names.toml."""
+A schedule is a function of a Shape that gives a Cost; movements.py and reductions.py have them,
+and enter them into the TABLE, which names.py reads. Its docstring is what it is, its `source`
+where the formula comes from. Which schedule an algorithm of a library follows says its search
+space, of a variant of ours names.toml."""
 
 from __future__ import annotations
 
@@ -12,8 +13,6 @@ from collections import Counter
 from collections.abc import Callable
 
 import msgspec
-
-from plumbline.core.plan import blocking
 
 from .costs import CriticalPath
 
@@ -94,7 +93,7 @@ class Schedule(msgspec.Struct, frozen=True):
     cost: Callable[[Shape], CriticalPath]
 
 
-_TABLE: dict[tuple[str, str], Schedule] = {}
+TABLE: dict[tuple[str, str], Schedule] = {}  # by function and name
 
 Rule = Callable[[Shape], CriticalPath]
 
@@ -104,25 +103,13 @@ def schedule(name: str, *functions: str, source: str) -> Callable[[Rule], Rule]:
 
     def enter(rule: Rule) -> Rule:
         for function in functions:
-            if (function, name) in _TABLE:
+            if (function, name) in TABLE:
                 raise ValueError(f"{function} has two schedules called {name}")
             summary = " ".join((rule.__doc__ or "").split())
-            _TABLE[function, name] = Schedule(name, summary, source, rule)
+            TABLE[function, name] = Schedule(name, summary, source, rule)
         return rule
 
     return enter
-
-
-def find(function: str, name: str) -> Schedule:
-    """A form follows those of its function. Raises KeyError where there is none."""
-    return table()[blocking(function), name]
-
-
-def table() -> dict[tuple[str, str], Schedule]:
-    """All schedules, by function and name."""
-    from . import movements, reductions  # noqa: F401  they enter theirs
-
-    return _TABLE
 
 
 def levels(nprocs: int, radix: int = 2) -> int:
