@@ -1,6 +1,6 @@
 """What the exported files do for a call at a site: which algorithm or variant, which winner of
-which campaign that is, and on what evidence. The campaigns of a site have the same library and machine,
-and differ in the number of ranks and their layout.
+which campaign that is, and on what evidence. The campaigns of a site have the same library and
+machine, and differ in the number of ranks and their layout.
 
 Reads files and the database; measures nothing."""
 

@@ -79,7 +79,7 @@ def svg(site_map: SiteMap, colours: Mapping[str, str]) -> str:
     if colours is FILE:  # on a page the picture stands on the page's ground, below its title
         top = _HEAD
         parts = [
-            f'<rect x="-8" y="-{top}" width="{width + 16}" height="{height + top}" fill="#ffffff"/>',
+            f'<rect x="-8" y="-{top}" width="100%" height="100%" fill="#ffffff"/>',
             _text(0, -8, summary(site_map), colours["text"], "start"),
             *parts,
         ]
