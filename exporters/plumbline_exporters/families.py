@@ -120,9 +120,11 @@ class ParameterFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RulesFiles(msgspec.Struct, frozen=True):
-    """`decision`: what exported files of rules (texts by name) decide for a call; None where they
-    leave it to the library. `holds`: whether a winner stands in such a file."""
+    """`names` are those of the files. `decision`: what exported files of rules (texts by name)
+    decide for a call; None where they leave it to the library. `holds`: whether a winner stands in
+    such a file."""
 
+    names: tuple[str, ...]
     decision: Callable[[Mapping[str, str], Call, Library], Decision | None]
     holds: Callable[[Winner], bool]
 

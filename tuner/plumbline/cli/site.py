@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from plumbline.system.words import counted, with_interval
-from plumbline_db.errors import UsageError, typed
+from plumbline_db.errors import UsageError
 
 from . import common
 from .base import ProgramOptions
@@ -99,14 +99,11 @@ def _answers(place: Site, answers: Sequence[SiteAnswer]) -> Iterator[RenderableT
     from rich.text import Text
 
     number = counted(len(place.campaigns), "campaign")
-    where = f"applied: {place.applied}" if place.applied else "not applied"
+    where = f"applied: {place.applied}" if place.applied else "which are not applied"
     yield Text(f"{place.library.id}, files of {number}, {where}")
     for answered in answers:
         yield ""
         yield from _answer(answered)
-    if place.applied is None:
-        yield ""
-        yield f"to apply them:  {typed('apply', '--help')}"
 
 
 def _answer(answered: SiteAnswer) -> Iterator[RenderableType]:

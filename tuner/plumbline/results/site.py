@@ -23,7 +23,7 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import is_simulated
 from plumbline_db.records import Campaign, Library, Machine, Search, Verdict, Winner
-from plumbline_exporters import families, plumbline_sh, profile
+from plumbline_exporters import families, plumbline_sh, profile, registry
 from plumbline_exporters.decision import Call, Decision
 
 SIMULATED = "SimGrid"  # the system of machines that are not there
@@ -186,7 +186,7 @@ def answer(site: Site, call: Call) -> SiteAnswer:
     near = sorted(site.campaigns, key=lambda member: _distance(member, call))
     folders = [site.applied] if site.applied else [each.folder for each in near if each.folder]
     for folder in folders:
-        texts = _texts(folder)
+        texts = _texts(folder, site.library)
         for decision in _decisions(texts, call, site.library):
             return _answered(near, call, decision, folder)
     for member in near:
@@ -211,12 +211,21 @@ def _spread(nprocs: int, nodes: int) -> str:
     return "one node" if nodes == 1 else "one per node" if nodes == nprocs else "several"
 
 
-def _texts(folder: Path) -> dict[str, str]:
-    """The texts of the files that have rules, by name; a file that is gone is not among them."""
+def _texts(folder: Path, library: Library) -> dict[str, str]:
+    """The texts of the files with rules in a folder, by name; without those that do not exist.
+    Raises PlumblineError where one of them is not as Plumbline wrote it."""
+    rules = families.of(library).rules
     texts = {}
-    for path in folder.glob("*"):
-        if path.suffix in (".profile", ".conf", ".json") and path.is_file():
-            texts[path.name] = user_files.text(path, "replace")
+    for name in (profile.FILE_NAME, *(rules.names if rules else ())):
+        path = folder / name
+        if not path.is_file():
+            continue
+        if not registry.is_ours(path):
+            raise PlumblineError(
+                f"{path} was edited since Plumbline wrote it, so that it may decide otherwise: "
+                "write it again with `plumbline export --force`, or use another folder"
+            )
+        texts[name] = user_files.text(path)
     return texts
 
 

@@ -46,7 +46,7 @@ FILE: Mapping[str, str] = MappingProxyType(
 )
 MARKS = {"violated": "•", "removed": "○", "undecided": "?", "holds": ""}
 
-_CELL, _ROW, _GAP = 46, 20, 8
+_CELL, _ROW, _GAP = 52, 20, 8
 _NAMES, _LAYOUTS, _HEAD, _TITLE = 190, 76, 26, 640
 
 

@@ -64,6 +64,7 @@ def _ranges(block: Sequence[SiteRule]) -> list[dict[str, int | str]]:
 
 
 RULES_FILE_NAME = "ompi-rules.conf"
+RULES_FILE_NAMES = (RULES_FILE_NAME, _JSON_FILE_NAME)
 _DEFAULT_FANOUT = 4  # what the library uses with a forced algorithm and no fan-out knob
 
 
