@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from plumbline_db.errors import UsageError
-from plumbline_db.records import Library
+from plumbline_db.records import Library, Winner
 from plumbline_exporters import quoting
 from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.decision import Call, Decision
 from plumbline_exporters.finding import Effect, FileKind, Finding, Known, LintTarget, Version
 
 if TYPE_CHECKING:
@@ -118,12 +119,23 @@ class ParameterFile(msgspec.Struct, frozen=True, kw_only=True):
     silences: Callable[[Assignment, Mapping[str, str], Library | None], str]
 
 
+class RulesFiles(msgspec.Struct, frozen=True):
+    """`names` are those of the files. `decision`: what exported files of rules (texts by name)
+    decide for a call; None where they leave it to the library. `holds`: whether a winner stands in
+    such a file."""
+
+    names: tuple[str, ...]
+    decision: Callable[[Mapping[str, str], Call, Library], Decision | None]
+    holds: Callable[[Winner], bool]
+
+
 class Family(msgspec.Struct, frozen=True, kw_only=True):
     """`prefixes`: beginnings of its variables. `script`: the format that writes plumbline.sh.
     `variables`: what files of a campaign set, whatever language says it. `question`: how a shell
     sees that the library is the one that files were made for; None where nobody can be asked.
     `in_ranges`: variables that may name an algorithm for each range of sizes, with those that may
-    stand there. `lint` is None where nobody sets parameters in files of his own."""
+    stand there. `lint` is None where nobody sets parameters in files of his own. `rules`: its
+    files of rules; None where nothing here reads them."""
 
     script: str
     variables: Callable[[Bundle], dict[str, str]]
@@ -132,6 +144,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     lint: Linting | None = None
     parameter_file: ParameterFile | None = None
     in_ranges: Mapping[str, frozenset[int]] = {}
+    rules: RulesFiles | None = None
 
 
 @cache

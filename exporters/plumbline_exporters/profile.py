@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import msgspec
+
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters import quoting
 from plumbline_exporters.bundle import Bundle, conditions, groups, heading, last_volume, sizes
+from plumbline_exporters.decision import Call, Decision
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "plumbline.profile"
@@ -80,3 +85,65 @@ def _last(winner: Winner, following: int | None) -> str:
         return "inf"
     last = last_volume(winner) if winner.function in _BLOCKS else winner.bytes_to
     return str(last if following is None else min(last, following - 1))
+
+
+class _Rule(msgspec.Struct, frozen=True):
+    """A rule of a profile: its ranges by key, both ends included, and its other words."""
+
+    ranges: dict[str, tuple[int, int]]
+    words: dict[str, str]
+
+    def holds(self, **values: int) -> bool:
+        return all(
+            low <= values[key] <= high for key, (low, high) in self.ranges.items() if key in values
+        )
+
+
+def decisions(text: str, call: Call) -> Iterator[Decision]:
+    """The rules of a profile that Plumbline wrote which are for `call`; several only where they
+    have different conditions. As the preload library does, a rule for another number of ranks
+    stands in for a missing one where the profile has a line `nearest`."""
+    rules, factor = _read(text, call.function)
+    nprocs = _stand_in(rules, factor, call.nprocs)
+    filled = call.nprocs // call.nodes  # ranks of the node that has the fewest
+    for rule in rules:
+        ends = (call.ppn, filled)
+        if rule.holds(nprocs=nprocs, nodes=call.nodes, bytes=call.bytes) and all(
+            rule.holds(ppn=end) for end in ends
+        ):
+            conditions = [f"{key}={rule.words[key]}" for key in _CONDITIONS if key in rule.words]
+            yield Decision(FILE_NAME, rule.words["variant"], conditions=conditions)
+
+
+_CONDITIONS = ("op", "type", "counts")
+_RANGES = ("nprocs", "nodes", "ppn", "bytes")
+
+
+def _read(text: str, function: str) -> tuple[list[_Rule], int]:
+    """The rules of a function, and the factor of the line `nearest` (1: there is none)."""
+    rules, factor = [], 1
+    for line in text.splitlines():
+        kind, *pairs = line.split() or [""]
+        words = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+        if kind == "nearest":
+            factor = int(words["factor"])
+        elif kind == "rule" and words["function"] == function:
+            ranges = {key: _range(words[key]) for key in _RANGES if key in words}
+            rules.append(_Rule(ranges, words))
+    return rules, factor
+
+
+def _range(text: str) -> tuple[int, int]:
+    low, _, high = text.partition("-")
+    return int(low), UNBOUNDED_BYTES if high == "inf" else int(high)
+
+
+def _stand_in(rules: list[_Rule], factor: int, nprocs: int) -> int:
+    """The number of ranks whose rules hold for `nprocs` ranks."""
+    if any(rule.holds(nprocs=nprocs) for rule in rules):
+        return nprocs
+    ends = [
+        low if nprocs < low else high for low, high in (rule.ranges["nprocs"] for rule in rules)
+    ]
+    near = [end for end in ends if max(end, nprocs) <= factor * min(end, nprocs)]
+    return min(near, key=lambda end: (max(end, nprocs) / min(end, nprocs), end), default=nprocs)

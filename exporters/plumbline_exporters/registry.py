@@ -10,7 +10,7 @@ import hashlib
 import importlib
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -74,22 +74,31 @@ def exporters(family: str = "") -> dict[str, Exporter]:
     }
 
 
-def write(bundle: Bundle, formats: Sequence[str], *, force: bool = False) -> list[Export]:
-    """Write the files of these formats, and of those they need, into `bundle.directory`.
+def write(
+    bundle: Bundle,
+    formats: Sequence[str],
+    *,
+    force: bool = False,
+    elsewhere: Mapping[str, Path] | None = None,
+) -> list[Export]:
+    """Write the files of these formats, and of those they need, into `bundle.directory`; those
+    whose name is in `elsewhere` under that path.
 
     All are made, and on disk, before the first takes its place by rename, so that a refusal leaves
     the folder as it was. A file that is not as Plumbline wrote it is refused, unless `force`."""
     if not bundle.directory.is_absolute():
         raise ValueError(f"{bundle.directory} is not absolute")
     made = [(format, name, text.encode()) for format, name, text in texts(bundle, formats)]
+    targets = {name: bundle.directory / name for _, name, _ in made} | dict(elsewhere or {})
     try:
-        bundle.directory.mkdir(parents=True, exist_ok=True)
-        _require_room([bundle.directory / name for _, name, _ in made], force=force)
+        for folder in {bundle.directory, *(path.parent for path in targets.values())}:
+            folder.mkdir(parents=True, exist_ok=True)
+        require_room([targets[name] for _, name, _ in made], force=force)
         with scratch.folder(bundle.directory) as part:
             for _, name, data in made:
                 _write(part / name, data)
             for _, name, _ in made:
-                (part / name).rename(bundle.directory / name)
+                (part / name).rename(targets[name])
     except OSError as error:
         raise PlumblineError(
             f"cannot write in {bundle.directory}: {error.strerror}; name another folder"
@@ -97,7 +106,7 @@ def write(bundle: Bundle, formats: Sequence[str], *, force: bool = False) -> lis
     return [
         Export(
             format=format,
-            path=str(bundle.directory / name),
+            path=str(targets[name]),
             sha256=hashlib.sha256(data).hexdigest(),
             created=bundle.created,
         )
@@ -116,7 +125,9 @@ def is_ours(path: Path) -> bool:
     return _digest(_sum(checksum[2]).sub(rb"\g<1>" + NO_SUM.encode(), data)) == checksum[2]
 
 
-def _require_room(paths: Sequence[Path], *, force: bool) -> None:
+def require_room(paths: Sequence[Path], *, force: bool) -> None:
+    """Raises PlumblineError where a file there is not as Plumbline wrote it, unless `force`, or
+    where a folder is."""
     folders = [str(path) for path in paths if path.is_dir() and not path.is_symlink()]
     if force and folders:
         raise PlumblineError(

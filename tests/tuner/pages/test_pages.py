@@ -173,7 +173,11 @@ def test_the_map_has_a_row_for_each_function(client: TestClient) -> None:
     page = shown(client, "/map")
     assert "MPI_Alltoall" in page.text and "node1, openmpi-4.1.4" in page.text
     labels = [found.get("aria-label") or "" for _, found in page.elements]
-    assert any(re.fullmatch(r"violated, 1 of \d+ violated", label) for label in labels)
+    assert any(
+        re.fullmatch(r"violated, 1 of \d+ violated(, \d+ before)?", label) for label in labels
+    )
+    pictures = [label for label in labels if label.startswith("Violated guidelines of openmpi-4.1")]
+    assert pictures and 'class="site"' in client.get("/map").text
 
 
 def test_what_was_measured_apart_is_never_called_faster(client: TestClient) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import click
 import msgspec
 
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, UsageError
 
 from . import base, common, options
 from .base import ProgramOptions
@@ -20,6 +20,7 @@ class ExportFiles(NamedTuple):
     formats: tuple[str, ...]
     output: Path
     force: bool
+    per_nodes: bool
 
 
 @base.command("export", gathers={"files": ExportFiles}, takes="db json campaign")
@@ -32,6 +33,11 @@ class ExportFiles(NamedTuple):
 )
 @options.listing
 @click.option("--force", is_flag=True, help="Replace files that are not as Plumbline wrote them.")
+@click.option(
+    "--per-nodes",
+    is_flag=True,
+    help="A modulefile for each number of nodes, from all campaigns of the library and machine.",
+)
 @options.unsafe
 def command(
     program: ProgramOptions, files: ExportFiles, listing: bool, unsafe: bool, campaign: str | None
@@ -44,6 +50,7 @@ def command(
     \b
     Example:
       plumbline export env --output ~/plumbline && . ~/plumbline/plumbline.sh
+      plumbline export --per-nodes --output modules && module use modules
     """
     from plumbline.libraries import fits, gate
     from plumbline.settings import default_campaign, identity
@@ -64,6 +71,9 @@ def command(
         for exporter in exporters().values():
             whose = f" ({exporter.family})" if exporter.family else ""
             click.echo(f"{exporter.name:14} {exporter.summary}{whose}")
+        return
+    if files.per_nodes:
+        _per_nodes(program, files, campaign, unsafe=unsafe)
         return
     if not files.formats:
         raise click.UsageError(f"name a format: {', '.join(exporters())}")
@@ -101,3 +111,37 @@ def command(
         click.echo(file.path)
     if not written:
         common.remark("no winner can be expressed in this format")
+
+
+def _per_nodes(
+    program: ProgramOptions, files: ExportFiles, campaign: str | None, *, unsafe: bool
+) -> None:
+    """Write a modulefile for each number of nodes. Raises UsageError where formats are named, and
+    PlumblineError where the library is another one."""
+    from plumbline.libraries import fits
+    from plumbline.results import per_nodes, site
+    from plumbline.settings import default_campaign
+
+    if files.formats:
+        raise UsageError("--per-nodes writes modulefiles: name no format beside it")
+    folder = files.output.absolute()
+    with program.open() as db, db.snapshot():
+        chosen = default_campaign.choose(db, campaign).campaign
+        of_site = site.read(db, chosen, None, alone=False)
+        if (other_library := fits.other(of_site.library)) is not None:
+            raise PlumblineError(f"nothing is exported: {other_library}")
+        modules = per_nodes.bundles(db, of_site, folder, unsafe=unsafe)
+    written = per_nodes.write(modules, folder, force=files.force)
+    for module in modules:
+        common.remark(*(f"{module.name}: left out {reason}" for reason in module.left_out))
+    if program.json:
+        common.print_json(written)
+        return
+    for file in written:
+        click.echo(file.path)
+    common.remark(
+        *(
+            f"module use {folder} && module load {per_nodes.MODULES}/{module.name}"
+            for module in modules
+        )
+    )

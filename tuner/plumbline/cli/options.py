@@ -370,6 +370,7 @@ shared = together(
         "nprocs",
         "-n",
         "--np",
+        "--ranks",
         "--nprocs",
         type=Numbers(one_or_more=True, least=1, most=2**31 - 1),
         help="Ranks (default: one for each processing unit, two at least, or 32 simulated ones).",

@@ -14,8 +14,9 @@ import click
 from plumbline.system.words import counted
 from plumbline_db.errors import PlumblineError, UsageError, command_name, typed
 
-from . import base, common, options, progress, rules
+from . import base, common, options, progress, rules, site
 from .base import ProgramOptions
+from .site import AskedCall
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -45,11 +46,27 @@ class ShownResults(NamedTuple):
 
 @base.command(
     "results",
-    gathers={"asked": ShownResults},
-    takes="db json campaign rules",
-    told={"campaign": {"unset": "the one started last"}},
+    gathers={"asked": ShownResults, "call": AskedCall},
+    takes="mpi db json campaign rules nprocs",
+    told={
+        "campaign": {"unset": "the one started last"},
+        "nprocs": {"help": "With a function: ranks of the call.", "unset": ""},
+    },
 )
-@click.argument("campaign_file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.argument(
+    "campaign_file",
+    required=False,
+    metavar="[CAMPAIGN_FILE|FUNCTION]",
+    type=click.Path(path_type=Path, dir_okay=False),
+    shell_complete=options.complete_functions,
+)
+@click.option("--bytes", type=options.Bytes(), help="With a function: volume of the call.")
+@click.option(
+    "--map",
+    "as_map",
+    is_flag=True,
+    help="Functions and numbers of ranks by bytes: violations before and after, speed-ups.",
+)
 @options.all_rows
 @options.listing
 @options.picture("Draw the tables before and after, or what explains them,")
@@ -80,11 +97,15 @@ def command(
     program: ProgramOptions,
     campaign_file: Path | None,
     asked: ShownResults,
+    call: AskedCall,
     listing: bool,
+    as_map: bool,
     folder: Path | None,
     campaign: str | None,
 ) -> None:
     """What a campaign found, in short; with --all its violation tables, searches and costs.
+
+    FUNCTION (MPI_Allreduce): what the exported files do for its calls, and on what evidence.
 
     The campaigns of a file with several libraries or layouts are shown side by side:
     those of CAMPAIGN_FILE, or of the file that was run last. Pages of --report are those of
@@ -97,11 +118,20 @@ def command(
       plumbline results --explain --picture why.svg
       plumbline results --guidelines GL3 --picture pair.svg
       plumbline results --rules paper
+      plumbline results MPI_Allreduce --bytes 16k --ranks 12
+      plumbline results --map --picture map.svg
       plumbline results --report pages
     """
     if asked.guidelines is not None and (asked.picture is None or asked.explain):
         raise UsageError("--guidelines draws a picture of its own: name its file with --picture")
-    if listing:
+    function = str(campaign_file) if site.is_function(str(campaign_file or "")) else ""
+    if not function and call != AskedCall():
+        raise UsageError("--bytes and --ranks are of a call: name its function, as MPI_Allreduce")
+    if as_map:
+        site.show_map(program, function, asked.picture, campaign)
+    elif function:
+        site.answer(program, function, call, campaign)
+    elif listing:
         _list(program)
     elif folder is not None:
         _report(program, folder, (campaign_file, campaign), all_cells=asked.all_rows)

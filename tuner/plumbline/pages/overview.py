@@ -8,14 +8,16 @@ import statistics
 from collections.abc import Sequence
 
 import msgspec
+from markupsafe import Markup
 from starlette.responses import Response
 
 from plumbline.pages import plot
 from plumbline.pages.plot import Multiple
 from plumbline.pages.visit import Bytes, Nothing, Visit, Word
-from plumbline.results import compared_now, putting_in_use, report
+from plumbline.results import compared_now, putting_in_use, report, site_map, site_picture
 from plumbline.results.advice_stored import days_since
 from plumbline.results.comparison_files import summary, words_of
+from plumbline.results.site_map import SiteMap
 from plumbline.system.words import counted
 from plumbline_db import campaigns, coverage, machines, verdicts, watching, winners
 from plumbline_db.connection import Database
@@ -288,7 +290,6 @@ def runs_page(visit: Visit) -> Response:
 
 
 _ROWS_ON_A_PAGE = 6  # libraries on machines
-_RANK = {"holds": 0, "undecided": 1, "violated": 2}
 
 
 class _MapQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"first": "from"}):
@@ -297,79 +298,25 @@ class _MapQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     first: Bytes = 0
 
 
-class _MapCell(msgspec.Struct, frozen=True):
-    """All guidelines of a function at a size: the worst answer, and how many are violated."""
-
-    state: str
-    violated: int
-    guidelines: int
-    campaign: str
-    stage: str
-
-
-class _MapRow(msgspec.Struct, frozen=True):
-    function: str
-    nprocs: int
-    ppn: int
-    cells: list[_MapCell | None]
-
-
-class _LibraryMap(msgspec.Struct, frozen=True):
-    """The map of a library on a machine."""
-
-    host: str
-    library: str
-    fingerprint: str
-    sizes: list[int]
-    rows: list[_MapRow]
+class _DrawnMap(msgspec.Struct, frozen=True):
+    map: SiteMap
+    picture: Markup
 
 
 def map_page(visit: Visit) -> Response:
     asked = visit.asked(_MapQuery)
-    grouped: dict[tuple[str, str, str, str], list[Coverage]] = {}
-    for each in coverage.of_campaigns(visit.db):
-        at = each.place
-        grouped.setdefault((at.host, at.library, at.fingerprint, at.machine), []).append(each)
-    shown = list(grouped.items())[asked.first : asked.first + _ROWS_ON_A_PAGE]
+    every = site_map.every(visit.db)
+    end = asked.first + _ROWS_ON_A_PAGE
     return visit.page(
         "map.html",
-        maps=[_map(visit, key[0], key[1], key[2], places) for key, places in shown],
-        count=len(grouped),
+        maps=[
+            _DrawnMap(each, Markup(site_picture.svg(each, site_picture.PAGE)))  # noqa: S704
+            for each in every[asked.first : end]
+        ],
+        mark=site_picture.mark,
+        count=len(every),
         first=asked.first,
-        after=asked.first + _ROWS_ON_A_PAGE
-        if asked.first + _ROWS_ON_A_PAGE < len(grouped)
-        else None,
-    )
-
-
-def _map(
-    visit: Visit, host: str, library: str, fingerprint: str, places: Sequence[Coverage]
-) -> _LibraryMap:
-    rows: dict[tuple[str, int, int], dict[int, _MapCell]] = {}
-    for each in places:
-        stage = "after" if "after" in each.stages else "before"
-        for newest_verdict in verdicts.newest_of_place(visit.db, each, stage):
-            key = (newest_verdict.verdict.function, each.place.nprocs, each.place.ppn)
-            cells = rows.setdefault(key, {})
-            size = newest_verdict.verdict.bytes
-            cells[size] = _joined(cells.get(size), newest_verdict, stage)
-    sizes = sorted({size for cells in rows.values() for size in cells})
-    listed = [_MapRow(*key, [rows[key].get(size) for size in sizes]) for key in sorted(rows)]
-    return _LibraryMap(host, library, fingerprint, sizes, listed)
-
-
-def _joined(joined: _MapCell | None, newest_verdict: NewestVerdict, stage: str) -> _MapCell:
-    word = newest_verdict.verdict.verdict
-    violated = int(word == "violated")
-    if joined is None:
-        return _MapCell(word, violated, 1, newest_verdict.campaign, stage)
-    worse = _RANK[word] > _RANK[joined.state]
-    return _MapCell(
-        word if worse else joined.state,
-        joined.violated + violated,
-        joined.guidelines + 1,
-        newest_verdict.campaign if worse else joined.campaign,
-        stage,
+        after=end if end < len(every) else None,
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from plumbline_db.records import Library
-from plumbline_exporters.families import Family, Linting, ParameterFile, Question
+from plumbline_exporters.families import Family, Linting, ParameterFile, Question, RulesFiles
 from plumbline_exporters.family.openmpi import (
+    decision,
     env,
     lint_han_rules,
     lint_mca_file,
@@ -13,6 +14,7 @@ from plumbline_exporters.family.openmpi import (
     lint_rules_json,
     mca_params,
 )
+from plumbline_exporters.family.openmpi.knobs import is_rule
 
 
 def question(library: Library) -> Question:
@@ -24,6 +26,7 @@ FAMILY = Family(
     script="env",
     variables=env.variables,
     question=question,
+    rules=RulesFiles(mca_params.RULES_FILE_NAMES, decision.of_files, is_rule),
     parameter_file=ParameterFile(
         parameters=mca_params.parameters,
         line=mca_params.line,

@@ -64,6 +64,7 @@ def _ranges(block: Sequence[SiteRule]) -> list[dict[str, int | str]]:
 
 
 RULES_FILE_NAME = "ompi-rules.conf"
+RULES_FILE_NAMES = (RULES_FILE_NAME, _JSON_FILE_NAME)
 _DEFAULT_FANOUT = 4  # what the library uses with a forced algorithm and no fan-out knob
 
 
@@ -190,7 +191,7 @@ def _last(size: str, winner: Winner) -> int:
     return winner.bytes_to // winner.nprocs if size == "average" else last_volume(winner)
 
 
-def _file_name(library: Library) -> str:
+def file_name(library: Library) -> str:
     """Return what the file is called that this library reads."""
     newer = tuned.version(library) >= tuned.JSON_SINCE
     return _JSON_FILE_NAME if newer else RULES_FILE_NAME
@@ -280,7 +281,7 @@ def parameters(bundle: Bundle) -> dict[str, str]:
     values: dict[str, str] = {}
     if any(is_rule(winner) for winner in bundle.winners):
         values[SWITCH] = "1"
-        values[RULES] = str(bundle.directory / _file_name(bundle.library))
+        values[RULES] = str(bundle.directory / file_name(bundle.library))
     if any(han.is_past_han(winner) for winner in bundle.winners):
         values[HAN_SWITCH] = "1"
         values[HAN_RULES] = str(bundle.directory / han.FILE_NAME)
