@@ -275,7 +275,7 @@ class _Job:
         """Return the words of the campaign. One that an earlier job began goes on, and the budget
         is added to what its launches took."""
         words = ["--db", str(self._own), "--nprocs", str(self.place.settings.ranks.nprocs)]
-        words += ["--profile", str(profile), "--set", "settings=false"]
+        words += ["--profile", str(profile), "--set", "settings=none"]
         if self._request.mpi_prefix is not None:
             words += ["--mpi", str(self._request.mpi_prefix)]
         budget = _IN_LAUNCHES * seconds
@@ -301,12 +301,14 @@ class _Job:
             return f"stopped after {seconds:.0f} s, the budget; the next job goes on from there"
         if ended.status == _TRY_LATER:
             return "not measured: another job measures now"
-        with Database.open(self._own) as db:
-            campaign = _last_with(db, reduced)
-        if ended.status not in (0, 3) or campaign is None or campaign.state != "finished":
+        if ended.status not in (0, 3):
             lines = ended.stderr.strip().splitlines()
             reason = lines[-1].removeprefix("plumbline: ") if lines else f"status {ended.status}"
             return f"not measured: {reason}"
+        with Database.open(self._own) as db:
+            campaign = _last_with(db, reduced)
+        if campaign is None or campaign.state != "finished":
+            return "not measured: the campaign is not finished; the next job goes on from there"
         folder = os.environ.get(spool.VARIABLE)
         if folder:
             try:
