@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from plumbline_db import scratch, transfer
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.transfer import Moved
+from plumbline_db.way_back import DamagedError
 
 VARIABLE = "PLUMBLINE_SPOOL"
 SUFFIX = ".plumbline"
@@ -50,7 +51,7 @@ def put(path: Path, folder: Path, campaign: str, time: str) -> Path:
 def take(path: Path, folder: Path, known: Collection[SpoolFile] = ()) -> Taken:
     """Import the files of `folder` into the database at `path`, except those `known` from an
     earlier turn. A file that was imported before changes nothing. Raises PlumblineError where the
-    folder cannot be read, or the database cannot be written."""
+    folder cannot be read, TryLaterError where another process writes the database."""
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in entries)
@@ -58,37 +59,66 @@ def take(path: Path, folder: Path, known: Collection[SpoolFile] = ()) -> Taken:
         raise PlumblineError(f"cannot read the spool {folder}: {error.strerror}") from error
     taken = Taken([], [], set())
     for name in names:
-        if name.startswith(".") or not name.endswith(SUFFIX) or len(taken.read) == MOST_FILES:
+        if name.startswith(".") or not name.endswith(SUFFIX):
             continue
-        with scratch.folder() as private:
-            copy = private / f"copy{SUFFIX}"
-            try:
-                file = _copy(folder / name, copy, known)
-                if file is None:
-                    continue
-                taken.read.add(file)
-                taken.moved.extend(transfer.take(path, copy))
-            except OSError as error:
-                taken.refused.append(f"{name!r:.200}: {error.strerror}")
-            except PlumblineError as error:
-                taken.refused.append(f"{name!r:.200}: {error}")
+        try:
+            file, data = _read(folder / name, known)
+            if file in known:
+                continue
+            taken.read.add(file)
+            taken.moved.extend(_take_copy(path, data))
+        except (TryLaterError, DamagedError):
+            raise
+        except OSError as error:
+            taken.refused.append(f"{name!r:.200}: {error.strerror}")
+        except PlumblineError as error:
+            taken.refused.append(f"{name!r:.200}: {error}")
+        if len(taken.read) == MOST_FILES:
+            break
     return taken
 
 
-def _copy(source: Path, target: Path, known: Collection[SpoolFile]) -> SpoolFile | None:
-    """Copy a regular file that is no link, so that its owner cannot change it while it is read;
-    None for a file that is known. Raises OSError for all others, and for a file that is too
-    long."""
+def take_file(path: Path, source: Path) -> list[Moved]:
+    """Import one file of a spool. Raises PlumblineError where it cannot be read or believed."""
+    try:
+        _, data = _read(source, ())
+    except OSError as error:
+        raise PlumblineError(f"{source}: {error.strerror}") from error
+    try:
+        return _take_copy(path, data)
+    except (TryLaterError, DamagedError):
+        raise
+    except PlumblineError as error:
+        raise PlumblineError(f"{source}: {error}") from error
+
+
+def _read(source: Path, known: Collection[SpoolFile]) -> tuple[SpoolFile, bytes]:
+    """Return a regular file that is no link, and its bytes; no bytes of a file that is known.
+    Raises OSError for all others, and for a file that is too long."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | os.O_NOFOLLOW
     with os.fdopen(os.open(source, flags), "rb") as file:
         facts = os.fstat(file.fileno())
         if not stat.S_ISREG(facts.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
-        known_as = (source.name, facts.st_size, facts.st_mtime_ns)
-        if known_as in known:
-            return None
-        data = file.read(MOST_BYTES + 1)
+        identity = (source.name, facts.st_size, facts.st_mtime_ns)
+        data = b"" if identity in known else file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise OSError(errno.EFBIG, f"it is longer than {MOST_BYTES} bytes")
-    target.write_bytes(data)
-    return known_as
+    return identity, data
+
+
+def _take_copy(path: Path, data: bytes) -> list[Moved]:
+    """Import a copy that nobody else can change while it is read."""
+    with scratch.folder() as private:
+        copy = private / f"copy{SUFFIX}"
+        copy.write_bytes(data)
+        try:
+            return transfer.take(path, copy)
+        except TryLaterError:
+            raise
+        except DamagedError as error:
+            if error.path != copy:
+                raise
+            raise PlumblineError(f"the file is damaged ({error.why})") from error
+        except PlumblineError as error:
+            raise PlumblineError(str(error).replace(str(copy), "the file")) from error
