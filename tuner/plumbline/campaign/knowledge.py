@@ -134,6 +134,7 @@ def read(databases: Sequence[Path], place: Place, now: datetime.datetime) -> Kno
                     lines = started.lines(db, campaign.id)
                     is_fresh = now - _time(campaign.finished) < STALE
                     sources.append(Source(campaign, chosen, lines, sizes, is_fresh))
+    sources.reverse()  # of equal times the last that was read is the newest
     sources.sort(key=lambda source: _time(source.campaign.finished), reverse=True)
     gains = {
         function: 1.0 - 1.0 / statistics.median(values) for function, values in speedups.items()
