@@ -77,11 +77,14 @@ def test_what_the_budget_left_out_is_lacking(database: Path) -> None:
     assert [each.bytes for each in lacking] == [1024]
 
 
-def test_another_place_is_not_known(finished: Path) -> None:
+def test_another_place_is_not_known_but_another_node_is(finished: Path) -> None:
     tool = toolchain()
     library = msgspec.structs.replace(tool.installation.library, fingerprint="another")
     installation = msgspec.structs.replace(tool.installation, library=library)
-    machine = msgspec.structs.replace(tool.machine, id="another")
+    machine = msgspec.structs.replace(tool.machine, cpu_model="another")
+    same_kind = msgspec.structs.replace(tool.machine, id="another", host="next")
+    next_node = Place(msgspec.structs.replace(tool, machine=same_kind), PLACE.settings)
+    assert len(read(finished, place=next_node).sources) == 1
     for place in (
         Place(msgspec.structs.replace(tool, installation=installation), PLACE.settings),
         Place(msgspec.structs.replace(tool, machine=machine), PLACE.settings),

@@ -24,7 +24,7 @@ from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns, machines, searches, started, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import EVERY_FUNCTION, Campaign, Winner
+from plumbline_db.records import EVERY_FUNCTION, Campaign, Machine, Winner
 from plumbline_exporters import plumbline_sh
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.registry import exporters, texts, write
@@ -48,10 +48,15 @@ class Place(msgspec.Struct, frozen=True):
     site_rules: str = ""
 
     @property
-    def identity(self) -> tuple[str, str, int, int]:
-        """Return machine, library, nodes and ranks per node: what must be equal in a campaign."""
-        library, ranks = self.toolchain.installation.library, self.settings.ranks
-        return self.toolchain.machine.id, library.fingerprint, ranks.node_count, ranks.ppn
+    def identity(self) -> tuple[object, ...]:
+        """Return library, processor, nodes and ranks per node: what must be equal in a campaign.
+        The host may be another one of the same kind."""
+        fingerprint, ranks = self.toolchain.installation.library.fingerprint, self.settings.ranks
+        return fingerprint, *_processor(self.toolchain.machine), ranks.node_count, ranks.ppn
+
+
+def _processor(machine: Machine) -> tuple[object, ...]:
+    return machine.cpu_model, machine.processing_units, machine.numa_nodes
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -151,7 +156,8 @@ def _searched_sizes(db: Database, place: Place, campaign: Campaign) -> dict[str,
     """Return the sizes by function that a campaign measured and, as far as they were worth it,
     searched; nothing for a campaign of another place, or of other circumstances."""
     library = machines.library(db, campaign.library_fingerprint)
-    measured_at = (campaign.machine, library.fingerprint, campaign.nodes, campaign.ppn)
+    processor = _processor(machines.machine(db, campaign.machine))
+    measured_at = (library.fingerprint, *processor, campaign.nodes, campaign.ppn)
     if campaign.state != "finished" or measured_at != place.identity:
         return {}
     try:

@@ -281,7 +281,7 @@ class _Job:
         budget = _IN_LAUNCHES * seconds
         if self._own.exists():
             with Database.open(self._own) as db:
-                earlier = _last_with(db, reduced)
+                earlier = self._last_with(db, reduced)
                 if earlier is not None:
                     budget += cost.cost(db, earlier.id).seconds
                     is_old = earlier.state == "finished" and self._is_old(earlier)
@@ -306,7 +306,7 @@ class _Job:
             reason = lines[-1].removeprefix("plumbline: ") if lines else f"status {ended.status}"
             return f"not measured: {reason}"
         with Database.open(self._own) as db:
-            campaign = _last_with(db, reduced)
+            campaign = self._last_with(db, reduced)
         if campaign is None or campaign.state != "finished":
             return "not measured: the campaign is not finished; the next job goes on from there"
         folder = os.environ.get(spool.VARIABLE)
@@ -317,11 +317,13 @@ class _Job:
                 self._tell(f"not put into the spool: {error}")
         return f"measured in {seconds:.0f} s: {campaign.id}"
 
-
-def _last_with(db: Database, profile: Application) -> Campaign | None:
-    """Return the campaign of this profile that was started last."""
-    for campaign in reversed(campaigns.own(db)):
-        with contextlib.suppress(PlumblineError):
-            if identity.settings_of(campaign.settings).cases.profile == profile:
-                return campaign
-    return None
+    def _last_with(self, db: Database, profile: Application) -> Campaign | None:
+        """Return the campaign of this profile on this machine that was started last."""
+        toolchain = self.place.toolchain
+        here = (toolchain.machine.id, toolchain.installation.library.fingerprint)
+        for campaign in reversed(campaigns.own(db)):
+            if (campaign.machine, campaign.library_fingerprint) == here:
+                with contextlib.suppress(PlumblineError):
+                    if identity.settings_of(campaign.settings).cases.profile == profile:
+                        return campaign
+        return None
