@@ -371,3 +371,18 @@ def test_what_other_programs_have_printed_comes_too(tmp_path: Path) -> None:
     assert plumbline("db", "export", sent, "--db", there).status == 0
     said = plumbline("db", "import", sent, "--db", further)
     assert said.status == 0 and said.out.count("sha256") == len(every), said
+
+
+def test_a_spool_is_imported_file_by_file(sent: Path, tmp_path: Path) -> None:
+    folder, there = tmp_path / "spool", tmp_path / "there.db"
+    folder.mkdir()
+    (folder / "a.plumbline").write_bytes(sent.read_bytes())
+    one = plumbline("db", "import", folder, "--json", "--db", there)
+    assert one.status == 0 and [run["new"] for run in one.json["runs"]] == [True], one.err
+    part = folder / ".plumbline-scratch-0-1"
+    part.mkdir()
+    (part / "c.plumbline").write_bytes(sent.read_bytes()[:5000])
+    (folder / "b.plumbline").write_bytes(sent.read_bytes()[:5000])
+    two = plumbline("db", "import", folder, "--db", there)
+    assert two.status == 1 and "which is there already" in two.out
+    assert "b.plumbline" in two.err and "c.plumbline" not in two.err

@@ -199,7 +199,8 @@ def take(program: ProgramOptions, sources: tuple[Path, ...], nprocs: list[int] |
 
     SOURCES are files, folders of files, or `-` for the standard input; files may be packed by gzip
     or zstd. Each file becomes a run. Another run of a name that is taken gets the name of its host
-    before it. Exit code 1 if a file cannot be read; the other files are taken nevertheless.
+    before it. Exit code 1 if a file cannot be read; the other files are taken nevertheless. The
+    spool of `plumbline run --tune` is such a folder.
 
     \b
     Example:
@@ -211,7 +212,8 @@ def take(program: ProgramOptions, sources: tuple[Path, ...], nprocs: list[int] |
     from plumbline_db import schema, transfer
 
     files = list(text.files(sources))
-    if len(files) == 1 and files[0] != text.STANDARD_INPUT and schema.is_database(files[0]):
+    is_named = len(files) == 1 and files == list(sources)
+    if is_named and files[0] != text.STANDARD_INPUT and schema.is_database(files[0]):
         if nprocs is not None:
             raise click.UsageError("--nprocs: a file of `plumbline db export` already contains it")
         _show(program, program.database, transfer.take(program.database, files[0]))
@@ -222,12 +224,18 @@ def take(program: ProgramOptions, sources: tuple[Path, ...], nprocs: list[int] |
 def _take_outputs(program: ProgramOptions, files: Sequence[Path], nprocs: Sequence[int]) -> int:
     """Import outputs of other programs. A file that cannot be read is an error; of several files it
     is named, and the others are taken."""
+    from plumbline.core import printed_text as text
     from plumbline.foreign import storing
+    from plumbline_db import schema, spool
 
     imported: list[storing.Imported] = []
     refused: list[str] = []
+    moved: list[Moved] = []
     for file in files:
         try:
+            if file != text.STANDARD_INPUT and schema.is_database(file):
+                moved += spool.take_file(program.database, file)
+                continue
             taken = storing.take(program.database, file, nprocs)
         except PlumblineError as error:
             if len(files) == 1:
@@ -247,12 +255,14 @@ def _take_outputs(program: ProgramOptions, files: Sequence[Path], nprocs: Sequen
             )
     if program.json:
         document: dict[str, object] = {"path": str(program.database)}
-        if len(files) == 1:
+        if len(files) == 1 and imported:
             document |= imported[0]._asdict()
         else:
-            document |= {"runs": [taken._asdict() for taken in imported], "refused": refused}
+            runs = [*(run._asdict() for run in moved), *(taken._asdict() for taken in imported)]
+            document |= {"runs": runs, "refused": refused}
         common.print_json(document)
     else:
+        _show(program, program.database, moved)
         common.remark(*refused)
     return 1 if refused else 0
 

@@ -6,6 +6,7 @@ import errno
 import functools
 import math
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from plumbline.settings.campaign_file import ExplainedSetting
 
 Wrap = Callable[[Any], Any]  # a decorator of a command's function
+
+_DURATION = re.compile(r"(?:(\d{1,3})h)?(?:(\d{1,5})m)?(?:(\d{1,6})s)?")
 
 _Param = click.Parameter | None
 _Context = click.Context | None
@@ -119,6 +122,19 @@ class Real(click.FloatRange):
         if math.isnan(number):  # it is in every range
             self.fail(f"{value} is not a number.", param, ctx)
         return float(number)
+
+
+class Duration(click.ParamType[float]):
+    """Seconds, as 90s, 2m or 2m30s."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: _Param, ctx: _Context) -> float:
+        parts = _DURATION.fullmatch(str(value))
+        if parts is None or not any(parts.groups()):
+            self.fail(f"{value} is not a duration, as 90s, 2m or 2m30s.", param, ctx)
+        hours, minutes, seconds = (int(part or 0) for part in parts.groups())
+        return float(3600 * hours + 60 * minutes + seconds)
 
 
 class Bytes(click.ParamType[int]):

@@ -28,11 +28,18 @@ _MOST_NAMED = 4  # functions, or volumes that nobody has measured, in a line
     type=options.NewFile(),
     help="Also say what the winners save; the calls go into this file, as of `plumbline profile`.",
 )
+@click.option(
+    "--tune",
+    type=options.Duration(),
+    help="First measure what is unknown of the application's calls, for so long at most: 90s, "
+    "2m, 2m30s (docs/application.md).",
+)
 @options.no_proof
 def command(
     program: ProgramOptions,
     application: tuple[str, ...],
     output: Path | None,
+    tune: float | None,
     no_proof: bool,
     campaign: str | None,
 ) -> int:
@@ -53,6 +60,10 @@ def command(
     from plumbline.settings import ranks_asked
 
     binary = common.launcher(application)
+    if tune is not None:
+        if campaign is not None or output is not None or program.json:
+            raise click.UsageError("--tune takes neither --campaign, --output nor --json")
+        return _tuned(program, application, binary, tune, no_proof=no_proof)
     files = in_force.files(program.database, campaign, program.mpi)
     common.remark(files.note)
     environment = in_force.environment(files)
@@ -66,6 +77,30 @@ def command(
     if output is None:
         os.execve(binary, list(application), environment)  # noqa: S606 - becomes the user's command
     return _recorded(program, application, output, files, environment)
+
+
+def _tuned(
+    program: ProgramOptions,
+    application: Sequence[str],
+    binary: Path,
+    seconds: float,
+    *,
+    no_proof: bool,
+) -> int:
+    """Tune within the seconds, then run the application; return its exit status. Nothing that
+    fails before, not even an error in Plumbline, keeps the application from being started."""
+    try:
+        from plumbline.results import tuning
+
+        request = tuning.Request(
+            program.database, program.mpi, application, binary, seconds, proves=not no_proof
+        )
+        prepared = tuning.prepare(request, common.remark)
+        return tuning.run(request, prepared, common.remark)
+    except Exception as error:
+        words = str(error) or type(error).__name__
+        common.remark(f"not tuned: {words}; the application runs as it is")
+        os.execve(binary, list(application), dict(os.environ))  # noqa: S606 - the user's command
 
 
 def _recorded(

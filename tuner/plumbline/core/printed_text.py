@@ -61,10 +61,15 @@ class Launch(NamedTuple):
 
 
 def files(sources: Sequence[Path]) -> Iterator[Path]:
-    """Yield the files that are named: each path itself, and of a folder all files below it."""
+    """Yield the files that are named: each path itself, and of a folder all files below it, without
+    those that a process still writes."""
     for source in sources:
         if source.is_dir():
-            yield from sorted(path for path in source.rglob("*") if path.is_file())
+            yield from sorted(
+                path
+                for path in source.rglob("*")
+                if path.is_file() and not path.parent.name.startswith(scratch.PREFIX)
+            )
         else:
             yield source
 

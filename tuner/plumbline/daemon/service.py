@@ -35,7 +35,7 @@ from plumbline.daemon.watcher import Watcher
 from plumbline.daemon.windows import Clock, iso, utc_now
 from plumbline.system import ending
 from plumbline.system.words import counted
-from plumbline_db import connection, lock, watching, way_back
+from plumbline_db import connection, lock, spool, watching, way_back
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, TryLaterError, UsageError, of_machine
 from plumbline_db.watch_records import Watch, WatchDay
@@ -134,6 +134,8 @@ class Service:
         self._backups = Backups(database)
         self._watch = _begun(configuration, file, iso(clock()))
         self._error_told = ""
+        self._spooled: set[spool.SpoolFile] = set()
+        self._refused: set[str] = set()
         self._beside: BackgroundService | None = None
 
     @property
@@ -180,6 +182,7 @@ class Service:
         """Whatever keeps it from the database is waited for."""
         self._alive()
         try:
+            self._take_spool()
             with _writing(self._database) as db:
                 copied = self._backups.once_a_day(self.configuration.backup, self._clock())
                 watching.put(db, self._watch)
@@ -214,6 +217,26 @@ class Service:
             news.append(notify.of_error("plumbline watch", "the daily backup", copied.error))
         error = done.error or copied.error
         return msgspec.structs.replace(done, said=lines, told=news, error=error)
+
+    def _take_spool(self) -> None:
+        """Import what jobs put into the spool since the last turn."""
+        folder = os.environ.get(spool.VARIABLE)
+        if not folder:
+            return
+        try:
+            taken = spool.take(self._database, Path(folder), self._spooled)
+        except TryLaterError:
+            raise
+        except PlumblineError as error:
+            taken = spool.Taken([], [str(error)], set())
+        self._spooled |= taken.read
+        for moved in taken.moved:
+            if moved.new:
+                self._say(f"imported {moved.run} from the spool")
+        for sentence in taken.refused:
+            if sentence not in self._refused:
+                self._refused.add(sentence)
+                self._say(f"not imported from the spool: {sentence}")
 
     def _waits(self, why: str) -> Advance:
         """Said once, until it is something else."""

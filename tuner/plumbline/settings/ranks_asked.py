@@ -113,11 +113,15 @@ def missing(words: Sequence[str]) -> str | None:
     """Return the program that a launcher would start on this host where it does not exist; None
     where it does, or where the launcher may look elsewhere: on other hosts, in another folder."""
     start = of(words, {})
-    elsewhere = any(word.partition("=")[0] in _ELSEWHERE for word in start.launcher)
-    if not start.launcher or elsewhere or Path(start.starter).name == "srun":
+    if not start.launcher or names_hosts(start) or Path(start.starter).name == "srun":
         return None
     program = words[len(start.launcher)]
     return None if shutil.which(program) or Path(program).exists() else program
+
+
+def names_hosts(start: Start) -> bool:
+    """Return whether the launcher may start the program on other hosts, or in another folder."""
+    return any(word.partition("=")[0] in _ELSEWHERE for word in start.launcher)
 
 
 def takes_all(program: Path) -> bool:

@@ -1,0 +1,133 @@
+"""The knowledge of databases about one place: whose winners are used, and what is still unknown."""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline.campaign import knowledge
+from plumbline.campaign.knowledge import Knowledge, Place
+from plumbline.measure.exclusions import NO_TIME
+from plumbline_db import campaigns, transfer, winners
+from plumbline_db.connection import Database
+from plumbline_db.records import Event
+from tests.tuner import planted
+from tests.tuner.applications import application, calls
+from tests.tuner.campaign.test_campaign import run
+from tests.tuner.simulated import SimulatedStarter, toolchain
+
+NOW = datetime.datetime.now(datetime.UTC)
+PLACE = Place(toolchain(), planted.settings())
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("knowledge")
+    path = folder / "plumbline.db"
+    settings = planted.settings(guidelines=["GL12", "GL16"], sizes=[1024, 16384])
+    with Database.open(path, write=True) as db:
+        run(db, folder / "exports", SimulatedStarter(planted.costs()), settings)
+    return path
+
+
+@pytest.fixture
+def database(finished: Path, tmp_path: Path) -> Path:
+    """Return a copy that may be changed."""
+    return Path(shutil.copy(finished, tmp_path / "plumbline.db"))
+
+
+def read(*databases: Path, place: Place = PLACE, now: datetime.datetime = NOW) -> Knowledge:
+    return knowledge.read(databases, place, now)
+
+
+def test_only_what_is_worth_it_and_unknown_is_lacking(finished: Path) -> None:
+    profile = application(
+        calls("MPI_Allreduce", 1024, 1e6, 1e-5),  # measured
+        calls("MPI_Allreduce", 1500, 1e6, 1e-5),  # next to a measured size
+        calls("MPI_Allreduce", 8, 1e6, 1e-5),
+        calls("MPI_Bcast", 1024, 1e6, 1e-5),  # another function
+        calls("MPI_Bcast", 8, 10, 1e-5),  # no share in the time
+        calls("MPI_Bcast", 64, 1e6, 1e-5, nprocs=2),  # another communicator
+    )
+    lacking = read(finished).lacking(profile, PLACE.settings)
+    assert [(each.function, each.bytes) for each in lacking] == [
+        ("MPI_Allreduce", 8),
+        ("MPI_Bcast", 1024),
+    ]
+    nothing = read().lacking(profile, PLACE.settings)
+    assert len(nothing) == 4
+    later = NOW + knowledge.STALE + datetime.timedelta(days=1)
+    assert read(finished, now=later).lacking(profile, PLACE.settings) == nothing
+
+
+def test_what_the_budget_left_out_is_lacking(database: Path) -> None:
+    """Scan was searched, and so was Allreduce at the size at which it is violated."""
+    profile = application(
+        calls("MPI_Allreduce", 1024, 1e6, 1e-5), calls("MPI_Allreduce", 16384, 1e6, 1e-5)
+    )
+    assert read(database).lacking(profile, PLACE.settings) == []
+    with Database.open(database, write=True) as db:
+        (campaign,) = campaigns.all_campaigns(db)
+        campaigns.put_event(db, campaign.id, Event("2026-01-01T00:00:00Z", NO_TIME, "x"))
+    lacking = read(database).lacking(profile, PLACE.settings)
+    assert [each.bytes for each in lacking] == [1024]
+
+
+def test_another_place_is_not_known_but_another_node_is(finished: Path) -> None:
+    tool = toolchain()
+    library = msgspec.structs.replace(tool.installation.library, fingerprint="another")
+    installation = msgspec.structs.replace(tool.installation, library=library)
+    machine = msgspec.structs.replace(tool.machine, cpu_model="another")
+    same_kind = msgspec.structs.replace(tool.machine, id="another", host="next")
+    next_node = Place(msgspec.structs.replace(tool, machine=same_kind), PLACE.settings)
+    assert len(read(finished, place=next_node).sources) == 1
+    for place in (
+        Place(msgspec.structs.replace(tool, installation=installation), PLACE.settings),
+        Place(msgspec.structs.replace(tool, machine=machine), PLACE.settings),
+        Place(tool, planted.settings(nprocs=8)),
+        Place(tool, PLACE.settings.but(nodes=2)),
+        Place(tool, planted.settings(bind="core")),
+        Place(tool, PLACE.settings, site_rules="1 # rules of the site"),
+    ):
+        assert read(finished, place=place).sources == []
+
+
+def test_files_of_winners_of_two_campaigns(finished: Path, tmp_path: Path) -> None:
+    """The newer campaign measured Allreduce at one size. The older one still decides the other."""
+    newer = tmp_path / "newer.db"
+    settings = planted.settings(guidelines=["GL12"], sizes=[16384])
+    with Database.open(newer, write=True) as db:
+        done = run(db, tmp_path / "exports", SimulatedStarter(planted.costs()), settings)
+        assert {winner.function for winner in done.winners()} == {"MPI_Allreduce"}
+    known = read(finished, newer)
+    assert len(known.sources) == 2
+    files = known.active_files(PLACE, tmp_path / "files")
+    assert files is not None and files.script.is_file() and files.campaign.id == done.campaign.id
+    functions = [winner.function for winner in files.winners]
+    assert functions.count("MPI_Allreduce") == 1 and "MPI_Scan" in functions
+    for winner in files.winners:
+        sizes = files.settings.sizes_of(winner.function)
+        assert any(winner.bytes_from <= size <= winner.bytes_to for size in sizes)
+    again = known.active_files(PLACE, tmp_path / "files")
+    assert again is not None and again.script == files.script
+    assert read().active_files(PLACE, tmp_path / "files") is None
+
+
+def test_a_stranger_s_winner_that_is_not_allowed_is_left_out(
+    finished: Path, tmp_path: Path
+) -> None:
+    sent, site = tmp_path / "sent.plumbline", tmp_path / "site.db"
+    transfer.export(finished, sent, [], NOW.isoformat())
+    transfer.take(site, sent)
+    whole = read(site).active_files(PLACE, tmp_path / "files")
+    assert whole is not None and len(whole.winners) == 2
+    with Database.open(site, write=True) as db:
+        (campaign,) = campaigns.all_campaigns(db)
+        chosen = winners.get(db, campaign.id)
+        bad = msgspec.structs.replace(chosen[0], configuration={"mca_base_env_list": "X=y"})
+        winners.put(db, campaign.id, [bad, *chosen[1:]])
+    assert read(site).active_files(PLACE, tmp_path / "files") is None

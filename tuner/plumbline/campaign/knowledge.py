@@ -1,0 +1,260 @@
+"""The knowledge of databases about one place: a library, a processor and a layout of ranks. It
+reads which cells of an application were measured there, and puts the winners of several campaigns
+together. Measures nothing."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import statistics
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from plumbline.campaign.in_force import ActiveFiles
+from plumbline.core.application import Application, Calls, nearest
+from plumbline.core.plan import measurable
+from plumbline.core.winner import exported_as
+from plumbline.libraries import gate
+from plumbline.measure import tables
+from plumbline.measure.exclusions import NO_TIME
+from plumbline.settings import Settings, identity
+from plumbline.settings.toolchain import Toolchain
+from plumbline_db import campaigns, machines, searches, started, winners
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import EVERY_FUNCTION, Campaign, Machine, Winner
+from plumbline_exporters import plumbline_sh
+from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.registry import exporters, texts, write
+
+STALE = datetime.timedelta(days=180)
+# A call is worth measuring from this share of the application's time on that may be saved.
+_WORTH = 0.001
+# The share of a call's time that a winner is expected to save, where no winner of the function is
+# known.
+_USUAL_GAIN = 0.25
+
+Sizes = Mapping[str, Sequence[int]]
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A library, a processor and a layout of ranks. `site_rules`: the text of the site's rules file
+    that is in force; empty where there is none."""
+
+    toolchain: Toolchain
+    settings: Settings
+    site_rules: str = ""
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Return library, processor, nodes and ranks per node: what must be equal in a campaign.
+        The host may be another one of the same kind."""
+        fingerprint, ranks = self.toolchain.installation.library.fingerprint, self.settings.ranks
+        return fingerprint, *_processor(self.toolchain.machine), ranks.node_count, ranks.ppn
+
+
+def _processor(machine: Machine) -> tuple[object, ...]:
+    return machine.cpu_model, machine.processing_units, machine.numa_nodes
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A finished campaign of the place, its winners, and how it started ranks. `sizes`: those that
+    it measured and searched, by function; `is_fresh`: it ended lately."""
+
+    campaign: Campaign
+    winners: list[Winner]
+    started: list[str]
+    sizes: dict[str, list[int]]
+    is_fresh: bool
+
+
+class Knowledge(msgspec.Struct, frozen=True):
+    """`sources`: the newest first. `gains`: the share of time that winners of a function save, in
+    the middle, by function; of all places."""
+
+    sources: list[Source]
+    gains: dict[str, float]
+
+    def lacking(self, profile: Application, settings: Settings) -> list[Calls]:
+        """Return the calls that are worth measuring and were not measured, or too long ago."""
+        sizes: dict[str, list[int]] = {}
+        for source in self.sources:
+            for function, its_sizes in source.sizes.items() if source.is_fresh else ():
+                sizes.setdefault(function, []).extend(its_sizes)
+        ranks = settings.ranks
+        return [
+            calls
+            for calls in profile.on(ranks.nprocs, ranks.node_count)
+            if calls.bytes
+            and nearest(calls.bytes, sizes.get(calls.function, ())) is None
+            and self._saving(calls) >= _WORTH * profile.seconds
+        ]
+
+    def _saving(self, calls: Calls) -> float:
+        return calls.work_seconds * self.gains.get(calls.function, _USUAL_GAIN)
+
+    def active_files(self, place: Place, folder: Path) -> ActiveFiles | None:
+        """Write the files of all winners into a folder in `folder` that is named after their
+        content; None where there are no winners. Raises PlumblineError where files cannot be
+        written."""
+        toolchain, settings = place.toolchain, place.settings
+        chosen: list[Source] = []
+        for source in _without_overlaps(self.sources, settings):
+            if _fit_together(toolchain, [*chosen, source], folder):
+                chosen.append(source)
+        if not chosen:
+            return None
+        every = [winner for source in chosen for winner in source.winners]
+        facts = [toolchain.installation.library.fingerprint, str(toolchain.preload)]
+        facts += [source.campaign.key for source in chosen]
+        facts += [repr(exported_as(winner)) for winner in every]
+        name = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+        bundle = _bundle(toolchain, chosen, folder / name)
+        write(bundle, list(exporters(toolchain.family.name)))
+        return ActiveFiles(
+            campaign=bundle.campaign,
+            settings=settings.but(profile=None, sizes=_proof_sizes(every, settings)),
+            winners=every,
+            script=bundle.directory / plumbline_sh.FILE_NAME,
+            toolchain=toolchain,
+            placed=bundle.started,
+        )
+
+
+def read(databases: Sequence[Path], place: Place, now: datetime.datetime) -> Knowledge:
+    """Read what the databases contain about a place. Raises PlumblineError where a database cannot
+    be read."""
+    sources: list[Source] = []
+    speedups: dict[str, list[float]] = {}
+    for path in databases:
+        with Database.open(path) as db, db.snapshot():
+            for campaign in campaigns.all_campaigns(db):
+                chosen = winners.get(db, campaign.id)
+                for winner in chosen:
+                    speedups.setdefault(winner.function, []).append(max(1.0, winner.speedup))
+                sizes = _searched_sizes(db, place, campaign)
+                if sizes:
+                    lines = started.lines(db, campaign.id)
+                    is_fresh = now - _time(campaign.finished) < STALE
+                    sources.append(Source(campaign, chosen, lines, sizes, is_fresh))
+    sources.reverse()  # of equal times the last that was read is the newest
+    sources.sort(key=lambda source: _time(source.campaign.finished), reverse=True)
+    gains = {
+        function: 1.0 - 1.0 / statistics.median(values) for function, values in speedups.items()
+    }
+    return Knowledge(sources, gains)
+
+
+def _time(text: str) -> datetime.datetime:
+    time = datetime.datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=datetime.UTC)
+
+
+def _searched_sizes(db: Database, place: Place, campaign: Campaign) -> dict[str, list[int]]:
+    """Return the sizes by function that a campaign measured and, as far as they were worth it,
+    searched; nothing for a campaign of another place, or of other circumstances."""
+    library = machines.library(db, campaign.library_fingerprint)
+    processor = _processor(machines.machine(db, campaign.machine))
+    measured_at = (library.fingerprint, *processor, campaign.nodes, campaign.ppn)
+    if campaign.state != "finished" or measured_at != place.identity:
+        return {}
+    try:
+        asked = identity.settings_of(campaign.settings)
+        sizes = tables.sizes_of(identity.chosen(place.toolchain, asked), asked)
+    except PlumblineError:
+        return {}
+    own = place.settings.ranks
+    circumstances = (asked.fixed.environment, asked.fixed.preload, asked.ranks.simulate)
+    if (
+        asked.search.verifies_only
+        or circumstances != ({}, [], None)
+        or (asked.ranks.bind, asked.ranks.map_by) != (own.bind, own.map_by)
+        or (campaign.site_rules or "") != place.site_rules
+    ):
+        return {}
+    if any(event.kind == NO_TIME for event in campaigns.events(db, campaign.id)):
+        searched = {(each.function, each.bytes) for each in searches.all_searches(db, campaign.id)}
+        sizes = {
+            function: [size for size in its_sizes if (function, size) in searched]
+            for function, its_sizes in sizes.items()
+        }
+    return sizes
+
+
+def _without_overlaps(sources: Sequence[Source], settings: Settings) -> Iterator[Source]:
+    """Yield the sources with the winners that no newer source has decided upon. Settings of the
+    process come from the newest source alone, because the others were measured without them."""
+    newer_sizes: dict[str, set[int]] = {}
+    newer_winners: list[Winner] = []
+    for source in sources:
+        kept = [
+            winner
+            for winner in source.winners
+            if (not newer_sizes if winner.function == EVERY_FUNCTION else True)
+            and not any(_holds_at(winner, size) for size in newer_sizes.get(winner.function, ()))
+            and not any(_overlap(winner, newer) for newer in newer_winners)
+            and (winner.function == EVERY_FUNCTION or _proof_size(winner, settings) is not None)
+        ]
+        newer_winners += kept
+        for function, its_sizes in source.sizes.items():
+            newer_sizes.setdefault(function, set()).update(its_sizes)
+        if kept:
+            yield msgspec.structs.replace(source, winners=kept)
+
+
+def _holds_at(winner: Winner, size: int) -> bool:
+    return winner.bytes_from <= size <= winner.bytes_to
+
+
+def _overlap(winner: Winner, other: Winner) -> bool:
+    return (
+        winner.function == other.function
+        and winner.bytes_from <= other.bytes_to
+        and other.bytes_from <= winner.bytes_to
+    )
+
+
+def _fit_together(toolchain: Toolchain, sources: Sequence[Source], folder: Path) -> bool:
+    """Return whether files can contain all their winners, and the search space allows each."""
+    try:
+        texts(_bundle(toolchain, sources, folder), list(exporters(toolchain.family.name)))
+    except PlumblineError:
+        return False
+    return True
+
+
+def _bundle(toolchain: Toolchain, sources: Sequence[Source], folder: Path) -> Bundle:
+    rules = sources[0].campaign
+    return Bundle(
+        campaign=sources[0].campaign,
+        machine=toolchain.machine,
+        library=toolchain.installation.library,
+        winners=[winner for source in sources for winner in source.winners],
+        created=sources[0].campaign.finished,
+        directory=folder.absolute(),
+        refusal=gate.of_space(toolchain.space),
+        preload_library=toolchain.preload,
+        others=[source.campaign for source in sources[1:]],
+        site_rules=rules.site_rules or "",
+        started=list(dict.fromkeys(line for source in sources for line in source.started)),
+    )
+
+
+def _proof_sizes(every: Collection[Winner], settings: Settings) -> dict[str, list[int]]:
+    """Return a size for each winner at which it is proven to be in force."""
+    sizes: dict[str, set[int]] = {}
+    for winner in every:
+        size = _proof_size(winner, settings)
+        if size is not None and winner.function != EVERY_FUNCTION:
+            sizes.setdefault(winner.function, set()).add(size)
+    return {function: sorted(its_sizes) for function, its_sizes in sizes.items()}
+
+
+def _proof_size(winner: Winner, settings: Settings) -> int | None:
+    """Return None where no size that can be measured lies in the winner's range."""
+    size = max(winner.measured_from, winner.bytes_from, 1)
+    data, nprocs = settings.cases.data, settings.ranks.nprocs
+    rounded = measurable(winner.function, [size], nprocs, data)
+    return rounded[0] if rounded and _holds_at(winner, rounded[0]) else None
