@@ -22,7 +22,7 @@
 #include <time.h>
 
 enum { BLOCK = 4, CALLS_BETWEEN_CHECKS = 1000, LEAST_BLOCKS = 16 };
-enum { TIMED_SHARES = 4 }; /* so many times as many calls are timed as go to the library */
+enum { TIMED_SHARES = 3 }; /* so many times as many calls are timed as go to the library */
 static const double WIDE = 1 - PL_CONFIDENCE;
 /* The interval is narrowest, for its number of blocks, after so many of them. */
 static const double TUNED_FOR = 500;
@@ -115,9 +115,10 @@ static uint64_t draw(long long rule, uint32_t salt, uint32_t block)
     return (x ^ x >> 31) >> 32;
 }
 
-static enum pl_side side_of(long long rule, uint32_t salt, uint32_t block)
+static enum pl_side side_of(const struct pl_option *option, uint64_t block)
 {
-    const double at = (double)draw(rule, salt, block) / 0x1p32;
+    const long long rule = option->rule - pl_state.rules;
+    const double at = (double)draw(rule, option->control->salt, (uint32_t)block) / 0x1p32;
     return at < pl_state.share                        ? PL_LIBRARY
            : at < (1 + TIMED_SHARES) * pl_state.share ? PL_TIMED
                                                       : PL_UNTIMED;
@@ -152,6 +153,7 @@ static void switch_off(struct pl_option *option)
 {
     long long never = -1;
     option->control->off = true;
+    option->plain = 0;
     atomic_compare_exchange_strong(&ledger_of(option->rule)->off_at, &never,
                                    calls_of(option->rule));
 }
@@ -185,7 +187,7 @@ static void agree(MPI_Comm comm, struct pl_option **options, int count)
         MPI_SUCCESS)
         return;
     for (int i = 0; i < count; i++) {
-        if (options[i]->control->calls == 1)
+        if (options[i]->control->calls == 0)
             options[i]->control->salt = (uint32_t)sums[i][CALLS];
         if (sums[i][OFF] > 0 || (sums[i][MEASURED] > 0 && sums[i][LONGER] > sums[i][HALF]))
             switch_off(options[i]);
@@ -201,8 +203,7 @@ static void check(MPI_Comm comm, struct pl_comm_state *comm_state)
         const struct pl_choice *choice = &comm_state->choices[f];
         for (int i = 0; i < choice->count; i++) {
             struct pl_option *option = &choice->options[i];
-            if (!option->control || option->control->calls == 0 || option->control->off ||
-                option->left)
+            if (!option->control || !option->control->begun || option->control->off || option->left)
                 continue;
             options[count++] = option;
             if (count == AT_ONCE) {
@@ -223,27 +224,44 @@ static void begin_with(struct pl_control *control, const struct ledger *ledger)
     unlock();
     for (int i = 0; i < PL_OCTAVES; i++)
         control->usual[i].block = 0;
+    control->begun = true;
+}
+
+/* Begins a block, or blocks that are not timed, as far as the next check; their calls are counted
+ * beforehand. */
+static void begin_block(struct pl_option *option)
+{
+    struct pl_control *control = option->control;
+    const uint64_t block = control->calls / BLOCK, in_a_row = CALLS_BETWEEN_CHECKS / BLOCK,
+                   end = (block / in_a_row + 1) * in_a_row;
+    uint64_t next = block;
+    while (next < end && (control->side = side_of(option, next)) == PL_UNTIMED)
+        next++;
+    if (next > block) {
+        control->side = PL_UNTIMED;
+        control->calls += (next - block) * BLOCK;
+        option->plain = (uint32_t)((next - block) * BLOCK - 1);
+        return;
+    }
+    control->calls++;
+    control->timed = 0;
+    control->sum = control->middles = 0;
 }
 
 enum pl_side pl_control_next(MPI_Comm comm, struct pl_comm_state *comm_state,
                              struct pl_option *option)
 {
     struct pl_control *control = option->control;
+    if (!control->begun)
+        begin_with(control, ledger_of(option->rule));
+    if (!control->off && control->calls % CALLS_BETWEEN_CHECKS == 0)
+        check(comm, comm_state);
     if (control->off)
         return PL_OFF;
-    const uint32_t call = control->calls++;
-    if (call == 0)
-        begin_with(control, ledger_of(option->rule));
-    if (call == 0 || ++comm_state->controlled % CALLS_BETWEEN_CHECKS == 0) {
-        check(comm, comm_state);
-        if (control->off)
-            return PL_OFF;
-    }
-    if (call % BLOCK == 0) {
-        control->side = side_of(option->rule - pl_state.rules, control->salt, call / BLOCK);
-        control->timed = 0;
-        control->sum = control->middles = 0;
-    }
+    if (control->calls % BLOCK == 0)
+        begin_block(option);
+    else
+        control->calls++;
     if (control->side == PL_LIBRARY)
         pl_count(pl_state.threads, &ledger_of(option->rule)->controlled, 1);
     return control->side;
@@ -286,7 +304,7 @@ static void follow(struct pl_usual *usual, float ns)
 void pl_control_took(struct pl_option *option, long long bytes, int64_t ns)
 {
     struct pl_control *control = option->control;
-    const uint32_t block = (control->calls - 1) / BLOCK + 1;
+    const uint32_t block = (uint32_t)((control->calls - 1) / BLOCK) + 1;
     const float took = ns > 1 ? (float)ns : 1;
     const int octave = 63 - __builtin_clzll((unsigned long long)bytes | 1);
     struct pl_usual *usual = &control->usual[octave];

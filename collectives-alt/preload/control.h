@@ -27,10 +27,12 @@ enum { PL_OCTAVES = 64 };
 
 /* One rule on one communicator. Calls of a block are all on one side. */
 struct pl_control {
-    uint32_t calls, salt; /* salt: tells this communicator from others of the same ranks */
-    bool off;             /* all ranks of the communicator know that the rule is slower */
-    enum pl_side side;    /* of the block */
-    int timed;            /* calls of the block, with the sums of their times and middles */
+    bool begun;
+    bool off;          /* all ranks of the communicator know that the rule is slower */
+    uint64_t calls;    /* with those that pl_option.plain stands for */
+    uint32_t salt;     /* tells this communicator from others of the same ranks */
+    enum pl_side side; /* of the block */
+    int timed;         /* calls of the block, with the sums of their times and middles */
     double sum, middles;
     struct pl_usual usual[PL_OCTAVES]; /* by the octave of the volume */
 };
@@ -51,7 +53,7 @@ void pl_control_read(void);
 bool pl_control_begin(void);
 
 /* The side of the next call of a rule on `comm`, which is the same on all ranks. Every thousandth
- * call there is collective. */
+ * call there is collective. Not asked while option->plain has calls. */
 enum pl_side pl_control_next(MPI_Comm comm, struct pl_comm_state *comm_state,
                              struct pl_option *option);
 /* True if the call that pl_control_next was asked about last is to be timed. */

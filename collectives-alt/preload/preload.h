@@ -62,6 +62,7 @@ struct pl_option {
     bool stands_in;             /* the rule is for the nearest number of processes */
     bool left;                  /* the variant got no private communicator here, on any rank */
     bool special;               /* left, or with a control group */
+    uint32_t plain; /* the next calls, if special, that are replaced as if it were not */
     struct pl_control *control; /* NULL: no call goes to the library for comparison */
 };
 
@@ -117,7 +118,6 @@ struct pl_comm_state {
     bool inter, foreign; /* foreign: it has ranks of another job */
     bool located;        /* calls.c knows nodes and ranks a node (0: nobody could say) */
     int nodes, ppn;
-    uint32_t controlled; /* calls of rules, while some are compared with the library's */
     struct pl_choice choices[PL_FUNCTION_COUNT];
 };
 

@@ -126,6 +126,7 @@ static inline void count(const struct pl_option *option, const struct pl_call *c
 static PL_NOT_INLINE int leave(struct pl_option *option, const struct pl_call *call)
 {
     option->left = option->special = true;
+    option->plain = 0;
     pl_count(pl_state.threads, &pl_state.functions[call->function].crowded, 1);
     return pass(call);
 }
@@ -220,12 +221,22 @@ static PL_NOT_INLINE int run_special(const struct pl_verdict *way, struct pl_cal
     return rc;
 }
 
+static inline bool is_plain(struct pl_option *option, const struct pl_call *call)
+{
+    if (!option->special)
+        return true;
+    if (option->plain == 0 || call->outer)
+        return false;
+    option->plain--;
+    return true;
+}
+
 static inline __attribute__((always_inline)) int run(const struct pl_verdict *way,
                                                      struct pl_call *call,
                                                      struct pl_comm_state *comm_state, bool lasts)
 {
-    return way->option->special ? run_special(way, call, comm_state, lasts)
-                                : run_rule(way, call, comm_state, lasts);
+    return is_plain(way->option, call) ? run_rule(way, call, comm_state, lasts)
+                                       : run_special(way, call, comm_state, lasts);
 }
 
 /* A buffer at no address, in place, or neither. */
