@@ -10,6 +10,7 @@ static void free_comm_state(void *rules)
     struct pl_comm_state *comm_state = rules;
     for (int f = 0; f < PL_FUNCTION_COUNT; f++) {
         free(comm_state->choices[f].options);
+        free(comm_state->choices[f].controls);
         free(comm_state->choices[f].decisions);
     }
     free(comm_state);
@@ -127,8 +128,11 @@ static int choose(MPI_Comm comm, enum pl_function function, const struct pl_comm
     if (fitting > 0) {
         choice->options = calloc((size_t)fitting, sizeof *choice->options);
         choice->decisions = calloc((size_t)2 * PL_DECISIONS, sizeof *choice->decisions);
-        if (!choice->options || !choice->decisions) {
+        if (pl_state.share > 0)
+            choice->controls = calloc((size_t)fitting, sizeof *choice->controls);
+        if (!choice->options || !choice->decisions || (pl_state.share > 0 && !choice->controls)) {
             free(choice->options);
+            free(choice->controls);
             free(choice->decisions);
             *choice = (struct pl_choice){.known = false};
             return pl_raise(comm, MPI_ERR_NO_MEM);
@@ -136,13 +140,19 @@ static int choose(MPI_Comm comm, enum pl_function function, const struct pl_comm
     }
     for (int i = 0; i < state->count; i++) {
         const struct pl_rule *rule = first[i].rule;
+        const bool compared = choice->controls && rule->spec.variant != &pl_canary;
         if (holds(rule->nprocs, p) && (!rule->by_nodes || (holds(rule->nodes, nodes->count) &&
                                                            rule->ppn.from <= nodes->least_ppn &&
-                                                           nodes->most_ppn <= rule->ppn.to)))
-            choice->options[choice->count++] = (struct pl_option){.bytes = rule->bytes,
-                                                                  .rule = &first[i],
-                                                                  .spec = &rule->spec,
-                                                                  .stands_in = p != comm_state->p};
+                                                           nodes->most_ppn <= rule->ppn.to))) {
+            choice->options[choice->count] =
+                (struct pl_option){.bytes = rule->bytes,
+                                   .rule = &first[i],
+                                   .spec = &rule->spec,
+                                   .stands_in = p != comm_state->p,
+                                   .special = compared,
+                                   .control = compared ? &choice->controls[choice->count] : NULL};
+            choice->count++;
+        }
     }
     choice->known = true;
     choice->untouched = choice->count == 0 && !pl_state.recording;

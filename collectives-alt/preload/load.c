@@ -85,17 +85,28 @@ static bool all_of(bool mine, int rank, int size)
     return have;
 }
 
-/* A node that sees another file, or none, or has not got the variable, must not decide differently:
- * rank 0 reads for all, and `path` is looked at there alone. NULL where rank 0 has none. */
+/* A node that sees another file, or none, or has not got the variables, must not decide
+ * differently: rank 0 reads for all, and `path` is looked at there alone. NULL where rank 0 has
+ * none. */
 static char *read_for_all(const char *path, int rank, long long *length)
 {
     char *text = NULL;
     *length = -1;
     if (rank == 0 && path && !(text = read_file(path, length)))
         *length = -1;
+    if (rank == 0 && !pl_state.spawned)
+        pl_control_read();
+    struct {
+        long long length;
+        double share;
+        uint32_t seed;
+    } read = {*length, pl_state.share, pl_state.seed};
     int size;
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
-    hand_down(length, sizeof *length, rank, size);
+    hand_down(&read, sizeof read, rank, size);
+    *length = read.length;
+    pl_state.share = read.share;
+    pl_state.seed = read.seed;
     if (*length < 0)
         return NULL;
     if (rank != 0)
@@ -211,6 +222,20 @@ static bool has_parent(void)
     return parent != MPI_COMM_NULL;
 }
 
+/* Ranks have read the share of rank 0; they compare calls all, or none. */
+static void begin_control(int rank)
+{
+    int size;
+    if (!collective_load && rank == 0 && !pl_state.spawned && getenv("PLUMBLINE_CONTROL"))
+        fprintf(stderr, "plumbline: PLUMBLINE_CONTROL is not used, as the start of MPI was not "
+                        "seen; no calls are compared\n");
+    if (pl_state.share == 0)
+        return;
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!all_of(pl_state.rules && pl_control_begin(), rank, size))
+        pl_state.share = 0;
+}
+
 static void load(void)
 {
     int rank = 0, level = MPI_THREAD_MULTIPLE;
@@ -232,6 +257,7 @@ static void load(void)
     if (text)
         take_profile(text, (size_t)length);
     free(text);
+    begin_control(rank);
     if (pl_state.rules)
         pl_accepts(MPI_OP_NULL, MPI_BYTE); /* while there is a context id for its questions */
     if (pl_state.path && pl_state.reason[0] && rank == 0)

@@ -2,6 +2,7 @@
 #ifndef PL_PRELOAD_STATE_H
 #define PL_PRELOAD_STATE_H
 
+#include "control.h"
 #include "kept.h"
 #include "profile.h"
 
@@ -30,9 +31,11 @@ struct pl_state {
     bool threads;                 /* MPI_THREAD_MULTIPLE: calls may come at the same time */
     bool spawned;                 /* by MPI_Comm_spawn, with a parent at least when loaded */
     bool recording;               /* calls.c counts and times all calls */
-    atomic_bool merged;           /* communicators may have ranks of several jobs */
-    const char *path;             /* PLUMBLINE_PROFILE; NULL when not set */
-    char reason[768];             /* why no rule is in force; empty when rules are */
+    double share;                 /* of the calls of rules that the library computes (control.c) */
+    uint32_t seed;
+    atomic_bool merged; /* communicators may have ranks of several jobs */
+    const char *path;   /* PLUMBLINE_PROFILE; NULL when not set */
+    char reason[768];   /* why no rule is in force; empty when rules are */
 };
 
 extern struct pl_state pl_state;
@@ -58,6 +61,9 @@ struct pl_option {
     const struct pl_spec *spec; /* of the rule */
     bool stands_in;             /* the rule is for the nearest number of processes */
     bool left;                  /* the variant got no private communicator here, on any rank */
+    bool special;               /* left, or with a control group */
+    uint32_t plain; /* the next calls, if special, that are replaced as if it were not */
+    struct pl_control *control; /* NULL: no call goes to the library for comparison */
 };
 
 /* The way of a call: replaced, or not. */
@@ -98,6 +104,7 @@ struct pl_choice {
     bool known, untouched;
     int count;
     struct pl_option *options;
+    struct pl_control *controls;   /* as many as options, where pl_state.share says so */
     struct pl_decision *decisions; /* 2 * PL_DECISIONS, where there are options */
     /* Of these, that of the last call of the application and of the last one inside a replacement,
      * which differ all the time; NULL before the first, and while recording. */
@@ -196,8 +203,8 @@ void pl_load(bool collective);
 /* Has pl_state changed at the end of MPI (state.c). */
 void pl_await_end(void);
 
-/* Writes the file PLUMBLINE_REPORT names, on rank 0, which says too what did not go as the rules
- * say. */
+/* Writes the files that PLUMBLINE_REPORT and PLUMBLINE_CONTROL_OUT name, on rank 0, which says too
+ * what did not go as the rules say. Collective where calls were compared. */
 void pl_write_report(void);
 
 /* --- the record of calls (calls.c) --- */

@@ -125,7 +125,8 @@ static inline void count(const struct pl_option *option, const struct pl_call *c
 /* A variant that was left once is left for good: all ranks know. */
 static PL_NOT_INLINE int leave(struct pl_option *option, const struct pl_call *call)
 {
-    option->left = true;
+    option->left = option->special = true;
+    option->plain = 0;
     pl_count(pl_state.threads, &pl_state.functions[call->function].crowded, 1);
     return pass(call);
 }
@@ -168,16 +169,14 @@ static PL_NOT_INLINE int run_inner(struct pl_option *option, struct pl_call *cal
 
 /* No predefined datatype that lasts is an empty signature. An error handler of the application may
  * make calls of its own, so that `way` is another one afterwards. */
-static inline __attribute__((always_inline)) int run(const struct pl_verdict *way,
-                                                     struct pl_call *call,
-                                                     const struct pl_comm_state *comm_state,
-                                                     bool lasts)
+static inline __attribute__((always_inline)) int run_rule(const struct pl_verdict *way,
+                                                          struct pl_call *call,
+                                                          const struct pl_comm_state *comm_state,
+                                                          bool lasts)
 {
     struct pl_option *const option = way->option;
     const struct pl_spec *const spec = option->spec;
     const bool takes_memory = way->scratch > 0;
-    if (option->left)
-        return leave(option, call);
     const int depth = call->outer ? depth_of(call, way) : 0;
     if (call->outer && depth == 0)
         return pass(call);
@@ -197,6 +196,47 @@ static inline __attribute__((always_inline)) int run(const struct pl_verdict *wa
         return leave(option, call);
     count(option, call);
     return rc;
+}
+
+/* Some calls of the application go to the library for comparison, or all where the rule is slower;
+ * calls inside a replacement only in the second case. */
+static PL_NOT_INLINE int run_special(const struct pl_verdict *way, struct pl_call *call,
+                                     struct pl_comm_state *comm_state, bool lasts)
+{
+    struct pl_option *const option = way->option;
+    struct pl_control *const control = option->control;
+    if (option->left)
+        return leave(option, call);
+    if (call->outer)
+        return control->off ? pass(call) : run_rule(way, call, comm_state, lasts);
+    const long long bytes = way->bytes;
+    const enum pl_side side = pl_control_next(call->comm, comm_state, option);
+    if (side == PL_OFF)
+        return pass(call);
+    const bool timed = pl_control_times(control);
+    const int64_t start = timed ? pl_calls_now() : 0;
+    const int rc = side == PL_LIBRARY ? pass(call) : run_rule(way, call, comm_state, lasts);
+    if (timed && rc == MPI_SUCCESS)
+        pl_control_took(option, bytes, pl_calls_now() - start);
+    return rc;
+}
+
+static inline bool is_plain(struct pl_option *option, const struct pl_call *call)
+{
+    if (!option->special)
+        return true;
+    if (option->plain == 0 || call->outer)
+        return false;
+    option->plain--;
+    return true;
+}
+
+static inline __attribute__((always_inline)) int run(const struct pl_verdict *way,
+                                                     struct pl_call *call,
+                                                     struct pl_comm_state *comm_state, bool lasts)
+{
+    return is_plain(way->option, call) ? run_rule(way, call, comm_state, lasts)
+                                       : run_special(way, call, comm_state, lasts);
 }
 
 /* A buffer at no address, in place, or neither. */
