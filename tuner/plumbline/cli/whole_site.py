@@ -62,8 +62,6 @@ def _campaigns(
     program: ProgramOptions, manner: Manner, plan: SitePlan
 ) -> tuple[dict[Layout, str], dict[Layout, str]]:
     """Return the ids of the campaigns by layout, and why layouts have none."""
-    from plumbline.site import coordinator
-
     from .campaign import run_task
 
     members: dict[Layout, str] = {}
@@ -82,7 +80,7 @@ def _campaigns(
             common.remark(f"{layout}: {error}")
             continue
         with program.open() as db:
-            spent += coordinator.seconds_of(db, members[layout], layout)
+            spent = plan.spent_seconds(db, members)
     return members, missing
 
 

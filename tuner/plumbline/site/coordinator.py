@@ -37,9 +37,9 @@ from plumbline_db.records import Campaign, Winner
 from plumbline_exporters.bundle import evidence, is_profile, ranks
 
 # The campaigns get so much of the budget of a site, the checks the rest.
-_OF_CAMPAIGNS = 0.8
+_OF_CAMPAIGNS = 0.6
 # A campaign with fewer seconds finds nothing.
-LEAST_SECONDS = 5.0
+LEAST_SECONDS = 2.0
 # A rule that a check finds to take more than this share of the library's time gains nothing.
 _NO_GAIN = 0.99
 # Layouts of the last sample.
@@ -69,6 +69,14 @@ class SitePlan(msgspec.Struct, frozen=True):
             values["budget_seconds"] = budget_seconds
         return Task(campaign_file.of(self.document, values, self.options), self.prefix)
 
+    def nodes(self, layout: Layout) -> int:
+        """Return how many nodes a launch takes: one computer simulates all nodes."""
+        return layout.nodes if self.largest.ranks.simulate is None else 1
+
+    def spent_seconds(self, db: Database, members: Mapping[Layout, str]) -> float:
+        """Return the seconds in launches of some campaigns, times their nodes."""
+        return sum(cost.cost(db, id).seconds * self.nodes(layout) for layout, id in members.items())
+
     def budget(self, done: Sequence[Layout], spent_seconds: float) -> float | None:
         """Return the seconds for the campaign after those of the layouts `done`, which have spent
         so many seconds times nodes. None: its own; 0: the budget of the site is used up."""
@@ -76,7 +84,7 @@ class SitePlan(msgspec.Struct, frozen=True):
             return None
         rest = self.layouts[len(done) :]
         left = _OF_CAMPAIGNS * self.table.budget_seconds - spent_seconds
-        seconds = round(left / len(rest) / rest[0].nodes, 3)
+        seconds = round(left / len(rest) / self.nodes(rest[0]), 3)
         return seconds if seconds >= LEAST_SECONDS else 0.0
 
 
@@ -106,10 +114,11 @@ def plan(path: Path | None, options: Mapping[str, Any], prefix: Path | None) -> 
 def _at_most(
     document: Document, own: Mapping[str, Any], table: SiteTable, settings: Settings
 ) -> Settings:
-    """Return the settings with the largest number of ranks of the table, where a simulated machine
-    has as many nodes as are asked for."""
+    """Return the settings with the largest number of ranks of the table, unless a machine of several
+    nodes limits it."""
     simulate = settings.ranks.simulate
-    if simulate is None or simulate.shape or simulate.platform:
+    unlimited = simulate is not None and not (simulate.shape or simulate.platform)
+    if settings.ranks.place is not None and not unlimited:
         return settings
     values = _without(document.values, "layouts", "nodes") | {"nprocs": max(table.ranks)}
     return campaign_file.of(document, values, own)
@@ -117,11 +126,6 @@ def _at_most(
 
 def _without(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in keys}
-
-
-def seconds_of(db: Database, campaign: str, layout: Layout) -> float:
-    """Return the seconds in launches of a campaign, times its nodes."""
-    return cost.cost(db, campaign).seconds * layout.nodes
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -165,7 +169,7 @@ class Site:
         self._provers: dict[Layout, Prover] = {}
         self._checks: dict[Layout, int] = {}
         self._dropped: list[tuple[str, str]] = []
-        self._spent = sum(seconds_of(db, id, layout) for layout, id in members.items())
+        self._spent = plan.spent_seconds(db, members)
         toolchain = find_toolchain(plan.prefix, settings=plan.largest, beside=Path(db.path).parent)
         self._row = self._entered(toolchain)
         starter = starting.starter(toolchain, plan.largest)
@@ -311,7 +315,10 @@ class Site:
         """Return the prover of a layout; None where the budget is used up, or no ranks can be
         started there."""
         budget = self._plan.table.budget_seconds
-        spent = self._spent + sum(prover.spent_seconds for prover in self._provers.values())
+        spent = self._spent + sum(
+            prover.spent_seconds * self._plan.nodes(where)
+            for where, prover in self._provers.items()
+        )
         if layout not in self._provers:
             if budget is not None and spent >= budget:
                 return None

@@ -46,7 +46,7 @@ class CheckedLayout(msgspec.Struct, frozen=True):
 class Prover:
     """The ranks of one layout, started as its campaign would start them. `settings` are those of
     such a campaign; the launches belong to a row of their own in the database. `spent_seconds`:
-    seconds in launches times nodes."""
+    seconds in launches."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Prover:
 
     @property
     def spent_seconds(self) -> float:
-        return self._store.spent_seconds * self.layout.nodes
+        return self._store.spent_seconds
 
     def cells(self, winners: Sequence[Winner]) -> list[Target]:
         """Return the measured cells of this layout that some of these winners decide."""
