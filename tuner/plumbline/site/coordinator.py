@@ -7,6 +7,7 @@ A site is a deterministic function of its settings and of stored launches, like 
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -114,8 +115,8 @@ def plan(path: Path | None, options: Mapping[str, Any], prefix: Path | None) -> 
 def _at_most(
     document: Document, own: Mapping[str, Any], table: SiteTable, settings: Settings
 ) -> Settings:
-    """Return the settings with the largest number of ranks of the table, unless a machine of several
-    nodes limits it."""
+    """Return the settings with the largest number of ranks of the table, unless a machine of
+    several nodes limits it."""
     simulate = settings.ranks.simulate
     unlimited = simulate is not None and not (simulate.shape or simulate.platform)
     if settings.ranks.place is not None and not unlimited:
@@ -192,8 +193,14 @@ class Site:
 
     def _entered(self, toolchain: Toolchain) -> Campaign:
         settings = self._plan.largest
-        members = [member.id for member in self._members]
-        own = {"command": SITE, "members": members, "site": msgspec.to_builtins(self._plan.table)}
+        # A campaign that was continued with a larger budget may have found something else.
+        findings = hashlib.sha256(msgspec.json.encode(self._members)).hexdigest()
+        own = {
+            "command": SITE,
+            "members": [member.id for member in self._members],
+            "findings": findings,
+            "site": msgspec.to_builtins(self._plan.table),
+        }
         units = toolchain.launcher.processing_units()
         identified = identity.Identity(
             msgspec.json.encode(identity.document(settings) | own).decode(),
@@ -324,7 +331,7 @@ class Site:
                 return None
             task = self._plan.task(layout)
             try:
-                self._provers[layout] = Prover.on(self._db, layout, task, self._progress)
+                self._provers[layout] = Prover(self._db, self._row.id, layout, task, self._progress)
             except PlumblineError as error:
                 self._drop((winner, f"{layout}: {error}") for winner in doubtful)
                 return None

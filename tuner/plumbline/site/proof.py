@@ -15,9 +15,9 @@ from plumbline.core.plan import PlanCase
 from plumbline.core.winner import deciding, holds, pieces_inside
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore, Progress
-from plumbline.settings import Settings, identity, starting
+from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import Task
-from plumbline.settings.toolchain import Toolchain, find_toolchain
+from plumbline.settings.toolchain import find_toolchain
 from plumbline.site.layouts import Layout
 from plumbline.site.transfer import is_for_layout
 from plumbline.verify.significance.comparison import Comparison
@@ -44,43 +44,31 @@ class CheckedLayout(msgspec.Struct, frozen=True):
 
 
 class Prover:
-    """The ranks of one layout, started as its campaign would start them. `settings` are those of
-    such a campaign; the launches belong to a row of their own in the database. `spent_seconds`:
-    seconds in launches."""
+    """The ranks of one layout, started as its campaign, `task`, would start them. The launches
+    belong to a row of their own in the database, one for each `site` (the id of its row).
+    `spent_seconds`: seconds in launches. Raises PlumblineError as a campaign does."""
 
     def __init__(
-        self,
-        db: Database,
-        layout: Layout,
-        settings: Settings,
-        toolchain: Toolchain,
-        progress: Progress,
+        self, db: Database, site: str, layout: Layout, task: Task, progress: Progress
     ) -> None:
         self.layout = layout
         self._db = db
-        self._settings = settings.on(toolchain.launcher.processing_units())
+        beside = Path(db.path).parent
+        toolchain = find_toolchain(task.mpi_prefix, settings=task.settings, beside=beside)
+        self._settings = task.settings.on(toolchain.launcher.processing_units())
         self._ranks = starting.starter(toolchain, self._settings)
         guidelines = identity.chosen(toolchain, self._settings)
         self.sizes: Sizes = tables.sizes_of(guidelines, self._settings)
-        document = identity.document(self._settings) | {"command": SITE_CHECK}
-        asked = identity.identifying(self._settings) | {"command": SITE_CHECK}
+        own = {"command": SITE_CHECK, "site": site}
         identified = identity.Identity(
-            msgspec.json.encode(document).decode(),
+            msgspec.json.encode(identity.document(self._settings) | own).decode(),
             self._ranks.placement,
             "sc",
             left_out=set(self._settings.fixed.environment),
-            asked=msgspec.json.encode(asked).decode(),
+            asked=msgspec.json.encode(identity.identifying(self._settings) | own).decode(),
         )
         self._row = identity.enter(db, toolchain, identified, new=False)
         self._store = LaunchStore(db, self._row.id, self._ranks, progress)
-
-    @classmethod
-    def on(cls, db: Database, layout: Layout, task: Task, progress: Progress) -> Prover:
-        """Return the prover of a layout, with the settings of the campaign `task`. Raises
-        PlumblineError as a campaign does."""
-        beside = Path(db.path).parent
-        toolchain = find_toolchain(task.mpi_prefix, settings=task.settings, beside=beside)
-        return cls(db, layout, task.settings, toolchain, progress)
 
     @property
     def spent_seconds(self) -> float:
