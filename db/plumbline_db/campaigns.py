@@ -12,7 +12,7 @@ import msgspec
 from plumbline_db import columns, coverage_renewal, lock
 from plumbline_db.coverage_renewal import MEASURED_HERE
 from plumbline_db.errors import PlumblineError, command_name, typed
-from plumbline_db.layout import FACTORS, FOREIGN, OVERLAP_TUNE, SUITES
+from plumbline_db.layout import FACTORS, FOREIGN, OVERLAP_TUNE, SITE, SUITES
 from plumbline_db.records import FROM, Campaign, Event, Export
 from plumbline_db.statements import Statements
 
@@ -204,8 +204,9 @@ def get(db: Statements, id: str | None) -> Campaign:
 
 def known(db: Statements, id: str) -> Campaign | None:
     """The same by its id, or what another program has printed; None where there is none."""
-    condition = f"WHERE id = :id AND ({_LOOPS} OR {_COMMAND} IN (:tune, :suites, :foreign))"
-    return _first(db, condition, id=id, tune=OVERLAP_TUNE, suites=SUITES, foreign=FOREIGN)
+    condition = f"WHERE id = :id AND ({_LOOPS} OR {_COMMAND} IN (:tune, :suites, :foreign, :site))"
+    commands = {"tune": OVERLAP_TUNE, "suites": SUITES, "foreign": FOREIGN, "site": SITE}
+    return _first(db, condition, id=id, **commands)
 
 
 def all_campaigns(db: Statements) -> list[Campaign]:
@@ -219,11 +220,11 @@ def own(db: Statements) -> list[Campaign]:
 
 
 def with_winners(db: Statements) -> list[Campaign]:
-    """The finished ones of this site that have winners, in the order in which they were
-    finished."""
+    """The finished ones that were measured here and have winners, merged ones of a whole site too,
+    in the order in which they were finished."""
     has_winners = "EXISTS (SELECT 1 FROM winner WHERE winner.campaign = campaign.id) "
-    which = f"{_LOOPS} AND {MEASURED_HERE} AND state = 'finished' AND {has_winners}"
-    return _all(db, f"WHERE {which} ORDER BY finished, number")
+    which = f"({_LOOPS} OR {_COMMAND} = :site) AND {MEASURED_HERE} AND state = 'finished'"
+    return _all(db, f"WHERE {which} AND {has_winners} ORDER BY finished, number", site=SITE)
 
 
 def tuned_overlap(db: Statements) -> list[Campaign]:

@@ -20,6 +20,10 @@ SUITES = "suite"
 # The base or a level of `plumbline reproducibility factors`: its findings are events of the base.
 FACTORS = "factors"
 
+# The merged winners of a whole site, and the launches on one layout that prove them.
+SITE = "site"
+SITE_CHECK = "site check"
+
 _BOUND = {"none": "not bound", "plain": "bound as mpirun binds by itself"}
 
 

@@ -148,7 +148,72 @@ def choice(winner: Winner) -> str:
 
 def conditions(winner: Winner) -> list[str]:
     """Keys of a profile's rule beyond ranks and sizes: `type=floating`, `counts=equal`."""
-    return [word for word in winner.restrictions if "=" in word]
+    own = (*_SPANS, *_EVIDENCE)
+    words = (word for word in winner.restrictions if "=" in word)
+    return [word for word in words if word.partition("=")[0] not in own]
+
+
+# Winners of a whole site (plumbline.site) have further words among their restrictions: the ranges
+# of ranks, nodes and ranks a node that they are for, and the layouts that are evidence for them.
+_SPANS = ("nprocs", "nodes", "ppn")
+_EVIDENCE = ("measured", "carried", "checked")
+
+
+def span(winner: Winner, key: str) -> tuple[int, int]:
+    """Return the smallest and the largest number of ranks (`nprocs`), `nodes` or ranks a node
+    (`ppn`) that a winner is for."""
+    nodes = -(-winner.nprocs // winner.ppn)
+    usual = {"nprocs": winner.nprocs, "nodes": nodes, "ppn": winner.ppn}[key]
+    text = _word(winner, key) or f"{usual}-{usual}"
+    first, _, last = text.partition("-")
+    return int(first), int(last)
+
+
+def ranks(winner: Winner) -> str:
+    """`8 ranks`, `9-15 ranks`"""
+    first, last = span(winner, "nprocs")
+    return f"{first} ranks" if first == last else f"{first}-{last} ranks"
+
+
+def evidence(winner: Winner) -> str:
+    """Return what a winner of a whole site rests on; empty for a winner of one campaign."""
+    carried, checked = _word(winner, "carried"), _word(winner, "checked")
+    if carried:
+        over = f"carried over from {carried.replace(',', ' and ')}"
+        return f"{over}, checked on {checked}" if checked else over
+    measured = _word(winner, "measured")
+    return f"measured on {measured}" if measured else ""
+
+
+def _word(winner: Winner, key: str) -> str:
+    values = (word.partition("=") for word in winner.restrictions)
+    return next((value for name, _, value in values if name == key), "")
+
+
+RankGroups = dict[tuple[str, int, int], list[Winner]]
+
+
+def groups_by_ranks(chosen: list[Winner]) -> RankGroups:
+    """Return winners by function and the smallest and the largest number of ranks, in order of
+    size, for files that know the number of ranks alone. Raises PlumblineError where two ranges of
+    ranks overlap, or as `groups` does."""
+    grouped = {
+        (function, *span(group[0], "nprocs")): group
+        for (function, _), group in groups(chosen).items()
+    }
+    for (function, _, end), (following, start, _) in pairwise(grouped):
+        if function == following and end >= start:
+            raise PlumblineError(
+                f"{function}: there are winners for up to {end} ranks, and other ones from {start} "
+                "ranks on; a file that knows no placement has one answer for a number of ranks"
+            )
+    for (function, *_), group in grouped.items():
+        if len({span(winner, "nprocs") for winner in group}) > 1:
+            raise PlumblineError(
+                f"{function}: winners from {group[0].nprocs} ranks on end at different numbers of "
+                "ranks"
+            )
+    return grouped
 
 
 def only(winner: Winner) -> str:
@@ -205,8 +270,9 @@ def heading(bundle: Bundle, what: str) -> list[str]:
     for winner in sorted(bundle.winners, key=lambda w: (w.function, w.nprocs, w.bytes_from)):
         whole = winner.function == EVERY_FUNCTION
         function = "all functions" if whole else winner.function
-        where = f"{winner.nprocs} ranks, {sizes(winner)}{only(winner)}"
-        lines.append(f"{function}, {where}: {choice(winner)}")
+        where = f"{ranks(winner)}, {sizes(winner)}{only(winner)}"
+        shown = evidence(winner)
+        lines.append(f"{function}, {where}: {choice(winner)}{shown and f' ({shown})'}")
         lines.append(
             f"    default takes {winner.speedup:.2f} times as long (interval "
             f"{winner.speedup_low:.2f}-{winner.speedup_high:.2f}); "

@@ -9,7 +9,16 @@ import msgspec
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters import quoting
-from plumbline_exporters.bundle import Bundle, conditions, groups, heading, last_volume, sizes
+from plumbline_exporters.bundle import (
+    Bundle,
+    conditions,
+    evidence,
+    groups,
+    heading,
+    last_volume,
+    sizes,
+    span,
+)
 from plumbline_exporters.decision import Call, Decision
 from plumbline_exporters.registry import exporter
 
@@ -38,6 +47,7 @@ def files(bundle: Bundle) -> dict[str, str]:
         for group in groups([winner for winner in chosen if winner.ppn == ppn]).values():
             starts = [winner.bytes_from for winner in group[1:]]
             for winner, following in zip(group, [*starts, None], strict=True):
+                lines += [quoting.comment(evidence(winner))] if evidence(winner) else []
                 lines.append(_rule(winner, following))
     return {FILE_NAME: "\n".join(lines) + "\n"}
 
@@ -52,7 +62,8 @@ def _rule(winner: Winner, following: int | None) -> str:
             "the volume of such a call, so a variant must be the best for all sizes"
         )
     return (
-        f"rule function={quoting.word(winner.function)} nprocs={nprocs}-{nprocs} {_nodes(winner)} "
+        f"rule function={quoting.word(winner.function)} {_range(winner, 'nprocs')} "
+        f"{_nodes(winner)} "
         f"bytes={winner.bytes_from}-{last}{_condition(winner)} "
         f"variant={quoting.word(winner.variant)}"
     )
@@ -64,10 +75,13 @@ def _condition(winner: Winner) -> str:
 
 def _nodes(winner: Winner) -> str:
     """Return where ranks do not fill their nodes, who has fewer depends on the launcher."""
-    nodes = -(-winner.nprocs // winner.ppn)
-    if winner.nprocs % winner.ppn:
-        return f"nodes={nodes}-{nodes}"
-    return f"nodes={nodes}-{nodes} ppn={winner.ppn}-{winner.ppn}"
+    nodes = _range(winner, "nodes")
+    return nodes if winner.nprocs % winner.ppn else f"{nodes} {_range(winner, 'ppn')}"
+
+
+def _range(winner: Winner, key: str) -> str:
+    first, last = span(winner, key)
+    return f"{key}={first}-{last}"
 
 
 def _version(library: Library) -> str:

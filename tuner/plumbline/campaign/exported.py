@@ -25,6 +25,7 @@ from plumbline_db.layout import verifies_only
 from plumbline_db.records import Campaign, Winner
 from plumbline_exporters import plumbline_sh
 from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.environment import variables
 from plumbline_exporters.registry import exporters, is_ours, texts, write
 
 # The folder that a campaign's files go to when nobody names one: beside its database, in a folder
@@ -191,6 +192,19 @@ class ExportedFiles:
             else:
                 kept.append(winner)
         return [winner for winner in winners if winner in kept], refused
+
+    def holds_for_process(self, winner: Winner) -> bool:
+        """Return whether files can have this configuration only for all calls of a process,
+        whatever the communicator."""
+        try:
+            texts_by_name = variables(self._bundle([winner]))
+        except PlumblineError:
+            return True
+        return any(
+            name.endswith(knob) or knob in value
+            for knob in winner.configuration
+            for name, value in texts_by_name.items()
+        )
 
     def _obstacle(self, winner: Winner) -> PlumblineError | None:
         """Return why files cannot hold it, be it the only one."""

@@ -31,7 +31,7 @@ from plumbline_db.errors import PlumblineError, command_name, typed
 from plumbline_db.probe_records import Check, Header, ProbeRecord
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Export, Run, Winner
 from plumbline_exporters import plumbline_sh, winners_json
-from plumbline_exporters.bundle import is_profile, load_bundle
+from plumbline_exporters.bundle import is_profile, load_bundle, ranks, span
 from plumbline_exporters.registry import texts
 
 # Options of mpirun, mpiexec and srun, and variables, that say where ranks may run.
@@ -217,9 +217,13 @@ def applies(
     own = {name: value for name, value in variables.items() if value in knobs.values()}
     if own and all(environment.get(name) == value for name, value in own.items()):
         return True
-    if winner.nprocs != layout.nprocs:
+    if not _is_in(layout.nprocs, span(winner, "nprocs")):
         return False
-    return not is_profile(winner) or layout.ppn in (None, winner.ppn)
+    return not is_profile(winner) or layout.ppn is None or _is_in(layout.ppn, span(winner, "ppn"))
+
+
+def _is_in(number: int, span: tuple[int, int]) -> bool:
+    return span[0] <= number <= span[1]
 
 
 def unproven(start: Start) -> Shown:
@@ -281,8 +285,9 @@ def _not_in_force(evidence: proof.Proof) -> PlumblineError:
 
 def applying(files: ActiveFiles, environment: Mapping[str, str], seen: Shown) -> str:
     """Return how many of the winners an application meets in MPI_COMM_WORLD."""
-    numbers = sorted({winner.nprocs for winner in files.winners})
-    communicators = "communicators of " + " or ".join(map(str, numbers)) + " ranks"
+    numbers = sorted({span(winner, "nprocs") for winner in files.winners})
+    words = [str(first) if first == last else f"{first}-{last}" for first, last in numbers]
+    communicators = "communicators of " + " or ".join(words) + " ranks"
     every = counted(len(files.winners), "winner")
     of_the_campaign = f"of {files.campaign.named}"
     layout, silent = seen.layout, len(seen.silent)
@@ -295,7 +300,7 @@ def applying(files: ActiveFiles, environment: Mapping[str, str], seen: Shown) ->
     if layout is None or len(met) == len(files.winners):
         return f"{in_force} of {every} {of_the_campaign} in force"
     why = f"they are for {communicators}"
-    if any(winner.nprocs == layout.nprocs for winner in files.winners):
+    if any(_is_in(layout.nprocs, span(winner, "nprocs")) for winner in files.winners):
         why = f"the others are for {_layouts(files, met)}"
     less = f", {silent} of these not in force" if silent else ""
     return f"{len(met)} of {every} {of_the_campaign} apply to {layout}{less}: {why}"
@@ -304,9 +309,7 @@ def applying(files: ActiveFiles, environment: Mapping[str, str], seen: Shown) ->
 def _layouts(files: ActiveFiles, met: list[Winner]) -> str:
     """Return the layouts of the winners that do not apply."""
     others = {
-        f"{winner.nprocs} ranks, {winner.ppn} a node"
-        for winner in files.winners
-        if winner not in met
+        f"{ranks(winner)}, {winner.ppn} a node" for winner in files.winners if winner not in met
     }
     return " or ".join(sorted(others))
 

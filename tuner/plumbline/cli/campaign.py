@@ -17,7 +17,7 @@ import msgspec
 from plumbline.system.words import counted
 from plumbline_db.errors import PlumblineError, UsageError, command_name, typed
 
-from . import base, common, options, progress
+from . import base, common, options, progress, whole_site
 from .base import ProgramOptions
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Options that `verify` does not have: it is this command without the search.
 SEARCHING = (
     *("budget_seconds", "unsafe", "earlier"),
-    *("output", "check", "continued", "fresh_launches", "submit"),
+    *("output", "check", "continued", "fresh_launches", "submit", "site"),
 )
 
 
@@ -81,6 +81,12 @@ SEARCHING = (
     help="Submit a job that holds the campaign, unless it is queued or running. Keys are those of "
     "the table job: queue, account, constraint, minutes.",
 )
+@click.option(
+    "--site",
+    is_flag=True,
+    help="Tune every number of ranks and layout up to --nprocs and --nodes, into one export "
+    "(docs/campaign.md, table site).",
+)
 @options.campaign_file
 @options.option(
     "--guidelines",
@@ -117,6 +123,7 @@ def command(
     check: bool,
     continued: str | None,
     submit: str | None,
+    site: bool,
     **asked: Any,
 ) -> int:
     """Measure, verify, search, confirm, export: the whole loop.
@@ -139,6 +146,8 @@ def command(
         if _is_to_be_submitted():
             return _submit(program, scheduler, continued, asked)
     manner = Manner(asked.pop("wait_for_quiet"), asked.pop("fresh_launches"), output)
+    if continued is None and (site or whole_site.is_asked(asked["campaign_file"])):
+        return whole_site.run(program, manner, check=check, **asked)
     if continued is None:
         ran = run(program, manner=manner, **asked)
     else:
@@ -331,7 +340,7 @@ def run(
     given_settings = {name: value for name, value in asked.items() if value is not None}
     tasks = files.tasks(campaign_file, given_settings, program.mpi)
     if len(tasks) == 1:
-        id = _one(program, tasks[0], new=new, manner=manner)
+        id = run_task(program, tasks[0], new=new, manner=manner)
         return Ran([id], prefixes=[tasks[0].mpi_prefix])
     ids: list[str] = []
     prefixes: list[Path | None] = []
@@ -345,7 +354,7 @@ def run(
     for number, task in enumerate(tasks):
         progress.say(f"{number + 1} of {len(tasks)}: {task.label}")
         try:
-            _one(program, task, new=new, manner=manner, begun=begun)
+            run_task(program, task, new=new, manner=manner, begun=begun)
             prefixes.append(task.mpi_prefix)
         except PlumblineError as error:
             common.remark(f"{task.label}: {error}")
@@ -371,11 +380,11 @@ def _run_again(program: ProgramOptions, id: str, *, manner: Manner) -> Ran:
     if prefix is None and not is_simulated(stored_campaign) and Path(library.prefix).is_dir():
         prefix = Path(library.prefix)
     task = Task(identity.settings_of(stored_campaign.settings), prefix)
-    _one(program, task, new=False, manner=manner, wanted=stored_campaign)
+    run_task(program, task, new=False, manner=manner, wanted=stored_campaign)
     return Ran([id], prefixes=[prefix])
 
 
-def _one(
+def run_task(
     program: ProgramOptions,
     task: Task,
     *,

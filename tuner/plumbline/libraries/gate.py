@@ -21,7 +21,12 @@ _FUNCTION = re.compile(r"MPI_[A-Z][A-Za-z_]{1,60}\Z")
 # The preload library refuses a whole profile if it does not know one of its variants.
 _VARIANT = re.compile(r"[a-z0-9_]{1,100}(?::[a-z_]+=[0-9]{1,18}(?:,[a-z_]+=[0-9]{1,18})*)?\Z")
 _CANARY = "canary"  # makes calls fail; only a proof names it
-_RESTRICTION = re.compile(r"[a-z_]{1,40}(?:=[a-z_]{1,40})?\Z")
+_LAYOUT = "[0-9]{1,8}x[0-9]{1,8}"
+_RESTRICTION = re.compile(
+    r"[a-z_]{1,40}(?:=[a-z_]{1,40})?\Z"
+    r"|(?:nprocs|nodes|ppn)=[0-9]{1,8}-[0-9]{1,8}\Z"
+    rf"|(?:measured|carried|checked)={_LAYOUT}(?:,{_LAYOUT})*\Z"
+)
 _WHOLE = re.compile(r"-?[0-9]{1,19}\Z")
 
 

@@ -102,6 +102,7 @@ def _words(type: msgspec.inspect.Type) -> str:
 
 
 _LISTS = ("libraries", "layouts")
+SITE = "site"  # the table of a whole site (plumbline.site), which no single campaign has
 _GONE = {"slurm", "pbs", "flux", "lsf"}  # tables of earlier versions
 
 
@@ -142,7 +143,7 @@ def read(path: Path | None) -> Document:
 
 def of(source: Document, values: Mapping[str, Any], overrides: Mapping[str, Any]) -> Settings:
     """`values` are keys of a campaign file, which errors name as `source` does."""
-    values = dict(values)
+    values = {key: value for key, value in values.items() if key != SITE}
     options_given = {key: value for key, value in overrides.items() if value is not None}
     written = {key: value for key, value in source.values.items() if key not in options_given}
     source = msgspec.structs.replace(source, values=written)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import msgspec
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
-from plumbline_exporters.bundle import Bundle, groups, heading, last_volume, sizes
+from plumbline_exporters.bundle import Bundle, groups_by_ranks, heading, last_volume, sizes
 from plumbline_exporters.family.mpich import coll
 from plumbline_exporters.registry import exporter
 
@@ -72,13 +72,13 @@ def files(bundle: Bundle) -> dict[str, str]:
         return {}
     chosen = [winner for winner in bundle.winners if coll.algorithm(winner) is not None]
     algorithms, compositions = tables(bundle.library)
-    for (function, nprocs), group in groups(chosen).items():
+    for (function, *ranks), group in groups_by_ranks(chosen).items():
         for winner in group:
             _require_sizes(winner)
         collective = coll.COLLECTIVES[function]
-        _put(algorithms, function, nprocs, group, partial(_choice, bundle))
+        _put(algorithms, function, ranks, group, partial(_choice, bundle))
         if collective.composition:
-            _put(compositions, function, nprocs, group, partial(_left_to_algorithms, bundle))
+            _put(compositions, function, ranks, group, partial(_left_to_algorithms, bundle))
     written = {FILE_NAME: algorithms, COMPOSITIONS_FILE_NAME: compositions}
     return {name: json.dumps(written[name], indent=1) + "\n" for name in named.values()}
 
@@ -105,29 +105,31 @@ def _require_sizes(winner: Winner) -> None:
 Leaf = Callable[[Winner, Tree], Tree]
 
 
-def _put(table: Tree, function: str, nprocs: int, group: list[Winner], leaf: Leaf) -> None:
+def _put(table: Tree, function: str, ranks: Sequence[int], group: list[Winner], leaf: Leaf) -> None:
     """Into the branch of communicators within one group; those between two are left alone."""
     key = f"collective={function.removeprefix('MPI_').lower()}"
     branch = table.get(key)
     if branch is None:
         raise PlumblineError(f"{function}: the library's table has no branch for it")
     if "comm_type=intra" in branch:
-        branch["comm_type=intra"] = _of_ranks(branch["comm_type=intra"], nprocs, group, leaf)
+        branch["comm_type=intra"] = _of_ranks(branch["comm_type=intra"], ranks, group, leaf)
     else:
-        table[key] = {"comm_type=intra": _of_ranks(branch, nprocs, group, leaf)}
+        table[key] = {"comm_type=intra": _of_ranks(branch, ranks, group, leaf)}
         if function not in ("MPI_Scan", "MPI_Exscan"):  # there are none between two groups
             table[key]["comm_type=inter"] = branch
 
 
-def _of_ranks(branch: Tree, nprocs: int, group: list[Winner], leaf: Leaf) -> Tree:
+def _of_ranks(branch: Tree, ranks: Sequence[int], group: list[Winner], leaf: Leaf) -> Tree:
+    """`ranks`: the smallest and the largest number of them that the group is for."""
+    first, last = ranks
     return {
-        f"comm_size<{nprocs}": branch,
-        f"comm_size<={nprocs}": _of_sizes(branch, nprocs, group, leaf),
+        f"comm_size<{first}": branch,
+        f"comm_size<={last}": _of_sizes(branch, ranks, group, leaf),
         "comm_size=any": branch,
     }
 
 
-def _of_sizes(branch: Tree, nprocs: int, group: list[Winner], leaf: Leaf) -> Tree:
+def _of_sizes(branch: Tree, ranks: Sequence[int], group: list[Winner], leaf: Leaf) -> Tree:
     """Branches in order of size: what is below and between winners is the library's."""
     collective = coll.COLLECTIVES[group[0].function]
     if not collective.size:
@@ -135,7 +137,7 @@ def _of_sizes(branch: Tree, nprocs: int, group: list[Winner], leaf: Leaf) -> Tre
     sizes_tree: Tree = {}
     reached = -1  # the largest size that a branch so far serves
     for winner, following in zip(group, [*group[1:], None], strict=True):
-        first, last = _bounds(collective, winner, following, nprocs)
+        first, last = _bounds(collective, winner, following, ranks)
         if first > reached + 1:
             sizes_tree[f"{collective.size}<{first}"] = branch
         if last >= _MOST_BYTES:
@@ -148,7 +150,7 @@ def _of_sizes(branch: Tree, nprocs: int, group: list[Winner], leaf: Leaf) -> Tre
 
 
 def _bounds(
-    collective: coll.Collective, winner: Winner, following: Winner | None, nprocs: int
+    collective: coll.Collective, winner: Winner, following: Winner | None, ranks: Sequence[int]
 ) -> tuple[int, int]:
     """The sizes of a winner as the library counts them, ends included, and without those of the
     next winner."""
@@ -158,11 +160,11 @@ def _bounds(
         if following is not None:
             last = min(last, following.bytes_from - 1)
     if collective.counts == "block":
-        first, last = -(-first // nprocs), last // nprocs
+        first, last = -(-first // ranks[0]), last // ranks[1]
     if last < first:
         raise PlumblineError(
-            f"{winner.function}, {nprocs} ranks, {sizes(winner)}: the library cannot tell calls of "
-            "these sizes from their neighbours"
+            f"{winner.function}, {winner.nprocs} ranks, {sizes(winner)}: the library cannot tell "
+            "calls of these sizes from their neighbours"
         )
     return first, last
 

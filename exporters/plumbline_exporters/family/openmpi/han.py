@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters.bundle import Bundle, groups, heading, sizes
+from plumbline_exporters.bundle import Bundle, groups_by_ranks, heading, sizes
 from plumbline_exporters.family.openmpi import tuned
 from plumbline_exporters.family.openmpi.knobs import PAST_HAN, is_rule
 from plumbline_exporters.registry import exporter
@@ -44,32 +44,34 @@ def owners(bundle: Bundle) -> dict[str, dict[int, Owners]]:
     """Function -> communicator size -> owners. Empty when nobody has to make way."""
     table: dict[str, dict[int, Owners]] = {}
     chosen = [winner for winner in bundle.winners if is_past_han(winner)]
-    for (function, nprocs), group in groups(chosen).items():
+    after: dict[str, set[int]] = {}
+    for (function, nprocs, last), group in groups_by_ranks(chosen).items():
         if function not in FUNCTIONS or tuned.version(bundle.library) < (5, 0, 0):
             raise PlumblineError(
                 f"{function}, {nprocs} ranks, {sizes(group[0])}: coll/han of {bundle.library.id} "
                 f"has no rules for it; leave {'='.join(PAST_HAN)} out"
             )
-        table.setdefault(function, {})[nprocs] = _block(function, nprocs, group)
-    for blocks in table.values():
-        for nprocs in [0, *blocks]:
-            blocks.setdefault(nprocs + 1, {0: HAN})
+        table.setdefault(function, {})[nprocs] = _block(function, (nprocs, last), group)
+        after.setdefault(function, set()).add(last + 1)
+    for function, blocks in table.items():
+        for nprocs in {1, *after[function]}:
+            blocks.setdefault(nprocs, {0: HAN})
     return {function: dict(sorted(table[function].items())) for function in sorted(table)}
 
 
-def _block(function: str, nprocs: int, group: list[Winner]) -> Owners:
+def _block(function: str, ranks: tuple[int, int], group: list[Winner]) -> Owners:
     """Return the block in coll/han's count of bytes: those of one rank's block where there are
-    blocks."""
+    blocks. `ranks`: the smallest and the largest number of them."""
     size = tuned.COLLECTIVES[function].size
     if size == "none":
         return {0: TUNED}
-    divisor = nprocs if size == "blocks" else 1
+    least, most = ranks if size == "blocks" else (1, 1)
     block = {0: HAN}
     for winner in group:
-        first = -(-winner.bytes_from // divisor)
+        first = -(-winner.bytes_from // least)
         block = {at: owner for at, owner in block.items() if at <= first} | {first: TUNED}
         if winner.bytes_to < UNBOUNDED_BYTES:
-            block[-(-winner.bytes_to // divisor) + 1] = HAN
+            block[-(-winner.bytes_to // most) + 1] = HAN
     return block
 
 

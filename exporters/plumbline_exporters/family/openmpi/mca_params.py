@@ -12,7 +12,15 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters import quoting
 from plumbline_exporters.assignments import Assignment
-from plumbline_exporters.bundle import Bundle, groups, heading, last_volume, sizes
+from plumbline_exporters.bundle import (
+    Bundle,
+    evidence,
+    groups_by_ranks,
+    heading,
+    last_volume,
+    sizes,
+    span,
+)
 from plumbline_exporters.family.openmpi import han, site, tuned
 from plumbline_exporters.family.openmpi.knobs import global_knobs, is_rule, rule_knobs
 from plumbline_exporters.family.openmpi.site import SiteRule
@@ -25,6 +33,11 @@ _VERSION = 3
 def _text(bundle: Bundle, table: Mapping[str, Mapping[int, Sequence[SiteRule]]]) -> str:
     """`table`: function -> communicator size -> rules, from 0 and ascending."""
     what = "Dynamic rules for coll/tuned of Open MPI, written by Plumbline."
+    last_of = {
+        (winner.function, winner.nprocs): span(winner, "nprocs")[1]
+        for winner in bundle.winners
+        if is_rule(winner)
+    }
     document = {
         "rule_file_version": _VERSION,
         "module": "tuned",
@@ -33,7 +46,7 @@ def _text(bundle: Bundle, table: Mapping[str, Mapping[int, Sequence[SiteRule]]])
             function.removeprefix("MPI_").lower(): [
                 {
                     "comm_size_min": nprocs,
-                    "comm_size_max": nprocs,
+                    "comm_size_max": last_of.get((function, nprocs), nprocs),
                     "comm_rank_distribution": "any",
                     "rules": _ranges(block),
                 }
@@ -109,7 +122,9 @@ def _everything(winner: Winner) -> bool:
 def _rules(bundle: Bundle) -> dict[str, dict[int, list[SiteRule]]]:
     """Function -> communicator size -> rules, with all guards. Empty when no winner is a rule."""
     table: dict[str, dict[int, list[SiteRule]]] = {}
-    for (function, nprocs), group in groups([w for w in bundle.winners if is_rule(w)]).items():
+    after: dict[str, set[int]] = {}
+    rules = [winner for winner in bundle.winners if is_rule(winner)]
+    for (function, nprocs, last), group in groups_by_ranks(rules).items():
         for winner in group:
             reason = obstacle(winner, bundle.library, unsafe=bundle.unsafe)
             if reason is not None:
@@ -117,10 +132,10 @@ def _rules(bundle: Bundle) -> dict[str, dict[int, list[SiteRule]]]:
                     f"{function}, {nprocs} ranks, {sizes(winner)}: not exported as a rule: {reason}"
                 )
         table.setdefault(function, {})[nprocs] = _block(function, nprocs, group, bundle.library)
-    for blocks in table.values():
-        for nprocs in list(blocks):
-            blocks.setdefault(nprocs + 1, [SiteRule(0)])
-        blocks[0] = [SiteRule(0)]
+        after.setdefault(function, set()).add(last + 1)
+    for function, blocks in table.items():
+        for nprocs in {0, *after[function]}:
+            blocks.setdefault(nprocs, [SiteRule(0)])
     if bundle.site_rules and table:
         return site.joined(table, bundle.site_rules, bundle.library, unsafe=bundle.unsafe)
     return {function: dict(sorted(table[function].items())) for function in sorted(table)}
@@ -188,7 +203,8 @@ def _last(size: str, winner: Winner) -> int:
     """The largest size, as the library counts, that this winner is for."""
     if winner.bytes_to == UNBOUNDED_BYTES or size == "volume":
         return winner.bytes_to
-    return winner.bytes_to // winner.nprocs if size == "average" else last_volume(winner)
+    most = span(winner, "nprocs")[1]
+    return winner.bytes_to // most if size == "average" else last_volume(winner)
 
 
 def file_name(library: Library) -> str:
@@ -223,11 +239,17 @@ def rules_files(bundle: Bundle) -> dict[str, str]:
         + (", requests." if second else "."),
         f"{len(table)} # collectives",
     ]
+    evidence_of = {
+        (winner.function, winner.nprocs): evidence(winner)
+        for winner in bundle.winners
+        if is_rule(winner)
+    }
     for function, blocks in table.items():
         lines.append(f"{tuned.COLLECTIVES[function].rule_id} # {function}")
         lines.append(f"{len(blocks)} # communicator sizes")
         for nprocs, block in blocks.items():
-            lines.append(f"{nprocs} # ranks and more{_guard(block)}")
+            shown = evidence_of.get((function, nprocs), "")
+            lines.append(f"{nprocs} # ranks and more{_guard(block)}{shown and f': {shown}'}")
             lines.append(f"{len(block)} # rules")
             lines += [_line(rule, second, mark=bool(bundle.site_rules)) for rule in block]
     return {RULES_FILE_NAME: "\n".join(lines) + "\n"}

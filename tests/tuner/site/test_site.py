@@ -1,0 +1,170 @@
+"""A whole site on a simulated machine, from the command line: merged files that are proven between
+measured numbers of ranks, a budget, an end by SIGKILL, and a planted harm."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from plumbline.site import coordinator, transfer
+from plumbline_db import campaigns, winners
+from plumbline_db.connection import Database, check
+from plumbline_exporters.bundle import evidence, span
+from tests import simgrid
+from tests.tuner import started
+from tests.tuner.cli.command import plumbline
+
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
+
+ASKED = ["--simulate", "ompi", "--nprocs", "8", "--sizes", "64,4096", "--guidelines", "GL12"]
+SITE = ["campaign", "--site", *ASKED, "--json", "--db"]
+
+
+def run(database: Path, *words: str) -> dict[str, Any]:
+    done = plumbline(*SITE, database, *words)
+    assert done.status == 0, done.err
+    return done.json
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    simgrid.toolchain()
+    return tmp_path_factory.mktemp("site")
+
+
+@pytest.fixture(scope="module")
+def site(folder: Path) -> dict[str, Any]:
+    return run(folder / "site.db")
+
+
+def carried_over(found: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        each
+        for each in found["winners"]
+        if any(word.startswith("carried=") for word in each["restrictions"])
+    ]
+
+
+def test_all_layouts_are_measured_and_rules_are_checked_between_them(site: dict[str, Any]) -> None:
+    assert list(site["members"]) == ["2x1", "4x1", "8x1"] and site["missing"] == {}
+    rules = carried_over(site)
+    assert rules
+    for rule in rules:
+        assert any(word.startswith("checked=") for word in rule["restrictions"]), rule
+        assert rule["speedup"] > 1
+
+
+def test_the_sample_finds_no_harm(site: dict[str, Any]) -> None:
+    sample = site["sample"]
+    assert sample["slower"] == 0 and sample["cells"] > 0
+    assert sample["low"] == 0 < sample["high"] < 1
+
+
+def test_the_profile_has_ranges_and_their_evidence(site: dict[str, Any]) -> None:
+    (path,) = [Path(name) for name in site["files"] if name.endswith(".profile")]
+    lines = path.read_text().splitlines()
+    ranged = [number for number, line in enumerate(lines) if "nprocs=5-7 nodes=5-7 ppn=1-1" in line]
+    assert ranged
+    assert all("checked on 6x1" in lines[number - 1] for number in ranged)
+
+
+def test_programs_use_the_merged_files(site: dict[str, Any], folder: Path) -> None:
+    """They stand before those of single campaigns, and can be exported again by their id."""
+    id = site["campaign"]["id"]
+    again = folder / "again"
+    words = ["export", "profile", "--db", folder / "site.db", "--output", again]
+    done = plumbline(*words)
+    assert done.status == 0 and id in done.err
+    (path,) = [Path(name) for name in site["files"] if name.endswith(".profile")]
+    rules, rules_again = (
+        [line for line in file.read_text().splitlines() if line.startswith("rule")]
+        for file in (path, again / "plumbline.profile")
+    )
+    assert rules == rules_again
+
+
+def test_a_site_is_read_again_without_a_launch(site: dict[str, Any], folder: Path) -> None:
+    def launches() -> int:
+        with Database.open(folder / "site.db") as db:
+            return int(db.row("SELECT count(*) FROM run")[0])
+
+    before = launches()
+    assert run(folder / "site.db") == site
+    assert launches() == before
+
+
+def test_after_sigkill_the_same_command_goes_on(site: dict[str, Any], tmp_path: Path) -> None:
+    database = tmp_path / "site.db"
+    words = [sys.executable, "-m", "plumbline", *SITE, str(database)]
+    for seconds in (3.0, 5.0):
+        with subprocess.Popen(
+            words,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=started.environment(),
+            start_new_session=True,
+        ) as command:
+            time.sleep(seconds)
+            command.send_signal(signal.SIGKILL)
+    continued = run(database)
+    assert check(database) == []
+    assert continued["winners"] == site["winners"]
+    assert continued["sample"] == site["sample"]
+
+
+def copied(folder: Path, database: Path) -> Path:
+    """Return a copy of the database of the site, whose campaigns have ended."""
+    with Database.open(folder / "site.db") as db:
+        db.rows("VACUUM INTO :path", {"path": str(database)})
+    return database
+
+
+def test_a_budget_that_is_used_up_ends_campaigns_and_checks(
+    site: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert carried_over(site)
+    monkeypatch.setattr(coordinator, "LEAST_SECONDS", 0.0)
+    found = run(copied(folder, tmp_path / "site.db"), "--budget", "0.5")
+    assert carried_over(found) == [] and found["sample"] is None
+    assert list(found["members"]) == ["2x1"]
+    assert found["missing"] == dict.fromkeys(["4x1", "8x1"], "the budget of the site is used up")
+
+
+def test_what_a_campaign_leaves_of_the_budget_the_next_ones_get() -> None:
+    plan = coordinator.plan(None, {"simulate": "ompi", "nprocs": 8, "budget_seconds": 100.0}, None)
+    two, four, eight = plan.layouts
+    assert plan.budget([], 0.0) == 20.0
+    assert plan.budget([two], 10.0) == 25.0
+    assert plan.budget([two, four], 59.5) == 0.0
+    assert plan.task(eight, 30.0).settings.search.budget_seconds == 30.0
+
+
+def test_a_planted_harm_in_between_is_dropped(
+    site: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A ring is slow for small messages, whatever the neighbours are said to have found."""
+    carried = transfer.carried
+
+    def planted(*arguments: Any) -> list[Any]:
+        return [
+            msgspec.structs.replace(rule, variant="allreduce_ring")
+            for rule in carried(*arguments)
+            if rule.bytes_from <= 64 <= rule.bytes_to
+        ]
+
+    monkeypatch.setattr(transfer, "carried", planted)
+    database = copied(folder, tmp_path / "site.db")
+    found = run(database, "--budget", "900")
+    assert carried_over(found) == []
+    assert any("slower or wrong on 6x1" in why for _, why in found["dropped"])
+    with Database.open(database) as db:
+        stored = winners.get(db, campaigns.with_winners(db)[-1].id)
+    assert all(span(each, "nprocs")[0] == span(each, "nprocs")[1] for each in stored)
+    assert not any("carried" in evidence(each) for each in stored)

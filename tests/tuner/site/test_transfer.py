@@ -1,0 +1,103 @@
+"""What is proposed for layouts that no campaign measured, and what a check leaves of it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from plumbline.core.cell import Target
+from plumbline.site.layouts import Gap, Layout
+from plumbline.site.proof import CheckedLayout, without_harm
+from plumbline.site.transfer import MemberFindings, carried, is_for_layout, measured
+from plumbline_db.records import Search, Trial, Winner
+from plumbline_exporters.bundle import conditions, evidence, is_profile, span
+
+FOUR, EIGHT = Layout(4, 1), Layout(8, 1)
+GAP = Gap(FOUR, EIGHT, Layout(5, 1), Layout(7, 1))
+
+
+def winner(layout: Layout, variant: str, first: int, last: int, **more: object) -> Winner:
+    made = Winner(
+        function="MPI_Allreduce",
+        nprocs=layout.nprocs,
+        ppn=layout.ppn,
+        bytes_from=first,
+        bytes_to=last,
+        variant=variant,
+        configuration={},
+        search_speedup=2.0,
+        speedup=2.0,
+        speedup_low=1.9,
+        speedup_high=2.1,
+        removes=["GL12@64"],
+        restrictions=[],
+    )
+    return msgspec.structs.replace(made, **more)
+
+
+def search(size: int, **ratios: float) -> Search:
+    trials = [
+        Trial(name, {}, "measured", ratio, ratio, ratio, 1, "") for name, ratio in ratios.items()
+    ]
+    return Search(1, "MPI_Allreduce", 4, 1, size, [], "winner", "", trials, [])
+
+
+def member(
+    layout: Layout, *winners: Winner, searches: list[Search] | None = None
+) -> MemberFindings:
+    return MemberFindings(f"campaign-{layout}", layout, list(winners), searches or [])
+
+
+def test_only_where_both_neighbours_agree() -> None:
+    lower = member(FOUR, winner(FOUR, "a", 8, 100), winner(FOUR, "b", 101, 4000))
+    upper = member(EIGHT, winner(EIGHT, "a", 50, 200), winner(EIGHT, "c", 201, 4000))
+    (rule,) = carried(GAP, lower, upper, is_profile)
+    assert (rule.variant, rule.bytes_from, rule.bytes_to) == ("a", 50, 100)
+    assert [span(rule, key) for key in ("nprocs", "nodes", "ppn")] == [(5, 7), (5, 7), (1, 1)]
+    assert evidence(rule) == "carried over from 4x1 and 8x1"
+    assert conditions(rule) == [] and rule.removes == []
+
+
+def test_a_candidate_that_is_faster_at_both_is_agreed_upon_too() -> None:
+    """It need not have won at either; one that is slower at a neighbour is not carried over."""
+    lower = member(FOUR, searches=[search(64, a=0.5, b=0.8, c=0.7)])
+    upper = member(EIGHT, searches=[search(64, a=1.2, b=0.9, c=0.6)])
+    (rule,) = carried(GAP, lower, upper, is_profile)
+    assert rule.variant == "c" and round(rule.speedup, 2) == 1.54
+
+
+def test_a_winner_for_the_whole_process_is_replaced_by_a_candidate_with_a_rule() -> None:
+    knob = winner(FOUR, "default", 0, 4000, configuration={"smpi/allreduce": "lr"})
+    found = member(FOUR, knob, winner(FOUR, "x", 64, 64), searches=[search(64, a=0.5, x=0.9)])
+    (rule,) = measured(found, is_profile)
+    assert (rule.variant, evidence(rule)) == ("a", "measured on 4x1")
+
+
+def test_which_layouts_a_rule_decides() -> None:
+    words = ["nprocs=5-7", "nodes=5-7", "ppn=1-1"]
+    variant = winner(Layout(5, 1), "a", 8, 100, restrictions=words)
+    assert is_for_layout(variant, Layout(6, 1)) and not is_for_layout(variant, Layout(3, 2))
+    rule = msgspec.structs.replace(variant, variant="default", configuration={"knob": "1"})
+    assert is_for_layout(rule, Layout(3, 2)) and not is_for_layout(rule, EIGHT)
+
+
+def checked(**sets: object) -> CheckedLayout:
+    made = CheckedLayout(Layout(6, 1), frozenset(), frozenset(), frozenset(), {})
+    return msgspec.structs.replace(made, **sets)
+
+
+def test_harm_in_between_costs_a_rule_its_sizes() -> None:
+    words = ["nprocs=5-7", "nodes=5-7", "ppn=1-1"]
+    rule = winner(Layout(5, 1), "a", 8, 4000, restrictions=words, removes=[])
+    other = winner(FOUR, "a", 8, 4000, removes=[])
+    sizes = {"MPI_Allreduce": [64, 1024, 4000]}
+    harm = checked(slower=frozenset({Target("MPI_Allreduce", 1024)}))
+    kept, lost = without_harm([rule, other], harm, sizes)
+    assert other in kept and [(each.bytes_from, each.bytes_to) for each in lost] == [(1024, 1024)]
+    left = sorted((each.bytes_from, each.bytes_to) for each in kept if each is not other)
+    assert left == [(8, 64), (4000, 4000)]
+
+
+def test_harm_that_no_rule_decides_costs_all_rules_of_the_function() -> None:
+    rule = winner(Layout(6, 1), "a", 8, 100, removes=[])
+    harm = checked(lost=frozenset({Target("MPI_Allreduce", 1024)}))
+    assert without_harm([rule], harm, {"MPI_Allreduce": [64, 1024]}) == ([], [rule])

@@ -1,0 +1,413 @@
+"""A site from its campaigns to its export. The campaigns are run by the caller, one a layout; then
+their winners, and what is carried over between them, are proven layout by layout with the merged
+files in force, and at last a random sample over all layouts.
+
+A site is a deterministic function of its settings and of stored launches, like a campaign: after
+`kill -9` the same command goes on, and a finished one is read again from what is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from plumbline.campaign.exported import ExportedFiles, claim_folder, release_folder
+from plumbline.core.cell import Target
+from plumbline.core.winner import holds
+from plumbline.measure.launches import LaunchStore, Progress
+from plumbline.settings import Settings, campaign_file, identity, site_rules, starting
+from plumbline.settings.campaign_file import Task
+from plumbline.settings.toolchain import Toolchain, find_toolchain
+from plumbline.site import layouts as site_layouts
+from plumbline.site import transfer
+from plumbline.site.layouts import Gap, Layout, SiteTable, gaps, grid, in_order
+from plumbline.site.proof import CheckedLayout, Prover, without_harm
+from plumbline.site.transfer import IsLimited, MemberFindings, is_for_layout, is_from
+from plumbline.system.toml import Document
+from plumbline.verify.significance.distributions import binomial_interval
+from plumbline_db import campaigns, cost, searches
+from plumbline_db import winners as winner_table
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.layout import SITE
+from plumbline_db.records import Campaign, Winner
+from plumbline_exporters.bundle import evidence, is_profile, ranks
+
+# The campaigns get so much of the budget of a site, the checks the rest.
+_OF_CAMPAIGNS = 0.6
+# A campaign with fewer seconds finds nothing.
+LEAST_SECONDS = 2.0
+# A rule that a check finds to take more than this share of the library's time gains nothing.
+_NO_GAIN = 0.99
+# Layouts of the last sample.
+_SAMPLED_LAYOUTS = 6
+
+
+class SitePlan(msgspec.Struct, frozen=True):
+    """What a site is asked for: `document` is the campaign file, `options` those of the command
+    line; `largest` are the settings of the largest layout."""
+
+    document: Document
+    options: Mapping[str, Any]
+    prefix: Path | None
+    table: SiteTable
+    largest: Settings
+    layouts: list[Layout]
+
+    def task(self, layout: Layout, budget_seconds: float | None = None) -> Task:
+        """Return the campaign of a layout. Settings of the whole process are not searched, since
+        they would hold for communicators of all sizes."""
+        spread = self.largest.ranks.place is not None
+        values = self.document.values | {"nprocs": layout.nprocs, "settings": False}
+        values |= {"nodes": layout.nodes} if spread else {}
+        values.pop("layouts", None)
+        values.pop("budget_seconds", None)
+        if budget_seconds is not None:
+            values["budget_seconds"] = budget_seconds
+        return Task(campaign_file.of(self.document, values, self.options), self.prefix)
+
+    def nodes(self, layout: Layout) -> int:
+        """Return how many nodes a launch takes: one computer simulates all nodes."""
+        return layout.nodes if self.largest.ranks.simulate is None else 1
+
+    def spent_seconds(self, db: Database, members: Mapping[Layout, str]) -> float:
+        """Return the seconds in launches of some campaigns, times their nodes."""
+        return sum(cost.cost(db, id).seconds * self.nodes(layout) for layout, id in members.items())
+
+    def budget(self, done: Sequence[Layout], spent_seconds: float) -> float | None:
+        """Return the seconds for the campaign after those of the layouts `done`, which have spent
+        so many seconds times nodes. None: its own; 0: the budget of the site is used up."""
+        if self.table.budget_seconds is None:
+            return None
+        rest = self.layouts[len(done) :]
+        left = _OF_CAMPAIGNS * self.table.budget_seconds - spent_seconds
+        seconds = round(left / len(rest) / self.nodes(rest[0]), 3)
+        return seconds if seconds >= LEAST_SECONDS else 0.0
+
+
+def plan(path: Path | None, options: Mapping[str, Any], prefix: Path | None) -> SitePlan:
+    """Return the site that a campaign file and options ask for. --nprocs and --nodes name the
+    largest layout, --budget the seconds of the whole site. Raises UsageError."""
+    document = campaign_file.read(path)
+    table = site_layouts.read(document) or SiteTable()
+    if "libraries" in document.values:
+        raise document.refused("a site has one library: leave libraries out, or name one by --mpi")
+    own = dict(options)
+    budget = own.pop("budget_seconds", None)
+    if budget is not None:
+        table = msgspec.structs.replace(table, budget_seconds=budget)
+    largest = campaign_file.of(document, _without(document.values, "layouts"), own)
+    if table.ranks and "nprocs" not in own and "nodes" not in own:
+        largest = _at_most(document, own, table, largest)
+    most = Layout(largest.ranks.node_count, largest.ranks.ppn)
+    layouts = grid(table, most)
+    if not layouts:
+        raise UsageError(f"site: no layout on {most.nodes} nodes has these numbers of ranks")
+    for name in ("nprocs", "nodes"):
+        own.pop(name, None)
+    return SitePlan(document, own, prefix, table, largest, layouts)
+
+
+def _at_most(
+    document: Document, own: Mapping[str, Any], table: SiteTable, settings: Settings
+) -> Settings:
+    """Return the settings with the largest number of ranks of the table, unless a machine of
+    several nodes limits it."""
+    simulate = settings.ranks.simulate
+    unlimited = simulate is not None and not (simulate.shape or simulate.platform)
+    if settings.ranks.place is not None and not unlimited:
+        return settings
+    values = _without(document.values, "layouts", "nodes") | {"nprocs": max(table.ranks)}
+    return campaign_file.of(document, values, own)
+
+
+def _without(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key not in keys}
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """The last sample: cells drawn at random over `layouts`, how many the files make slower, and
+    the 95 % interval of that share."""
+
+    layouts: list[str]
+    cells: int
+    slower: int
+    low: float
+    high: float
+
+
+class SiteOutcome(msgspec.Struct, frozen=True):
+    """`members`: campaigns by layout; `missing`: layouts without one, with the reason; `winners`:
+    the rules of the merged files; `dropped`: rules that are not in them, each with its reason;
+    `sample` None: nothing was sampled."""
+
+    campaign: Campaign
+    members: dict[str, str]
+    missing: dict[str, str]
+    winners: list[Winner]
+    dropped: list[tuple[str, str]]
+    sample: Sample | None
+    files: list[str]
+
+
+class Site:
+    """A site whose campaigns have ended, under way to its export."""
+
+    def __init__(
+        self, db: Database, plan: SitePlan, members: Mapping[Layout, str], progress: Progress
+    ) -> None:
+        self._db = db
+        self._plan = plan
+        self._progress = progress
+        self._members = [
+            MemberFindings(id, layout, winner_table.get(db, id), searches.all_searches(db, id))
+            for layout, id in members.items()
+        ]
+        self._provers: dict[Layout, Prover] = {}
+        self._checks: dict[Layout, int] = {}
+        self._dropped: list[tuple[str, str]] = []
+        self._spent = plan.spent_seconds(db, members)
+        toolchain = find_toolchain(plan.prefix, settings=plan.largest, beside=Path(db.path).parent)
+        self._row = self._entered(toolchain)
+        starter = starting.starter(toolchain, plan.largest)
+        store = LaunchStore(db, self._row.id, starter, progress)
+        self._folder = claim_folder(db, Path(db.path), self._row)
+        sizes: dict[str, list[int]] = {}
+        for search in (search for member in self._members for search in member.searches):
+            sizes.setdefault(search.function, []).append(search.bytes)
+        rules = site_rules.find(toolchain, plan.largest)
+        self._files = ExportedFiles(
+            store,
+            toolchain,
+            self._row,
+            self._folder,
+            sizes,
+            {},
+            unsafe=plan.largest.search.unsafe,
+            site_rules="" if rules is None else rules.text,
+        )
+
+    def _entered(self, toolchain: Toolchain) -> Campaign:
+        settings = self._plan.largest
+        # A campaign that was continued with a larger budget may have found something else.
+        findings = hashlib.sha256(msgspec.json.encode(self._members)).hexdigest()
+        own = {
+            "command": SITE,
+            "members": [member.id for member in self._members],
+            "findings": findings,
+            "site": msgspec.to_builtins(self._plan.table),
+        }
+        units = toolchain.launcher.processing_units()
+        identified = identity.Identity(
+            msgspec.json.encode(identity.document(settings) | own).decode(),
+            settings.ranks.placement(units),
+            SITE,
+            left_out=set(settings.fixed.environment),
+            asked=msgspec.json.encode(identity.identifying(settings) | own).decode(),
+        )
+        return identity.enter(self._db, toolchain, identified, new=False)
+
+    def run(self, missing: Mapping[Layout, str]) -> SiteOutcome:
+        """Prove and export. `missing`: layouts that have no campaign, with the reason."""
+        campaigns.put_batch(
+            self._db, f"site {self._row.id}", [each.id for each in self._members], identity.now()
+        )
+        winners = self._together(self._proposed())
+        winners = self._proven(winners)
+        winners, sample = self._sampled(winners)
+        finished = self._row
+        if finished.state != "finished":
+            finished = msgspec.structs.replace(finished, state="finished", finished=identity.now())
+        self._files.finish(finished, winners)
+        winner_table.put(self._db, finished.id, winners)
+        campaigns.put(self._db, finished)
+        release_folder(self._folder)
+        return SiteOutcome(
+            campaign=finished,
+            members={str(member.layout): member.id for member in self._members},
+            missing={str(layout): why for layout, why in missing.items()},
+            winners=winners,
+            dropped=self._dropped,
+            sample=sample,
+            files=[export.path for export in campaigns.exports(self._db, finished.id)],
+        )
+
+    # --- proposals ------------------------------------------------------------------------------
+
+    def _proposed(self) -> list[Winner]:
+        by_layout = {member.layout: member for member in self._members}
+        proposed = [
+            winner
+            for member in self._members
+            for winner in transfer.measured(member, self._limits(member.layout))
+        ]
+        for gap in gaps(list(by_layout)):
+            proposed += transfer.carried(
+                gap, by_layout[gap.lower], by_layout[gap.upper], self._limits(gap)
+            )
+        return proposed
+
+    def _limits(self, place: Layout | Gap) -> IsLimited:
+        """Return whether files can limit a winner to a layout. A rules file goes by the number of
+        ranks alone: on several nodes such a rule needs a second measured placement of as many."""
+        several = max(member.layout.nodes for member in self._members) > 1
+        numbers = [member.layout.nprocs for member in self._members]
+        placed_twice = isinstance(place, Layout) and numbers.count(place.nprocs) > 1
+
+        def is_limited(winner: Winner) -> bool:
+            if is_profile(winner):
+                return not winner.configuration
+            return (not several or placed_twice) and not self._files.holds_for_process(winner)
+
+        return is_limited
+
+    def _together(self, winners: Sequence[Winner]) -> list[Winner]:
+        kept, refused = self._files.together(winners)
+        self._drop(refused)
+        return kept
+
+    def _drop(self, refused: Iterable[tuple[Winner, str]]) -> None:
+        for winner, why in refused:
+            based_on = evidence(winner)
+            where = f"{ranks(winner)}, {winner.bytes_from}-{winner.bytes_to} B"
+            self._dropped.append((f"{winner.function}, {where} ({based_on})", why))
+
+    # --- proof ----------------------------------------------------------------------------------
+
+    def _proven(self, winners: list[Winner]) -> list[Winner]:
+        """Return the winners that a check confirms: those carried over in the middle of their gap,
+        those of a layout where another layout or the whole process took part."""
+        by_layout = {member.layout: member for member in self._members}
+        middles = [gap.middle() for gap in gaps(list(by_layout))]
+        for layout in in_order({*by_layout, *middles}):
+            doubtful = [winner for winner in winners if self._is_doubtful(winner, layout)]
+            if not doubtful:
+                continue
+            prover = self._prover(layout, doubtful)
+            cells = prover.cells(doubtful) if prover else []
+            if prover and cells:
+                checked = self._check(prover, cells, winners)
+                winners, lost = without_harm(winners, checked, prover.sizes)
+                self._drop((winner, f"slower or wrong on {layout}") for winner in lost)
+                winners = self._with_gain(winners, checked)
+        unproven = [winner for winner in winners if not _is_proven(winner, by_layout)]
+        self._drop((winner, "no check between its neighbours") for winner in unproven)
+        return [winner for winner in winners if winner not in unproven]
+
+    def _with_gain(self, winners: Sequence[Winner], checked: CheckedLayout) -> list[Winner]:
+        """Return the winners with the gain that a check saw, without those that gained nothing."""
+        kept = []
+        for winner in winners:
+            doubtful = self._is_doubtful(winner, checked.layout)
+            confirmed = _confirmed(winner, checked) if doubtful else winner
+            if confirmed is not None:
+                kept.append(confirmed)
+            else:
+                self._drop([(winner, f"no gain on {checked.layout}")])
+        return kept
+
+    def _is_doubtful(self, winner: Winner, layout: Layout) -> bool:
+        """Return whether a rule decides calls on a layout whose campaign has not confirmed it."""
+        if not is_for_layout(winner, layout):
+            return False
+        members = [each for each in self._members if each.layout == layout]
+        confirmed = any(_is_of(winner, member.winners) for member in members)
+        return not (confirmed and is_from(winner, layout))
+
+    def _prover(self, layout: Layout, doubtful: Sequence[Winner]) -> Prover | None:
+        """Return the prover of a layout; None where the budget is used up, or no ranks can be
+        started there."""
+        budget = self._plan.table.budget_seconds
+        spent = self._spent + sum(
+            prover.spent_seconds * self._plan.nodes(where)
+            for where, prover in self._provers.items()
+        )
+        if layout not in self._provers:
+            if budget is not None and spent >= budget:
+                return None
+            task = self._plan.task(layout)
+            try:
+                self._provers[layout] = Prover(self._db, self._row.id, layout, task, self._progress)
+            except PlumblineError as error:
+                self._drop((winner, f"{layout}: {error}") for winner in doubtful)
+                return None
+        return self._provers[layout]
+
+    def _check(
+        self, prover: Prover, cells: Sequence[Target], winners: Sequence[Winner]
+    ) -> CheckedLayout:
+        turn = self._checks[prover.layout] = self._checks.get(prover.layout, 0) + 1
+        return prover.check(turn, cells, winners, self._files.with_winners(winners))
+
+    # --- the last sample ------------------------------------------------------------------------
+
+    def _sampled(self, winners: list[Winner]) -> tuple[list[Winner], Sample | None]:
+        """Measure cells drawn at random over all layouts, measured or not. A rule that makes one of
+        them slower leaves the files."""
+        measured = [member.layout for member in self._members]
+        inside = [layout for gap in gaps(measured) for layout in gap.layouts()]
+        every = in_order({*measured, *inside})
+        drawn = random.Random(self._plan.largest.sampling.seed)  # noqa: S311 - no secret
+        chosen = in_order(set(drawn.sample(every, min(_SAMPLED_LAYOUTS, len(every)))))
+        cells_of = {
+            layout: prover.every_cell()
+            for layout in chosen
+            if winners and (prover := self._prover(layout, []))
+        }
+        pool = [(layout, cell) for layout, cells in cells_of.items() for cell in cells]
+        sampled = drawn.sample(pool, min(self._plan.table.samples, len(pool)))
+        measured_cells = slower_cells = 0
+        for layout in cells_of:
+            cells = [cell for where, cell in sampled if where == layout]
+            if not cells:
+                continue
+            prover = self._provers[layout]
+            checked = self._check(prover, cells, winners)
+            measured_cells += len(checked.ratios.keys() | checked.harmed)
+            slower_cells += len(checked.harmed)
+            winners, lost = without_harm(winners, checked, prover.sizes)
+            self._drop((winner, f"slower or wrong on {layout}, in the sample") for winner in lost)
+        if not measured_cells:
+            return winners, None
+        low, high = binomial_interval(slower_cells, measured_cells, 0.95)
+        names = [str(layout) for layout in cells_of]
+        return winners, Sample(names, measured_cells, slower_cells, low, high)
+
+
+def _is_of(winner: Winner, of_member: Sequence[Winner]) -> bool:
+    """Return whether a campaign has confirmed this configuration for all of these sizes."""
+    return any(
+        each.function == winner.function
+        and (each.variant, each.configuration) == (winner.variant, winner.configuration)
+        and each.bytes_from <= winner.bytes_from
+        and winner.bytes_to <= each.bytes_to
+        for each in of_member
+    )
+
+
+def _is_proven(winner: Winner, members: Mapping[Layout, MemberFindings]) -> bool:
+    words = [word for word in winner.restrictions if word.startswith("checked=")]
+    own = [layout for layout in members if is_from(winner, layout)]
+    return bool(words) or any(_is_of(winner, members[layout].winners) for layout in own)
+
+
+def _confirmed(winner: Winner, checked: CheckedLayout) -> Winner | None:
+    """Return a rule with the check that confirms it, and the gain that the check saw; None where it
+    saw none in the middle of the cells."""
+    seen = [comparison for cell, comparison in checked.ratios.items() if holds(winner, cell)]
+    if not seen or any(word.startswith("checked=") for word in winner.restrictions):
+        return winner
+    middle = sorted(seen, key=lambda comparison: comparison.ratio)[len(seen) // 2]
+    if middle.ratio > _NO_GAIN:
+        return None
+    return msgspec.structs.replace(
+        winner,
+        restrictions=[*winner.restrictions, f"checked={checked.layout}"],
+        speedup=1 / middle.ratio,
+        speedup_low=1 / (middle.high or middle.ratio),
+        speedup_high=1 / (middle.low or middle.ratio),
+    )

@@ -1,0 +1,125 @@
+"""Layouts of a site: how many nodes and ranks a node are measured, which lie between two of them,
+and which ones a sample is drawn from. Pure.
+
+Sub-communicators are layouts too: the ranks of one node are 1 x R, one rank of each node is N x 1,
+every second rank is N x R/2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from plumbline.system.toml import Document
+
+
+class SiteTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `site` of a campaign file. `ranks`: the numbers of ranks that are measured,
+    `ranks_per_node` how many of them a node has (empty: powers of two, and all that there are).
+    `budget_seconds`: seconds in launches times nodes, for the whole site (None: each campaign has
+    its own budget). `samples`: cells of the last sample."""
+
+    ranks: list[int] = []
+    ranks_per_node: list[int] = []
+    budget_seconds: float | None = None
+    samples: int = 24
+
+
+class Layout(msgspec.Struct, frozen=True, order=True):
+    """`nodes` with `ppn` ranks each."""
+
+    nodes: int
+    ppn: int
+
+    @property
+    def nprocs(self) -> int:
+        return self.nodes * self.ppn
+
+    def __str__(self) -> str:
+        return f"{self.nodes}x{self.ppn}"
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """The layouts from `first` to `last`, which lie between the measured neighbours `lower` and
+    `upper` and differ from them in nodes or in ranks a node alone."""
+
+    lower: Layout
+    upper: Layout
+    first: Layout
+    last: Layout
+
+    def layouts(self) -> list[Layout]:
+        nodes = range(self.first.nodes, self.last.nodes + 1)
+        ranks_per_node = range(self.first.ppn, self.last.ppn + 1)
+        return [Layout(number, ppn) for number in nodes for ppn in ranks_per_node]
+
+    def middle(self) -> Layout:
+        """Return the layout that is checked: half-way, the larger one of two."""
+        inside = self.layouts()
+        return inside[len(inside) // 2]
+
+
+def read(document: Document) -> SiteTable | None:
+    """Return the table `site` of a campaign file; None where it has none. Raises UsageError that
+    names the key."""
+    values = document.values.get("site")
+    if values is None:
+        return None
+    try:
+        table = msgspec.convert(values, SiteTable)
+    except msgspec.ValidationError as error:
+        raise document.refused(f"site: {error}") from error
+    if any(number < 1 for number in [*table.ranks, *table.ranks_per_node]):
+        raise document.refused("site: numbers of ranks must be at least 1")
+    if (table.budget_seconds or 0) < 0 or table.samples < 0:
+        raise document.refused("site: budget_seconds and samples must not be negative")
+    return table
+
+
+def grid(table: SiteTable, most: Layout) -> list[Layout]:
+    """Return the layouts that are measured, on at most as many nodes as `most` has, the fewest
+    ranks first."""
+    if most.nodes == 1 and not table.ranks_per_node:
+        layouts = {Layout(1, total) for total in table.ranks or _powers(most.ppn)}
+    else:
+        ranks_per_node = table.ranks_per_node or _powers(most.ppn)
+        layouts = {
+            Layout(total // ppn, ppn)
+            for ppn in ranks_per_node
+            for total in table.ranks or [nodes * ppn for nodes in _powers(most.nodes)]
+            if total % ppn == 0 and total // ppn <= most.nodes
+        }
+    return in_order(layout for layout in layouts if layout.nprocs > 1)
+
+
+def _powers(most: int) -> list[int]:
+    """Return the powers of two up to `most`, and `most`."""
+    return sorted({2**power for power in range(most.bit_length())} | {most})
+
+
+def in_order(layouts: Iterator[Layout] | Sequence[Layout] | set[Layout]) -> list[Layout]:
+    """Return them by their number of ranks, then by their number of nodes."""
+    return sorted(layouts, key=lambda layout: (layout.nprocs, layout.nodes))
+
+
+def gaps(measured: Sequence[Layout]) -> list[Gap]:
+    """Return what lies between neighbours among the measured layouts."""
+    return [
+        *_along(measured, lambda layout: layout.ppn, lambda ppn, nodes: Layout(nodes, ppn)),
+        *_along(measured, lambda layout: layout.nodes, Layout),
+    ]
+
+
+def _along(
+    measured: Sequence[Layout], fixed: Callable[[Layout], int], at: Callable[[int, int], Layout]
+) -> Iterator[Gap]:
+    """Yield the gaps in which one of nodes and ranks a node is `fixed` and the other one grows."""
+    numbers_by_fixed: dict[int, list[int]] = {}
+    for layout in measured:
+        numbers_by_fixed.setdefault(fixed(layout), []).append(layout.nprocs // fixed(layout))
+    for same, numbers in sorted(numbers_by_fixed.items()):
+        for lower, upper in pairwise(sorted(numbers)):
+            if upper - lower > 1:
+                ends = (lower, upper, lower + 1, upper - 1)
+                yield Gap(*(at(same, number) for number in ends))

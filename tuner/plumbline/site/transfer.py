@@ -1,0 +1,211 @@
+"""Rules for a whole site, proposed from what its campaigns have measured: the winners of each
+layout, and what is carried over to layouts between two measured ones. Pure.
+
+A proposal is no evidence: proof.py measures it before a file may contain it. A configuration is
+carried over only if both measured neighbours found it faster than the library; where only one of
+them did, every tenth cell became slower (docs/design/campaign.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
+
+from plumbline.core.winner import chosen_configuration, without_sizes
+from plumbline.site.layouts import Gap, Layout
+from plumbline_db.records import EVERY_FUNCTION, Search, Winner
+from plumbline_exporters.bundle import conditions, is_profile, span
+
+IsLimited = Callable[[Winner], bool]
+"""A function that says whether the files of a library can limit a winner to a layout."""
+
+
+class MemberFindings(msgspec.Struct, frozen=True):
+    """What the campaign `id` of one layout has found."""
+
+    id: str
+    layout: Layout
+    winners: list[Winner]
+    searches: list[Search]
+
+    def faster(self) -> list[Winner]:
+        """Return all candidates that a search found faster than the library, as winners for the
+        sizes around each measured one."""
+        sizes: dict[str, list[int]] = {}
+        for search in self.searches:
+            sizes.setdefault(search.function, []).append(search.bytes)
+        return [
+            Winner(
+                function=search.function,
+                nprocs=self.layout.nprocs,
+                ppn=self.layout.ppn,
+                bytes_from=first,
+                bytes_to=last,
+                variant=trial.variant,
+                configuration=dict(trial.knobs),
+                search_speedup=1 / trial.ratio,
+                speedup=1 / trial.ratio,
+                speedup_low=1 / trial.ratio_high,
+                speedup_high=1 / (trial.ratio_low or trial.ratio),
+                removes=[],
+                restrictions=[],
+                measured_from=search.bytes,
+                measured_to=search.bytes,
+            )
+            for search in self.searches
+            for first, last in [_around(search.bytes, sizes[search.function])]
+            for trial in search.trials
+            if trial.state == "measured"
+            and trial.ratio is not None
+            and trial.ratio_high is not None
+            and trial.ratio_high < 1
+        ]
+
+
+def _around(size: int, sizes: Iterable[int]) -> tuple[int, int]:
+    """Return the range of bytes that a measured size stands for: half-way to its neighbours on a
+    logarithmic scale, a factor of two at most, nothing beyond the smallest and the largest one."""
+    below = max((other for other in sizes if other < size), default=None)
+    above = min((other for other in sizes if other > size), default=None)
+    first = size if below is None else max(-(-size // 2), math.isqrt(below * size) + 1)
+    last = size if above is None else min(2 * size, math.isqrt(size * above))
+    return first, last
+
+
+def measured(member: MemberFindings, is_limited: IsLimited) -> list[Winner]:
+    """Return the rules for a measured layout: the winners of its campaign. A function with a winner
+    that holds for a whole process, which a site's files must not contain, has the fastest
+    candidates of its search instead."""
+    word = f"measured={member.layout}"
+    own = _own(member, is_limited)
+    others = [candidate for candidate in member.faster() if _fits(candidate, is_limited)]
+    return [_with_words(winner, [word]) for winner in _beside_each_other(own, others)]
+
+
+def _own(member: MemberFindings, is_limited: IsLimited) -> list[Winner]:
+    for_process = {winner.function for winner in member.winners if not is_limited(winner)}
+    return [
+        winner
+        for winner in member.winners
+        if winner.function not in for_process and _fits(winner, is_limited)
+    ]
+
+
+def carried(
+    gap: Gap, lower: MemberFindings, upper: MemberFindings, is_limited: IsLimited
+) -> list[Winner]:
+    """Return the rules proposed for a gap: configurations with which both neighbours are faster,
+    first those that won at both."""
+    first, last = gap.first, gap.last
+    words = [
+        f"nprocs={first.nprocs}-{last.nprocs}",
+        f"nodes={first.nodes}-{last.nodes}",
+        f"ppn={first.ppn}-{last.ppn}",
+        f"carried={gap.lower},{gap.upper}",
+    ]
+    lower_own, upper_own = (_own(member, is_limited) for member in (lower, upper))
+    lower_faster, upper_faster = (
+        [each for each in member.faster() if _fits(each, is_limited)] for member in (lower, upper)
+    )
+    both = (
+        _common(lower_own, upper_own, gap),
+        _common([*lower_own, *lower_faster], [*upper_own, *upper_faster], gap),
+    )
+    return [_with_words(winner, words) for winner in _beside_each_other(*both)]
+
+
+def _common(lower: Iterable[Winner], upper: Sequence[Winner], gap: Gap) -> list[Winner]:
+    """Return what is the same configuration in both, for the sizes that it has in both."""
+    by_choice: dict[object, list[Winner]] = {}
+    for winner in upper:
+        by_choice.setdefault(_choice(winner), []).append(winner)
+    return [
+        msgspec.structs.replace(
+            winner,
+            nprocs=gap.first.nprocs,
+            ppn=gap.first.ppn,
+            bytes_from=max(winner.bytes_from, other.bytes_from),
+            bytes_to=min(winner.bytes_to, other.bytes_to),
+            speedup=math.sqrt(winner.speedup * other.speedup),
+            speedup_low=min(winner.speedup_low, other.speedup_low),
+            speedup_high=max(winner.speedup_high, other.speedup_high),
+            removes=[],
+            tried=[],
+            measured_from=0,
+            measured_to=0,
+        )
+        for winner in lower
+        for other in by_choice.get(_choice(winner), ())
+        if max(winner.bytes_from, other.bytes_from) <= min(winner.bytes_to, other.bytes_to)
+    ]
+
+
+def _choice(winner: Winner) -> object:
+    return (*chosen_configuration(winner), tuple(conditions(winner)))
+
+
+def _fits(winner: Winner, is_limited: IsLimited) -> bool:
+    return winner.function != EVERY_FUNCTION and is_limited(winner)
+
+
+def _beside_each_other(*parts: Sequence[Winner]) -> list[Winner]:
+    """Return the winners of all parts without overlaps: those of an earlier part come first, then
+    the faster ones. A range of one configuration that goes on is one winner."""
+    placed: list[Winner] = []
+    for part in parts:
+        for winner in sorted(part, key=lambda each: -each.speedup):
+            pieces = [winner]
+            for standing in placed:
+                if standing.function == winner.function:
+                    taken = standing.bytes_from, standing.bytes_to
+                    pieces = [rest for piece in pieces for rest in without_sizes(piece, *taken)]
+            placed += pieces
+    placed.sort(key=lambda winner: (winner.function, winner.bytes_from))
+    joined: list[Winner] = []
+    for winner in placed:
+        last = joined[-1] if joined else None
+        goes_on = last is not None and winner.bytes_from == last.bytes_to + 1
+        if last is not None and goes_on and _choice(last) == _choice(winner):
+            joined[-1] = _together(last, winner)
+        else:
+            joined.append(winner)
+    return joined
+
+
+def _together(lower: Winner, upper: Winner) -> Winner:
+    measured_sizes = [
+        size
+        for winner in (lower, upper)
+        for size in (winner.measured_from, winner.measured_to)
+        if size
+    ]
+    return msgspec.structs.replace(
+        lower,
+        bytes_to=upper.bytes_to,
+        speedup=math.sqrt(lower.speedup * upper.speedup),
+        speedup_low=min(lower.speedup_low, upper.speedup_low),
+        speedup_high=max(lower.speedup_high, upper.speedup_high),
+        removes=sorted({*lower.removes, *upper.removes}),
+        measured_from=min(measured_sizes, default=0),
+        measured_to=max(measured_sizes, default=0),
+    )
+
+
+def _with_words(winner: Winner, words: Iterable[str]) -> Winner:
+    return msgspec.structs.replace(winner, restrictions=[*winner.restrictions, *words])
+
+
+def is_for_layout(winner: Winner, layout: Layout) -> bool:
+    """Return whether a rule decides calls on communicators of this layout. A profile goes by nodes
+    and ranks a node, a rules file by the number of ranks alone."""
+    numbers: Mapping[str, int] = {"nprocs": layout.nprocs}
+    if is_profile(winner):
+        numbers = {**numbers, "nodes": layout.nodes, "ppn": layout.ppn}
+    spans = {key: span(winner, key) for key in numbers}
+    return all(spans[key][0] <= number <= spans[key][1] for key, number in numbers.items())
+
+
+def is_from(winner: Winner, layout: Layout) -> bool:
+    """Return whether the campaign of this layout has measured a rule."""
+    return f"measured={layout}" in winner.restrictions
