@@ -149,8 +149,28 @@ JSON_OF_SIX = [
     (six(allgather=block({"alg": "two_proc"})), ("fails", "two-processes")),
     (six(bcast=block({"alg": 6})).replace("6", "6,"), None),  # a comma before the brace
     (six(bcast=block({"alg": 6})).replace("6", "6;"), ("ignored", "dropped")),
-    ('{"collectives": {"bcast": [], "bcast": []}, "module": "a", "module": "b"}',
-     ("ignored", "key-twice")),
+    ('{"collectives": {"bcast": [], "bcast": []}}', ("ignored", "key-twice")),
+    ('{"collectives": {}, "module": "tuned", "module": "b"}', ("ignored", "key-twice")),
+    ('{"collectives": {}, "module": "han"}', ("misread", "other-module")),
+    (six(bcast=block({"alg": 6}, comm_rank_distribution="single-node")
+         + block({"alg": 5}, comm_rank_distribution="any")), None),
+    (six(bcast=block({"alg": 6}, comm_rank_distribution="single-node") * 2),
+     ("ignored", "unreached")),
+    (six(bcast=block({"alg": 6}) + block({"alg": 5}, comm_rank_distribution="single-node")),
+     ("ignored", "unreached")),
+    (six(bcast=block({"alg": 6}, comm_rank_distribution="one-per-node")),
+     ("ignored", "world-not-one-per-node")),
+    (six(bcast=block({"alg": 6}, comm_rank_distribution=1)), ("ignored", "dropped")),
+    (six(bcast=block({"alg": 6}, comm_size_max="inf")), ("misread", "wrapped-ranks")),
+    (six(bcast=block({"alg": 6}, comm_size_max=2**31)), ("misread", "wrapped-ranks")),
+    (six(bcast=block({"alg": 6, "msg_size_max": "inf"})), None),
+    (six(bcast=block({"alg": 6}, comm_size_max=8) + block({"alg": 5}, comm_size_max=16)), None),
+    (six(bcast=block({"alg": 6}, comm_size_max=8)
+         + block({"alg": 5}, comm_size_min=8, comm_size_max=16)), ("ignored", "crossed")),
+    (six(bcast=block({"alg": 6, "msg_size_max": 1024}, {"alg": 5, "msg_size_min": 1024})),
+     ("ignored", "crossed")),
+    (six(bcast=block({"alg": 6, "msg_size_max": 1023}, {"alg": 5, "msg_size_min": 1024})), None),
+    (six(bcast=block({"alg": 6, "msg_size_min": 8, "msg_size_max": 64}, {"alg": 5})), None),
     ('{"rule_file_version": 3}', ("ignored", "dropped")),
 ]  # fmt: skip
 
