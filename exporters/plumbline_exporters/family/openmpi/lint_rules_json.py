@@ -116,9 +116,11 @@ def _of_members(node: Node, keys_known: tuple[str, ...], what: str) -> Iterator[
 
 def _of_collective(key: str, node: Node, target: LintTarget) -> Iterator[Finding]:
     if key in _UNTUNED:
+        named = any(rule.get("alg") for entry in node.items for rule in _rules_of(entry))
         yield Finding(
-            node.line, "ignored", "no-rules", f"coll/tuned has no algorithms for {key}",
-            "leave it out",
+            node.line, "fails" if named else "ignored", "no-rules",
+            f"coll/tuned has no algorithms for {key}"
+            + (": every program ends by SIGSEGV in MPI_Init" if named else ""), "leave it out",
         )  # fmt: skip
         return
     if key not in _KEYS:
@@ -133,6 +135,11 @@ def _of_collective(key: str, node: Node, target: LintTarget) -> Iterator[Finding
     earlier: dict[str, Earlier] = {place: [] for place in _PLACES}
     for entry in node.items:
         yield from _of_entry(_KEYS[key], entry, free, earlier, target)
+
+
+def _rules_of(entry: Node) -> list[Node]:
+    rules = entry.get("rules")
+    return rules.items if rules else []
 
 
 def _of_entry(
