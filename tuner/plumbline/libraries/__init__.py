@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -190,6 +190,24 @@ class ReadsParameterFiles(Protocol):
 
     def undoing(self, knob: Knob) -> str:
         """Say how to undo the setting of a parameter that somebody has set."""
+        ...
+
+
+class RulesKnown(NamedTuple):
+    """A sentence about the rules files that a library reads. `agrees`: whether the library says
+    what exported files and the linter take for granted."""
+
+    text: str
+    agrees: bool
+
+
+@runtime_checkable
+class ReadsRules(Protocol):
+    """A family whose libraries read files of rules for collectives."""
+
+    def rules(self, installation: Installation) -> Iterator[RulesKnown]:
+        """Return the form of such files, and how the algorithms that the library reports compare
+        with those that are known of its version. Raises PlumblineError for another version."""
         ...
 
 

@@ -24,18 +24,21 @@ from plumbline.core.selectors import SELECTORS
 from plumbline.daemon import configuration, status
 from plumbline.daemon.windows import Clock, moment_of
 from plumbline.launch import allocation
+from plumbline.libraries import space_file
 from plumbline.libraries.space import differences
 from plumbline.measure import conditions
 from plumbline.settings import Settings, campaign_file, site_rules, starting
 from plumbline.settings.ranks import default_nprocs
 from plumbline.settings.toolchain import OUT, Toolchain, find_toolchain, set_by_site
-from plumbline.system import extras, process, processor_time
+from plumbline.system import extras, paths, process, processor_time
 from plumbline.system.machine import processing_units
 from plumbline.system.words import counted
 from plumbline_db import user_files
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError, UsageError, command_name
+from plumbline_db.errors import PlumblineError, UsageError, command_name, typed
 from plumbline_db.probe_records import Header, ProbeRecord
+from plumbline_exporters import families
+from plumbline_exporters.lint import files as lint_files
 
 UNITS = ("plumbline-watch.service", "plumbline-watch-once.service", "plumbline-watch-once.timer")
 _FOLDERS = ("/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system")
@@ -195,6 +198,7 @@ def examine(mpi_prefix: Path | None, database: Path) -> Iterator[DoctorFinding]:
         ("library", _library(mpi_prefix)),
         ("probe", _probe(mpi_prefix)),
         ("applied", _applied(mpi_prefix, database)),
+        ("rules", _rules(mpi_prefix)),
         ("search space", _space(mpi_prefix)),
         ("launch", _launch(mpi_prefix)),
         ("libraries", _untried(mpi_prefix)),
@@ -254,6 +258,25 @@ def _applied(mpi_prefix: Path | None, database: Path) -> Iterator[DoctorFinding]
             yield DoctorFinding("applied", "warns", f"not checked: {sentence}")
         for sentence in verdict.not_active:
             yield DoctorFinding("applied", "inactive", f"NOT ACTIVE: {sentence}")
+
+
+def _rules(mpi_prefix: Path | None) -> Iterator[DoctorFinding]:
+    """Return what rules files may say to the library, and what is wrong with those in force."""
+    family, installation = libraries.find(mpi_prefix)
+    if isinstance(family, libraries.ReadsRules):
+        for known in family.rules(installation):
+            yield DoctorFinding("rules", "fine" if known.agrees else "warns", known.text)
+    id = installation.library.id
+    parameters = space_file.known_parameters(paths.layout().search_spaces)
+    own = families.of(installation.library).lint
+    for variable in own.files if own else ():
+        path = os.environ.get(variable, "")
+        if path and os.path.isfile(path):
+            linted = lint_files.lint(Path(path), families.Context(id, parameters))
+            wrong = sum(len(file.wrong) for file in linted)
+            text = f"{variable}: {path}: {counted(wrong, 'finding')}"
+            advice = f"; {typed('lint', '--library', id, path)} prints them" if wrong else ""
+            yield DoctorFinding("rules", "warns" if wrong else "fine", text + advice)
 
 
 def _space(mpi_prefix: Path | None) -> Iterator[DoctorFinding]:

@@ -32,9 +32,10 @@ class _Block(msgspec.Struct, frozen=True):
     rules: list[_Range]
 
     def is_for(self, call: Call) -> bool:
-        where = self.comm_rank_distribution
-        placed = where == "any" or where in distributions(call.nprocs, call.nodes)
-        return placed and self.comm_size_min <= call.nprocs <= _end(self.comm_size_max)
+        one_node = self.comm_rank_distribution == mca_params.ONE_NODE
+        return (call.nodes == 1 or not one_node) and self.comm_size_min <= call.nprocs <= _end(
+            self.comm_size_max
+        )
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -63,12 +64,6 @@ def of_files(files: Mapping[str, str], call: Call, library: Library) -> Decision
         prefix + suffix: value for suffix, value in zip(_SUFFIXES, values, strict=True) if value
     }
     return Decision(name, configuration=chosen)
-
-
-def distributions(nprocs: int, nodes: int) -> list[str]:
-    """The names that Open MPI 6 has for how ranks are spread; none for several on several nodes."""
-    names = {"single-node": nodes == 1, "one-per-node": nodes == nprocs}
-    return [name for name, fits in names.items() if fits]
 
 
 def _looked_up(collective: tuned.Collective, call: Call) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 import msgspec
@@ -21,7 +21,7 @@ SUMMARY = "JSON rules file of Open MPI's coll/tuned (from 6.0 on)"
 _TOP = ("rule_file_version", "module", "collectives", "comm_rank_distribution", "$schema")
 _HEAD = "plumbline"  # where an exported file says what it is
 _OF_RANKS = ("comm_size_min", "comm_size_max", "comm_rank_distribution", "rules")
-_OF_RULE = ("msg_size_min", "msg_size_max", "alg", "faninout", "seg_size", "reqs", "bine_imp")
+_OF_RULE = ("msg_size_min", "msg_size_max", "alg", "faninout", "seg_size", "reqs")
 _DISTRIBUTIONS = ("any", "one-per-node", "single-node")
 _LIBRARY_DECIDES = ("ignore",)
 _KEYS = {function.removeprefix("MPI_").lower(): function for function in tuned.COLLECTIVES}
@@ -32,6 +32,10 @@ _UNTUNED = {"alltoallw", "gatherv", "scatterv"} | {
 
 
 Ranges = list[tuple[int, int]]  # in order, none meets another
+# Communicators that no entry so far serves, by how their ranks are spread: the first match wins.
+_PLACES = ("single-node", "one-per-node", "several of each node")
+Free = dict[str, Ranges]
+Earlier = list[tuple[int, tuple[int, int]]]  # lines and bounds of what stands above
 
 
 def recognises(name: str, text: str) -> bool:
@@ -55,12 +59,26 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
         yield _dropped(error.line, f"{error}: it is no JSON, is then read as a classic file")
         return
     yield from _of_members(root, (*_TOP, _HEAD), "the file")
+    module = root.get("module")
+    if module is not None and module.value != "tuned":
+        yield Finding(
+            module.line, "misread", "other-module",
+            f"the library does not look at \"module\": {module.value!r} gets no rules, coll/tuned "
+            "gets them", 'write "tuned", or take the file away',
+        )  # fmt: skip
     collectives = root.get("collectives")
     if collectives is None or collectives.kind != "object":
         yield _dropped(root.line, 'an object of collectives is wanted under "collectives"')
         return
+    last = dict(collectives.members)
     for key, node in collectives.members:
-        yield from _of_collective(key, node, target)
+        if last[key] is not node:
+            yield Finding(
+                node.line, "ignored", "key-twice",
+                f"{key} comes again below, and the last one is taken", "put their entries together",
+            )  # fmt: skip
+        else:
+            yield from _of_collective(key, node, target)
 
 
 def _of_six(context: Context) -> LintTarget | None:
@@ -98,9 +116,11 @@ def _of_members(node: Node, keys_known: tuple[str, ...], what: str) -> Iterator[
 
 def _of_collective(key: str, node: Node, target: LintTarget) -> Iterator[Finding]:
     if key in _UNTUNED:
+        named = any(rule.get("alg") for entry in node.items for rule in _rules_of(entry))
         yield Finding(
-            node.line, "ignored", "no-rules", f"coll/tuned has no algorithms for {key}",
-            "leave it out",
+            node.line, "fails" if named else "ignored", "no-rules",
+            f"coll/tuned has no algorithms for {key}"
+            + (": every program ends by SIGSEGV in MPI_Init" if named else ""), "leave it out",
         )  # fmt: skip
         return
     if key not in _KEYS:
@@ -111,41 +131,109 @@ def _of_collective(key: str, node: Node, target: LintTarget) -> Iterator[Finding
     if node.kind != "array":
         yield _dropped(node.line, f"{key}: a list of communicator sizes is wanted")
         return
-    free = [(2, MOST_RANKS)]  # communicators that no entry so far serves: the first match wins
+    free: Free = {place: [(2, MOST_RANKS)] for place in _PLACES}
+    earlier: dict[str, Earlier] = {place: [] for place in _PLACES}
     for entry in node.items:
-        yield from _of_entry(_KEYS[key], entry, free, target)
+        yield from _of_entry(_KEYS[key], entry, free, earlier, target)
 
 
-def _of_entry(function: str, entry: Node, free: Ranges, target: LintTarget) -> Iterator[Finding]:
-    """Return the findings of an entry. What it serves is taken from `free`, which is what is
-    left."""
+def _rules_of(entry: Node) -> list[Node]:
+    rules = entry.get("rules")
+    return rules.items if rules else []
+
+
+def _of_entry(
+    function: str,
+    entry: Node,
+    free: Free,
+    earlier: dict[str, Earlier],
+    target: LintTarget,
+) -> Iterator[Finding]:
+    """Return the findings of an entry. The communicators that it serves are taken from `free`, and
+    its bounds are added to those of `earlier` entries."""
     yield from _of_members(entry, _OF_RANKS, "an entry of a collective")
     bounds = _bounds(entry, "comm_size_min", "comm_size_max", MOST_RANKS)
     rules = entry.get("rules")
     if isinstance(bounds, str):
         yield _dropped(entry.line, f'{bounds} is neither a number nor "inf"')
         return
+    if wrapped := [key for key in _NUMBERS_OF_RANKS if _is_wrapped(entry.get(key))]:
+        yield _wrapped(entry.line, wrapped)
+        return
     if rules is None or rules.kind != "array":
         yield _dropped(entry.line, 'a list of rules is wanted under "rules"')
         return
     where = entry.get("comm_rank_distribution")
-    if where is not None and where.value not in _DISTRIBUTIONS:
-        yield Finding(
-            where.line, "misread", "unknown-distribution",
-            f'{where.value!r} is no distribution of ranks, and is taken for "any"',
-            f"write one of {', '.join(_DISTRIBUTIONS)}",
-        )  # fmt: skip
-    served = _common(free, bounds)
+    if where is not None and not isinstance(where.value, str):
+        yield _dropped(where.line, "comm_rank_distribution is not a text")
+        return
+    if where is not None:
+        yield from _of_distribution(where)
+    places = [str(where.value)] if where and where.value in _PLACES else list(_PLACES)
+    served = max((_common(free[place], bounds) for place in places), key=len)
     if not served:
         yield _unreached(entry.line, "no communicator")
         return
+    yield from _crossed(entry.line, "ranks", earlier[places[-1]], bounds)
     entry_findings: list[Finding] = []
     choices = _choices(function, rules, entry_findings, target)
     yield from entry_findings
     for least, most in served[:2]:  # the first may be for 2 ranks alone; the others are like these
         yield from check(Group(function, entry.line, least, most, choices), target)
-    if where is None or where.value not in _DISTRIBUTIONS[1:]:
-        _take(free, bounds)
+    for place in places:
+        _take(free[place], bounds)
+        earlier[place].append((entry.line, bounds))
+
+
+_NUMBERS_OF_RANKS = ("comm_size_min", "comm_size_max")
+_MOST_INT = 2**31 - 1
+
+
+def _is_wrapped(node: Node | None) -> bool:
+    """Whether a number of ranks, which the library keeps in 32 bits, is cut there; inf is the
+    largest number of 64 bits before."""
+    if node is None:
+        return False
+    return node.number is None or not -_MOST_INT <= node.number <= _MOST_INT
+
+
+def _wrapped(line: int, keys: Sequence[str]) -> Finding:
+    return Finding(
+        line, "misread", "wrapped-ranks",
+        f"{' and '.join(keys)}: a number of ranks has 32 bits, so that \"inf\" becomes -1, and the "
+        "entry serves other communicators than it says, or none",
+        "leave the key out where there is no limit",
+    )  # fmt: skip
+
+
+def _of_distribution(where: Node) -> Iterator[Finding]:
+    if where.value not in _DISTRIBUTIONS:
+        yield Finding(
+            where.line, "misread", "unknown-distribution",
+            f'{where.value!r} is no distribution of ranks, and is taken for "any"',
+            f"write one of {', '.join(_DISTRIBUTIONS)}",
+        )  # fmt: skip
+    elif where.value == "one-per-node":
+        yield Finding(
+            where.line, "ignored", "world-not-one-per-node",
+            "MPI_COMM_WORLD never counts as one-per-node, however its ranks are spread: the entry "
+            "serves only communicators that a program makes",
+            'write "any" where the world is meant, with an entry for "single-node" above it',
+        )  # fmt: skip
+
+
+def _crossed(line: int, what: str, earlier: Earlier, bounds: tuple[int, int]) -> Iterator[Finding]:
+    """A range that begins within one above it, or ends there, and goes beyond it. One inside of the
+    other is meant so."""
+    low, high = bounds
+    for above, (first, last) in earlier:
+        if first < low <= last < high or low < first <= high < last:
+            yield Finding(
+                line, "ignored", "crossed",
+                f"{what} from {max(low, first)} to {min(high, last)} come to line {above}, which "
+                "stands above and fits too", "let the ranges meet without a common number",
+            )  # fmt: skip
+            return
 
 
 def _choices(
@@ -153,6 +241,7 @@ def _choices(
 ) -> tuple[Choice, ...]:
     """Every size once, in order: by the first rule that fits, else by the library."""
     free: Ranges = [(0, UNBOUNDED_BYTES)]
+    earlier: Earlier = []
     choices: list[Choice] = []
     for rule in rules.items:
         findings_so_far += _of_members(rule, _OF_RULE, "a rule")
@@ -167,6 +256,9 @@ def _choices(
         served = _common(free, bounds)
         if not served:
             findings_so_far.append(_unreached(rule.line, "no message size"))
+        else:
+            findings_so_far += _crossed(rule.line, "bytes", earlier, bounds)
+        earlier.append((rule.line, bounds))
         name = tuned.name_in(function, number, target.versions)
         choices += [Choice(rule.line, low, high, number, name, *numbers) for low, high in served]
         _take(free, bounds)

@@ -30,8 +30,13 @@ _JSON_FILE_NAME = "ompi-rules.json"
 _VERSION = 3
 
 
-def _text(bundle: Bundle, table: Mapping[str, Mapping[int, Sequence[SiteRule]]]) -> str:
-    """`table`: function -> communicator size -> rules, from 0 and ascending."""
+ONE_NODE, ANYWHERE = "single-node", "any"
+_Table = Mapping[str, Mapping[int, Sequence[SiteRule]]]
+
+
+def _text(bundle: Bundle) -> str:
+    """The rules of Open MPI 6, which can name that all ranks are on one node."""
+    one_node, anywhere = _by_placement(bundle)
     what = "Dynamic rules for coll/tuned of Open MPI, written by Plumbline."
     last_of = {
         (winner.function, winner.nprocs): span(winner, "nprocs")[1]
@@ -47,16 +52,52 @@ def _text(bundle: Bundle, table: Mapping[str, Mapping[int, Sequence[SiteRule]]])
                 {
                     "comm_size_min": nprocs,
                     "comm_size_max": last_of.get((function, nprocs), nprocs),
-                    "comm_rank_distribution": "any",
+                    "comm_rank_distribution": distribution,
                     "rules": _ranges(block),
                 }
-                for nprocs, block in blocks.items()
-                if any(rule.algorithm for rule in block)
+                for nprocs, distribution, block in _entries(
+                    one_node.get(function, {}),
+                    anywhere.get(function, {}),
+                    guarded=not bundle.site_rules,
+                )
             ]
-            for function, blocks in table.items()
+            for function in sorted({*one_node, *anywhere})
         },
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def _by_placement(bundle: Bundle) -> tuple[_Table, _Table]:
+    """The rules of winners on one node, and of those on several: function -> communicator size ->
+    rules, from 0 and ascending. Over the rules of a site all of them are for any placement."""
+    if bundle.site_rules:
+        return {}, _rules(bundle)
+    alone = [winner for winner in bundle.winners if winner.ppn >= winner.nprocs]
+    spread = [winner for winner in bundle.winners if winner.ppn < winner.nprocs]
+    return (
+        _rules(msgspec.structs.replace(bundle, winners=alone)),
+        _rules(msgspec.structs.replace(bundle, winners=spread)),
+    )
+
+
+def _entries(
+    one_node: Mapping[int, Sequence[SiteRule]],
+    anywhere: Mapping[int, Sequence[SiteRule]],
+    *,
+    guarded: bool,
+) -> Iterator[tuple[int, str, Sequence[SiteRule]]]:
+    """The entries of a function: number of ranks, distribution, rules. The first that fits is
+    taken. So an entry for one node stands before one for any placement; `guarded`: also where it
+    leaves all to the library. The name `one-per-node` is of no use, as MPI_COMM_WORLD never counts
+    as that (docs/lint.md)."""
+    for nprocs in sorted({*one_node, *anywhere}):
+        alone, spread = one_node.get(nprocs, ()), anywhere.get(nprocs, ())
+        on_one_node = any(rule.algorithm for rule in alone)
+        elsewhere = any(rule.algorithm for rule in spread)
+        if on_one_node or (elsewhere and guarded):
+            yield nprocs, ONE_NODE, alone
+        if elsewhere:
+            yield nprocs, ANYWHERE, spread
 
 
 def _ranges(block: Sequence[SiteRule]) -> list[dict[str, int | str]]:
@@ -219,11 +260,11 @@ def file_name(library: Library) -> str:
     family="openmpi",
 )
 def rules_files(bundle: Bundle) -> dict[str, str]:
-    table = _rules(bundle)
-    if not table:
+    if not any(is_rule(winner) for winner in bundle.winners):
         return {}
     if tuned.version(bundle.library) >= tuned.JSON_SINCE:
-        return {_JSON_FILE_NAME: _text(bundle, table)}
+        return {_JSON_FILE_NAME: _text(bundle)}
+    table = _rules(bundle)
     every = [rule for blocks in table.values() for block in blocks.values() for rule in block]
     second = any(rule.max_requests for rule in every)
     lines = ["rule-file-version-2"] if second else []

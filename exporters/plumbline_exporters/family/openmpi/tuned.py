@@ -58,6 +58,12 @@ class Collective(msgspec.Struct, frozen=True):
         )
         return names + (self.since_6 if latest >= JSON_SINCE else ())
 
+    def names_in(self, version: Version) -> tuple[str, ...]:
+        """The algorithms of one version by the names that it has for them."""
+        names = self.names(version)
+        renamed = dict(self.renamed_6) if version >= JSON_SINCE else {}
+        return tuple(renamed.get(name, name) for name in names)
+
     @property
     def algorithms(self) -> tuple[str, ...]:
         """Return those that all versions have."""

@@ -15,6 +15,7 @@ from plumbline.libraries import (
     Installation,
     Knob,
     ParameterFiles,
+    RulesKnown,
     built,
     family,
     into_ranks,
@@ -228,6 +229,39 @@ class OpenMpi(Family):
         self, installation: Installation, environment: Mapping[str, str]
     ) -> dict[str, Knob]:
         return reported(tool_output(_every_parameter(installation), "Open MPI", environment))
+
+    def rules(self, installation: Installation) -> Iterator[RulesKnown]:
+        library = installation.library
+        version = tuned.version(library)
+        forms = "by number of ranks and message size"
+        if version >= tuned.JSON_SINCE:
+            forms = (
+                f"in JSON {forms}, for one node or any placement; the classic form reads otherwise"
+            )
+        elif tuned.reads_version_2(library):
+            forms += ", with a limit of requests (version 2)"
+        yield RulesKnown(f"{library.id} reads rules of coll/tuned {forms}", True)
+        knobs, count, agree = self.knobs(installation), 0, True
+        for function, collective in tuned.COLLECTIVES.items():
+            knob = knobs.get(tuned.prefix(function))
+            if knob is None or not knob.choices:
+                continue
+            reported_names = {number: name for name, number in knob.choices.items() if number}
+            expected = dict(enumerate(collective.names_in(version), start=1))
+            count += len(reported_names)
+            differing = sorted(reported_names.items() ^ expected.items())
+            if differing:
+                agree = False
+                listed = ", ".join(f"{number} {name}" for number, name in differing)
+                text = f"{function}: known and reported algorithms differ in {listed}"
+                yield RulesKnown(f"{text}: rules for them may mean others", False)
+        if agree:
+            text = (
+                f"all {count} algorithms that {library.id} reports are as known"
+                if count
+                else (f"{library.id} reports no algorithms of coll/tuned: rules cannot be compared")
+            )
+            yield RulesKnown(text, count > 0)
 
     def undoing(self, knob: Knob) -> str:
         if knob.source == "environment":
