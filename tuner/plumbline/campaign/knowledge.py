@@ -18,7 +18,7 @@ from plumbline.core.plan import measurable
 from plumbline.core.winner import exported_as
 from plumbline.libraries import gate
 from plumbline.measure import tables
-from plumbline.measure.exclusions import NO_TIME
+from plumbline.measure.exclusions import NO_TIME, NOT_ASKED
 from plumbline.settings import Settings, identity
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns, machines, searches, started, winners
@@ -77,20 +77,22 @@ class Knowledge(msgspec.Struct, frozen=True):
     sources: list[Source]
     gains: dict[str, float]
 
-    def lacking(self, profile: Application, settings: Settings) -> list[Calls]:
-        """Return the calls that are worth measuring and were not measured, or too long ago."""
+    def lacking(self, profile: Application, place: Place) -> list[Calls]:
+        """Return the calls that are worth measuring and were not searched, or too long ago; those
+        that may save most first."""
         sizes: dict[str, list[int]] = {}
         for source in self.sources:
             for function, its_sizes in source.sizes.items() if source.is_fresh else ():
                 sizes.setdefault(function, []).extend(its_sizes)
-        ranks = settings.ranks
-        return [
+        ranks = place.settings.ranks
+        unknown = [
             calls
             for calls in profile.on(ranks.nprocs, ranks.node_count)
-            if calls.bytes
-            and nearest(calls.bytes, sizes.get(calls.function, ())) is None
+            if _is_measurable(place, calls)
+            and nearest(calls.bytes or 0, sizes.get(calls.function, ())) is None
             and self._saving(calls) >= _WORTH * profile.seconds
         ]
+        return sorted(unknown, key=lambda calls: -self._saving(calls))
 
     def _saving(self, calls: Calls) -> float:
         return calls.work_seconds * self.gains.get(calls.function, _USUAL_GAIN)
@@ -174,13 +176,22 @@ def _searched_sizes(db: Database, place: Place, campaign: Campaign) -> dict[str,
         or (campaign.site_rules or "") != place.site_rules
     ):
         return {}
-    if any(event.kind == NO_TIME for event in campaigns.events(db, campaign.id)):
+    if any(event.kind in (NO_TIME, NOT_ASKED) for event in campaigns.events(db, campaign.id)):
         searched = {(each.function, each.bytes) for each in searches.all_searches(db, campaign.id)}
         sizes = {
             function: [size for size in its_sizes if (function, size) in searched]
             for function, its_sizes in sizes.items()
         }
     return sizes
+
+
+def _is_measurable(place: Place, calls: Calls) -> bool:
+    """Return whether a campaign has a cell that stands for these calls."""
+    if not calls.bytes or calls.function not in place.toolchain.catalogue.names:
+        return False
+    settings = place.settings
+    data, nprocs = settings.cases.data, settings.ranks.nprocs
+    return nearest(calls.bytes, measurable(calls.function, [calls.bytes], nprocs, data)) is not None
 
 
 def _without_overlaps(sources: Sequence[Source], settings: Settings) -> Iterator[Source]:
