@@ -17,9 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import in_force, knowledge
+from plumbline.campaign import in_force, place_knowledge
 from plumbline.campaign.in_force import ActiveFiles
-from plumbline.campaign.knowledge import Knowledge, Place
+from plumbline.campaign.place_knowledge import Knowledge, KnownPlace
 from plumbline.core import application as applications
 from plumbline.core.application import Application, Calls
 from plumbline.results import profiling
@@ -50,7 +50,7 @@ _TRY_LATER = 75
 Tell = Callable[[str], None]
 
 
-class Request(msgspec.Struct, frozen=True):
+class TunedCommand(msgspec.Struct, frozen=True):
     """A command to start, and the seconds that measuring may take. `database`: the one that is
     asked first; `proves`: show that winners are in force before the application starts."""
 
@@ -62,7 +62,7 @@ class Request(msgspec.Struct, frozen=True):
     proves: bool = True
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class PreparedStart(msgspec.Struct, frozen=True):
     """The way in which the application is started. `profile`: the file for its calls, if it is to
     be recorded; `control`: the file for what winners saved in the application itself."""
 
@@ -72,7 +72,7 @@ class Prepared(msgspec.Struct, frozen=True):
     control: Path | None
 
 
-def prepare(request: Request, tell: Tell) -> Prepared:
+def prepare(request: TunedCommand, tell: Tell) -> PreparedStart:
     """Measure what is unknown and worth it, and put winners in force. Raises PlumblineError where
     the command or its library is not understood."""
     deadline = time.monotonic() + request.seconds
@@ -91,7 +91,7 @@ def prepare(request: Request, tell: Tell) -> Prepared:
     if files is not None:
         environment = job.in_force(files, environment)
     controls = files is not None and any(map(is_profile, files.winners))
-    return Prepared(
+    return PreparedStart(
         toolchain=job.place.toolchain,
         environment=environment,
         profile=job.profile_file if profile is None else None,
@@ -99,7 +99,7 @@ def prepare(request: Request, tell: Tell) -> Prepared:
     )
 
 
-def run(request: Request, prepared: Prepared, tell: Tell) -> int:
+def run(request: TunedCommand, prepared: PreparedStart, tell: Tell) -> int:
     """Run the application to its end, and keep its profile. Return its exit status, as a shell sees
     it. Raises PlumblineError where it was not started, and nothing once it was."""
     installation = prepared.toolchain.installation
@@ -123,7 +123,7 @@ def run(request: Request, prepared: Prepared, tell: Tell) -> int:
 
 
 def _keep_profile(
-    request: Request, file: Path, folder: Path, ended: ProfiledRun, tell: Tell
+    request: TunedCommand, file: Path, folder: Path, ended: ProfiledRun, tell: Tell
 ) -> None:
     """Write the profile of a run whose ranks all reached MPI_Finalize."""
     try:
@@ -160,7 +160,7 @@ def _state_folder(database: Path) -> Path:
 class _Job:
     """One job: its place, its application's profile, and the databases that know about them."""
 
-    def __init__(self, request: Request, start: Start, tell: Tell) -> None:
+    def __init__(self, request: TunedCommand, start: Start, tell: Tell) -> None:
         if not start.launcher or start.ranks is None or start.ranks < 2:
             raise PlumblineError(
                 "the command is no mpirun, mpiexec or srun with a number of ranks before the "
@@ -181,7 +181,7 @@ class _Job:
             )
         settings = task.settings.on(toolchain.launcher.processing_units())
         rules = site_rules.find(toolchain, settings)
-        self.place = Place(toolchain, settings, rules.text if rules else "")
+        self.place = KnownPlace(toolchain, settings, rules.text if rules else "")
         ranks = settings.ranks
         program = _NAME.sub("_", Path(request.application[len(start.launcher)]).name)
         self.name = f"{program}-{ranks.node_count}x{ranks.ppn}"
@@ -206,7 +206,7 @@ class _Job:
         databases = dict.fromkeys((self._request.database.absolute(), self._own))
         existing = [path for path in databases if path.exists()]
         try:
-            return knowledge.read(existing, self.place, datetime.datetime.now(datetime.UTC))
+            return place_knowledge.read(existing, self.place, datetime.datetime.now(datetime.UTC))
         except PlumblineError as error:
             self._tell(f"nothing is known: {error}")
             return Knowledge([], {})
@@ -320,7 +320,7 @@ class _Job:
 
     def _is_old(self, earlier: Campaign) -> bool:
         finished = datetime.datetime.fromisoformat(earlier.finished)
-        return datetime.datetime.now(datetime.UTC) - finished >= knowledge.STALE
+        return datetime.datetime.now(datetime.UTC) - finished >= place_knowledge.STALE
 
     def _outcome(
         self, ended: process.Finished, reduced: Application, seconds: float

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.campaign import knowledge
-from plumbline.campaign.knowledge import Knowledge, Place
+from plumbline.campaign import place_knowledge
+from plumbline.campaign.place_knowledge import Knowledge, KnownPlace
 from plumbline.settings import Settings
 from plumbline_db import campaigns, transfer, winners
 from plumbline_db.connection import Database
@@ -19,7 +19,7 @@ from tests.tuner.campaign.test_campaign import run
 from tests.tuner.simulated import SimulatedStarter, toolchain
 
 NOW = datetime.datetime.now(datetime.UTC)
-PLACE = Place(toolchain(), planted.settings())
+PLACE = KnownPlace(toolchain(), planted.settings())
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,8 @@ def settings(**changes: object) -> Settings:
     return planted.settings(**(few | changes))
 
 
-def read(*databases: Path, place: Place = PLACE, now: datetime.datetime = NOW) -> Knowledge:
-    return knowledge.read(databases, place, now)
+def read(*databases: Path, place: KnownPlace = PLACE, now: datetime.datetime = NOW) -> Knowledge:
+    return place_knowledge.read(databases, place, now)
 
 
 def test_only_what_is_worth_it_and_unknown_is_lacking(finished: Path) -> None:
@@ -58,7 +58,7 @@ def test_only_what_is_worth_it_and_unknown_is_lacking(finished: Path) -> None:
     ]
     nothing = read().lacking(profile, PLACE)
     assert len(nothing) == 4
-    later = NOW + knowledge.STALE + datetime.timedelta(days=1)
+    later = NOW + place_knowledge.STALE + datetime.timedelta(days=1)
     assert read(finished, now=later).lacking(profile, PLACE) == nothing
 
 
@@ -80,15 +80,15 @@ def test_another_place_is_not_known_but_another_node_is(finished: Path) -> None:
     installation = msgspec.structs.replace(tool.installation, library=library)
     machine = msgspec.structs.replace(tool.machine, cpu_model="another")
     same_kind = msgspec.structs.replace(tool.machine, id="another", host="next")
-    next_node = Place(msgspec.structs.replace(tool, machine=same_kind), PLACE.settings)
+    next_node = KnownPlace(msgspec.structs.replace(tool, machine=same_kind), PLACE.settings)
     assert len(read(finished, place=next_node).sources) == 1
     for place in (
-        Place(msgspec.structs.replace(tool, installation=installation), PLACE.settings),
-        Place(msgspec.structs.replace(tool, machine=machine), PLACE.settings),
-        Place(tool, planted.settings(nprocs=8)),
-        Place(tool, PLACE.settings.but(nodes=2)),
-        Place(tool, planted.settings(bind="core")),
-        Place(tool, PLACE.settings, site_rules="1 # rules of the site"),
+        KnownPlace(msgspec.structs.replace(tool, installation=installation), PLACE.settings),
+        KnownPlace(msgspec.structs.replace(tool, machine=machine), PLACE.settings),
+        KnownPlace(tool, planted.settings(nprocs=8)),
+        KnownPlace(tool, PLACE.settings.but(nodes=2)),
+        KnownPlace(tool, planted.settings(bind="core")),
+        KnownPlace(tool, PLACE.settings, site_rules="1 # rules of the site"),
     ):
         assert read(finished, place=place).sources == []
 
