@@ -92,7 +92,7 @@ def _tuned(
     try:
         from plumbline.results import tuning
 
-        request = tuning.Request(
+        request = tuning.TunedCommand(
             program.database, program.mpi, application, binary, seconds, proves=not no_proof
         )
         prepared = tuning.prepare(request, common.remark)

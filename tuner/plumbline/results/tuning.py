@@ -12,14 +12,14 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import in_force, knowledge
+from plumbline.campaign import in_force, place_knowledge
 from plumbline.campaign.in_force import ActiveFiles
-from plumbline.campaign.knowledge import Knowledge, Place
+from plumbline.campaign.place_knowledge import Knowledge, KnownPlace
 from plumbline.core import application as applications
 from plumbline.core.application import Application, Calls
 from plumbline.results import profiling
@@ -38,6 +38,8 @@ from plumbline_exporters.bundle import is_profile
 # Seconds of a budget that are kept for the end of the campaign and for the proof.
 _KEPT_SECONDS = 4.0
 _KEPT_SHARE = 0.25
+# Of a budget, for a call: with two ranks on two cores a campaign for two calls takes 11 s.
+_SECONDS_A_CALL = 10.0
 _LEAST_SECONDS = 4.0  # a campaign that has less time finds nothing
 # The share of the campaign's time that its launches may take; the other part is starts and looks.
 _IN_LAUNCHES = 0.7
@@ -48,7 +50,7 @@ _TRY_LATER = 75
 Tell = Callable[[str], None]
 
 
-class Request(msgspec.Struct, frozen=True):
+class TunedCommand(msgspec.Struct, frozen=True):
     """A command to start, and the seconds that measuring may take. `database`: the one that is
     asked first; `proves`: show that winners are in force before the application starts."""
 
@@ -60,7 +62,7 @@ class Request(msgspec.Struct, frozen=True):
     proves: bool = True
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class PreparedStart(msgspec.Struct, frozen=True):
     """The way in which the application is started. `profile`: the file for its calls, if it is to
     be recorded; `control`: the file for what winners saved in the application itself."""
 
@@ -70,7 +72,7 @@ class Prepared(msgspec.Struct, frozen=True):
     control: Path | None
 
 
-def prepare(request: Request, tell: Tell) -> Prepared:
+def prepare(request: TunedCommand, tell: Tell) -> PreparedStart:
     """Measure what is unknown and worth it, and put winners in force. Raises PlumblineError where
     the command or its library is not understood."""
     deadline = time.monotonic() + request.seconds
@@ -81,13 +83,7 @@ def prepare(request: Request, tell: Tell) -> Prepared:
     if profile is None:
         tell(f"{job.name}: no profile yet, so this run is recorded and the next one is tuned")
     else:
-        calls = found.lacking(profile, job.place.settings)
-        try:
-            measured = job.measure(profile, calls, deadline)
-        except (PlumblineError, OSError) as error:
-            tell(f"not measured: {error}")
-            measured = True  # the campaign may have finished before the error
-        found = job.knowledge() if measured else found
+        found = job.tuned(profile, found, deadline)
     files = job.active_files(found)
     environment = profiling.usual_environment(
         job.place.toolchain.family, job.place.toolchain.installation
@@ -95,7 +91,7 @@ def prepare(request: Request, tell: Tell) -> Prepared:
     if files is not None:
         environment = job.in_force(files, environment)
     controls = files is not None and any(map(is_profile, files.winners))
-    return Prepared(
+    return PreparedStart(
         toolchain=job.place.toolchain,
         environment=environment,
         profile=job.profile_file if profile is None else None,
@@ -103,7 +99,7 @@ def prepare(request: Request, tell: Tell) -> Prepared:
     )
 
 
-def run(request: Request, prepared: Prepared, tell: Tell) -> int:
+def run(request: TunedCommand, prepared: PreparedStart, tell: Tell) -> int:
     """Run the application to its end, and keep its profile. Return its exit status, as a shell sees
     it. Raises PlumblineError where it was not started, and nothing once it was."""
     installation = prepared.toolchain.installation
@@ -127,7 +123,7 @@ def run(request: Request, prepared: Prepared, tell: Tell) -> int:
 
 
 def _keep_profile(
-    request: Request, file: Path, folder: Path, ended: ProfiledRun, tell: Tell
+    request: TunedCommand, file: Path, folder: Path, ended: ProfiledRun, tell: Tell
 ) -> None:
     """Write the profile of a run whose ranks all reached MPI_Finalize."""
     try:
@@ -164,7 +160,7 @@ def _state_folder(database: Path) -> Path:
 class _Job:
     """One job: its place, its application's profile, and the databases that know about them."""
 
-    def __init__(self, request: Request, start: Start, tell: Tell) -> None:
+    def __init__(self, request: TunedCommand, start: Start, tell: Tell) -> None:
         if not start.launcher or start.ranks is None or start.ranks < 2:
             raise PlumblineError(
                 "the command is no mpirun, mpiexec or srun with a number of ranks before the "
@@ -185,7 +181,7 @@ class _Job:
             )
         settings = task.settings.on(toolchain.launcher.processing_units())
         rules = site_rules.find(toolchain, settings)
-        self.place = Place(toolchain, settings, rules.text if rules else "")
+        self.place = KnownPlace(toolchain, settings, rules.text if rules else "")
         ranks = settings.ranks
         program = _NAME.sub("_", Path(request.application[len(start.launcher)]).name)
         self.name = f"{program}-{ranks.node_count}x{ranks.ppn}"
@@ -210,7 +206,7 @@ class _Job:
         databases = dict.fromkeys((self._request.database.absolute(), self._own))
         existing = [path for path in databases if path.exists()]
         try:
-            return knowledge.read(existing, self.place, datetime.datetime.now(datetime.UTC))
+            return place_knowledge.read(existing, self.place, datetime.datetime.now(datetime.UTC))
         except PlumblineError as error:
             self._tell(f"nothing is known: {error}")
             return Knowledge([], {})
@@ -240,90 +236,133 @@ class _Job:
 
     # --- measuring ------------------------------------------------------------------------------
 
-    def measure(self, profile: Application, calls: Sequence[Calls], deadline: float) -> bool:
-        """Run a campaign for these calls until it ends, or until the budget is used up. Return
-        whether one was run. Raises PlumblineError where it failed, OSError for files."""
+    def tuned(self, profile: Application, known: Knowledge, deadline: float) -> Knowledge:
+        """Measure what is unknown and worth it, a portion after the other, as long as time is left.
+        Return what is known then."""
+        calls = known.lacking(profile, self.place)
         if not calls:
             self._tell(f"{self.name}: every call that matters is known; nothing is measured")
-            return False
+        goes_on = True
+        while calls and goes_on:
+            try:
+                goes_on = self._measure(profile, calls, deadline)
+            except (PlumblineError, OSError) as error:
+                self._tell(f"not measured: {error}")
+                goes_on = False
+            known = self.knowledge()
+            calls = known.lacking(profile, self.place)
+        return known
+
+    def _measure(self, profile: Application, calls: Sequence[Calls], deadline: float) -> bool:
+        """Run a campaign for the first of these calls until it ends, or until the budget is used
+        up. Return whether it ended and another one may follow. Raises PlumblineError where the
+        database cannot be read, OSError for files."""
         seconds = deadline - time.monotonic()
         seconds -= min(_KEPT_SECONDS, _KEPT_SHARE * self._request.seconds)
         if seconds < _LEAST_SECONDS:
-            self._tell(f"not measured: a budget of {self._request.seconds:g} s is too short")
+            self._tell(f"{counted(len(calls), 'kind')} of calls not measured: the time is up")
             return False
         holder = lock.writer(self._own)
         if holder is not None:
             self._tell(f"not measured: {self._own} is being written by {holder.named}")
             return False
-        reduced = msgspec.structs.replace(profile, calls=list(calls))
-        share = sum(each.work_seconds for each in calls) / (profile.seconds or 1.0)
+        reduced, earlier = self._portion(profile, calls)
+        share = sum(each.work_seconds for each in reduced.calls) / (profile.seconds or 1.0)
         self._tell(
-            f"{self.name}: measuring {counted(len(calls), 'kind')} of calls, {share:.1%} of its "
-            f"time, for at most {seconds:.0f} s"
+            f"{self.name}: measuring {counted(len(reduced.calls), 'kind')} of calls, {share:.1%} "
+            f"of its time, for at most {seconds:.0f} s"
         )
         begun = time.monotonic()
         with scratch.folder(self._folder) as folder:
             file = folder / "calls.json"
             applications.write(file, reduced)
-            ended = process.run(
-                self._campaign(file, reduced, seconds), timeout_seconds=seconds, cap_bytes=1 << 16
-            )
-        self._tell(self._outcome(ended, reduced, time.monotonic() - begun))
-        return True
+            words = self._campaign(file, earlier, _IN_LAUNCHES * seconds)
+            ended = process.run(words, timeout_seconds=seconds, cap_bytes=1 << 16)
+        is_finished, what = self._outcome(ended, reduced, time.monotonic() - begun)
+        self._tell(what)
+        return is_finished
 
-    def _campaign(self, profile: Path, reduced: Application, seconds: float) -> list[str]:
-        """Return the words of the campaign. One that an earlier job began goes on, and the budget
-        is added to what its launches took."""
+    def _portion(
+        self, profile: Application, calls: Sequence[Calls]
+    ) -> tuple[Application, Campaign | None]:
+        """Return the profile with the calls of one campaign, and the earlier campaign of just these
+        calls, if there is one. It goes on; of one that ended before it had searched them, there are
+        fewer calls this time."""
+        number = max(1, int(self._request.seconds / _SECONDS_A_CALL))
+        reduced = msgspec.structs.replace(profile, calls=list(calls[:number]))
+        if not self._own.exists():
+            return reduced, None
+        with Database.open(self._own) as db:
+            for campaign, begun in self._campaigns_of(db, profile):
+                if campaign.state != "finished":
+                    return begun, campaign
+            while (earlier := self._last_with(db, reduced)) is not None and number > 1:
+                if self._is_old(earlier):
+                    break
+                number //= 2
+                reduced = msgspec.structs.replace(profile, calls=list(calls[:number]))
+        return reduced, earlier
+
+    def _campaign(self, profile: Path, earlier: Campaign | None, seconds: float) -> list[str]:
+        """Return the words of the campaign. The seconds are added to those of an earlier one."""
         words = ["--db", str(self._own), "--nprocs", str(self.place.settings.ranks.nprocs)]
         words += ["--profile", str(profile), "--set", "settings=none"]
         if self._request.mpi_prefix is not None:
             words += ["--mpi", str(self._request.mpi_prefix)]
-        budget = _IN_LAUNCHES * seconds
-        if self._own.exists():
+        if earlier is not None and earlier.state == "finished" and self._is_old(earlier):
+            words += ["--new"]
+        elif earlier is not None:
             with Database.open(self._own) as db:
-                earlier = self._last_with(db, reduced)
-                if earlier is not None:
-                    budget += cost.cost(db, earlier.id).seconds
-                    is_old = earlier.state == "finished" and self._is_old(earlier)
-                    words += ["--new"] if is_old else []
-        words += ["--budget", f"{budget:.1f}"]
+                spent = cost.cost(db, earlier.id).seconds
+            seconds += max(spent, identity.settings_of(earlier.settings).budget)
+        words += ["--budget", f"{seconds:.1f}"]
         return [sys.executable, "-m", "plumbline", "campaign", *words]
 
     def _is_old(self, earlier: Campaign) -> bool:
-        age = datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(
-            earlier.finished
-        )
-        return age >= knowledge.STALE
+        finished = datetime.datetime.fromisoformat(earlier.finished)
+        return datetime.datetime.now(datetime.UTC) - finished >= place_knowledge.STALE
 
-    def _outcome(self, ended: process.Finished, reduced: Application, seconds: float) -> str:
-        """Return what became of the campaign, and put one that is finished into the spool."""
+    def _outcome(
+        self, ended: process.Finished, reduced: Application, seconds: float
+    ) -> tuple[bool, str]:
+        """Return whether the campaign is finished, and what became of it. One that is finished is
+        put into the spool."""
         if ended.timed_out:
-            return f"stopped after {seconds:.0f} s, the budget; the next job goes on from there"
+            return False, f"stopped after {seconds:.0f} s, the budget; the next job goes on"
         if ended.status == _TRY_LATER:
-            return "not measured: another job measures now"
+            return False, "not measured: another job measures now"
         if ended.status not in (0, 3):
             lines = ended.stderr.strip().splitlines()
             reason = lines[-1].removeprefix("plumbline: ") if lines else f"status {ended.status}"
-            return f"not measured: {reason}"
+            return False, f"not measured: {reason}"
         with Database.open(self._own) as db:
             campaign = self._last_with(db, reduced)
         if campaign is None or campaign.state != "finished":
-            return "not measured: the campaign is not finished; the next job goes on from there"
+            return False, "not measured: the campaign is not finished; the next job goes on"
         folder = os.environ.get(spool.VARIABLE)
         if folder:
             try:
                 spool.put(self._own, Path(folder), campaign.id, identity.now())
             except PlumblineError as error:
                 self._tell(f"not put into the spool: {error}")
-        return f"measured in {seconds:.0f} s: {campaign.id}"
+        return True, f"measured in {seconds:.0f} s: {campaign.id}"
 
-    def _last_with(self, db: Database, profile: Application) -> Campaign | None:
-        """Return the campaign of this profile on this machine that was started last."""
+    def _campaigns_of(
+        self, db: Database, profile: Application
+    ) -> Iterator[tuple[Campaign, Application]]:
+        """Yield the campaigns on this machine for some calls of this profile, the newest first, and
+        these calls."""
         toolchain = self.place.toolchain
         here = (toolchain.machine.id, toolchain.installation.library.fingerprint)
         for campaign in reversed(campaigns.own(db)):
-            if (campaign.machine, campaign.library_fingerprint) == here:
-                with contextlib.suppress(PlumblineError):
-                    if identity.settings_of(campaign.settings).cases.profile == profile:
-                        return campaign
-        return None
+            if (campaign.machine, campaign.library_fingerprint) != here:
+                continue
+            with contextlib.suppress(PlumblineError):
+                own = identity.settings_of(campaign.settings).cases.profile
+                if own is not None and msgspec.structs.replace(own, calls=profile.calls) == profile:
+                    yield campaign, own
+
+    def _last_with(self, db: Database, reduced: Application) -> Campaign | None:
+        """Return the campaign of just these calls that was started last."""
+        every = self._campaigns_of(db, reduced)
+        return next((campaign for campaign, own in every if own == reduced), None)

@@ -53,6 +53,8 @@ class Budget:
         self._earlier = None if earlier is None else _Limit(earlier)
         self._parted = parted
         self._stated = settings.budget
+        weighed = settings.cases.profile is not None and not self._limit.is_usual
+        self._of_others = 1.0 if weighed else _OF_OTHERS
         self._cells, self._seconds = 0, 0.0  # of searches so far
         self._largest = 0, 0.0  # the same of the one that took longest
         self._kept = 0.0  # seconds that are kept for the launches after a search
@@ -90,8 +92,9 @@ class Budget:
     def has_room_for_others(self, cells: int, every: int) -> bool:
         """Return whether a search of so many of `every` cell may begin, if no violated guideline
         names them: they leave a part of the limit for the rounds to come. A round takes long for
-        few cells, too, so that they are searched only within a limit that somebody asked for."""
-        return self._has_room(cells, _OF_OTHERS, few=cells < _WORTH_A_ROUND * every)
+        few cells, too, so that they are searched only within a limit that somebody asked for. Where
+        an application has weighed the cells, they have all of such a limit."""
+        return self._has_room(cells, self._of_others, few=cells < _WORTH_A_ROUND * every)
 
     def _has_room(self, cells: int, share: float, *, few: bool = False) -> bool:
         before, seconds = self._largest
@@ -132,7 +135,7 @@ class Budget:
         if not self._cells:
             return f"{text}; --budget asks for it"
         seconds = len(cells) * self._seconds / self._cells + self._kept
-        share = 1.0 if named else _OF_OTHERS
+        share = 1.0 if named else self._of_others
         until = math.ceil((self._store.spent_seconds + seconds + self._kept) / share)
         return f"{text}; about {seconds:.0f} s of launches; --budget {until} goes on from here"
 

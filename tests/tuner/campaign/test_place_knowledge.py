@@ -3,45 +3,41 @@
 from __future__ import annotations
 
 import datetime
-import shutil
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from plumbline.campaign import knowledge
-from plumbline.campaign.knowledge import Knowledge, Place
-from plumbline.measure.exclusions import NO_TIME
+from plumbline.campaign import place_knowledge
+from plumbline.campaign.place_knowledge import Knowledge, KnownPlace
+from plumbline.settings import Settings
 from plumbline_db import campaigns, transfer, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import Event
 from tests.tuner import planted
 from tests.tuner.applications import application, calls
 from tests.tuner.campaign.test_campaign import run
 from tests.tuner.simulated import SimulatedStarter, toolchain
 
 NOW = datetime.datetime.now(datetime.UTC)
-PLACE = Place(toolchain(), planted.settings())
+PLACE = KnownPlace(toolchain(), planted.settings())
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("knowledge")
     path = folder / "plumbline.db"
-    settings = planted.settings(guidelines=["GL12", "GL16"], sizes=[1024, 16384])
     with Database.open(path, write=True) as db:
-        run(db, folder / "exports", SimulatedStarter(planted.costs()), settings)
+        run(db, folder / "exports", SimulatedStarter(planted.costs()), settings())
     return path
 
 
-@pytest.fixture
-def database(finished: Path, tmp_path: Path) -> Path:
-    """Return a copy that may be changed."""
-    return Path(shutil.copy(finished, tmp_path / "plumbline.db"))
+def settings(**changes: object) -> Settings:
+    few = {"guidelines": ["GL12", "GL16"], "sizes": [1024, 16384], "all": True}
+    return planted.settings(**(few | changes))
 
 
-def read(*databases: Path, place: Place = PLACE, now: datetime.datetime = NOW) -> Knowledge:
-    return knowledge.read(databases, place, now)
+def read(*databases: Path, place: KnownPlace = PLACE, now: datetime.datetime = NOW) -> Knowledge:
+    return place_knowledge.read(databases, place, now)
 
 
 def test_only_what_is_worth_it_and_unknown_is_lacking(finished: Path) -> None:
@@ -51,29 +47,30 @@ def test_only_what_is_worth_it_and_unknown_is_lacking(finished: Path) -> None:
         calls("MPI_Allreduce", 8, 1e6, 1e-5),
         calls("MPI_Bcast", 1024, 1e6, 1e-5),  # another function
         calls("MPI_Bcast", 8, 10, 1e-5),  # no share in the time
+        calls("MPI_Reduce", 1, 1e6, 1e-5),  # less than an element
+        calls("MPI_Unknown", 64, 1e6, 1e-5),
         calls("MPI_Bcast", 64, 1e6, 1e-5, nprocs=2),  # another communicator
     )
-    lacking = read(finished).lacking(profile, PLACE.settings)
+    lacking = read(finished).lacking(profile, PLACE)
     assert [(each.function, each.bytes) for each in lacking] == [
         ("MPI_Allreduce", 8),
         ("MPI_Bcast", 1024),
     ]
-    nothing = read().lacking(profile, PLACE.settings)
+    nothing = read().lacking(profile, PLACE)
     assert len(nothing) == 4
-    later = NOW + knowledge.STALE + datetime.timedelta(days=1)
-    assert read(finished, now=later).lacking(profile, PLACE.settings) == nothing
+    later = NOW + place_knowledge.STALE + datetime.timedelta(days=1)
+    assert read(finished, now=later).lacking(profile, PLACE) == nothing
 
 
-def test_what_the_budget_left_out_is_lacking(database: Path) -> None:
-    """Scan was searched, and so was Allreduce at the size at which it is violated."""
+def test_what_was_not_searched_is_lacking(finished: Path, tmp_path: Path) -> None:
     profile = application(
         calls("MPI_Allreduce", 1024, 1e6, 1e-5), calls("MPI_Allreduce", 16384, 1e6, 1e-5)
     )
-    assert read(database).lacking(profile, PLACE.settings) == []
-    with Database.open(database, write=True) as db:
-        (campaign,) = campaigns.all_campaigns(db)
-        campaigns.put_event(db, campaign.id, Event("2026-01-01T00:00:00Z", NO_TIME, "x"))
-    lacking = read(database).lacking(profile, PLACE.settings)
+    assert read(finished).lacking(profile, PLACE) == []
+    violated = tmp_path / "violated.db"  # only these cells are searched
+    with Database.open(violated, write=True) as db:
+        run(db, tmp_path / "exports", SimulatedStarter(planted.costs()), settings(all=False))
+    lacking = read(violated).lacking(profile, PLACE)
     assert [each.bytes for each in lacking] == [1024]
 
 
@@ -83,15 +80,15 @@ def test_another_place_is_not_known_but_another_node_is(finished: Path) -> None:
     installation = msgspec.structs.replace(tool.installation, library=library)
     machine = msgspec.structs.replace(tool.machine, cpu_model="another")
     same_kind = msgspec.structs.replace(tool.machine, id="another", host="next")
-    next_node = Place(msgspec.structs.replace(tool, machine=same_kind), PLACE.settings)
+    next_node = KnownPlace(msgspec.structs.replace(tool, machine=same_kind), PLACE.settings)
     assert len(read(finished, place=next_node).sources) == 1
     for place in (
-        Place(msgspec.structs.replace(tool, installation=installation), PLACE.settings),
-        Place(msgspec.structs.replace(tool, machine=machine), PLACE.settings),
-        Place(tool, planted.settings(nprocs=8)),
-        Place(tool, PLACE.settings.but(nodes=2)),
-        Place(tool, planted.settings(bind="core")),
-        Place(tool, PLACE.settings, site_rules="1 # rules of the site"),
+        KnownPlace(msgspec.structs.replace(tool, installation=installation), PLACE.settings),
+        KnownPlace(msgspec.structs.replace(tool, machine=machine), PLACE.settings),
+        KnownPlace(tool, planted.settings(nprocs=8)),
+        KnownPlace(tool, PLACE.settings.but(nodes=2)),
+        KnownPlace(tool, planted.settings(bind="core")),
+        KnownPlace(tool, PLACE.settings, site_rules="1 # rules of the site"),
     ):
         assert read(finished, place=place).sources == []
 
@@ -99,9 +96,9 @@ def test_another_place_is_not_known_but_another_node_is(finished: Path) -> None:
 def test_files_of_winners_of_two_campaigns(finished: Path, tmp_path: Path) -> None:
     """The newer campaign measured Allreduce at one size. The older one still decides the other."""
     newer = tmp_path / "newer.db"
-    settings = planted.settings(guidelines=["GL12"], sizes=[16384])
     with Database.open(newer, write=True) as db:
-        done = run(db, tmp_path / "exports", SimulatedStarter(planted.costs()), settings)
+        one_size = settings(guidelines=["GL12"], sizes=[16384])
+        done = run(db, tmp_path / "exports", SimulatedStarter(planted.costs()), one_size)
         assert {winner.function for winner in done.winners()} == {"MPI_Allreduce"}
     known = read(finished, newer)
     assert len(known.sources) == 2

@@ -18,7 +18,7 @@ from plumbline.core.plan import measurable
 from plumbline.core.winner import exported_as
 from plumbline.libraries import gate
 from plumbline.measure import tables
-from plumbline.measure.exclusions import NO_TIME
+from plumbline.measure.exclusions import NO_TIME, NOT_ASKED
 from plumbline.settings import Settings, identity
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns, machines, searches, started, winners
@@ -39,7 +39,7 @@ _USUAL_GAIN = 0.25
 Sizes = Mapping[str, Sequence[int]]
 
 
-class Place(msgspec.Struct, frozen=True):
+class KnownPlace(msgspec.Struct, frozen=True):
     """A library, a processor and a layout of ranks. `site_rules`: the text of the site's rules file
     that is in force; empty where there is none."""
 
@@ -59,7 +59,7 @@ def _processor(machine: Machine) -> tuple[object, ...]:
     return machine.cpu_model, machine.processing_units, machine.numa_nodes
 
 
-class Source(msgspec.Struct, frozen=True):
+class KnownCampaign(msgspec.Struct, frozen=True):
     """A finished campaign of the place, its winners, and how it started ranks. `sizes`: those that
     it measured and searched, by function; `is_fresh`: it ended lately."""
 
@@ -74,33 +74,35 @@ class Knowledge(msgspec.Struct, frozen=True):
     """`sources`: the newest first. `gains`: the share of time that winners of a function save, in
     the middle, by function; of all places."""
 
-    sources: list[Source]
+    sources: list[KnownCampaign]
     gains: dict[str, float]
 
-    def lacking(self, profile: Application, settings: Settings) -> list[Calls]:
-        """Return the calls that are worth measuring and were not measured, or too long ago."""
+    def lacking(self, profile: Application, place: KnownPlace) -> list[Calls]:
+        """Return the calls that are worth measuring and were not searched, or too long ago; those
+        that may save most first."""
         sizes: dict[str, list[int]] = {}
         for source in self.sources:
             for function, its_sizes in source.sizes.items() if source.is_fresh else ():
                 sizes.setdefault(function, []).extend(its_sizes)
-        ranks = settings.ranks
-        return [
+        ranks = place.settings.ranks
+        unknown = [
             calls
             for calls in profile.on(ranks.nprocs, ranks.node_count)
-            if calls.bytes
-            and nearest(calls.bytes, sizes.get(calls.function, ())) is None
+            if _is_measurable(place, calls)
+            and nearest(calls.bytes or 0, sizes.get(calls.function, ())) is None
             and self._saving(calls) >= _WORTH * profile.seconds
         ]
+        return sorted(unknown, key=lambda calls: -self._saving(calls))
 
     def _saving(self, calls: Calls) -> float:
         return calls.work_seconds * self.gains.get(calls.function, _USUAL_GAIN)
 
-    def active_files(self, place: Place, folder: Path) -> ActiveFiles | None:
+    def active_files(self, place: KnownPlace, folder: Path) -> ActiveFiles | None:
         """Write the files of all winners into a folder in `folder` that is named after their
         content; None where there are no winners. Raises PlumblineError where files cannot be
         written."""
         toolchain, settings = place.toolchain, place.settings
-        chosen: list[Source] = []
+        chosen: list[KnownCampaign] = []
         for source in _without_overlaps(self.sources, settings):
             if _fit_together(toolchain, [*chosen, source], folder):
                 chosen.append(source)
@@ -123,10 +125,10 @@ class Knowledge(msgspec.Struct, frozen=True):
         )
 
 
-def read(databases: Sequence[Path], place: Place, now: datetime.datetime) -> Knowledge:
+def read(databases: Sequence[Path], place: KnownPlace, now: datetime.datetime) -> Knowledge:
     """Read what the databases contain about a place. Raises PlumblineError where a database cannot
     be read."""
-    sources: list[Source] = []
+    sources: list[KnownCampaign] = []
     speedups: dict[str, list[float]] = {}
     for path in databases:
         with Database.open(path) as db, db.snapshot():
@@ -138,7 +140,7 @@ def read(databases: Sequence[Path], place: Place, now: datetime.datetime) -> Kno
                 if sizes:
                     lines = started.lines(db, campaign.id)
                     is_fresh = now - _time(campaign.finished) < STALE
-                    sources.append(Source(campaign, chosen, lines, sizes, is_fresh))
+                    sources.append(KnownCampaign(campaign, chosen, lines, sizes, is_fresh))
     sources.reverse()  # of equal times the last that was read is the newest
     sources.sort(key=lambda source: _time(source.campaign.finished), reverse=True)
     gains = {
@@ -152,7 +154,7 @@ def _time(text: str) -> datetime.datetime:
     return time if time.tzinfo else time.replace(tzinfo=datetime.UTC)
 
 
-def _searched_sizes(db: Database, place: Place, campaign: Campaign) -> dict[str, list[int]]:
+def _searched_sizes(db: Database, place: KnownPlace, campaign: Campaign) -> dict[str, list[int]]:
     """Return the sizes by function that a campaign measured and, as far as they were worth it,
     searched; nothing for a campaign of another place, or of other circumstances."""
     library = machines.library(db, campaign.library_fingerprint)
@@ -174,7 +176,7 @@ def _searched_sizes(db: Database, place: Place, campaign: Campaign) -> dict[str,
         or (campaign.site_rules or "") != place.site_rules
     ):
         return {}
-    if any(event.kind == NO_TIME for event in campaigns.events(db, campaign.id)):
+    if any(event.kind in (NO_TIME, NOT_ASKED) for event in campaigns.events(db, campaign.id)):
         searched = {(each.function, each.bytes) for each in searches.all_searches(db, campaign.id)}
         sizes = {
             function: [size for size in its_sizes if (function, size) in searched]
@@ -183,7 +185,18 @@ def _searched_sizes(db: Database, place: Place, campaign: Campaign) -> dict[str,
     return sizes
 
 
-def _without_overlaps(sources: Sequence[Source], settings: Settings) -> Iterator[Source]:
+def _is_measurable(place: KnownPlace, calls: Calls) -> bool:
+    """Return whether a campaign has a cell that stands for these calls."""
+    if not calls.bytes or calls.function not in place.toolchain.catalogue.names:
+        return False
+    settings = place.settings
+    data, nprocs = settings.cases.data, settings.ranks.nprocs
+    return nearest(calls.bytes, measurable(calls.function, [calls.bytes], nprocs, data)) is not None
+
+
+def _without_overlaps(
+    sources: Sequence[KnownCampaign], settings: Settings
+) -> Iterator[KnownCampaign]:
     """Yield the sources with the winners that no newer source has decided upon. Settings of the
     process come from the newest source alone, because the others were measured without them."""
     newer_sizes: dict[str, set[int]] = {}
@@ -216,7 +229,7 @@ def _overlap(winner: Winner, other: Winner) -> bool:
     )
 
 
-def _fit_together(toolchain: Toolchain, sources: Sequence[Source], folder: Path) -> bool:
+def _fit_together(toolchain: Toolchain, sources: Sequence[KnownCampaign], folder: Path) -> bool:
     """Return whether files can contain all their winners, and the search space allows each."""
     try:
         texts(_bundle(toolchain, sources, folder), list(exporters(toolchain.family.name)))
@@ -225,7 +238,7 @@ def _fit_together(toolchain: Toolchain, sources: Sequence[Source], folder: Path)
     return True
 
 
-def _bundle(toolchain: Toolchain, sources: Sequence[Source], folder: Path) -> Bundle:
+def _bundle(toolchain: Toolchain, sources: Sequence[KnownCampaign], folder: Path) -> Bundle:
     rules = sources[0].campaign
     return Bundle(
         campaign=sources[0].campaign,
