@@ -2,7 +2,7 @@
  *
  * A hash of the seed, the rule, the communicator and the number of the block decides, so all ranks
  * agree without a message. The first call of a block is not timed: code and caches of its side are
- * cold. Times are cut off at twice what one call in twenty exceeds, so that a rank that was not
+ * cold. Times are cut off at twice what one call in ten exceeds, so that a rank that was not
  * running for a while does not hide a difference; what is cut off is decided before the side of a
  * block is.
  *
@@ -291,13 +291,13 @@ static void end_block(const struct pl_option *option, int octave)
     unlock();
 }
 
-/* Steps up and down that balance where one time in twenty is above the limit, and every second one
+/* Steps up and down that balance where one time in ten is above the limit, and every second one
  * above the middle. */
 static void follow(struct pl_usual *usual, float ns)
 {
     if (usual->next_limit == 0)
         *usual = (struct pl_usual){.next_limit = 2 * ns, .next_middle = ns};
-    usual->next_limit *= ns > usual->next_limit ? 1.1f : 0.995f;
+    usual->next_limit *= ns > usual->next_limit ? 1.1f : 0.9895f;
     usual->next_middle *= ns > usual->next_middle ? 1.02f : 1 / 1.02f;
 }
 
