@@ -48,6 +48,7 @@ _SUMMARY = {name: float if name == "median_ns" else int for name in cell_times.S
 _COUNTERS = (
     *("voluntary_switches", "involuntary_switches", "migrations"),
     *("PAPI_TOT_CYC", "PAPI_TOT_INS", "PAPI_L2_TCM", "PAPI_L3_TCM", "PAPI_TLB_DM"),
+    *("perf::TASK-CLOCK", "perf::PAGE-FAULTS"),
 )
 
 # A part of a table: values by column, all lists or arrays of the same length.

@@ -245,7 +245,9 @@ class Nrep(Record, frozen=True, tag_field="record", tag="nrep"):
     criteria: list[Criterion]
 
 
-Pair = Literal["same_core", "same_socket", "other_socket", "other_node"]
+# Classes of pairs of ranks, from near to far. `same_cache`: the last data cache is shared;
+# `other_numa`: of the same socket.
+Pair = Literal["same_core", "same_cache", "same_socket", "other_numa", "other_socket", "other_node"]
 
 
 class PingPong(Record, frozen=True, tag_field="record", tag="pingpong"):

@@ -182,7 +182,7 @@ CREATE TABLE transfer (
 -- Latency and time per byte of a class of pairs of ranks, fitted to round trips: t(m) = alpha + beta m.
 CREATE TABLE hockney (
     campaign              TEXT NOT NULL REFERENCES campaign (id),    -- whose machine and library
-    pair                  TEXT NOT NULL CHECK (pair IN ('same_core', 'same_socket', 'other_socket', 'other_node')),  -- class of pairs
+    pair                  TEXT NOT NULL CHECK (pair IN ('same_core', 'same_cache', 'same_socket', 'other_numa', 'other_socket', 'other_node')),  -- class of pairs
     piece                 INTEGER NOT NULL CHECK (piece >= 0),       -- 0: one line for all sizes; 1, 2: before and after a change of protocol
     bytes_from            INTEGER NOT NULL CHECK (bytes_from >= 0),  -- smallest size it holds for, bytes
     bytes_to              INTEGER NOT NULL CHECK (bytes_to >= bytes_from),  -- largest size it holds for, bytes

@@ -17,8 +17,8 @@ enum {
     PL_COUNTER_VOLUNTARY,
     PL_COUNTER_INVOLUNTARY,
     PL_COUNTER_MIGRATIONS,
-    PL_COUNTER_EVENTS, /* the first event of the processor */
-    PL_COUNTERS = PL_COUNTER_EVENTS + 5
+    PL_COUNTER_EVENTS, /* the first event of PAPI (measure/events.h) */
+    PL_COUNTERS = PL_COUNTER_EVENTS + 7
 };
 
 struct pl_counters {

@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *const pl_event_names[PL_EVENTS_MAX] = {"PAPI_TOT_CYC", "PAPI_TOT_INS", "PAPI_L2_TCM",
-                                                   "PAPI_L3_TCM", "PAPI_TLB_DM"};
+const char *const pl_event_names[PL_EVENTS_MAX] = {
+    "PAPI_TOT_CYC", "PAPI_TOT_INS",     "PAPI_L2_TCM",      "PAPI_L3_TCM",
+    "PAPI_TLB_DM",  "perf::TASK-CLOCK", "perf::PAGE-FAULTS"};
 
 #ifdef PL_PAPI
 struct pl_events {
@@ -51,6 +52,9 @@ struct pl_events *pl_events_open(char *missing, size_t size)
         return NULL;
     }
     for (int i = 0; i < PL_EVENTS_MAX; i++) {
+        events->place[i] = -1;
+        if (i >= PL_EVENTS_PMU && events->place[0] >= 0)
+            continue; /* cycles are counted: there is a PMU */
         int rc = pl_papi.add_named_event(set, pl_event_names[i]);
         events->place[i] = rc == PAPI_OK ? count++ : -1;
         if (rc != PAPI_OK)

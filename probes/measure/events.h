@@ -1,4 +1,5 @@
-/* Events of the processor, counted by PAPI where it is compiled in and a PMU can be used. */
+/* Events of the processor, counted by PAPI where it is compiled in. Where no PMU can be used, as in
+ * most virtual machines, the kernel's events that PAPI knows take their place. */
 #ifndef PL_EVENTS_H
 #define PL_EVENTS_H
 
@@ -6,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PL_EVENTS_MAX = 5 };
+enum { PL_EVENTS_PMU = 5, PL_EVENTS_MAX = 7 };
 extern const char *const pl_event_names[PL_EVENTS_MAX];
 
 struct pl_events;

@@ -149,7 +149,7 @@ static bool look_around(struct launch *launch, const struct pl_placement *placem
 static const char *find_surroundings(struct pl_surroundings *around, const struct launch *launch)
 {
     const struct pl_plan *plan = &launch->plan;
-    *around = (struct pl_surroundings){.package = -1, .core = -1};
+    *around = (struct pl_surroundings){.package = -1, .core = -1, .cache = -1, .numa = -1};
     return plan->pingpong_count > 0 || plan->cache != PL_CACHE_WARM
                ? pl_surroundings_find(around, launch->world, &launch->hosts)
                : NULL;

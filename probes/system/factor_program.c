@@ -20,6 +20,12 @@ PL_READER(hwloc)
                         sizeof reading->missing);
 }
 
+PL_READER(topology)
+{
+    pl_topology_synthetic(reading->value, sizeof reading->value, reading->missing,
+                          sizeof reading->missing);
+}
+
 PL_READER(papi)
 {
 #ifdef PL_PAPI

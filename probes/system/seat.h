@@ -6,14 +6,16 @@
 
 struct pl_seat {
     char host[MPI_MAX_PROCESSOR_NAME];
-    int package, core; /* system/topology.h; -1: not one */
+    int package, core, cache, numa; /* system/topology.h; -1: not one */
 };
 
 /* Classes of pairs of ranks, from near to far. A rank that may run in several packages is in no
  * class with its own node: it could be anywhere in it. */
 enum pl_pair {
     PL_PAIR_SAME_CORE,
+    PL_PAIR_SAME_CACHE,
     PL_PAIR_SAME_SOCKET,
+    PL_PAIR_OTHER_NUMA, /* of the same socket */
     PL_PAIR_OTHER_SOCKET,
     PL_PAIR_OTHER_NODE,
     PL_PAIR_UNKNOWN,

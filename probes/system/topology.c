@@ -24,6 +24,7 @@ enum { TAG_TOPOLOGY = 40 };
     X(obj_type_is_cache)                                                                           \
     X(bitmap_weight)                                                                               \
     X(bitmap_isincluded)                                                                           \
+    X(topology_export_synthetic)                                                                   \
     X(topology_export_xmlbuffer)                                                                   \
     X(free_xmlbuffer)
 #define FIELD(name) __typeof__(&hwloc_##name) name;
@@ -67,6 +68,26 @@ void pl_topology_library(char *text, size_t size, char *missing, size_t missing_
     }
     const unsigned version = hwloc.get_api_version();
     snprintf(text, size, "interface %u.%u.%u", version >> 16, version >> 8 & 255, version & 255);
+}
+
+/* Panels ask again and again: it is read once in a process. */
+void pl_topology_synthetic(char *text, size_t size, char *missing, size_t missing_size)
+{
+    static char described[512], failed[128];
+    hwloc_topology_t topology;
+    if (!described[0] && !failed[0]) {
+        const char *failure = load(&topology);
+        if (failure)
+            snprintf(failed, sizeof failed, "%s", failure);
+        else if (hwloc.topology_export_synthetic(topology, described, sizeof described, 0) < 0)
+            snprintf(failed, sizeof failed, "hwloc: its parts are not alike, or too many levels");
+        if (failed[0])
+            described[0] = '\0';
+        if (!failure)
+            hwloc.topology_destroy(topology);
+    }
+    snprintf(text, size, "%s", described);
+    snprintf(missing, missing_size, "%s", failed);
 }
 
 int pl_processing_units(void)
@@ -137,10 +158,31 @@ static void add_caches(struct pl_cache_sizes *sizes, hwloc_obj_t unit)
 }
 
 /* The index that all have: -2 before the first. */
-static int common(int index, hwloc_obj_t next)
+static int common(int index, int own)
 {
-    const int own = next ? (int)next->logical_index : -1;
     return index == -2 || index == own ? own : -1;
+}
+
+static int logical(hwloc_obj_t object)
+{
+    return object ? (int)object->logical_index : -1;
+}
+
+/* The data cache that most share. */
+static int last_cache(hwloc_obj_t unit)
+{
+    int number = -1;
+    for (hwloc_obj_t at = unit->parent; at; at = at->parent)
+        number = holds_data(at) ? (int)at->gp_index : number;
+    return number;
+}
+
+/* The object that the next NUMA node hangs on. */
+static int next_memory(hwloc_obj_t unit)
+{
+    while (unit && unit->memory_arity == 0)
+        unit = unit->parent;
+    return unit ? (int)unit->gp_index : -1;
 }
 
 struct pl_surroundings pl_surroundings_of(struct hwloc_topology *topology,
@@ -151,19 +193,25 @@ struct pl_surroundings pl_surroundings_of(struct hwloc_topology *topology,
     struct pl_surroundings found = {
         .package = -2,
         .core = -2,
+        .cache = -2,
+        .numa = -2,
         .caches = {.memory_bytes = (size_t)root->total_memory, .line_bytes = 64}};
     for (int i = 0; i < count(topology, HWLOC_OBJ_PU); i++) {
         const hwloc_obj_t unit = object(topology, HWLOC_OBJ_PU, i);
         add_caches(&found.caches, unit);
         if (!pl_units_has(bound, (int)unit->os_index))
             continue;
-        found.package = common(found.package, above(unit, HWLOC_OBJ_PACKAGE));
-        found.core = common(found.core, cores ? above(unit, HWLOC_OBJ_CORE) : unit);
+        found.package = common(found.package, logical(above(unit, HWLOC_OBJ_PACKAGE)));
+        found.core = common(found.core, logical(cores ? above(unit, HWLOC_OBJ_CORE) : unit));
+        found.cache = common(found.cache, last_cache(unit));
+        found.numa = common(found.numa, next_memory(unit));
     }
     if (count(topology, HWLOC_OBJ_PACKAGE) == 0)
         found.package = 0;
     found.package = found.package < 0 ? -1 : found.package;
     found.core = found.core < 0 ? -1 : found.core;
+    found.cache = found.cache < 0 ? -1 : found.cache;
+    found.numa = found.numa < 0 ? -1 : found.numa;
     return found;
 }
 

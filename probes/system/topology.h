@@ -22,6 +22,8 @@ struct pl_cache_sizes {
 struct pl_surroundings {
     int package, core; /* hwloc's logical index; -1: bound to more than one, or not at all. A
                           machine without packages is one package */
+    int cache, numa;   /* hwloc's number of the last data cache, and of what a NUMA node is next
+                          to; -1 likewise, and where there is none */
     struct pl_cache_sizes caches;
 };
 
@@ -38,6 +40,9 @@ int pl_processing_units(void);
 
 /* hwloc's version; or why it cannot be used. */
 void pl_topology_library(char *text, size_t size, char *missing, size_t missing_size);
+
+/* This host in hwloc's synthetic form (hwloc's "Synthetic topologies"); or why not. */
+void pl_topology_synthetic(char *text, size_t size, char *missing, size_t missing_size);
 
 /* For a topology that is loaded. `bound`: what a rank is bound to. */
 struct hwloc_topology;

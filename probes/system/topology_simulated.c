@@ -17,7 +17,8 @@ const char *pl_surroundings_find(struct pl_surroundings *found, const struct pl_
 {
     (void)world;
     (void)hosts;
-    *found = (struct pl_surroundings){.core = pl_processing_units() == 1 ? 0 : -1};
+    *found = (struct pl_surroundings){
+        .core = pl_processing_units() == 1 ? 0 : -1, .cache = -1, .numa = -1};
     return NULL;
 }
 
@@ -40,4 +41,9 @@ void pl_topology_library(char *text, size_t size, char *missing, size_t missing_
     text[0] = '\0';
     (void)size;
     snprintf(missing, missing_size, PL_SIMULATED_WHY);
+}
+
+void pl_topology_synthetic(char *text, size_t size, char *missing, size_t missing_size)
+{
+    pl_topology_library(text, size, missing, missing_size);
 }

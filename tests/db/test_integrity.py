@@ -101,7 +101,7 @@ def test_rows_that_cannot_be_read_as_what_they_are(
     assert any(problem in one for one in problems), problems
     of_schema = problem.startswith("table ")
     raised, text = (
-        (OtherSchemaError, r"made by an older Plumbline \(schema 3.*--db")
+        (OtherSchemaError, r"made by an older Plumbline \(schema 4.*--db")
         if of_schema
         else (DamagedError, "no backup of it is known")
     )

@@ -1,4 +1,4 @@
-"""Files that the commits before schemas 2 and 3 have written are brought up, once, and keep all
+"""Files that the commits before schemas 2 to 4 have written are brought up, once, and keep all
 they held. What they must hold, the readers of these commits have written beside them."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import apsw
 import msgspec
 import pytest
 
-from plumbline_db import campaigns, coverage, launch_records, runs, schema, verdicts
+from plumbline_db import campaigns, coverage, hockney, launch_records, runs, schema, verdicts
 from plumbline_db.connection import Database, check
 from plumbline_db.coverage import Coverage
 from plumbline_db.errors import PlumblineError
@@ -29,7 +29,7 @@ def old(path: Path) -> Path:
 
 
 def test_it_is_brought_up_by_whoever_writes(old: Path) -> None:
-    said = r"older Plumbline \(schema 1\).*reads schema 3.*that writes"
+    said = r"older Plumbline \(schema 1\).*reads schema 4.*that writes"
     with pytest.raises(PlumblineError, match=said):
         Database.open(old)
     written = msgspec.json.Decoder(tuple[str, list[ProbeRecord]]).decode_lines(
@@ -80,3 +80,19 @@ def test_what_places_know_is_kept(path: Path) -> None:
     with Database.open(path, write=True) as db:
         campaigns.put(db, campaigns.get(db, None))  # renews its place, from all verdicts
         assert coverage.of_campaigns(db) == known
+
+
+def test_lines_of_pairs_are_kept_and_new_classes_fit(path: Path) -> None:
+    path.write_bytes(gzip.decompress((CASES / "schema-3" / "plumbline.db.gz").read_bytes()))
+    for _ in range(2):
+        with Database.open(path, write=True) as db:
+            assert db.row("PRAGMA user_version") == (schema.VERSION,)
+            lines = hockney.get(db, build.CAMPAIGN.id)
+            pairs = ["other_node", "other_socket", "same_core", "same_socket"]
+            assert [line.pair for line in lines] == pairs
+            assert lines[2].alpha_seconds == 1e-6 and lines[2].beta_high == 2e-10
+    assert check(path) == []
+    with Database.open(path, write=True) as db:
+        near = msgspec.structs.replace(lines[2], pair="same_cache")
+        hockney.put(db, build.CAMPAIGN.id, [*lines, near])
+        assert near in hockney.get(db, build.CAMPAIGN.id)

@@ -2,12 +2,15 @@
 #include "check.h"
 
 #include "measure/counters.h"
+#include "measure/events.h"
 
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { TIMES = 20 };
 
@@ -86,6 +89,23 @@ int main(void)
     pl_counters_migrations(&counters, text, sizeof text, missing, sizeof missing);
     CHECK((text[0] == '\0') != (missing[0] == '\0'));
     CHECK((text[0] != '\0') == counters.counted[PL_COUNTER_MIGRATIONS]);
+
+    /* Where there is none, the kernel's events take its place, as far as PAPI may count them. */
+    const int faults = PL_COUNTER_EVENTS + PL_EVENTS_PMU + 1;
+    CHECK(!counters.counted[PL_COUNTER_EVENTS] || !counters.counted[faults]);
+    if (counters.counted[faults]) {
+        const size_t pages = 512, page = (size_t)sysconf(_SC_PAGESIZE);
+        pl_counters_start(&counters);
+        char *fresh =
+            mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        madvise(fresh, pages * page, MADV_NOHUGEPAGE);
+        for (size_t i = 0; i < pages; i++)
+            fresh[i * page] = 1;
+        pl_counters_next(&counters, &alone);
+        munmap(fresh, pages * page);
+        CHECK(counters.values[faults] >= (long long)pages);
+        CHECK(counters.values[faults - 1] > 0); /* nanoseconds of processor time */
+    }
 
     /* Where there is a PMU, a loop of known length shows in the instructions. */
     pl_counters_hardware(&counters, text, sizeof text, missing, sizeof missing);

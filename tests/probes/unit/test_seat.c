@@ -12,12 +12,18 @@ static enum pl_pair pair(struct pl_seat a, struct pl_seat b)
 
 static void check_pairs(void)
 {
-    struct pl_seat core = {"a", 0, 1}, sister = {"a", 0, 2}, socket = {"a", 0, -1};
-    struct pl_seat far = {"a", 1, 5}, free = {"a", -1, -1}, away = {"b", 0, 1};
+    struct pl_seat core = {"a", 0, 1, -1, 7}, sister = {"a", 0, 2, -1, 7};
+    struct pl_seat socket = {"a", 0, -1, -1, -1}, far = {"a", 1, 5, -1, 8};
+    struct pl_seat free = {"a", -1, -1, -1, -1}, away = {"b", 0, 1, -1, 7};
+    struct pl_seat near = {"a", 0, 1, 3, 7}, chiplet = {"a", 0, 2, 3, 7};
+    struct pl_seat next = {"a", 0, 3, 4, 7}, other = {"a", 0, 4, 5, 9};
     CHECK(pair(core, core) == PL_PAIR_SAME_CORE);
     CHECK(pair(core, sister) == PL_PAIR_SAME_SOCKET);
     CHECK(pair(core, socket) == PL_PAIR_SAME_SOCKET);
     CHECK(pair(socket, socket) == PL_PAIR_SAME_SOCKET);
+    CHECK(pair(near, near) == PL_PAIR_SAME_CORE && pair(near, chiplet) == PL_PAIR_SAME_CACHE);
+    CHECK(pair(near, next) == PL_PAIR_SAME_SOCKET && pair(near, other) == PL_PAIR_OTHER_NUMA);
+    CHECK(pair(other, socket) == PL_PAIR_SAME_SOCKET);
     CHECK(pair(core, far) == PL_PAIR_OTHER_SOCKET);
     CHECK(pair(core, free) == PL_PAIR_UNKNOWN && pair(free, free) == PL_PAIR_UNKNOWN);
     CHECK(pair(core, away) == PL_PAIR_OTHER_NODE && pair(free, away) == PL_PAIR_OTHER_NODE);
@@ -30,11 +36,11 @@ static void check_choice(void)
     struct pl_seat seats[8];
     int chosen[PL_PAIR_CLASSES][2], often[8] = {0}, fitting = 1;
     for (int i = 0; i < 8; i++)
-        seats[i] = (struct pl_seat){{(char)('a' + i / 4)}, 0, i % 2};
+        seats[i] = (struct pl_seat){{(char)('a' + i / 4)}, 0, i % 2, -1, -1};
     for (uint64_t seed = 0; seed < 4000; seed++) {
         pl_pingpong_choose(seats, 8, seed, chosen);
         for (int i = 0; i < PL_PAIR_CLASSES; i++)
-            if (i == PL_PAIR_OTHER_SOCKET)
+            if (i == PL_PAIR_OTHER_SOCKET || i == PL_PAIR_SAME_CACHE || i == PL_PAIR_OTHER_NUMA)
                 fitting &= chosen[i][0] == -1 && chosen[i][1] == -1;
             else
                 fitting &=

@@ -42,6 +42,23 @@ static void check_places(void)
     CHECK(is(around("package:1 pu:4", "2"), 0, 2));
 }
 
+static bool share(const char *synthetic, const char *a, const char *b)
+{
+    return around(synthetic, a).cache == around(synthetic, b).cache;
+}
+
+/* Chiplets with a cache each, and two NUMA nodes a package. */
+static void check_neighbours(void)
+{
+    const char *chiplets = "package:2 [numa] group:2 [numa] l3:2 l2:2 core:1 pu:2";
+    CHECK(share(chiplets, "0", "2") && !share(chiplets, "0", "4"));
+    CHECK(around(chiplets, "0-3").cache >= 0 && around(chiplets, "0-4").cache == -1);
+    CHECK(around(chiplets, "0").numa == around(chiplets, "4").numa);
+    CHECK(around(chiplets, "0").numa != around(chiplets, "8").numa);
+    CHECK(around(chiplets, "0").numa >= 0 && around(chiplets, "0-8").numa == -1);
+    CHECK(around("package:1 core:2 pu:1", "0").cache == -1);
+}
+
 static void check_caches(void)
 {
     const char *clustered =
@@ -63,6 +80,18 @@ static void check_caches(void)
     CHECK(sizes.private_bytes == 0 && sizes.largest_bytes == 0 && sizes.line_bytes == 64);
 }
 
+/* hwloc reads back what it has written. */
+static void check_synthetic(void)
+{
+    char text[512], missing[256];
+    hwloc_topology_t topology;
+    pl_topology_synthetic(text, sizeof text, missing, sizeof missing);
+    CHECK((text[0] == '\0') != (missing[0] == '\0'));
+    CHECK(hwloc_topology_init(&topology) == 0);
+    CHECK(!text[0] || (strstr(text, "PU:") && hwloc_topology_set_synthetic(topology, text) == 0));
+    hwloc_topology_destroy(topology);
+}
+
 int main(void)
 {
     char version[64] = "", missing[256] = "";
@@ -70,6 +99,8 @@ int main(void)
     CHECK_TEXT(missing, "");
     CHECK(strncmp(version, "interface 2.", 12) == 0);
     check_places();
+    check_neighbours();
     check_caches();
+    check_synthetic();
     return check_done();
 }

@@ -38,9 +38,9 @@ GATHER = f"run={SUITES}&" + "&".join(
 WIDTHS = (1280, 390)
 SERVED = """
 from plumbline_exporters import web
-from plumbline.pages import rooms
+from plumbline.pages import routes
 _app = web.app
-web.app = lambda path, more, *rest: _app(path, rooms.every(path), *rest)
+web.app = lambda path, more, *rest: _app(path, routes.all_pages(path), *rest)
 """
 
 

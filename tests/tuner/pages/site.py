@@ -9,9 +9,11 @@ import msgspec
 from starlette.testclient import TestClient
 
 from plumbline.pages import routes
-from plumbline_db import campaigns, machines, points, runs, verdicts, winners
+from plumbline_db import campaigns, hockney, machines, points, runs, verdicts, winners
 from plumbline_db.connection import Database
+from plumbline_db.hockney import Hockney
 from plumbline_db.points import SuitePoint
+from plumbline_db.probe_records import Factor, ProbeRecord
 from plumbline_db.records import Campaign, Event, Export, OtherUse, Suite
 from plumbline_exporters import web
 from tests.db import build, generate
@@ -24,6 +26,12 @@ FIRST, SECOND = "openmpi-4.1.4-4x000000", "openmpi-4.1.4-4x000001"
 SUITES = "openmpi-4.1.4-4s000002"
 DESCRIBED = (f"{SUITES}/gather", f"{SUITES}/ranks", f"{SUITES}/modes")
 MARKUP = '"><script>alert(1)</script>&{{ 7 * 7 }}'
+# Two packages of two chiplets with a cache each, cores with two hardware threads.
+TOPOLOGY = (
+    "Package:2 Group0:2 [NUMANode(memory=68719476736)] L3Cache:2(size=33554432) "
+    "L2Cache:8(size=1048576) L1dCache:1(size=32768) L1iCache:1(size=32768) Core:1 "
+    "PU:2(indexes=2*64:1*2)"
+)
 HOSTILE = f"h/{MARKUP}/x?y#z"
 
 
@@ -88,7 +96,18 @@ def _described(db: Database) -> None:
     ):
         for sequence in range(6):
             launch = build.run(suite.name, sequence, campaign=campaign)
-            runs.put(db, launch, build.records(launch, cases, blocks=2, reps=3), suite)
+            records = build.records(launch, cases, blocks=2, reps=3)
+            runs.put(db, launch, _on(records, TOPOLOGY), suite)
+    near = Hockney("same_cache", 0, 0, 4096, 4e-7, None, None, 1e-10, None, None, 0.01, 6)
+    far = msgspec.structs.replace(near, pair="other_socket", alpha_seconds=9e-7)
+    hockney.put(db, SUITES, [near, far])
+
+
+def _on(records: list[ProbeRecord], topology: str) -> list[ProbeRecord]:
+    """Return the records of a launch on a host with this topology."""
+    header, *others = records
+    factors = [Factor("topology", [topology])]
+    return [msgspec.structs.replace(header, factors=factors), *others]
 
 
 def _hostile(db: Database) -> Campaign:
@@ -113,7 +132,7 @@ def _hostile(db: Database) -> Campaign:
     for sequence in range(2):
         launch = build.run(MARKUP, sequence, campaign=campaign)
         cases = [build.Timed(), build.Timed(variant=build.REDUCE_PLUS_BCAST)]
-        runs.put(db, launch, build.records(launch, cases))
+        runs.put(db, launch, _on(build.records(launch, cases), MARKUP))
     use = OtherUse(MARKUP, "violated", 2.0, 1.5, 2.5)
     cell = {"guideline": MARKUP, "reason": MARKUP, "rhs": MARKUP, "suites": [MARKUP]}
     verdicts.put(db, HOSTILE, "before", [build.verdict("before", **cell, uses=[use])])

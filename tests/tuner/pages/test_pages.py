@@ -195,6 +195,16 @@ def test_environments_are_compared(client: TestClient) -> None:
     assert "What differs" not in shown(client, f"/environment?a={FIRST}").text
 
 
+def test_the_topology_is_a_picture_with_the_classes_of_pairs(client: TestClient) -> None:
+    page = shown(client, f"/environment?a={SUITES}")
+    pictures = [attributes for tag, attributes in page.elements if tag == "svg"]
+    assert [picture["class"] for picture in pictures] == ["topology"]
+    for words in ("L3 32 MiB", "NUMA 64 GiB", "7 more", "cores", "same_cache", "400 ns", "10 GB/s"):
+        assert words in page.text
+    hostile = shown(client, f"/environment?a={quote(HOSTILE)}")
+    assert "svg" not in [tag for tag, _ in hostile.elements]
+
+
 def test_runs_are_shown_page_by_page(tmp_path: Path) -> None:
     path = tmp_path / "many.db"
     with Database.open(path, write=True) as db:

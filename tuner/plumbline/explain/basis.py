@@ -9,6 +9,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
+from typing import get_args
 
 import msgspec
 
@@ -18,12 +19,13 @@ from plumbline_db import hockney as table
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.hockney import Hockney
+from plumbline_db.probe_records import Pair
 from plumbline_db.records import EXPLAINING, Campaign, Medians, Suite
 
 SUITE = Suite(EXPLAINING)
 INSIDE = "MPI_Reduce_local"
 FLOODS = {"in": ("MPI_Gather", "gather_naive_irecv"), "out": ("MPI_Scatter", "scatter_naive_isend")}
-_NEAR_TO_FAR = ("same_core", "same_socket", "other_socket", "other_node")
+_NEAR_TO_FAR = get_args(Pair)
 
 
 class Basis(msgspec.Struct, frozen=True):

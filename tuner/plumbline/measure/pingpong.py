@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import get_args
 
 import msgspec
 
@@ -75,14 +76,13 @@ def read(db: Database, campaign: Campaign) -> list[PairLatencies]:
     """Return what is stored, from near to far."""
     measured = table.half_trips(db, campaign.id, [SUITE.name])
     lines = table.get(db, campaign.id)
-    near = ("same_core", "same_socket", "other_socket", "other_node")
     return [
         PairLatencies(
             pair,
             [trips for trips in measured if trips.pair == pair],
             [line for line in lines if line.pair == pair],
         )
-        for pair in near
+        for pair in get_args(Pair)
         if any(line.pair == pair for line in lines)
     ]
 

@@ -14,17 +14,19 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from plumbline.measure import factors
-from plumbline.pages import curve, overview
+from plumbline.pages import curve, overview, topology
 from plumbline.pages import curve as choices
 from plumbline.pages.curve import Curve, Offered, PlottedPoint
+from plumbline.pages.topology import DrawnTopology
 from plumbline.pages.visit import Bytes, Visit, Word, download, ending, picture_response
 from plumbline.results import comparison_files, sides
 from plumbline.results.compare import ComparedCell, How, SideComparison, Verdict, compare
 from plumbline.results.sides import ComparedSide
 from plumbline.system import chart
-from plumbline_db import campaigns, machines, runs, verdicts
+from plumbline_db import campaigns, hockney, machines, runs, verdicts
 from plumbline_db.errors import PlumblineError
 from plumbline_db.launch_records import PrunedError
+from plumbline_db.records import Campaign
 
 MOST_RUNS = 12
 MOST_CURVES = 24
@@ -260,7 +262,27 @@ def environment_page(visit: Visit) -> Response:
         offered=offered,
         differing=[line for line in lines if line.differs],
         equal=[line for line in lines if not line.differs],
+        topologies=_topologies(visit, chosen),
     )
+
+
+def _topologies(visit: Visit, chosen: Sequence[Campaign]) -> list[tuple[str, DrawnTopology]]:
+    """Return each topology of the runs' hosts once, with its first run's id, and with what the
+    last ping-pongs of its machine and library have measured."""
+    run_by_text: dict[str, Campaign] = {}
+    for campaign in chosen:
+        first = runs.first_header(visit.db, campaign.id)
+        for factor in first[1].factors if first is not None else ():
+            if factor.name == "topology":
+                for text in factor.values:
+                    run_by_text.setdefault(text, campaign)
+    pictures = []
+    for text, campaign in run_by_text.items():
+        lines = hockney.latest(visit.db, campaign.machine, campaign.library_fingerprint)
+        picture = topology.drawn(text, lines)
+        if picture is not None:
+            pictures.append((campaign.id, picture))
+    return pictures
 
 
 def _variable(name: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 import numpy as np
@@ -33,7 +33,7 @@ from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import campaigns, hockney
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, command_name
-from plumbline_db.probe_records import PingPong
+from plumbline_db.probe_records import Pair, PingPong
 from plumbline_db.records import EXPLAINING
 
 _FAR = "other_node"
@@ -49,8 +49,7 @@ def twin_of(db: Database, campaign: str, selector: Selector, mpi_prefix: Path | 
             f"{campaign} has no ping-pongs in {db.path} (campaigns that have some: "
             f"{', '.join(have) or 'none'}); measure them with `{command_name()} pingpong`"
         )
-    pairs = ("other_node", "other_socket", "same_socket", "same_core")
-    pair = next(name for name in pairs if any(trip.pair == name for trip in trips))
+    pair = max({trip.pair for trip in trips}, key=get_args(Pair).index)
     measured = {trip.bytes: statistics.median(trip.seconds) for trip in trips if trip.pair == pair}
     near = pair != _FAR
 
