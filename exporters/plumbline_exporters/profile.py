@@ -142,12 +142,12 @@ def _read(text: str, function: str) -> tuple[list[_Rule], int]:
         if kind == "nearest":
             factor = int(words["factor"])
         elif kind == "rule" and words["function"] == function:
-            ranges = {key: _range(words[key]) for key in _RANGES if key in words}
+            ranges = {key: _ends(words[key]) for key in _RANGES if key in words}
             rules.append(_Rule(ranges, words))
     return rules, factor
 
 
-def _range(text: str) -> tuple[int, int]:
+def _ends(text: str) -> tuple[int, int]:
     low, _, high = text.partition("-")
     return int(low), UNBOUNDED_BYTES if high == "inf" else int(high)
 
