@@ -20,9 +20,9 @@ const struct pl_operation *const pl_operations[] = {
 };
 const int pl_operation_count = sizeof pl_operations / sizeof *pl_operations;
 
-const struct pl_pattern *const pl_patterns[] = {&pl_pattern_point_to_point,
-                                                &pl_pattern_master_worker,
-                                                &pl_pattern_neighbourhood, &pl_pattern_simple};
+const struct pl_pattern *const pl_patterns[] = {
+    &pl_pattern_point_to_point, &pl_pattern_exchange,      &pl_pattern_vector, &pl_pattern_struct,
+    &pl_pattern_master_worker,  &pl_pattern_neighbourhood, &pl_pattern_simple};
 const int pl_pattern_count = sizeof pl_patterns / sizeof *pl_patterns;
 
 const struct pl_operation *pl_operation_of(const struct pl_pattern *pattern, const char *name)

@@ -1,9 +1,10 @@
 /* Patterns: how operations are measured that are no single collective call (Reussner and
  * Hunzelmann, Achieving Performance Portability with SKaMPI, 2001, section 4). What is measured the
- * same way can be compared: two ranks and a message that goes there and back (`point_to_point`), a
- * root that hands out work and takes results (`master_worker`), ranks that exchange blocks with
- * their neighbours (`neighbourhood`), calls without a message (`simple`). The fifth pattern,
- * `collective`, is every other case.
+ * same way can be compared: two ranks and a message that goes there and back (`point_to_point`;
+ * with gaps in the data: `vector`, `struct`) or two messages at the same time (`exchange`), a root
+ * that hands out work and takes results (`master_worker`), ranks that exchange blocks with their
+ * neighbours (`neighbourhood`), calls without a message (`simple`). The last pattern, `collective`,
+ * is every other case.
  *
  * A case names the pattern in place of a function, and the operation in place of a variant:
  * `default` is the first one of its pattern. Operations of a pattern share a file or two;
@@ -48,8 +49,8 @@ struct pl_pattern {
     bool has_root;
 };
 
-extern const struct pl_pattern pl_pattern_point_to_point, pl_pattern_master_worker,
-    pl_pattern_neighbourhood, pl_pattern_simple;
+extern const struct pl_pattern pl_pattern_point_to_point, pl_pattern_exchange, pl_pattern_vector,
+    pl_pattern_struct, pl_pattern_master_worker, pl_pattern_neighbourhood, pl_pattern_simple;
 
 extern const struct pl_pattern *const pl_patterns[];
 extern const int pl_pattern_count;

@@ -81,6 +81,11 @@ def test_what_the_root_takes(probe: Probe, rank: int) -> None:
 def test_wrong_data_are_seen(probe: Probe, lossy: Path) -> None:
     names = ["send_recv", "send_recv_any_tag", "ssend_recv", "sendrecv", "sendrecv_replace"]
     lines = [f"function=point_to_point variant={name}" for name in names]
+    names = ["contiguous_send", "contiguous_vector_send", "unpacked_send"]
+    lines += [f"function=point_to_point variant={name}" for name in names]
+    for pattern in ("vector", "struct"):
+        lines += [f"function={pattern}", f"function={pattern} variant={pattern}_pack_send"]
+    lines += ["function=exchange", "function=exchange variant=exchange_isend_irecv"]
     lines += ["function=master_worker variant=any_source"]
     plan = "".join(f"case id={n} {line} bytes=64 reps=2\n" for n, line in enumerate(lines))
     launch = probe.good(LAST + plan, 3, {"LD_PRELOAD": str(lossy)})

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.core.guidelines import DEFAULT_PATH, check_against, load
+from plumbline.core.guidelines import DEFAULT_PATH, MESSAGE_PATTERNS, check_against, load
 from plumbline.core.plan import blocking, is_form
 from plumbline_db.errors import PlumblineError, UsageError
-from tests.probes.launch import functions_of_the_probe
+from tests.probes.launch import functions_of_the_probe, listed
 from tests.verify.simulated import PAPER
 
 CATALOGUE = Path(__file__).parents[2] / "collectives-alt" / "catalogue.def"
@@ -46,7 +46,7 @@ def test_what_is_asked_for_is_selected() -> None:
 
 def test_names_say_what_is_compared() -> None:
     for pattern in EVERY.patterns:
-        if is_form(pattern.lhs):
+        if is_form(pattern.lhs) or pattern.lhs in MESSAGE_PATTERNS:
             continue
         sides = pattern.name.split(" ⪯ ")
         variants = [pattern.lhs_variant, pattern.variant]
@@ -93,9 +93,10 @@ def test_left_hand_functions() -> None:
     assert PAPER.lhs_functions() == paper
     assert EVERY.selected(()).lhs_functions() == [*paper, "MPI_Alltoall", "MPI_Barrier"]
     known = functions_of_the_probe()
-    functions = [name for name in EVERY.lhs_functions() if not is_form(name)]
+    every = [name for name in EVERY.lhs_functions() if name not in MESSAGE_PATTERNS]
+    functions = [name for name in every if not is_form(name)]
     assert set(functions) == set(known) - {"MPI_Reduce_local"}
-    assert {blocking(name) for name in EVERY.lhs_functions()} == set(functions)
+    assert {blocking(name) for name in every} == set(functions)
 
 
 def test_sides_are_in_the_catalogue() -> None:
@@ -106,12 +107,14 @@ def test_sides_are_in_the_catalogue() -> None:
         EVERY.split.variant(one, 2).partition(":")[0] for one in EVERY.split.functions
     }
     forms = [each.variant for each in EVERY.patterns if is_form(each.lhs)]
-    check_against(EVERY, [*(name for name, _ in lines), *forms])
+    operations = listed("pattern/operations.def")
+    check_against(EVERY, [*(name for name, _ in lines), *forms, *operations])
 
 
 def test_every_mockup_is_a_side_of_a_guideline() -> None:
     names = re.findall(r"PL_VARIANT\((\w+_as_\w+)\)", CATALOGUE.read_text())
-    used = {one.variant for one in EVERY.patterns if not is_form(one.lhs)}
+    of_calls = [one for one in EVERY.patterns if one.lhs not in MESSAGE_PATTERNS]
+    used = {one.variant for one in of_calls if not is_form(one.lhs)}
     used |= {EVERY.split.variant(one, 2).partition(":")[0] for one in EVERY.split.functions}
     assert set(names) == used - {"default"}
 
@@ -125,6 +128,19 @@ def test_pieces_have_a_least_size() -> None:
     assert split.variants("MPI_Bcast", 4 * least, 1) == [two, four]
     assert split.variants("MPI_Bcast", 4 * least, 2 * least) == [two]  # long elements
     assert split.variants("MPI_Alltoallv", 4 * least, 1) == []
+
+
+def test_sides_of_messages_are_operations_of_their_pattern() -> None:
+    sources = "".join(
+        file.read_text() for file in (CATALOGUE.parents[1] / "probes" / "pattern").glob("*.c")
+    )
+    of_messages = [pattern for pattern in EVERY.patterns if pattern.lhs in MESSAGE_PATTERNS]
+    assert {pattern.lhs for pattern in of_messages} == set(MESSAGE_PATTERNS)
+    operations = set(listed("pattern/operations.def"))
+    for pattern in of_messages:
+        assert f'.name = "{pattern.lhs}"' in sources
+        assert {pattern.lhs_variant, pattern.variant} <= {*operations, "default"}
+        assert pattern not in EVERY.selected(()).patterns
 
 
 def test_ranks_of_the_left_side() -> None:

@@ -89,6 +89,9 @@ PRECEDES = "⪯"
 EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
 LEFT_OUT = "-"  # before the id of a guideline that is not verified
 LIBRARY = "default"  # the variant that is the library's own call
+# Patterns of the probe that may be a left side: messages between two ranks. Their operations take
+# the place of variants, and the first operation is the library's own call.
+MESSAGE_PATTERNS = ("point_to_point", "exchange", "vector", "struct")
 
 
 class GuidelineEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -316,7 +319,8 @@ def of_settings(text: str) -> Guidelines:
 
 
 def check_against(guidelines: Guidelines, variants: Collection[str]) -> None:
-    """UsageError when a side is not among `variants`, the names of `probe --list`."""
+    """UsageError when a side is not among `variants`, the variants and operations of
+    `probe --list`."""
     variants_known = {LIBRARY, *variants}
     sides: list[tuple[Pattern | Split, str]] = [
         (pattern, variant)
@@ -327,10 +331,14 @@ def check_against(guidelines: Guidelines, variants: Collection[str]) -> None:
     sides += [(split, name) for name in split.names()]
     for entry, variant in sides:
         if variant not in variants_known:
+            is_message = isinstance(entry, Pattern) and entry.lhs in MESSAGE_PATTERNS
+            table = "collectives-alt/catalogue.def"
+            if is_message:
+                table = "probes/pattern/operations.def"
             raise UsageError(
                 f"guideline {entry.id} ({entry.name}): the probe has no variant "
                 f"'{variant}'; correct the entry, or add the variant to "
-                "collectives-alt/catalogue.def and build the probe again"
+                f"{table} and build the probe again"
             )
 
 
@@ -361,7 +369,7 @@ def _entry_hint(document: dict[str, object], message: str) -> str:
 def _problems(guidelines: Guidelines) -> Iterable[tuple[str, str]]:
     """(entry, problem) for what types alone cannot say."""
     ids_seen: set[str] = set()
-    sides: dict[tuple[str, str], str] = {}
+    sides: dict[tuple[str, str, str], str] = {}
     for entry in guidelines.entries():
         if not entry.id or entry.id.split() != [entry.id]:
             yield entry.label, "the id must be a word without white space"
@@ -389,29 +397,35 @@ def _problems(guidelines: Guidelines) -> Iterable[tuple[str, str]]:
     for pattern in guidelines.patterns:
         label = pattern.label
         for function in (pattern.lhs, *pattern.uses):
-            if not function.startswith("MPI_"):
+            if not function.startswith("MPI_") and function not in MESSAGE_PATTERNS:
                 yield label, f"'{function}' is not the name of an MPI function (MPI_…)"
         if not pattern.uses:
             yield label, "uses is empty: name the functions of the right side"
+        if pattern.lhs not in MESSAGE_PATTERNS:
+            yield from ((label, problem) for problem in _misnamed(pattern))
         both = (pattern.lhs_variant, pattern.variant)
-        waited = is_form(pattern.lhs) and pattern.name.startswith(f"{pattern.lhs} + ")
-        if (
-            pattern.lhs_variant == LIBRARY
-            and not waited
-            and not pattern.name.startswith(f"{pattern.lhs} {PRECEDES} ")
-        ):
-            yield label, f"the name must start with '{pattern.lhs} {PRECEDES} '"
-        if pattern.variant == LIBRARY and not pattern.name.endswith(f" {PRECEDES} {pattern.lhs}"):
-            yield label, f"the name must end with ' {PRECEDES} {pattern.lhs}'"
         if pattern.lhs_variant == pattern.variant:
             yield label, f"both sides are '{pattern.variant}'"
-        prefix = prefix_of(pattern.lhs)
-        for variant in both:
-            if variant != LIBRARY and not variant.startswith(prefix):
-                yield label, f"'{variant}' is not a variant of {pattern.lhs} ({prefix}…)"
-        if both in sides:
-            yield label, f"variant '{pattern.variant}' is already in {sides[both]}"
-        sides[both] = pattern.id
+        if (pattern.lhs, *both) in sides:
+            yield label, f"variant '{pattern.variant}' is already in {sides[pattern.lhs, *both]}"
+        sides[pattern.lhs, *both] = pattern.id
+
+
+def _misnamed(pattern: Pattern) -> Iterable[str]:
+    """Yield what the name of a guideline of an MPI function, or of its variants, contradicts."""
+    waited = is_form(pattern.lhs) and pattern.name.startswith(f"{pattern.lhs} + ")
+    if (
+        pattern.lhs_variant == LIBRARY
+        and not waited
+        and not pattern.name.startswith(f"{pattern.lhs} {PRECEDES} ")
+    ):
+        yield f"the name must start with '{pattern.lhs} {PRECEDES} '"
+    if pattern.variant == LIBRARY and not pattern.name.endswith(f" {PRECEDES} {pattern.lhs}"):
+        yield f"the name must end with ' {PRECEDES} {pattern.lhs}'"
+    prefix = prefix_of(pattern.lhs)
+    for variant in (pattern.lhs_variant, pattern.variant):
+        if variant != LIBRARY and not variant.startswith(prefix):
+            yield f"'{variant}' is not a variant of {pattern.lhs} ({prefix}…)"
 
 
 def calls(function: str, variant: str) -> Collection[str] | None:

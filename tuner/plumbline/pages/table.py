@@ -472,7 +472,7 @@ def advise_page(visit: Visit) -> Response:
     places = coverage.of_campaigns(visit.db)
     every_campaign = campaigns.all_campaigns(visit.db)
     newest = [] if not every_campaign else verdicts.get(visit.db, every_campaign[-1].id, "before")
-    measurable = guidelines.load().lhs_functions()
+    measurable = [name for name in guidelines.load().lhs_functions() if name.startswith("MPI_")]
     advised = None
     if asked.function and asked.bytes is not None and asked.nprocs is not None:
         run = visit.campaign(asked.run).id if asked.run else ""

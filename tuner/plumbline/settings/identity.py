@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from plumbline.core import unmeasured
-from plumbline.core.guidelines import EVERY, LEFT_OUT, Guidelines
+from plumbline.core.guidelines import EVERY, LEFT_OUT, MESSAGE_PATTERNS, Guidelines
 from plumbline.core.plan import WITHOUT_SIZE
 from plumbline.libraries import reaching
 from plumbline.settings import site_rules as rules_of_site
@@ -232,6 +232,7 @@ def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
     split-robustness belong to every function that is measured, with a pattern or without, unless
     the settings leave them out by name."""
     names = [name for name in toolchain.catalogue.names if name not in WITHOUT_SIZE]
+    names += MESSAGE_PATTERNS
     sizes = settings.cases.sizes if isinstance(settings.cases.sizes, dict) else {}
     strange = [name for name in sizes if name not in (OTHERS, *names)]
     if strange:

@@ -150,6 +150,12 @@ class Catalogue(msgspec.Struct, frozen=True):
         """Return the names of all functions that a case may name, forms too."""
         return [function.name for function in self.functions] + [form.name for form in self.forms]
 
+    @property
+    def sides(self) -> set[str]:
+        """Return the names of all variants and operations."""
+        operations = {name.name for pattern in self.patterns for name in pattern.operations}
+        return operations | {variant.name for variant in self.variants}
+
     def variants_of(self) -> dict[str, list[str]]:
         variants_by_function: dict[str, list[str]] = {}
         for variant in self.variants:
@@ -199,7 +205,7 @@ def find_toolchain(
     catalogue = list_of(probe, partial(launcher.alone, installation))
     own_rules = settings.cases.guidelines_file if settings else None
     rules = (own_rules or guideline_file.load()).known_to(catalogue.names)
-    guideline_file.check_against(rules, {variant.name for variant in catalogue.variants})
+    guideline_file.check_against(rules, catalogue.sides)
     return Toolchain(
         machine=launcher.machine(placement),
         family=family,
