@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from plumbline.core.guidelines import Guidelines
     from plumbline.explain.basis import Basis
     from plumbline.explain.explain import Explained, Explanation, Priced
+    from plumbline.results.counters import VariantCounts
     from plumbline.results.report import Report
     from plumbline_db.connection import Database
     from plumbline_db.records import Campaign
@@ -354,7 +355,7 @@ def _explain(program: ProgramOptions, reports: Sequence[Report], asked: ShownRes
     campaigns."""
     from plumbline.core import guidelines
     from plumbline.explain import explain as explaining
-    from plumbline.results import report
+    from plumbline.results import counters, report
 
     from . import digest
 
@@ -369,6 +370,15 @@ def _explain(program: ProgramOptions, reports: Sequence[Report], asked: ShownRes
                     measuring.measure(db, run_report.campaign, bar, program.database.parent)
     with program.open() as db:
         explanations = [explaining.read(db, report) for report in reports]
+        counted_variants = [
+            counters.of_table(
+                db,
+                run_report.campaign.id,
+                run_report.before,
+                [(cell.function, cell.bytes) for cell in explanation.cells if cell.violated],
+            )
+            for run_report, explanation in zip(reports, explanations, strict=True)
+        ]
     if asked.picture is not None:
         from plumbline.explain import picture
 
@@ -376,19 +386,27 @@ def _explain(program: ProgramOptions, reports: Sequence[Report], asked: ShownRes
         click.echo(str(asked.picture))
     elif program.json:
         documents = [
-            report.document(one) | {"explanation": explanation}
-            for one, explanation in zip(reports, explanations, strict=True)
+            report.document(one) | {"explanation": explanation, "counters": counts}
+            for one, explanation, counts in zip(
+                reports, explanations, counted_variants, strict=True
+            )
         ]
         common.print_json(documents[0] if len(documents) == 1 else {"campaigns": documents})
     else:
-        for run_report, explanation in zip(reports, explanations, strict=True):
+        for run_report, explanation, counts in zip(
+            reports, explanations, counted_variants, strict=True
+        ):
             own_guidelines = guidelines.of_settings(run_report.campaign.settings)
-            shown = _explanation(explanation, own_guidelines, all_rows=asked.all_rows)
+            shown = _explanation(explanation, own_guidelines, counts, all_rows=asked.all_rows)
             common.show(digest.heading(run_report), *shown, fit=True)
 
 
 def _explanation(
-    explanation: Explanation, known_guidelines: Guidelines, *, all_rows: bool
+    explanation: Explanation,
+    known_guidelines: Guidelines,
+    counted_variants: Sequence[VariantCounts],
+    *,
+    all_rows: bool,
 ) -> Iterator[RenderableType]:
     """Return what is violated; with `all_rows` every cell that was searched, with all its
     candidates."""
@@ -400,7 +418,7 @@ def _explanation(
         return
     for cell in shown:
         yield ""
-        yield "\n".join(_sentences(cell, known_guidelines))
+        yield "\n".join([*_sentences(cell, known_guidelines), *_counts(cell, counted_variants)])
         if cell.candidates:
             yield _table(cell, all_rows=all_rows)
     yield ""
@@ -478,6 +496,16 @@ def _sentences(cell: Explained, known_guidelines: Guidelines) -> Iterator[str]:
         if cell.winner_over_floor:
             text += f", the winner {cell.winner_over_floor:.1f} times"
         yield text
+
+
+def _counts(cell: Explained, counted_variants: Sequence[VariantCounts]) -> Iterator[str]:
+    """Yield the counters of the default, and of the right sides that it is slower than."""
+    sides = {"default", *(violated.rhs for violated in cell.violated)}
+    for each in counted_variants:
+        is_of_cell = (each.function, each.bytes) == (cell.function, cell.bytes)
+        if is_of_cell and each.variant in sides and each.counts:
+            numbers = ", ".join(f"{value:.3g} {name}" for name, value in each.counts.items())
+            yield f"  counted for a call of {each.variant}, over all ranks: {numbers}"
 
 
 def _what_the_default_is(cell: Explained) -> str:

@@ -4,7 +4,6 @@ on; a cell with all its variants; a guideline and where it fails; the call to ch
 from __future__ import annotations
 
 import datetime
-import statistics
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -20,7 +19,7 @@ from plumbline.explain import picture
 from plumbline.measure import repetitions
 from plumbline.pages.run import counted
 from plumbline.pages.visit import Bytes, Nothing, Visit, Word, ending, picture_response
-from plumbline.results import advice, advice_stored, remaining, repetition_curves
+from plumbline.results import advice, advice_stored, counters, remaining, repetition_curves
 from plumbline.results.advice import CellVariant, compared, named
 from plumbline.results.remaining import Remaining
 from plumbline.system import chart
@@ -329,22 +328,14 @@ class _Counted(msgspec.Struct, frozen=True):
 
 def _counters(visit: Visit, shown: _CellData) -> _Counted:
     """Return those that were counted at all, and are not 0 everywhere."""
-    values: dict[tuple[str, str], list[float]] = {}
-    for name, variant in _samples(visit, shown).items():
-        for counts in variant.counts:
-            for counter, value in counts.items():
-                values.setdefault((name, counter), []).append(value)
-    medians = {key: statistics.median(of_launches) for key, of_launches in values.items()}
-    names = [
-        counter
-        for counter in dict.fromkeys(counter for _, counter in medians)
-        if any(median for (_, own), median in medians.items() if own == counter)
-    ]
+    counted_variants = counters.of_cell(list(_samples(visit, shown).values()))
+    by_variant = {variant.variant: variant.counts for variant in counted_variants}
+    names = list(dict.fromkeys(name for counts in by_variant.values() for name in counts))
     rows = [
-        (variant.name, [medians.get((variant.name, counter)) for counter in names])
+        (variant.name, [by_variant.get(variant.name, {}).get(name) for name in names])
         for variant in shown.variants
     ]
-    return _Counted([f"#{counter}" for counter in names], rows if names else [])
+    return _Counted([f"#{name}" for name in names], rows if names else [])
 
 
 def _distributions(visit: Visit, shown: _CellData) -> list[_Distribution]:
