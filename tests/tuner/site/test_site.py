@@ -161,7 +161,7 @@ def test_a_planted_harm_in_between_is_dropped(
 
     monkeypatch.setattr(transfer, "carried", planted)
     database = copied(folder, tmp_path / "site.db")
-    found = run(database, "--budget", "900")
+    found = run(database)
     assert carried_over(found) == []
     assert any("slower or wrong on 6x1" in why for _, why in found["dropped"])
     with Database.open(database) as db:

@@ -7,7 +7,6 @@ A site is a deterministic function of its settings and of stored launches, like 
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -168,7 +167,6 @@ class Site:
             for layout, id in members.items()
         ]
         self._provers: dict[Layout, Prover] = {}
-        self._checks: dict[Layout, int] = {}
         self._dropped: list[tuple[str, str]] = []
         self._spent = plan.spent_seconds(db, members)
         toolchain = find_toolchain(plan.prefix, settings=plan.largest, beside=Path(db.path).parent)
@@ -193,14 +191,7 @@ class Site:
 
     def _entered(self, toolchain: Toolchain) -> Campaign:
         settings = self._plan.largest
-        # A campaign that was continued with a larger budget may have found something else.
-        findings = hashlib.sha256(msgspec.json.encode(self._members)).hexdigest()
-        own = {
-            "command": SITE,
-            "members": [member.id for member in self._members],
-            "findings": findings,
-            "site": msgspec.to_builtins(self._plan.table),
-        }
+        own = {"command": SITE, "site": msgspec.to_builtins(self._plan.table)}
         units = toolchain.launcher.processing_units()
         identified = identity.Identity(
             msgspec.json.encode(identity.document(settings) | own).decode(),
@@ -220,7 +211,7 @@ class Site:
         winners = self._proven(winners)
         winners, sample = self._sampled(winners)
         finished = self._row
-        if finished.state != "finished":
+        if finished.state != "finished" or winner_table.get(self._db, finished.id) != winners:
             finished = msgspec.structs.replace(finished, state="finished", finished=identity.now())
         self._files.finish(finished, winners)
         winner_table.put(self._db, finished.id, winners)
@@ -290,7 +281,7 @@ class Site:
             prover = self._prover(layout, doubtful)
             cells = prover.cells(doubtful) if prover else []
             if prover and cells:
-                checked = self._check(prover, cells, winners)
+                checked = self._check("between", prover, cells, winners)
                 winners, lost = without_harm(winners, checked, prover.sizes)
                 self._drop((winner, f"slower or wrong on {layout}") for winner in lost)
                 winners = self._with_gain(winners, checked)
@@ -331,17 +322,16 @@ class Site:
                 return None
             task = self._plan.task(layout)
             try:
-                self._provers[layout] = Prover(self._db, self._row.id, layout, task, self._progress)
+                self._provers[layout] = Prover(self._db, layout, task, self._progress)
             except PlumblineError as error:
                 self._drop((winner, f"{layout}: {error}") for winner in doubtful)
                 return None
         return self._provers[layout]
 
     def _check(
-        self, prover: Prover, cells: Sequence[Target], winners: Sequence[Winner]
+        self, purpose: str, prover: Prover, cells: Sequence[Target], winners: Sequence[Winner]
     ) -> CheckedLayout:
-        turn = self._checks[prover.layout] = self._checks.get(prover.layout, 0) + 1
-        return prover.check(turn, cells, winners, self._files.with_winners(winners))
+        return prover.check(purpose, sorted(cells), winners, self._files.with_winners(winners))
 
     # --- the last sample ------------------------------------------------------------------------
 
@@ -366,7 +356,7 @@ class Site:
             if not cells:
                 continue
             prover = self._provers[layout]
-            checked = self._check(prover, cells, winners)
+            checked = self._check("sample", prover, cells, winners)
             measured_cells += len(checked.ratios.keys() | checked.harmed)
             slower_cells += len(checked.harmed)
             winners, lost = without_harm(winners, checked, prover.sizes)
