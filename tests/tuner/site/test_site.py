@@ -168,3 +168,15 @@ def test_a_planted_harm_in_between_is_dropped(
         stored = winners.get(db, campaigns.with_winners(db)[-1].id)
     assert all(span(each, "nprocs")[0] == span(each, "nprocs")[1] for each in stored)
     assert not any("carried" in evidence(each) for each in stored)
+
+
+def test_a_layout_is_added_where_neighbours_differ(
+    site: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nothing can be carried over: what lies between gets campaigns while the budget lasts."""
+    monkeypatch.setattr(transfer, "carried", lambda *_: [])
+    found = run(copied(folder, tmp_path / "site.db"), "--budget", "900")
+    added = set(found["members"]) - set(site["members"])
+    assert "6x1" in added and added <= {"3x1", "5x1", "6x1", "7x1"}
+    assert any("measured=6x1" in each["restrictions"] for each in found["winners"])
+    assert found["sample"]["slower"] == 0

@@ -8,7 +8,7 @@ A site is a deterministic function of its settings and of stored launches, like 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import msgspec
 
 from plumbline.campaign.exported import ExportedFiles, claim_folder, release_folder
 from plumbline.core.cell import Target
-from plumbline.core.winner import holds
+from plumbline.core.winner import deciding, holds
 from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.settings import Settings, campaign_file, identity, site_rules, starting
 from plumbline.settings.campaign_file import Task
@@ -166,6 +166,8 @@ class Site:
             MemberFindings(id, layout, winner_table.get(db, id), searches.all_searches(db, id))
             for layout, id in members.items()
         ]
+        self._by_layout = {member.layout: member for member in self._members}
+        self._winners: list[Winner] = []
         self._provers: dict[Layout, Prover] = {}
         self._dropped: list[tuple[str, str]] = []
         self._spent = plan.spent_seconds(db, members)
@@ -202,14 +204,52 @@ class Site:
         )
         return identity.enter(self._db, toolchain, identified, new=False)
 
-    def run(self, missing: Mapping[Layout, str]) -> SiteOutcome:
-        """Prove and export. `missing`: layouts that have no campaign, with the reason."""
+    def prove(self) -> None:
+        """Propose rules from what the campaigns have found, and keep those that checks confirm."""
+        self._winners = self._proven(self._together(self._proposed()))
+
+    def wanted(self, missing: Collection[Layout]) -> tuple[Layout, float] | None:
+        """Return one more layout to measure, with the seconds for its campaign: the middle of the
+        gap in which most cells have a rule on both sides and none between, because neighbours
+        differ or the check failed. None where there is none, or no budget for it. `missing`:
+        layouts whose campaign cannot be run."""
+        budget = self._plan.table.budget_seconds
+        open_gaps = [(self._open_cells(gap), gap) for gap in gaps(list(self._by_layout))]
+        open_gaps = [(count, gap) for count, gap in open_gaps if gap.middle() not in missing]
+        count, gap = max(open_gaps, key=lambda counted: counted[0], default=(0, None))
+        if gap is None or count == 0 or budget is None:
+            return None
+        beside = {layout: self._by_layout[layout].id for layout in (gap.lower, gap.upper)}
+        left = _OF_CAMPAIGNS * (budget - self._spent_seconds())
+        if left < self._plan.spent_seconds(self._db, beside) / len(beside):
+            return None
+        return gap.middle(), round(left / self._plan.nodes(gap.middle()), 3)
+
+    def _open_cells(self, gap: Gap) -> int:
+        """Return how many cells have a rule in both neighbours of a gap, and none in it."""
+        lower, upper, inside = (
+            [winner for winner in self._winners if is_for_layout(winner, layout)]
+            for layout in (gap.lower, gap.upper, gap.middle())
+        )
+        cells = {
+            Target(search.function, search.bytes)
+            for layout in (gap.lower, gap.upper)
+            for search in self._by_layout[layout].searches
+        }
+        return sum(
+            deciding(lower, cell) is not None
+            and deciding(upper, cell) is not None
+            and deciding(inside, cell) is None
+            for cell in cells
+        )
+
+    def finish(self, missing: Mapping[Layout, str]) -> SiteOutcome:
+        """Measure the last sample and export. `missing`: layouts that have no campaign, with the
+        reason."""
         campaigns.put_batch(
             self._db, f"site {self._row.id}", [each.id for each in self._members], identity.now()
         )
-        winners = self._together(self._proposed())
-        winners = self._proven(winners)
-        winners, sample = self._sampled(winners)
+        winners, sample = self._sampled(self._winners)
         finished = self._row
         if finished.state != "finished" or winner_table.get(self._db, finished.id) != winners:
             finished = msgspec.structs.replace(finished, state="finished", finished=identity.now())
@@ -230,7 +270,7 @@ class Site:
     # --- proposals ------------------------------------------------------------------------------
 
     def _proposed(self) -> list[Winner]:
-        by_layout = {member.layout: member for member in self._members}
+        by_layout = self._by_layout
         proposed = [
             winner
             for member in self._members
@@ -272,7 +312,7 @@ class Site:
     def _proven(self, winners: list[Winner]) -> list[Winner]:
         """Return the winners that a check confirms: those carried over in the middle of their gap,
         those of a layout where another layout or the whole process took part."""
-        by_layout = {member.layout: member for member in self._members}
+        by_layout = self._by_layout
         middles = [gap.middle() for gap in gaps(list(by_layout))]
         for layout in in_order({*by_layout, *middles}):
             doubtful = [winner for winner in winners if self._is_doubtful(winner, layout)]
@@ -313,12 +353,8 @@ class Site:
         """Return the prover of a layout; None where the budget is used up, or no ranks can be
         started there."""
         budget = self._plan.table.budget_seconds
-        spent = self._spent + sum(
-            prover.spent_seconds * self._plan.nodes(where)
-            for where, prover in self._provers.items()
-        )
         if layout not in self._provers:
-            if budget is not None and spent >= budget:
+            if budget is not None and self._spent_seconds() >= budget:
                 return None
             task = self._plan.task(layout)
             try:
@@ -327,6 +363,12 @@ class Site:
                 self._drop((winner, f"{layout}: {error}") for winner in doubtful)
                 return None
         return self._provers[layout]
+
+    def _spent_seconds(self) -> float:
+        return self._spent + sum(
+            prover.spent_seconds * self._plan.nodes(layout)
+            for layout, prover in self._provers.items()
+        )
 
     def _check(
         self, purpose: str, prover: Prover, cells: Sequence[Target], winners: Sequence[Winner]
