@@ -93,8 +93,7 @@ def test_programs_use_the_merged_files(site: dict[str, Any], folder: Path) -> No
 def test_a_site_is_read_again_without_a_launch(site: dict[str, Any], folder: Path) -> None:
     def launches() -> int:
         with Database.open(folder / "site.db") as db:
-            ((count,),) = db.rows("SELECT count(*) FROM run")
-            return int(count)
+            return len(db.rows("SELECT id FROM run"))
 
     before = launches()
     assert run(folder / "site.db") == site
@@ -162,10 +161,22 @@ def test_a_planted_harm_in_between_is_dropped(
 
     monkeypatch.setattr(transfer, "carried", planted)
     database = copied(folder, tmp_path / "site.db")
-    found = run(database, "--budget", "900")
+    found = run(database)
     assert carried_over(found) == []
     assert any("slower or wrong on 6x1" in why for _, why in found["dropped"])
     with Database.open(database) as db:
         stored = winners.get(db, campaigns.with_winners(db)[-1].id)
     assert all(span(each, "nprocs")[0] == span(each, "nprocs")[1] for each in stored)
     assert not any("carried" in evidence(each) for each in stored)
+
+
+def test_a_layout_is_added_where_neighbours_differ(
+    site: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nothing can be carried over: what lies between gets campaigns while the budget lasts."""
+    monkeypatch.setattr(transfer, "carried", lambda *_: [])
+    found = run(copied(folder, tmp_path / "site.db"), "--budget", "900")
+    added = set(found["members"]) - set(site["members"])
+    assert "6x1" in added and added <= {"3x1", "5x1", "6x1", "7x1"}
+    assert any("measured=6x1" in each["restrictions"] for each in found["winners"])
+    assert found["sample"]["slower"] == 0

@@ -43,14 +43,18 @@ def run(
         raise UsageError("--site takes no --new, --check and --output: leave them out")
     options = {name: value for name, value in asked.items() if value is not None}
     plan = coordinator.plan(campaign_file, options, program.mpi)
-    members, missing = _campaigns(program, manner, plan)
-    if not members:
-        raise PlumblineError(
-            "no campaign of the site was run to its end: "
-            + "; ".join(f"{layout}: {why}" for layout, why in missing.items())
-        )
-    with program.open(write=True) as db, progress.Bar() as bar:
-        outcome = coordinator.Site(db, plan, members, bar).run(missing)
+    campaigns = _Campaigns(program, manner, plan)
+    campaigns.run_all()
+    outcome: SiteOutcome | None = None
+    while outcome is None:
+        with program.open(write=True) as db, progress.Bar() as bar:
+            site = coordinator.Site(db, plan, campaigns.members, bar)
+            site.prove()
+            more = site.wanted(campaigns.missing)
+            if more is None:
+                outcome = site.finish(campaigns.missing)
+        if more is not None:
+            campaigns.run(*more, "neighbours differ, or a check failed")
     if program.json:
         common.print_json(outcome)
     else:
@@ -58,30 +62,43 @@ def run(
     return 0
 
 
-def _campaigns(
-    program: ProgramOptions, manner: Manner, plan: SitePlan
-) -> tuple[dict[Layout, str], dict[Layout, str]]:
-    """Return the ids of the campaigns by layout, and why layouts have none."""
-    from .campaign import run_task
+class _Campaigns:
+    """The campaigns of a site: `members` are their ids by layout, `missing` says why a layout has
+    none."""
 
-    members: dict[Layout, str] = {}
-    missing: dict[Layout, str] = {}
-    spent = 0.0
-    for number, layout in enumerate(plan.layouts):
-        budget = plan.budget(plan.layouts[:number], spent)
-        if budget == 0:
-            missing[layout] = "the budget of the site is used up"
-            continue
-        progress.say(f"{number + 1} of {len(plan.layouts)}: {layout} (nodes x ranks a node)")
+    def __init__(self, program: ProgramOptions, manner: Manner, plan: SitePlan) -> None:
+        self.members: dict[Layout, str] = {}
+        self.missing: dict[Layout, str] = {}
+        self._program = program
+        self._manner = manner
+        self._plan = plan
+
+    def run_all(self) -> None:
+        """Run those of the plan. Raises PlumblineError where none was run to its end."""
+        plan, spent = self._plan, 0.0
+        for number, layout in enumerate(plan.layouts):
+            budget = plan.budget(plan.layouts[:number], spent)
+            if budget == 0:
+                self.missing[layout] = "the budget of the site is used up"
+                continue
+            self.run(layout, budget, f"{number + 1} of {len(plan.layouts)}")
+            with self._program.open() as db:
+                spent = plan.spent_seconds(db, self.members)
+        if not self.members:
+            reasons = "; ".join(f"{layout}: {why}" for layout, why in self.missing.items())
+            raise PlumblineError(f"no campaign of the site was run to its end: {reasons}")
+
+    def run(self, layout: Layout, budget_seconds: float | None, why: str) -> None:
+        """Run or continue the campaign of one layout."""
+        from .campaign import run_task
+
+        progress.say(f"{layout} (nodes x ranks a node): {why}")
+        task = self._plan.task(layout, budget_seconds)
         try:
-            members[layout] = run_task(program, plan.task(layout, budget), new=False, manner=manner)
+            self.members[layout] = run_task(self._program, task, new=False, manner=self._manner)
         except PlumblineError as error:
-            missing[layout] = str(error)
+            self.missing[layout] = str(error)
             common.remark(f"{layout}: {error}")
-            continue
-        with program.open() as db:
-            spent = plan.spent_seconds(db, members)
-    return members, missing
 
 
 def _lines(outcome: SiteOutcome) -> list[str]:

@@ -7,9 +7,8 @@ A site is a deterministic function of its settings and of stored launches, like 
 
 from __future__ import annotations
 
-import hashlib
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import msgspec
 
 from plumbline.campaign.exported import ExportedFiles, claim_folder, release_folder
 from plumbline.core.cell import Target
-from plumbline.core.winner import holds
+from plumbline.core.winner import deciding, holds
 from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.settings import Settings, campaign_file, identity, site_rules, starting
 from plumbline.settings.campaign_file import Task
@@ -167,8 +166,9 @@ class Site:
             MemberFindings(id, layout, winner_table.get(db, id), searches.all_searches(db, id))
             for layout, id in members.items()
         ]
+        self._by_layout = {member.layout: member for member in self._members}
+        self._winners: list[Winner] = []
         self._provers: dict[Layout, Prover] = {}
-        self._checks: dict[Layout, int] = {}
         self._dropped: list[tuple[str, str]] = []
         self._spent = plan.spent_seconds(db, members)
         toolchain = find_toolchain(plan.prefix, settings=plan.largest, beside=Path(db.path).parent)
@@ -193,14 +193,7 @@ class Site:
 
     def _entered(self, toolchain: Toolchain) -> Campaign:
         settings = self._plan.largest
-        # A campaign that was continued with a larger budget may have found something else.
-        findings = hashlib.sha256(msgspec.json.encode(self._members)).hexdigest()
-        own = {
-            "command": SITE,
-            "members": [member.id for member in self._members],
-            "findings": findings,
-            "site": msgspec.to_builtins(self._plan.table),
-        }
+        own = {"command": SITE, "site": msgspec.to_builtins(self._plan.table)}
         units = toolchain.launcher.processing_units()
         identified = identity.Identity(
             msgspec.json.encode(identity.document(settings) | own).decode(),
@@ -211,16 +204,54 @@ class Site:
         )
         return identity.enter(self._db, toolchain, identified, new=False)
 
-    def run(self, missing: Mapping[Layout, str]) -> SiteOutcome:
-        """Prove and export. `missing`: layouts that have no campaign, with the reason."""
+    def prove(self) -> None:
+        """Propose rules from what the campaigns have found, and keep those that checks confirm."""
+        self._winners = self._proven(self._together(self._proposed()))
+
+    def wanted(self, missing: Collection[Layout]) -> tuple[Layout, float] | None:
+        """Return one more layout to measure, with the seconds for its campaign: the middle of the
+        gap in which most cells have a rule on both sides and none between, because neighbours
+        differ or the check failed. None where there is none, or no budget for it. `missing`:
+        layouts whose campaign cannot be run."""
+        budget = self._plan.table.budget_seconds
+        open_gaps = [(self._open_cells(gap), gap) for gap in gaps(list(self._by_layout))]
+        open_gaps = [(count, gap) for count, gap in open_gaps if gap.middle() not in missing]
+        count, gap = max(open_gaps, key=lambda counted: counted[0], default=(0, None))
+        if gap is None or count == 0 or budget is None:
+            return None
+        beside = {layout: self._by_layout[layout].id for layout in (gap.lower, gap.upper)}
+        left = _OF_CAMPAIGNS * (budget - self._spent_seconds())
+        if left < self._plan.spent_seconds(self._db, beside) / len(beside):
+            return None
+        return gap.middle(), round(left / self._plan.nodes(gap.middle()), 3)
+
+    def _open_cells(self, gap: Gap) -> int:
+        """Return how many cells have a rule in both neighbours of a gap, and none in it."""
+        lower, upper, inside = (
+            [winner for winner in self._winners if is_for_layout(winner, layout)]
+            for layout in (gap.lower, gap.upper, gap.middle())
+        )
+        cells = {
+            Target(search.function, search.bytes)
+            for layout in (gap.lower, gap.upper)
+            for search in self._by_layout[layout].searches
+        }
+        return sum(
+            deciding(lower, cell) is not None
+            and deciding(upper, cell) is not None
+            and deciding(inside, cell) is None
+            for cell in cells
+        )
+
+    def finish(self, missing: Mapping[Layout, str]) -> SiteOutcome:
+        """Measure the last sample and export. `missing`: layouts that have no campaign, with the
+        reason."""
         campaigns.put_batch(
             self._db, f"site {self._row.id}", [each.id for each in self._members], identity.now()
         )
-        winners = self._together(self._proposed())
-        winners = self._proven(winners)
-        winners, sample = self._sampled(winners)
+        winners, sample = self._sampled(self._winners)
         finished = self._row
-        if finished.state != "finished":
+        if finished.state != "finished" or winner_table.get(self._db, finished.id) != winners:
             finished = msgspec.structs.replace(finished, state="finished", finished=identity.now())
         self._files.finish(finished, winners)
         winner_table.put(self._db, finished.id, winners)
@@ -239,7 +270,7 @@ class Site:
     # --- proposals ------------------------------------------------------------------------------
 
     def _proposed(self) -> list[Winner]:
-        by_layout = {member.layout: member for member in self._members}
+        by_layout = self._by_layout
         proposed = [
             winner
             for member in self._members
@@ -281,7 +312,7 @@ class Site:
     def _proven(self, winners: list[Winner]) -> list[Winner]:
         """Return the winners that a check confirms: those carried over in the middle of their gap,
         those of a layout where another layout or the whole process took part."""
-        by_layout = {member.layout: member for member in self._members}
+        by_layout = self._by_layout
         middles = [gap.middle() for gap in gaps(list(by_layout))]
         for layout in in_order({*by_layout, *middles}):
             doubtful = [winner for winner in winners if self._is_doubtful(winner, layout)]
@@ -290,7 +321,7 @@ class Site:
             prover = self._prover(layout, doubtful)
             cells = prover.cells(doubtful) if prover else []
             if prover and cells:
-                checked = self._check(prover, cells, winners)
+                checked = self._check("between", prover, cells, winners)
                 winners, lost = without_harm(winners, checked, prover.sizes)
                 self._drop((winner, f"slower or wrong on {layout}") for winner in lost)
                 winners = self._with_gain(winners, checked)
@@ -322,26 +353,27 @@ class Site:
         """Return the prover of a layout; None where the budget is used up, or no ranks can be
         started there."""
         budget = self._plan.table.budget_seconds
-        spent = self._spent + sum(
-            prover.spent_seconds * self._plan.nodes(where)
-            for where, prover in self._provers.items()
-        )
         if layout not in self._provers:
-            if budget is not None and spent >= budget:
+            if budget is not None and self._spent_seconds() >= budget:
                 return None
             task = self._plan.task(layout)
             try:
-                self._provers[layout] = Prover(self._db, self._row.id, layout, task, self._progress)
+                self._provers[layout] = Prover(self._db, layout, task, self._progress)
             except PlumblineError as error:
                 self._drop((winner, f"{layout}: {error}") for winner in doubtful)
                 return None
         return self._provers[layout]
 
+    def _spent_seconds(self) -> float:
+        return self._spent + sum(
+            prover.spent_seconds * self._plan.nodes(layout)
+            for layout, prover in self._provers.items()
+        )
+
     def _check(
-        self, prover: Prover, cells: Sequence[Target], winners: Sequence[Winner]
+        self, purpose: str, prover: Prover, cells: Sequence[Target], winners: Sequence[Winner]
     ) -> CheckedLayout:
-        turn = self._checks[prover.layout] = self._checks.get(prover.layout, 0) + 1
-        return prover.check(turn, cells, winners, self._files.with_winners(winners))
+        return prover.check(purpose, sorted(cells), winners, self._files.with_winners(winners))
 
     # --- the last sample ------------------------------------------------------------------------
 
@@ -366,7 +398,7 @@ class Site:
             if not cells:
                 continue
             prover = self._provers[layout]
-            checked = self._check(prover, cells, winners)
+            checked = self._check("sample", prover, cells, winners)
             measured_cells += len(checked.ratios.keys() | checked.harmed)
             slower_cells += len(checked.harmed)
             winners, lost = without_harm(winners, checked, prover.sizes)

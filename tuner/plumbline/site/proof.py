@@ -3,6 +3,7 @@ the library as it is, on a layout. Decides nothing by itself (verify/decision.py
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from plumbline.campaign.pairs import Pairs
 from plumbline.campaign.vetting import Trials
 from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
-from plumbline.core.winner import deciding, holds, pieces_inside
+from plumbline.core.winner import deciding, exported_as, holds, pieces_inside
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.settings import identity, starting
@@ -23,7 +24,8 @@ from plumbline.site.transfer import is_for_layout
 from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.connection import Database
 from plumbline_db.layout import SITE_CHECK
-from plumbline_db.records import Suite, Winner
+from plumbline_db.records import Campaign, Suite, Winner
+from plumbline_exporters.bundle import span
 
 Sizes = Mapping[str, Sequence[int]]
 
@@ -44,13 +46,10 @@ class CheckedLayout(msgspec.Struct, frozen=True):
 
 
 class Prover:
-    """The ranks of one layout, started as its campaign, `task`, would start them. The launches
-    belong to a row of their own in the database, one for each `site` (the id of its row).
+    """The ranks of one layout, started as its campaign, `task`, would start them.
     `spent_seconds`: seconds in launches. Raises PlumblineError as a campaign does."""
 
-    def __init__(
-        self, db: Database, site: str, layout: Layout, task: Task, progress: Progress
-    ) -> None:
+    def __init__(self, db: Database, layout: Layout, task: Task, progress: Progress) -> None:
         self.layout = layout
         self._db = db
         beside = Path(db.path).parent
@@ -59,20 +58,24 @@ class Prover:
         self._ranks = starting.starter(toolchain, self._settings)
         guidelines = identity.chosen(toolchain, self._settings)
         self.sizes: Sizes = tables.sizes_of(guidelines, self._settings)
-        own = {"command": SITE_CHECK, "site": site}
+        self._toolchain = toolchain
+        self._progress = progress
+        self.spent_seconds = 0.0
+
+    def _entered(self, purpose: str, cells: Sequence[Target], own: Sequence[Winner]) -> Campaign:
+        """Return the row of the database that launches of one check belong to: the same cells under
+        the same rules, for the same purpose, are the same check."""
+        rules = [(exported_as(winner), span(winner, "nprocs")) for winner in own]
+        asked_for = hashlib.sha256(repr((purpose, cells, rules)).encode()).hexdigest()
+        check = {"command": SITE_CHECK, "check": asked_for}
         identified = identity.Identity(
-            msgspec.json.encode(identity.document(self._settings) | own).decode(),
+            msgspec.json.encode(identity.document(self._settings) | check).decode(),
             self._ranks.placement,
             "sc",
             left_out=set(self._settings.fixed.environment),
-            asked=msgspec.json.encode(identity.identifying(self._settings) | own).decode(),
+            asked=msgspec.json.encode(identity.identifying(self._settings) | check).decode(),
         )
-        self._row = identity.enter(db, toolchain, identified, new=False)
-        self._store = LaunchStore(db, self._row.id, self._ranks, progress)
-
-    @property
-    def spent_seconds(self) -> float:
-        return self._store.spent_seconds
+        return identity.enter(self._db, self._toolchain, identified, new=False)
 
     def cells(self, winners: Sequence[Winner]) -> list[Target]:
         """Return the measured cells of this layout that some of these winners decide."""
@@ -84,14 +87,14 @@ class Prover:
 
     def check(
         self,
-        turn: int,
+        purpose: str,
         cells: Sequence[Target],
         winners: Sequence[Winner],
         environment: Mapping[str, str],
     ) -> CheckedLayout:
-        """Measure `cells` with the files of `winners` in force and without them, in turn, for the
-        `turn`-th time (from 1). On a real machine every rule is also called on random data. Raises
-        PlumblineError as launches do."""
+        """Measure `cells` with the files of `winners` in force and without them, in turn. On a real
+        machine every rule is also called on random data. Checks for another `purpose` have launches
+        of their own. Raises PlumblineError as launches do."""
         here = {"nprocs": self.layout.nprocs, "ppn": self.layout.ppn}
         own = [
             msgspec.structs.replace(winner, **here)
@@ -99,10 +102,12 @@ class Prover:
             if is_for_layout(winner, self.layout)
         ]
         sampling = self._settings.sampling
-        pairs = Pairs(self._store, self._settings, environment, own)
-        suite = Suite("check", turn)
+        row = self._entered(purpose, cells, own)
+        store = LaunchStore(self._db, row.id, self._ranks, self._progress)
+        pairs = Pairs(store, self._settings, environment, own)
+        suite = Suite("check")
         lost: set[Target] = set()
-        self._store.progress.step(f"{self.layout}: checking {len(cells)} cells with the files")
+        store.progress.step(f"{self.layout}: checking {len(cells)} cells with the files")
         with self._ranks.keeping_ranks():
             pairs.until_decided(
                 cells,
@@ -114,10 +119,11 @@ class Prover:
                 lambda: [decision.key for decision in pairs.family.suspects()],
             )
             if self._settings.ranks.simulate is None and own:
-                trials = Trials(self._store, self._settings, self.sizes)
-                wrong = [winner for winner, _ in trials.wrong(turn, own, environment)]
+                trials = Trials(store, self._settings, self.sizes)
+                wrong = [winner for winner, _ in trials.wrong(1, own, environment)]
                 lost |= {cell for cell in cells if deciding(wrong, cell) is not None}
-        identity.finish(self._db, self._row)
+        self.spent_seconds += store.spent_seconds
+        identity.finish(self._db, row)
         decisions = pairs.family.decisions
         return CheckedLayout(
             layout=self.layout,
