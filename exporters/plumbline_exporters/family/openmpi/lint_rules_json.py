@@ -119,8 +119,8 @@ def _stop(collectives: Node) -> Iterator[Finding]:
                 yield _ended(*mistake, is_first)
                 return
             if rules is None or rules.kind not in ("array", "object"):
-                line, wanted = (rules or entry).line, 'a list of rules is wanted under "rules"'
-                yield _ended(line, wanted, is_first or rules is not None)
+                line, reason = (rules or entry).line, 'a list of rules is wanted under "rules"'
+                yield _ended(line, reason, is_first or rules is not None)
                 return
             for rule in rules.items:
                 if mistake := _mistake(rule, ("msg_size_min", "msg_size_max", *_PARAMETERS)):
@@ -252,8 +252,8 @@ _MOST_INT = 2**31 - 1
 
 
 def _is_wrapped(node: Node | None) -> bool:
-    """Whether a number of ranks, which the library keeps in 32 bits, is cut there; inf is the
-    largest number of 64 bits before."""
+    """Return whether a number of ranks, which the library keeps in 32 bits, is cut there; inf is
+    the largest number of 64 bits before."""
     if node is None:
         return False
     return node.number is None or not -_MOST_INT <= node.number <= _MOST_INT
