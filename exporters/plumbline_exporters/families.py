@@ -20,7 +20,7 @@ from plumbline_db.errors import UsageError
 from plumbline_db.records import Library, Winner
 from plumbline_exporters import quoting
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.decision import Call, Decision
+from plumbline_exporters.decisions import FileDecision, MpiCall
 from plumbline_exporters.finding import Effect, FileKind, Finding, Known, LintTarget, Version
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class RulesFiles(msgspec.Struct, frozen=True):
     such a file."""
 
     names: tuple[str, ...]
-    decision: Callable[[Mapping[str, str], Call, Library], Decision | None]
+    decision: Callable[[Mapping[str, str], MpiCall, Library], FileDecision | None]
     holds: Callable[[Winner], bool]
 
 

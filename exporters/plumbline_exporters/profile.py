@@ -19,7 +19,7 @@ from plumbline_exporters.bundle import (
     sizes,
     span,
 )
-from plumbline_exporters.decision import Call, Decision
+from plumbline_exporters.decisions import FileDecision, MpiCall
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "plumbline.profile"
@@ -113,7 +113,7 @@ class _Rule(msgspec.Struct, frozen=True):
         )
 
 
-def decisions(text: str, call: Call) -> Iterator[Decision]:
+def decisions(text: str, call: MpiCall) -> Iterator[FileDecision]:
     """The rules of a profile that Plumbline wrote which are for `call`; several only where they
     have different conditions. As the preload library does, a rule for another number of ranks
     stands in for a missing one where the profile has a line `nearest`."""
@@ -126,7 +126,7 @@ def decisions(text: str, call: Call) -> Iterator[Decision]:
             rule.holds(ppn=end) for end in ends
         ):
             conditions = [f"{key}={rule.words[key]}" for key in _CONDITIONS if key in rule.words]
-            yield Decision(FILE_NAME, rule.words["variant"], conditions=conditions)
+            yield FileDecision(FILE_NAME, rule.words["variant"], conditions=conditions)
 
 
 _CONDITIONS = ("op", "type", "counts")

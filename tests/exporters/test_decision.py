@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import profile
-from plumbline_exporters.decision import Call
-from plumbline_exporters.family.openmpi import decision, mca_params, tuned
+from plumbline_exporters.decisions import MpiCall
+from plumbline_exporters.family.openmpi import mca_params, tuned
 from tests.exporters import json_rules_reader, rules_reader
 from tests.exporters.bundles import bundle, library, variant
 from tests.exporters.test_ompi_rules import tables
@@ -24,11 +24,11 @@ def profile_of(*winners: Winner, added: str = "") -> str:
     return text + added
 
 
-def call(size: int, nprocs: int = 4, nodes: int = 1, function: str = "MPI_Allreduce") -> Call:
-    return Call(function, size, nprocs, nodes, -(-nprocs // nodes))
+def call(size: int, nprocs: int = 4, nodes: int = 1, function: str = "MPI_Allreduce") -> MpiCall:
+    return MpiCall(function, size, nprocs, nodes, -(-nprocs // nodes))
 
 
-def variants(text: str, asked: Call) -> list[str]:
+def variants(text: str, asked: MpiCall) -> list[str]:
     return [decided.variant for decided in profile.decisions(text, asked)]
 
 
@@ -87,7 +87,7 @@ def test_rules_are_read_as_the_library_reads_them(
         nprocs = data.draw(st.integers(2, 10))
         size = max(0, data.draw(st.sampled_from(edges)) + data.draw(st.integers(-20, 20)))
         asked = call(size, nprocs, function=function)
-        decided = decision.of_files(files, asked, library(version))
+        decided = mca_params.decision(files, asked, library(version))
         if not files:
             assert decided is None
             continue
@@ -109,4 +109,4 @@ def test_rules_are_read_as_the_library_reads_them(
 
 def test_functions_without_rules_are_left_to_the_library() -> None:
     files = mca_params.rules_files(bundle(RING))
-    assert decision.of_files(files, call(8, function="MPI_Neighbor_alltoall"), library()) is None
+    assert mca_params.decision(files, call(8, function="MPI_Neighbor_alltoall"), library()) is None

@@ -173,6 +173,11 @@ JSON_OF_SIX = [
     (six(bcast=block({"alg": 6, "msg_size_max": 1023}, {"alg": 5, "msg_size_min": 1024})), None),
     (six(bcast=block({"alg": 6, "msg_size_min": 8, "msg_size_max": 64}, {"alg": 5})), None),
     ('{"rule_file_version": 3}', ("ignored", "dropped")),
+    (six(bcast=block({"alg": 6}), reducescatter=block()), ("fails", "dropped")),
+    (six(bcast=block({"alg": 6}) + block(comm_rank_distribution=1)), ("fails", "dropped")),
+    (six(bcast=block({"alg": 6}), reduce=block({"msg_size_min": 1.5})), ("ignored", "dropped")),
+    (six(bcast=block({"alg": 6, "reqs": "inf"})), None),
+    (six(gatherv=block({"alg": 1}, comm_size_min="big")), ("ignored", "dropped")),
 ]  # fmt: skip
 
 

@@ -62,18 +62,20 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def read(database: Path) -> site.Site:
+def read(database: Path) -> site.SiteCampaigns:
     with Database.open(database) as db:
         return site.read(db, campaigns.get(db, "c-1x4"), None, alone=False)
 
 
-def asked(read: site.Site, size: int, nprocs: int) -> dict[tuple[int, int], site.SiteAnswer]:
+def asked(
+    read: site.SiteCampaigns, size: int, nprocs: int
+) -> dict[tuple[int, int], site.SiteAnswer]:
     """The answers by nodes and ranks per node."""
     calls = site.calls(read, "MPI_Allreduce", [size], nprocs)
     return {(call.nodes, call.ppn): site.answer(read, call) for call in calls}
 
 
-def test_a_variant_that_was_measured_for_the_call(read: site.Site) -> None:
+def test_a_variant_that_was_measured_for_the_call(read: site.SiteCampaigns) -> None:
     answered = asked(read, 16384, 4)[1, 4]
     assert (answered.state, answered.configuration) == ("measured", RING)
     assert answered.file.endswith("c-1x4/plumbline.profile") and answered.differs == []
@@ -86,7 +88,7 @@ def test_a_variant_that_was_measured_for_the_call(read: site.Site) -> None:
     )  # fmt: skip
 
 
-def test_each_placement_has_its_own_answer(read: site.Site) -> None:
+def test_each_placement_has_its_own_answer(read: site.SiteCampaigns) -> None:
     answers = asked(read, 16384, 4)
     assert set(answers) == {(1, 4), (4, 1)}
     assert answers[4, 1].configuration == "coll_tuned_allreduce_algorithm=nonoverlapping"
@@ -94,13 +96,13 @@ def test_each_placement_has_its_own_answer(read: site.Site) -> None:
     assert answers[4, 1].state == "measured"
 
 
-def test_a_size_between_the_measured_ones_is_carried_over(read: site.Site) -> None:
+def test_a_size_between_the_measured_ones_is_carried_over(read: site.SiteCampaigns) -> None:
     answered = asked(read, 4096, 4)[1, 4]
     assert (answered.state, answered.differs) == ("carried over", ["bytes"])
     assert answered.evidence is not None and answered.evidence.bytes in (1024, 16384)
 
 
-def test_where_no_rule_is_the_library_decides(read: site.Site) -> None:
+def test_where_no_rule_is_the_library_decides(read: site.SiteCampaigns) -> None:
     answered = asked(read, 262144, 4)[1, 4]
     assert (answered.state, answered.configuration) == ("the library decides", "default")
     evidence = answered.evidence
@@ -108,14 +110,16 @@ def test_where_no_rule_is_the_library_decides(read: site.Site) -> None:
     assert (evidence.candidates, evidence.why, evidence.speedup) == (1, "none is", None)
 
 
-def test_ranks_that_nobody_measured(read: site.Site) -> None:
+def test_ranks_that_nobody_measured(read: site.SiteCampaigns) -> None:
     answers = asked(read, 16384, 12)
     assert set(answers) == {(1, 12), (2, 8), (12, 1)}
     for answered in answers.values():
         assert (answered.state, answered.evidence) == ("the library decides", None)
 
 
-def test_a_profile_for_a_range_of_ranks_is_carried_over(read: site.Site, tmp_path: Path) -> None:
+def test_a_profile_for_a_range_of_ranks_is_carried_over(
+    read: site.SiteCampaigns, tmp_path: Path
+) -> None:
     """The files of a site may hold for numbers of ranks between the measured ones."""
     (folder,) = [each.folder for each in read.campaigns if each.layout == (16, 2, 8)]
     assert folder is not None
@@ -139,7 +143,7 @@ def _signed(text: str) -> str:
     return registry._with_sum(bare)
 
 
-def test_an_edited_file_is_refused(read: site.Site, tmp_path: Path) -> None:
+def test_an_edited_file_is_refused(read: site.SiteCampaigns, tmp_path: Path) -> None:
     write(bundle(*read.campaigns[0].winners, directory=tmp_path), ["profile"])
     path = tmp_path / "plumbline.profile"
     path.write_text(path.read_text().replace("bytes=1024", "bytes=1"))

@@ -10,7 +10,7 @@ import msgspec
 
 from plumbline_db.errors import PlumblineError, UsageError
 
-from . import base, common, options
+from . import base, common, options, site
 from .base import ProgramOptions
 
 
@@ -73,7 +73,9 @@ def command(
             click.echo(f"{exporter.name:14} {exporter.summary}{whose}")
         return
     if files.per_nodes:
-        _per_nodes(program, files, campaign, unsafe=unsafe)
+        if files.formats:
+            raise UsageError("--per-nodes writes modulefiles: name no format beside it")
+        site.per_nodes(program, files.output, campaign, unsafe=unsafe, force=files.force)
         return
     if not files.formats:
         raise click.UsageError(f"name a format: {', '.join(exporters())}")
@@ -111,37 +113,3 @@ def command(
         click.echo(file.path)
     if not written:
         common.remark("no winner can be expressed in this format")
-
-
-def _per_nodes(
-    program: ProgramOptions, files: ExportFiles, campaign: str | None, *, unsafe: bool
-) -> None:
-    """Write a modulefile for each number of nodes. Raises UsageError where formats are named, and
-    PlumblineError where the library is another one."""
-    from plumbline.libraries import fits
-    from plumbline.results import per_nodes, site
-    from plumbline.settings import default_campaign
-
-    if files.formats:
-        raise UsageError("--per-nodes writes modulefiles: name no format beside it")
-    folder = files.output.absolute()
-    with program.open() as db, db.snapshot():
-        chosen = default_campaign.choose(db, campaign).campaign
-        of_site = site.read(db, chosen, None, alone=False)
-        if (other_library := fits.other(of_site.library)) is not None:
-            raise PlumblineError(f"nothing is exported: {other_library}")
-        modules = per_nodes.bundles(db, of_site, folder, unsafe=unsafe)
-    written = per_nodes.write(modules, folder, force=files.force)
-    for module in modules:
-        common.remark(*(f"{module.name}: left out {reason}" for reason in module.left_out))
-    if program.json:
-        common.print_json(written)
-        return
-    for file in written:
-        click.echo(file.path)
-    common.remark(
-        *(
-            f"module use {folder} && module load {per_nodes.MODULES}/{module.name}"
-            for module in modules
-        )
-    )

@@ -43,6 +43,7 @@ class ShownResults(NamedTuple):
     explain: bool
     measure: bool
     rules: str | None
+    listing: bool
 
 
 @base.command(
@@ -99,8 +100,6 @@ def command(
     campaign_file: Path | None,
     asked: ShownResults,
     call: AskedCall,
-    listing: bool,
-    as_map: bool,
     folder: Path | None,
     campaign: str | None,
 ) -> None:
@@ -126,13 +125,13 @@ def command(
     if asked.guidelines is not None and (asked.picture is None or asked.explain):
         raise UsageError("--guidelines draws a picture of its own: name its file with --picture")
     function = str(campaign_file) if site.is_function(str(campaign_file or "")) else ""
-    if not function and call != AskedCall():
+    if not function and call[:2] != (None, None):
         raise UsageError("--bytes and --ranks are of a call: name its function, as MPI_Allreduce")
-    if as_map:
+    if call.as_map:
         site.show_map(program, function, asked.picture, campaign)
     elif function:
         site.answer(program, function, call, campaign)
-    elif listing:
+    elif asked.listing:
         _list(program)
     elif folder is not None:
         _report(program, folder, (campaign_file, campaign), all_cells=asked.all_rows)

@@ -1,5 +1,5 @@
-"""The output of `plumbline results FUNCTION` and `plumbline results --map`: what the exported files
-of a site do for a call, and where guidelines are violated before and after."""
+"""The output about several campaigns of a library and machine: of `plumbline results FUNCTION`,
+`plumbline results --map` and `plumbline export --per-nodes`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from plumbline.system.words import counted, with_interval
-from plumbline_db.errors import UsageError
+from plumbline_db.errors import PlumblineError, UsageError
 
 from . import common
 from .base import ProgramOptions
@@ -18,7 +18,7 @@ from .base import ProgramOptions
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from plumbline.results.site import Evidence, Site, SiteAnswer
+    from plumbline.results.site import CellEvidence, SiteAnswer, SiteCampaigns
     from plumbline.results.site_map import MapCell, SiteMap
     from plumbline_db.connection import Database
 
@@ -30,10 +30,11 @@ _DIFFERS = {
 
 
 class AskedCall(NamedTuple):
-    """The call that a question is about, as far as it is named."""
+    """The call that a question is about, as far as it is named; or `as_map` the map of all."""
 
     bytes: int | None = None
     nprocs: int | None = None
+    as_map: bool = False
 
 
 def is_function(word: str) -> bool:
@@ -86,7 +87,7 @@ def show_map(
     common.answer(program, site_map.document(shown), _map(shown))
 
 
-def _site(db: Database, program: ProgramOptions, campaign: str | None) -> Site:
+def _site(db: Database, program: ProgramOptions, campaign: str | None) -> SiteCampaigns:
     from plumbline.results import site
     from plumbline.settings import default_campaign
 
@@ -95,7 +96,7 @@ def _site(db: Database, program: ProgramOptions, campaign: str | None) -> Site:
         return site.read(db, chosen, program.mpi, alone=campaign is not None)
 
 
-def _answers(place: Site, answers: Sequence[SiteAnswer]) -> Iterator[RenderableType]:
+def _answers(place: SiteCampaigns, answers: Sequence[SiteAnswer]) -> Iterator[RenderableType]:
     from rich.text import Text
 
     number = counted(len(place.campaigns), "campaign")
@@ -132,7 +133,7 @@ def _answer(answered: SiteAnswer) -> Iterator[RenderableType]:
         yield from (f"  {line}" for line in _evidence(evidence))
 
 
-def _evidence(evidence: Evidence) -> Iterator[str]:
+def _evidence(evidence: CellEvidence) -> Iterator[str]:
     speedup = with_interval(evidence.speedup, evidence.speedup_low, evidence.speedup_high)
     if speedup:
         removes = ", ".join(evidence.removes) or "no violation for certain"
@@ -180,3 +181,35 @@ def _cell(cell: MapCell | None) -> str:
         return ""
     mark = site_picture.MARKS[site_picture.mark(cell)] or "·"
     return f"{mark} {cell.winner.speedup:.2f}" if cell.winner else mark
+
+
+def per_nodes(
+    program: ProgramOptions, output: Path, campaign: str | None, *, unsafe: bool, force: bool
+) -> None:
+    """Write a modulefile for each number of nodes into a folder. Raises PlumblineError where the
+    library is another one."""
+    from plumbline.libraries import fits
+    from plumbline.results import per_nodes, site
+    from plumbline.settings import default_campaign
+
+    folder = output.absolute()
+    with program.open() as db, db.snapshot():
+        chosen = default_campaign.choose(db, campaign).campaign
+        of_site = site.read(db, chosen, None, alone=False)
+        if (other_library := fits.other(of_site.library)) is not None:
+            raise PlumblineError(f"nothing is exported: {other_library}")
+        modules = per_nodes.bundles(db, of_site, folder, unsafe=unsafe)
+    written = per_nodes.write(modules, folder, force=force)
+    for module in modules:
+        common.remark(*(f"{module.name}: left out {reason}" for reason in module.left_out))
+    if program.json:
+        common.print_json(written)
+        return
+    for file in written:
+        click.echo(file.path)
+    common.remark(
+        *(
+            f"module use {folder} && module load {per_nodes.MODULES}/{module.name}"
+            for module in modules
+        )
+    )

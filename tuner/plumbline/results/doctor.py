@@ -264,8 +264,8 @@ def _rules(mpi_prefix: Path | None) -> Iterator[DoctorFinding]:
     """Return what rules files may say to the library, and what is wrong with those in force."""
     family, installation = libraries.find(mpi_prefix)
     if isinstance(family, libraries.ReadsRules):
-        for known in family.rules(installation):
-            yield DoctorFinding("rules", "fine" if known.agrees else "warns", known.text)
+        for sentence in family.rules(installation):
+            yield DoctorFinding("rules", "fine" if sentence.agrees else "warns", sentence.text)
     id = installation.library.id
     parameters = space_file.known_parameters(paths.layout().search_spaces)
     own = families.of(installation.library).lint

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.libraries import gate
-from plumbline.results.site import Site, SiteCampaign
+from plumbline.results.site import SiteCampaign, SiteCampaigns
 from plumbline.system import paths
 from plumbline.system.words import counted
 from plumbline_db.connection import Database
@@ -37,7 +37,7 @@ class PerNodes(msgspec.Struct, frozen=True):
         return _name(self.nodes)
 
 
-def bundles(db: Database, site: Site, folder: Path, *, unsafe: bool) -> list[PerNodes]:
+def bundles(db: Database, site: SiteCampaigns, folder: Path, *, unsafe: bool) -> list[PerNodes]:
     """The winners for each number of nodes, the fewest first. Rules of the library and settings of
     a process are those of the campaigns on as many nodes; rules of a profile, which name nodes and
     ranks, are those of all campaigns, as a job also calls on parts of its ranks. Raises

@@ -1,4 +1,4 @@
-"""What the exported files do for a call at a site: which algorithm or variant, which winner of
+"""Answers of the exported files of a site for a call: which algorithm or variant, which winner of
 which campaign that is, and on what evidence. The campaigns of a site have the same library and
 machine, and differ in the number of ranks and their layout.
 
@@ -24,7 +24,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import is_simulated
 from plumbline_db.records import Campaign, Library, Machine, Search, Verdict, Winner
 from plumbline_exporters import families, plumbline_sh, profile, registry
-from plumbline_exporters.decision import Call, Decision
+from plumbline_exporters.decisions import FileDecision, MpiCall
 
 SIMULATED = "SimGrid"  # the system of machines that are not there
 Difference = Literal["ranks", "placement", "bytes"]
@@ -46,7 +46,7 @@ class SiteCampaign(msgspec.Struct, frozen=True):
         return self.campaign.nprocs, self.campaign.nodes, self.campaign.ppn
 
 
-class Site(msgspec.Struct, frozen=True):
+class SiteCampaigns(msgspec.Struct, frozen=True):
     """The newest campaign of each layout, by layout. `applied`: the folder of the generation of
     `plumbline apply` for this library (None: nothing is applied)."""
 
@@ -60,8 +60,8 @@ class Site(msgspec.Struct, frozen=True):
         return sorted({verdict.bytes for verdict in every if verdict.function == function})
 
 
-class Evidence(msgspec.Struct, frozen=True):
-    """What a campaign has measured where an answer comes from. `bytes`: its measured size next to
+class CellEvidence(msgspec.Struct, frozen=True):
+    """The measurements of a campaign that an answer comes from. `bytes`: its measured size next to
     the one that was asked for; `launches`: of its last table there; `removes`: violations that the
     winner removes, `violated_before` and `violated_after`: guidelines that are violated at `bytes`.
     `speedup`: default over winner, with the ends of its interval (None: there is no winner).
@@ -84,21 +84,23 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 class SiteAnswer(msgspec.Struct, frozen=True):
-    """What is done for a call. `state`: *measured*, *carried over* (`differs` says from what: other
+    """The choice for a call. `state`: *measured*, *carried over* (`differs` says from what: other
     ranks, another placement, other sizes), or *the library decides*. `configuration` is `default`
     where the library decides. `file`: the path of the file that says so (empty: none does).
     `evidence` is None where no campaign has measured anything of the like."""
 
-    call: Call
+    call: MpiCall
     state: Literal["measured", "carried over", "the library decides"]
     configuration: str
     file: str
     conditions: list[str]
     differs: list[Difference]
-    evidence: Evidence | None
+    evidence: CellEvidence | None
 
 
-def read(db: Database, campaign: Campaign, mpi_prefix: Path | None, *, alone: bool) -> Site:
+def read(
+    db: Database, campaign: Campaign, mpi_prefix: Path | None, *, alone: bool
+) -> SiteCampaigns:
     """The site of a campaign; `alone`: this campaign and nothing else. Raises PlumblineError where
     it is not finished."""
     library = machines.library(db, campaign.library_fingerprint)
@@ -121,7 +123,7 @@ def read(db: Database, campaign: Campaign, mpi_prefix: Path | None, *, alone: bo
             f"{campaigns.how_to_continue(db, campaign)}"
         )
     applied = None if alone or is_simulated(campaign) else _applied(library, mpi_prefix)
-    return Site(library, sorted(members, key=lambda member: member.layout), applied)
+    return SiteCampaigns(library, sorted(members, key=lambda member: member.layout), applied)
 
 
 def machine_of(machine: Machine) -> tuple[str, str]:
@@ -163,7 +165,9 @@ def _applied(library: Library, mpi_prefix: Path | None) -> Path | None:
 # --- what the files decide ------------------------------------------------------------------------
 
 
-def calls(site: Site, function: str, sizes: Sequence[int], nprocs: int | None) -> list[Call]:
+def calls(
+    site: SiteCampaigns, function: str, sizes: Sequence[int], nprocs: int | None
+) -> list[MpiCall]:
     """The calls that a question is about, by ranks, placement and size. `nprocs` None: all numbers
     of ranks that were measured. Placements are those of the campaigns with as many ranks; without
     one, those of the others as far as `nprocs` ranks fill them."""
@@ -174,15 +178,15 @@ def calls(site: Site, function: str, sizes: Sequence[int], nprocs: int | None) -
         }
         layouts = {(nprocs, -(-nprocs // ppn), ppn) for ppn in ppns | {nprocs}}
     return [
-        Call(function, size, ranks, nodes, ppn)
+        MpiCall(function, size, ranks, nodes, ppn)
         for ranks, nodes, ppn in sorted(layouts)
         for size in sizes
     ]
 
 
-def answer(site: Site, call: Call) -> SiteAnswer:
-    """What is done for a call, by the files that are applied, else by those of the campaign whose
-    layout is next to that of the call."""
+def answer(site: SiteCampaigns, call: MpiCall) -> SiteAnswer:
+    """Return the choice for a call, by the files that are applied, else by those of the campaign
+    whose layout is next to that of the call."""
     near = sorted(site.campaigns, key=lambda member: _distance(member, call))
     folders = [site.applied] if site.applied else [each.folder for each in near if each.folder]
     for folder in folders:
@@ -200,8 +204,8 @@ def answer(site: Site, call: Call) -> SiteAnswer:
     return SiteAnswer(call, "the library decides", "default", "", [], [], evidence)
 
 
-def _distance(member: SiteCampaign, call: Call) -> tuple[float, bool, float]:
-    """How far a campaign's layout is from that of a call: in ranks first, then in placement."""
+def _distance(member: SiteCampaign, call: MpiCall) -> tuple[float, bool, float]:
+    """Return how far the layout of a campaign is from that of a call: in ranks, then placement."""
     nprocs, nodes, _ = member.layout
     spread = _spread(nprocs, nodes) != _spread(call.nprocs, call.nodes)
     return abs(math.log(nprocs / call.nprocs)), spread, abs(math.log(nodes / call.nodes))
@@ -229,7 +233,7 @@ def _texts(folder: Path, library: Library) -> dict[str, str]:
     return texts
 
 
-def _decisions(texts: dict[str, str], call: Call, library: Library) -> Iterator[Decision]:
+def _decisions(texts: dict[str, str], call: MpiCall, library: Library) -> Iterator[FileDecision]:
     """The preload library decides first, then the rules of the library."""
     if profile.FILE_NAME in texts:
         yield from profile.decisions(texts[profile.FILE_NAME], call)
@@ -239,7 +243,7 @@ def _decisions(texts: dict[str, str], call: Call, library: Library) -> Iterator[
         yield decided
 
 
-def _of_process(member: SiteCampaign, call: Call, library: Library) -> Decision | None:
+def _of_process(member: SiteCampaign, call: MpiCall, library: Library) -> FileDecision | None:
     """The winner that a whole process, or a table of another family, has for a call: one that no
     file which was read could say."""
     rules = families.of(library).rules
@@ -251,7 +255,7 @@ def _of_process(member: SiteCampaign, call: Call, library: Library) -> Decision 
     winner = deciding(others, Target(call.function, call.bytes))
     if winner is None:
         return None
-    return Decision(plumbline_sh.FILE_NAME, winner.variant, winner.configuration)
+    return FileDecision(plumbline_sh.FILE_NAME, winner.variant, winner.configuration)
 
 
 # --- on what evidence -----------------------------------------------------------------------------
@@ -259,8 +263,8 @@ def _of_process(member: SiteCampaign, call: Call, library: Library) -> Decision 
 
 def _answered(
     near: Sequence[SiteCampaign],
-    call: Call,
-    decision: Decision,
+    call: MpiCall,
+    decision: FileDecision,
     folder: Path | None,
 ) -> SiteAnswer:
     """`near`: the campaigns, the one next to the call first."""
@@ -282,7 +286,7 @@ def _answered(
 
 
 def _source(
-    near: Sequence[SiteCampaign], call: Call, decision: Decision
+    near: Sequence[SiteCampaign], call: MpiCall, decision: FileDecision
 ) -> tuple[SiteCampaign | None, Winner | None]:
     """The nearest campaign with a winner that says the same for the size, else for another one."""
     target = Target(call.function, call.bytes)
@@ -296,9 +300,9 @@ def _source(
     return None, None
 
 
-def _is_same(winner: Winner, decision: Decision) -> bool:
-    """Whether a file says of a winner what `decision` is. Of a rule its algorithm counts, and the
-    parameters that the winner names."""
+def _is_same(winner: Winner, decision: FileDecision) -> bool:
+    """Return whether a file says of a winner what `decision` is. Of a rule its algorithm counts,
+    and the parameters that the winner names."""
     if winner.variant != decision.variant:
         return False
     decided = decision.configuration
@@ -307,7 +311,7 @@ def _is_same(winner: Winner, decision: Decision) -> bool:
     )
 
 
-def _differences(evidence: Evidence, call: Call) -> Iterator[Difference]:
+def _differences(evidence: CellEvidence, call: MpiCall) -> Iterator[Difference]:
     if evidence.nprocs != call.nprocs:
         yield "ranks"
         apart = _spread(evidence.nprocs, evidence.nodes) != _spread(call.nprocs, call.nodes)
@@ -319,7 +323,7 @@ def _differences(evidence: Evidence, call: Call) -> Iterator[Difference]:
         yield "bytes"
 
 
-def _evidence(member: SiteCampaign, call: Call, winner: Winner | None) -> Evidence | None:
+def _evidence(member: SiteCampaign, call: MpiCall, winner: Winner | None) -> CellEvidence | None:
     """None where the campaign has not measured the function."""
     before, after = (
         [each for each in table if each.function == call.function]
@@ -338,7 +342,7 @@ def _evidence(member: SiteCampaign, call: Call, winner: Winner | None) -> Eviden
         for search in member.searches
         if (search.function, search.bytes) == (call.function, size)
     ]
-    return Evidence(
+    return CellEvidence(
         member.campaign.id,
         *member.layout,
         size,

@@ -60,21 +60,21 @@ def mark(cell: MapCell) -> str:
 def svg(site_map: SiteMap, colours: Mapping[str, str]) -> str:
     """The picture. `colours` are PAGE or FILE; a file has a ground of its own."""
     rows, height = _placed(site_map.rows)
-    left = _NAMES + _LAYOUTS
-    width = max(left + _CELL * max(1, len(site_map.sizes)), 0 if colours is PAGE else _TITLE)
-    parts = [_text(left - 8, 16, "bytes", colours["quiet"], "end")]
+    start = _NAMES + _LAYOUTS
+    width = max(start + _CELL * max(1, len(site_map.sizes)), 0 if colours is PAGE else _TITLE)
+    parts = [_text(start - 8, 16, "bytes", colours["quiet"], "end")]
     for place, size in enumerate(site_map.sizes):
-        middle = left + _CELL * place + _CELL // 2
+        middle = start + _CELL * place + _CELL // 2
         parts.append(_text(middle, 16, short(size), colours["quiet"], "middle"))
     for y, row, first in rows:
         if first:
             line = f'<path d="M0 {y - _GAP / 2:.0f}H{width}" stroke="{colours["line"]}"/>'
             parts += [line, _text(0, y + 14, row.function, colours["text"], "start")]
         layout = f"{row.nodes} × {row.ppn}"
-        parts.append(_text(left - 8, y + 14, layout, colours["text"], "end"))
+        parts.append(_text(start - 8, y + 14, layout, colours["text"], "end"))
         for place, cell in enumerate(row.cells):
             if cell is not None:
-                parts += _cell(left + _CELL * place, y, cell, colours)
+                parts += _cell(start + _CELL * place, y, cell, colours)
     top = 0
     if colours is FILE:  # on a page the picture stands on the page's ground, below its title
         top = _HEAD

@@ -5,7 +5,6 @@ from __future__ import annotations
 from plumbline_db.records import Library
 from plumbline_exporters.families import Family, Linting, ParameterFile, Question, RulesFiles
 from plumbline_exporters.family.openmpi import (
-    decision,
     env,
     lint_han_rules,
     lint_mca_file,
@@ -26,7 +25,7 @@ FAMILY = Family(
     script="env",
     variables=env.variables,
     question=question,
-    rules=RulesFiles(mca_params.RULES_FILE_NAMES, decision.of_files, is_rule),
+    rules=RulesFiles(mca_params.RULES_FILE_NAMES, mca_params.decision, is_rule),
     parameter_file=ParameterFile(
         parameters=mca_params.parameters,
         line=mca_params.line,

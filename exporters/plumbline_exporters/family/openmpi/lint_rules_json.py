@@ -22,6 +22,8 @@ _TOP = ("rule_file_version", "module", "collectives", "comm_rank_distribution", 
 _HEAD = "plumbline"  # where an exported file says what it is
 _OF_RANKS = ("comm_size_min", "comm_size_max", "comm_rank_distribution", "rules")
 _OF_RULE = ("msg_size_min", "msg_size_max", "alg", "faninout", "seg_size", "reqs")
+_NUMBERS_OF_RANKS = ("comm_size_min", "comm_size_max")
+_PARAMETERS = ("faninout", "seg_size", "reqs")
 _DISTRIBUTIONS = ("any", "one-per-node", "single-node")
 _LIBRARY_DECIDES = ("ignore",)
 _KEYS = {function.removeprefix("MPI_").lower(): function for function in tuned.COLLECTIVES}
@@ -70,6 +72,7 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
     if collectives is None or collectives.kind != "object":
         yield _dropped(root.line, 'an object of collectives is wanted under "collectives"')
         return
+    yield from _stop(collectives)
     last = dict(collectives.members)
     for key, node in collectives.members:
         if last[key] is not node:
@@ -97,6 +100,79 @@ def _dropped(line: int, reason: str) -> Finding:
     )  # fmt: skip
 
 
+def _stop(collectives: Node) -> Iterator[Finding]:
+    """The first mistake at which the library stops reading, if there is one. What it frees then,
+    behind the first entry that it has read as a whole, it has freed before."""
+    is_first = True
+    for key, node in collectives.members:
+        if key not in (*_KEYS, *_UNTUNED):
+            near = difflib.get_close_matches(key.lower().removeprefix("mpi_"), _KEYS, n=1)
+            hint = f"; write {near[0]!r}" if near else ""
+            yield _ended(node.line, f"there is no collective {key!r}{hint}", is_first)
+            return
+        if node.kind != "array":
+            yield _ended(node.line, f"{key}: a list of communicator sizes is wanted", is_first)
+            return
+        for entry in node.items:
+            rules = entry.get("rules")
+            if mistake := _mistake_of_entry(entry):
+                yield _ended(*mistake, is_first)
+                return
+            if rules is None or rules.kind not in ("array", "object"):
+                line, reason = (rules or entry).line, 'a list of rules is wanted under "rules"'
+                yield _ended(line, reason, is_first or rules is not None)
+                return
+            for rule in rules.items:
+                if mistake := _mistake(rule, ("msg_size_min", "msg_size_max", *_PARAMETERS)):
+                    yield _dropped(*mistake)
+                    return
+                algorithm = rule.get("alg")
+                if key in _UNTUNED and algorithm is not None and _is_algorithm(algorithm):
+                    yield Finding(
+                        algorithm.line, "fails", "no-rules",
+                        f"coll/tuned has no algorithms for {key}: every program ends by SIGSEGV in "
+                        "MPI_Init", "leave it out",
+                    )  # fmt: skip
+                    return
+            is_first = False
+
+
+def _mistake_of_entry(entry: Node) -> tuple[int, str] | None:
+    """The line and the reason of a mistake before the rules of an entry."""
+    mistake = _mistake(entry, _NUMBERS_OF_RANKS)
+    where = entry.get("comm_rank_distribution")
+    if mistake is None and where is not None and not isinstance(where.value, str):
+        return where.line, "comm_rank_distribution is not a text"
+    return mistake
+
+
+def _mistake(node: Node, keys: Sequence[str]) -> tuple[int, str] | None:
+    """The line of the first of these keys whose value is neither a number nor inf."""
+    for key in keys:
+        value = node.get(key)
+        if value is not None and value.number is None and not _is_inf(value):
+            return value.line, f'{key} is neither a whole number nor "inf"'
+    return None
+
+
+def _is_inf(node: Node) -> bool:
+    return isinstance(node.value, str) and node.value[:3] in ("inf", "Inf", "INF")
+
+
+def _is_algorithm(node: Node) -> bool:
+    return isinstance(node.value, str) or node.number is not None
+
+
+def _ended(line: int, reason: str, is_first: bool) -> Finding:
+    if is_first:
+        return _dropped(line, reason)
+    return Finding(
+        line, "fails", "dropped",
+        f"{reason}: the library drops the whole file and frees memory twice, so that every program "
+        "may end in MPI_Init", "put this right; without the file the library decides",
+    )  # fmt: skip
+
+
 def _of_members(node: Node, keys_known: tuple[str, ...], what: str) -> Iterator[Finding]:
     keys_seen: set[str] = set()
     for key, value in node.members:
@@ -116,20 +192,13 @@ def _of_members(node: Node, keys_known: tuple[str, ...], what: str) -> Iterator[
 
 def _of_collective(key: str, node: Node, target: LintTarget) -> Iterator[Finding]:
     if key in _UNTUNED:
-        named = any(rule.get("alg") for entry in node.items for rule in _rules_of(entry))
-        yield Finding(
-            node.line, "fails" if named else "ignored", "no-rules",
-            f"coll/tuned has no algorithms for {key}"
-            + (": every program ends by SIGSEGV in MPI_Init" if named else ""), "leave it out",
-        )  # fmt: skip
+        if not any(rule.get("alg") for entry in node.items for rule in _rules_of(entry)):
+            yield Finding(
+                node.line, "ignored", "no-rules", f"coll/tuned has no algorithms for {key}",
+                "leave it out",
+            )  # fmt: skip
         return
     if key not in _KEYS:
-        near = difflib.get_close_matches(key.lower().removeprefix("mpi_"), _KEYS, n=1)
-        hint = f"; write {near[0]!r}" if near else ""
-        yield _dropped(node.line, f"there is no collective {key!r}{hint}")
-        return
-    if node.kind != "array":
-        yield _dropped(node.line, f"{key}: a list of communicator sizes is wanted")
         return
     free: Free = {place: [(2, MOST_RANKS)] for place in _PLACES}
     earlier: dict[str, Earlier] = {place: [] for place in _PLACES}
@@ -154,18 +223,12 @@ def _of_entry(
     yield from _of_members(entry, _OF_RANKS, "an entry of a collective")
     bounds = _bounds(entry, "comm_size_min", "comm_size_max", MOST_RANKS)
     rules = entry.get("rules")
-    if isinstance(bounds, str):
-        yield _dropped(entry.line, f'{bounds} is neither a number nor "inf"')
+    where = entry.get("comm_rank_distribution")
+    text = where is None or isinstance(where.value, str)
+    if isinstance(bounds, str) or rules is None or not text:  # _stop reports it
         return
     if wrapped := [key for key in _NUMBERS_OF_RANKS if _is_wrapped(entry.get(key))]:
         yield _wrapped(entry.line, wrapped)
-        return
-    if rules is None or rules.kind != "array":
-        yield _dropped(entry.line, 'a list of rules is wanted under "rules"')
-        return
-    where = entry.get("comm_rank_distribution")
-    if where is not None and not isinstance(where.value, str):
-        yield _dropped(where.line, "comm_rank_distribution is not a text")
         return
     if where is not None:
         yield from _of_distribution(where)
@@ -185,13 +248,12 @@ def _of_entry(
         earlier[place].append((entry.line, bounds))
 
 
-_NUMBERS_OF_RANKS = ("comm_size_min", "comm_size_max")
 _MOST_INT = 2**31 - 1
 
 
 def _is_wrapped(node: Node | None) -> bool:
-    """Whether a number of ranks, which the library keeps in 32 bits, is cut there; inf is the
-    largest number of 64 bits before."""
+    """Return whether a number of ranks, which the library keeps in 32 bits, is cut there; inf is
+    the largest number of 64 bits before."""
     if node is None:
         return False
     return node.number is None or not -_MOST_INT <= node.number <= _MOST_INT
@@ -247,9 +309,8 @@ def _choices(
         findings_so_far += _of_members(rule, _OF_RULE, "a rule")
         bounds = _bounds(rule, "msg_size_min", "msg_size_max", UNBOUNDED_BYTES)
         if isinstance(bounds, str):
-            findings_so_far.append(_dropped(rule.line, f'{bounds} is neither a number nor "inf"'))
             continue
-        numbers = [_number(rule, key, findings_so_far) for key in ("faninout", "seg_size", "reqs")]
+        numbers = [_number(rule, key) for key in _PARAMETERS]
         number = _algorithm(function, rule, findings_so_far, target)
         if number is None:
             continue
@@ -304,14 +365,9 @@ def _algorithm(
     return None
 
 
-def _number(rule: Node, key: str, findings_so_far: list[Finding]) -> int:
+def _number(rule: Node, key: str) -> int:
     node = rule.get(key)
-    if node is None:
-        return 0
-    if node.number is None:
-        findings_so_far.append(_dropped(node.line, f"{key} is not a number"))
-        return 0
-    return node.number
+    return 0 if node is None or node.number is None else node.number
 
 
 def _unreached(line: int, what: str) -> Finding:
@@ -356,7 +412,7 @@ def _bounds(node: Node, low: str, high: str, most: int) -> tuple[int, int] | str
             ends.append(default)
         elif value.number is not None:
             ends.append(min(value.number, most))
-        elif isinstance(value.value, str) and value.value[:3] in ("inf", "Inf", "INF"):
+        elif _is_inf(value):
             ends.append(most)
         else:
             return key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Call(msgspec.Struct, frozen=True):
+class MpiCall(msgspec.Struct, frozen=True):
     """A call of `function` with a volume of `bytes` (docs/plan-and-records.md) on a communicator of
     `nprocs` ranks on `nodes` nodes, at most `ppn` of them on each."""
 
@@ -16,7 +16,7 @@ class Call(msgspec.Struct, frozen=True):
     ppn: int
 
 
-class Decision(msgspec.Struct, frozen=True):
+class FileDecision(msgspec.Struct, frozen=True):
     """`file` is the name of the file. `variant` is `default` where the library's own function is
     called, with the parameters in `configuration`. The decision is only for calls that meet the
     `conditions` (`type=floating`)."""
