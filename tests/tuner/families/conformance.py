@@ -43,7 +43,10 @@ CROWDED = Placement(nodes=1, ppn=5, oversubscribed=True)
 HELD = [Placement(nodes=1, ppn=3, bind=bind, map_by="core") for bind in ("core", "socket", "none")]
 STARTERS = ("mpirun", "mpiexec", "mpicc")
 TOOLS = ("sh", "cat", "sed", "tr", "cc", "env")  # what recorded programs may use
-OURS = {"PLUMBLINE_CALLS", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT", "LD_PRELOAD"}
+OURS = {
+    *("PLUMBLINE_CALLS", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT", "LD_PRELOAD"),
+    *("PLUMBLINE_CONTROL", "PLUMBLINE_CONTROL_OUT"),
+}
 
 
 class Conformance:

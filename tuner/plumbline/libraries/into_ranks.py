@@ -15,6 +15,7 @@ from plumbline_exporters.plumbline_sh import whole as whole_path
 SRUN_LIST = "SLURM_EXPORT_ENV"  # what srun hands to its ranks
 VARIABLES = (
     *("LD_PRELOAD", "PLUMBLINE_CALLS", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT"),
+    *("PLUMBLINE_CONTROL", "PLUMBLINE_CONTROL_OUT"),
     *(SRUN_LIST, "PLUMBLINE_EXPORT_ENV"),
 )
 
