@@ -203,20 +203,32 @@ class _Job:
             return None
 
     def knowledge(self) -> Knowledge:
-        databases = dict.fromkeys((self._request.database.absolute(), self._own))
-        existing = [path for path in databases if path.exists()]
+        """Return what the databases contain, as far as they can be read."""
+        readable: list[Path] = []
+        for path in dict.fromkeys((self._request.database.absolute(), self._own)):
+            with self._telling("nothing is known from it"):
+                if path.exists():
+                    Database.open(path).close()
+                    readable.append(path)
+        known = Knowledge([], {})
+        with self._telling("nothing is known"):
+            now = datetime.datetime.now(datetime.UTC)
+            known = place_knowledge.read(readable, self.place, now)
+        return known
+
+    @contextlib.contextmanager
+    def _telling(self, what: str) -> Iterator[None]:
+        """Report an error of the block, and go on without what it was for."""
         try:
-            return place_knowledge.read(existing, self.place, datetime.datetime.now(datetime.UTC))
+            yield
         except PlumblineError as error:
-            self._tell(f"nothing is known: {error}")
-            return Knowledge([], {})
+            self._tell(f"{what}: {error}")
 
     def active_files(self, known: Knowledge) -> ActiveFiles | None:
-        try:
-            return known.active_files(self.place, self._folder)
-        except PlumblineError as error:
-            self._tell(f"no winners are in force: {error}")
-            return None
+        files = None
+        with self._telling("no winners are in force"):
+            files = known.active_files(self.place, self._folder)
+        return files
 
     def in_force(self, files: ActiveFiles, usual: dict[str, str]) -> dict[str, str]:
         """Return the application's environment with the winners that are shown to be in force."""
