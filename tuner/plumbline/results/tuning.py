@@ -104,14 +104,13 @@ def run(request: TunedCommand, prepared: PreparedStart, tell: Tell) -> int:
     it. Raises PlumblineError where it was not started, and nothing once it was."""
     installation = prepared.toolchain.installation
     preload = paths.layout().preload(paths.build_id(installation.library))
-    variables: dict[str, str] = {}
-    if prepared.control is not None:
-        variables = {
-            "PLUMBLINE_CONTROL": _CONTROLLED_SHARE,
-            "PLUMBLINE_CONTROL_OUT": str(prepared.control),
-        }
     state = _state_folder(request.database)
     with scratch.folder(state) as folder:
+        variables: dict[str, str] = {}
+        record = folder / "control.json"
+        if prepared.control is not None:
+            variables["PLUMBLINE_CONTROL"] = _CONTROLLED_SHARE
+            variables["PLUMBLINE_CONTROL_OUT"] = str(record)
         if prepared.profile is not None:
             variables["PLUMBLINE_CALLS"] = str(folder)
         ended = profiling.recorded_run(
@@ -119,6 +118,9 @@ def run(request: TunedCommand, prepared: PreparedStart, tell: Tell) -> int:
         )
         if prepared.profile is not None:
             _keep_profile(request, prepared.profile, folder, ended, tell)
+        if prepared.control is not None and record.is_file():
+            with contextlib.suppress(OSError):
+                record.replace(prepared.control)
     return ended.status
 
 
