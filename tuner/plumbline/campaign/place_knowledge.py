@@ -15,7 +15,7 @@ import msgspec
 from plumbline.campaign.in_force import ActiveFiles
 from plumbline.core.application import Application, Calls, nearest
 from plumbline.core.plan import measurable
-from plumbline.core.winner import exported_as
+from plumbline.core.winner import exported_as, without_sizes
 from plumbline.libraries import gate
 from plumbline.measure import tables
 from plumbline.measure.exclusions import NO_TIME, NOT_ASKED
@@ -197,36 +197,51 @@ def _is_measurable(place: KnownPlace, calls: Calls) -> bool:
 def _without_overlaps(
     sources: Sequence[KnownCampaign], settings: Settings
 ) -> Iterator[KnownCampaign]:
-    """Yield the sources with the winners that no newer source has decided upon. Settings of the
-    process come from the newest source alone, because the others were measured without them."""
-    newer_sizes: dict[str, set[int]] = {}
-    newer_winners: list[Winner] = []
-    for source in sources:
+    """Yield the sources with what is left of their winners beside the sizes that a newer source has
+    decided upon. Settings of the process come from the newest source alone, because the others were
+    measured without them."""
+    decided: dict[str, list[tuple[int, int]]] = {}
+    for number, source in enumerate(sources):
         kept = [
-            winner
+            part
             for winner in source.winners
-            if (not newer_sizes if winner.function == EVERY_FUNCTION else True)
-            and not any(_holds_at(winner, size) for size in newer_sizes.get(winner.function, ()))
-            and not any(_overlap(winner, newer) for newer in newer_winners)
-            and (winner.function == EVERY_FUNCTION or _proof_size(winner, settings) is not None)
+            for part in _left_of(winner, source, decided, newest=number == 0)
+            if part.function == EVERY_FUNCTION or _proof_size(part, settings) is not None
         ]
-        newer_winners += kept
         for function, its_sizes in source.sizes.items():
-            newer_sizes.setdefault(function, set()).update(its_sizes)
+            decided.setdefault(function, []).extend((size, size) for size in its_sizes)
+        for winner in kept:
+            ranges = decided.setdefault(winner.function, [])
+            ranges.append((winner.bytes_from, winner.bytes_to))
         if kept:
             yield msgspec.structs.replace(source, winners=kept)
 
 
+def _left_of(
+    winner: Winner,
+    source: KnownCampaign,
+    decided: Mapping[str, Sequence[tuple[int, int]]],
+    *,
+    newest: bool,
+) -> Iterator[Winner]:
+    """Yield the parts of a winner that contain a size at which its own campaign measured it."""
+    if winner.function == EVERY_FUNCTION:
+        yield from [winner] if newest else []
+        return
+    parts = [winner]
+    for first, last in decided.get(winner.function, ()):
+        parts = [left for part in parts for left in without_sizes(part, first, last)]
+    for part in parts:
+        inside = [size for size in source.sizes.get(winner.function, ()) if _holds_at(part, size)]
+        if part == winner:
+            yield part
+        elif inside:
+            measured = {"measured_from": min(inside), "measured_to": max(inside)}
+            yield msgspec.structs.replace(part, **measured)
+
+
 def _holds_at(winner: Winner, size: int) -> bool:
     return winner.bytes_from <= size <= winner.bytes_to
-
-
-def _overlap(winner: Winner, other: Winner) -> bool:
-    return (
-        winner.function == other.function
-        and winner.bytes_from <= other.bytes_to
-        and other.bytes_from <= winner.bytes_to
-    )
 
 
 def _fit_together(toolchain: Toolchain, sources: Sequence[KnownCampaign], folder: Path) -> bool:
