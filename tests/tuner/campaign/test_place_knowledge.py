@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from plumbline.campaign import place_knowledge
-from plumbline.campaign.place_knowledge import Knowledge, KnownPlace
+from plumbline.campaign.place_knowledge import Knowledge, KnownPlace, SlowRule
 from plumbline.settings import Settings
 from plumbline_db import campaigns, transfer, winners
 from plumbline_db.connection import Database
@@ -134,6 +134,17 @@ def test_an_older_winner_keeps_the_sizes_that_no_newer_campaign_decided(
     assert files is not None
     parts = [each for each in files.winners if each.function == "MPI_Scan"]
     assert [(each.bytes_from, each.bytes_to) for each in parts] == [(64, 4095), (4097, 65536)]
+
+
+def test_a_rule_that_was_slower_is_left_out_until_a_newer_campaign(
+    finished: Path, tmp_path: Path
+) -> None:
+    known = read(finished)
+    before, later = "2020-01-01T00:00:00+00:00", (NOW + datetime.timedelta(days=1)).isoformat()
+    for time, functions in ((before, {"MPI_Allreduce", "MPI_Scan"}), (later, {"MPI_Allreduce"})):
+        slower = [SlowRule("MPI_Scan", 0, 1 << 30, time)]
+        files = known.active_files(PLACE, tmp_path / "files", slower)
+        assert files is not None and {each.function for each in files.winners} == functions
 
 
 def test_a_stranger_s_winner_that_is_not_allowed_is_left_out(

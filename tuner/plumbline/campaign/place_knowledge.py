@@ -70,6 +70,19 @@ class KnownCampaign(msgspec.Struct, frozen=True):
     is_fresh: bool
 
 
+class SlowRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule of an application's files that was slower than the library in the application itself,
+    and when (ISO 8601, UTC)."""
+
+    function: str
+    bytes_from: int
+    bytes_to: int
+    time: str
+
+    def __post_init__(self) -> None:
+        _time(self.time)
+
+
 class Knowledge(msgspec.Struct, frozen=True):
     """`sources`: the newest first. `gains`: the share of time that winners of a function save, in
     the middle, by function; of all places."""
@@ -97,13 +110,16 @@ class Knowledge(msgspec.Struct, frozen=True):
     def _saving(self, calls: Calls) -> float:
         return calls.work_seconds * self.gains.get(calls.function, _USUAL_GAIN)
 
-    def active_files(self, place: KnownPlace, folder: Path) -> ActiveFiles | None:
+    def active_files(
+        self, place: KnownPlace, folder: Path, slower: Sequence[SlowRule] = ()
+    ) -> ActiveFiles | None:
         """Write the files of all winners into a folder in `folder` that is named after their
-        content; None where there are no winners. Raises PlumblineError where files cannot be
+        content; None where there are no winners. Sizes of rules that were `slower` after a campaign
+        finished are left out of its winners. Raises PlumblineError where files cannot be
         written."""
         toolchain, settings = place.toolchain, place.settings
         chosen: list[KnownCampaign] = []
-        for source in _without_overlaps(self.sources, settings):
+        for source in _without_overlaps(self.sources, settings, slower):
             if _fit_together(toolchain, [*chosen, source], folder):
                 chosen.append(source)
         if not chosen:
@@ -195,13 +211,17 @@ def _is_measurable(place: KnownPlace, calls: Calls) -> bool:
 
 
 def _without_overlaps(
-    sources: Sequence[KnownCampaign], settings: Settings
+    sources: Sequence[KnownCampaign], settings: Settings, slower: Sequence[SlowRule]
 ) -> Iterator[KnownCampaign]:
-    """Yield the sources with what is left of their winners beside the sizes that a newer source has
-    decided upon. Settings of the process come from the newest source alone, because the others were
-    measured without them."""
+    """Yield the sources with what is left of their winners beside the sizes that a newer source, or
+    a slower rule, has decided upon. Settings of the process come from the newest source alone,
+    because the others were measured without them."""
     decided: dict[str, list[tuple[int, int]]] = {}
+    waiting = sorted(slower, key=lambda rule: _time(rule.time))
     for number, source in enumerate(sources):
+        while waiting and _time(waiting[-1].time) > _time(source.campaign.finished):
+            rule = waiting.pop()
+            decided.setdefault(rule.function, []).append((rule.bytes_from, rule.bytes_to))
         kept = [
             part
             for winner in source.winners
@@ -230,7 +250,7 @@ def _left_of(
         return
     parts = [winner]
     for first, last in decided.get(winner.function, ()):
-        parts = [left for part in parts for left in without_sizes(part, first, last)]
+        parts = [rest for part in parts for rest in without_sizes(part, first, last)]
     for part in parts:
         inside = [size for size in source.sizes.get(winner.function, ()) if _holds_at(part, size)]
         if part == winner:

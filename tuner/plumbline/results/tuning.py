@@ -22,7 +22,7 @@ from plumbline.campaign.in_force import ActiveFiles
 from plumbline.campaign.place_knowledge import Knowledge, KnownPlace
 from plumbline.core import application as applications
 from plumbline.core.application import Application, Calls
-from plumbline.results import profiling
+from plumbline.results import control_record, profiling
 from plumbline.results.profiling import ProfiledRun
 from plumbline.settings import campaign_file, identity, ranks_asked, site_rules
 from plumbline.settings.ranks_asked import Start
@@ -44,6 +44,7 @@ _LEAST_SECONDS = 4.0  # a campaign that has less time finds nothing
 # The share of the campaign's time that its launches may take; the other part is starts and looks.
 _IN_LAUNCHES = 0.7
 _CONTROLLED_SHARE = "0.02"  # of replaced calls, which the library answers itself
+_CONTROL, _SLOWER = ".control.json", ".slower.json"
 _NAME = re.compile(r"[^A-Za-z0-9._+-]")
 _TRY_LATER = 75
 
@@ -95,7 +96,7 @@ def prepare(request: TunedCommand, tell: Tell) -> PreparedStart:
         toolchain=job.place.toolchain,
         environment=environment,
         profile=job.profile_file if profile is None else None,
-        control=job.profile_file.with_suffix(".control.json") if controls else None,
+        control=job.profile_file.with_suffix(_CONTROL) if controls else None,
     )
 
 
@@ -119,9 +120,24 @@ def run(request: TunedCommand, prepared: PreparedStart, tell: Tell) -> int:
         if prepared.profile is not None:
             _keep_profile(request, prepared.profile, folder, ended, tell)
         if prepared.control is not None and record.is_file():
-            with contextlib.suppress(OSError):
-                record.replace(prepared.control)
+            _take_control(record, prepared.control, tell)
     return ended.status
+
+
+def _take_control(record: Path, kept: Path, tell: Tell) -> None:
+    try:
+        for rule in control_record.take(record, kept, _slower(kept), identity.now()):
+            tell(
+                f"{rule.function}, {rule.bytes_from}-{rule.bytes_to} B: its winner was slower than "
+                "the library and was switched off; later jobs do not use it"
+            )
+    except PlumblineError as error:
+        tell(str(error))
+
+
+def _slower(control: Path) -> Path:
+    """Return the file of the rules that jobs switched off."""
+    return control.with_name(control.name.replace(_CONTROL, _SLOWER))
 
 
 def _keep_profile(
@@ -229,7 +245,8 @@ class _Job:
     def active_files(self, known: Knowledge) -> ActiveFiles | None:
         files = None
         with self._telling("no winners are in force"):
-            files = known.active_files(self.place, self._folder)
+            slower = control_record.slow_rules(self.profile_file.with_suffix(_SLOWER))
+            files = known.active_files(self.place, self._folder, slower)
         return files
 
     def in_force(self, files: ActiveFiles, usual: dict[str, str]) -> dict[str, str]:
