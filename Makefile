@@ -178,6 +178,9 @@ bench-detection: setup build  ## recall and precision of `plumbline detect`; eve
 bench-recorder: setup $(STAMPS)/test-packages build  ## what recording costs: a message, hashing, HPL with and without (docs/design/detection.md)
 	$(BIN)/python -m tests.bench.recorder $(ARGS)
 
+bench-job: setup build  ## what `plumbline run --tune` gains an application of which 60 % is small Allreduce and Bcast (docs/application.md)
+	$(BIN)/python -m tests.bench.tuned_job $(ARGS)
+
 bench-scale: setup  ## what simulated ranks cost, by their number (docs/simulated.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python tests/bench/scale.py $(ARGS)

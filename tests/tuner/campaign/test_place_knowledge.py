@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from plumbline.campaign import place_knowledge
-from plumbline.campaign.place_knowledge import Knowledge, KnownPlace
+from plumbline.campaign.place_knowledge import Knowledge, KnownPlace, SlowRule
 from plumbline.settings import Settings
 from plumbline_db import campaigns, transfer, winners
 from plumbline_db.connection import Database
@@ -104,14 +104,47 @@ def test_files_of_winners_of_two_campaigns(finished: Path, tmp_path: Path) -> No
     assert len(known.sources) == 2
     files = known.active_files(PLACE, tmp_path / "files")
     assert files is not None and files.script.is_file() and files.campaign.id == done.campaign.id
-    functions = [winner.function for winner in files.winners]
-    assert functions.count("MPI_Allreduce") == 1 and "MPI_Scan" in functions
+    ranges = [(each.function, each.bytes_from, each.bytes_to) for each in files.winners]
+    assert ranges == [
+        ("MPI_Allreduce", 16384, 16384),
+        ("MPI_Scan", 1024, 16384),
+        ("MPI_Allreduce", 1024, 16383),
+    ]
     for winner in files.winners:
         sizes = files.settings.sizes_of(winner.function)
         assert any(winner.bytes_from <= size <= winner.bytes_to for size in sizes)
     again = known.active_files(PLACE, tmp_path / "files")
     assert again is not None and again.script == files.script
     assert read().active_files(PLACE, tmp_path / "files") is None
+
+
+def test_an_older_winner_keeps_the_sizes_that_no_newer_campaign_decided(
+    finished: Path, tmp_path: Path
+) -> None:
+    """The newer campaign found nothing better than the library at one size in the middle."""
+    known = read(finished)
+    (older,) = known.sources
+    (winner,) = [each for each in older.winners if each.function == "MPI_Scan"]
+    wide = msgspec.structs.replace(winner, bytes_from=64, bytes_to=65536)
+    others = [each for each in older.winners if each != winner]
+    older = msgspec.structs.replace(older, winners=[wide, *others])
+    newer = msgspec.structs.replace(older, winners=[], sizes={"MPI_Scan": [4096]})
+    both = msgspec.structs.replace(known, sources=[newer, older])
+    files = both.active_files(PLACE, tmp_path / "files")
+    assert files is not None
+    parts = [each for each in files.winners if each.function == "MPI_Scan"]
+    assert [(each.bytes_from, each.bytes_to) for each in parts] == [(64, 4095), (4097, 65536)]
+
+
+def test_a_rule_that_was_slower_is_left_out_until_a_newer_campaign(
+    finished: Path, tmp_path: Path
+) -> None:
+    known = read(finished)
+    before, later = "2020-01-01T00:00:00+00:00", (NOW + datetime.timedelta(days=1)).isoformat()
+    for time, functions in ((before, {"MPI_Allreduce", "MPI_Scan"}), (later, {"MPI_Allreduce"})):
+        slower = [SlowRule("MPI_Scan", 0, 1 << 30, time)]
+        files = known.active_files(PLACE, tmp_path / "files", slower)
+        assert files is not None and {each.function for each in files.winners} == functions
 
 
 def test_a_stranger_s_winner_that_is_not_allowed_is_left_out(

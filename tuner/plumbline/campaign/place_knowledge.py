@@ -15,7 +15,7 @@ import msgspec
 from plumbline.campaign.in_force import ActiveFiles
 from plumbline.core.application import Application, Calls, nearest
 from plumbline.core.plan import measurable
-from plumbline.core.winner import exported_as
+from plumbline.core.winner import exported_as, without_sizes
 from plumbline.libraries import gate
 from plumbline.measure import tables
 from plumbline.measure.exclusions import NO_TIME, NOT_ASKED
@@ -70,6 +70,19 @@ class KnownCampaign(msgspec.Struct, frozen=True):
     is_fresh: bool
 
 
+class SlowRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule of an application's files that was slower than the library in the application itself,
+    and when (ISO 8601, UTC)."""
+
+    function: str
+    bytes_from: int
+    bytes_to: int
+    time: str
+
+    def __post_init__(self) -> None:
+        _time(self.time)
+
+
 class Knowledge(msgspec.Struct, frozen=True):
     """`sources`: the newest first. `gains`: the share of time that winners of a function save, in
     the middle, by function; of all places."""
@@ -97,13 +110,16 @@ class Knowledge(msgspec.Struct, frozen=True):
     def _saving(self, calls: Calls) -> float:
         return calls.work_seconds * self.gains.get(calls.function, _USUAL_GAIN)
 
-    def active_files(self, place: KnownPlace, folder: Path) -> ActiveFiles | None:
+    def active_files(
+        self, place: KnownPlace, folder: Path, slower: Sequence[SlowRule] = ()
+    ) -> ActiveFiles | None:
         """Write the files of all winners into a folder in `folder` that is named after their
-        content; None where there are no winners. Raises PlumblineError where files cannot be
+        content; None where there are no winners. Sizes of rules that were `slower` after a campaign
+        finished are left out of its winners. Raises PlumblineError where files cannot be
         written."""
         toolchain, settings = place.toolchain, place.settings
         chosen: list[KnownCampaign] = []
-        for source in _without_overlaps(self.sources, settings):
+        for source in _without_overlaps(self.sources, settings, slower):
             if _fit_together(toolchain, [*chosen, source], folder):
                 chosen.append(source)
         if not chosen:
@@ -195,38 +211,57 @@ def _is_measurable(place: KnownPlace, calls: Calls) -> bool:
 
 
 def _without_overlaps(
-    sources: Sequence[KnownCampaign], settings: Settings
+    sources: Sequence[KnownCampaign], settings: Settings, slower: Sequence[SlowRule]
 ) -> Iterator[KnownCampaign]:
-    """Yield the sources with the winners that no newer source has decided upon. Settings of the
-    process come from the newest source alone, because the others were measured without them."""
-    newer_sizes: dict[str, set[int]] = {}
-    newer_winners: list[Winner] = []
-    for source in sources:
+    """Yield the sources with what is left of their winners beside the sizes that a newer source, or
+    a slower rule, has decided upon. Settings of the process come from the newest source alone,
+    because the others were measured without them."""
+    decided: dict[str, list[tuple[int, int]]] = {}
+    waiting = sorted(slower, key=lambda rule: _time(rule.time))
+    for number, source in enumerate(sources):
+        while waiting and _time(waiting[-1].time) > _time(source.campaign.finished):
+            rule = waiting.pop()
+            decided.setdefault(rule.function, []).append((rule.bytes_from, rule.bytes_to))
         kept = [
-            winner
+            part
             for winner in source.winners
-            if (not newer_sizes if winner.function == EVERY_FUNCTION else True)
-            and not any(_holds_at(winner, size) for size in newer_sizes.get(winner.function, ()))
-            and not any(_overlap(winner, newer) for newer in newer_winners)
-            and (winner.function == EVERY_FUNCTION or _proof_size(winner, settings) is not None)
+            for part in _left_of(winner, source, decided, newest=number == 0)
+            if part.function == EVERY_FUNCTION or _proof_size(part, settings) is not None
         ]
-        newer_winners += kept
         for function, its_sizes in source.sizes.items():
-            newer_sizes.setdefault(function, set()).update(its_sizes)
+            decided.setdefault(function, []).extend((size, size) for size in its_sizes)
+        for winner in kept:
+            ranges = decided.setdefault(winner.function, [])
+            ranges.append((winner.bytes_from, winner.bytes_to))
         if kept:
             yield msgspec.structs.replace(source, winners=kept)
 
 
+def _left_of(
+    winner: Winner,
+    source: KnownCampaign,
+    decided: Mapping[str, Sequence[tuple[int, int]]],
+    *,
+    newest: bool,
+) -> Iterator[Winner]:
+    """Yield the parts of a winner that contain a size at which its own campaign measured it."""
+    if winner.function == EVERY_FUNCTION:
+        yield from [winner] if newest else []
+        return
+    parts = [winner]
+    for first, last in decided.get(winner.function, ()):
+        parts = [rest for part in parts for rest in without_sizes(part, first, last)]
+    for part in parts:
+        inside = [size for size in source.sizes.get(winner.function, ()) if _holds_at(part, size)]
+        if part == winner:
+            yield part
+        elif inside:
+            measured = {"measured_from": min(inside), "measured_to": max(inside)}
+            yield msgspec.structs.replace(part, **measured)
+
+
 def _holds_at(winner: Winner, size: int) -> bool:
     return winner.bytes_from <= size <= winner.bytes_to
-
-
-def _overlap(winner: Winner, other: Winner) -> bool:
-    return (
-        winner.function == other.function
-        and winner.bytes_from <= other.bytes_to
-        and other.bytes_from <= winner.bytes_to
-    )
 
 
 def _fit_together(toolchain: Toolchain, sources: Sequence[KnownCampaign], folder: Path) -> bool:

@@ -22,7 +22,7 @@ from plumbline.campaign.in_force import ActiveFiles
 from plumbline.campaign.place_knowledge import Knowledge, KnownPlace
 from plumbline.core import application as applications
 from plumbline.core.application import Application, Calls
-from plumbline.results import profiling
+from plumbline.results import control_record, profiling
 from plumbline.results.profiling import ProfiledRun
 from plumbline.settings import campaign_file, identity, ranks_asked, site_rules
 from plumbline.settings.ranks_asked import Start
@@ -44,6 +44,7 @@ _LEAST_SECONDS = 4.0  # a campaign that has less time finds nothing
 # The share of the campaign's time that its launches may take; the other part is starts and looks.
 _IN_LAUNCHES = 0.7
 _CONTROLLED_SHARE = "0.02"  # of replaced calls, which the library answers itself
+_CONTROL, _SLOWER = ".control.json", ".slower.json"
 _NAME = re.compile(r"[^A-Za-z0-9._+-]")
 _TRY_LATER = 75
 
@@ -95,7 +96,7 @@ def prepare(request: TunedCommand, tell: Tell) -> PreparedStart:
         toolchain=job.place.toolchain,
         environment=environment,
         profile=job.profile_file if profile is None else None,
-        control=job.profile_file.with_suffix(".control.json") if controls else None,
+        control=job.profile_file.with_suffix(_CONTROL) if controls else None,
     )
 
 
@@ -104,14 +105,13 @@ def run(request: TunedCommand, prepared: PreparedStart, tell: Tell) -> int:
     it. Raises PlumblineError where it was not started, and nothing once it was."""
     installation = prepared.toolchain.installation
     preload = paths.layout().preload(paths.build_id(installation.library))
-    variables: dict[str, str] = {}
-    if prepared.control is not None:
-        variables = {
-            "PLUMBLINE_CONTROL": _CONTROLLED_SHARE,
-            "PLUMBLINE_CONTROL_OUT": str(prepared.control),
-        }
     state = _state_folder(request.database)
     with scratch.folder(state) as folder:
+        variables: dict[str, str] = {}
+        record = folder / "control.json"
+        if prepared.control is not None:
+            variables["PLUMBLINE_CONTROL"] = _CONTROLLED_SHARE
+            variables["PLUMBLINE_CONTROL_OUT"] = str(record)
         if prepared.profile is not None:
             variables["PLUMBLINE_CALLS"] = str(folder)
         ended = profiling.recorded_run(
@@ -119,7 +119,25 @@ def run(request: TunedCommand, prepared: PreparedStart, tell: Tell) -> int:
         )
         if prepared.profile is not None:
             _keep_profile(request, prepared.profile, folder, ended, tell)
+        if prepared.control is not None and record.is_file():
+            _take_control(record, prepared.control, tell)
     return ended.status
+
+
+def _take_control(record: Path, kept: Path, tell: Tell) -> None:
+    try:
+        for rule in control_record.take(record, kept, _slower(kept), identity.now()):
+            tell(
+                f"{rule.function}, {rule.bytes_from}-{rule.bytes_to} B: its winner was slower than "
+                "the library and was switched off; later jobs do not use it"
+            )
+    except PlumblineError as error:
+        tell(str(error))
+
+
+def _slower(control: Path) -> Path:
+    """Return the file of the rules that jobs switched off."""
+    return control.with_name(control.name.replace(_CONTROL, _SLOWER))
 
 
 def _keep_profile(
@@ -203,20 +221,33 @@ class _Job:
             return None
 
     def knowledge(self) -> Knowledge:
-        databases = dict.fromkeys((self._request.database.absolute(), self._own))
-        existing = [path for path in databases if path.exists()]
+        """Return what the databases contain, as far as they can be read."""
+        readable: list[Path] = []
+        for path in dict.fromkeys((self._request.database.absolute(), self._own)):
+            with self._telling("nothing is known from it"):
+                if path.exists():
+                    Database.open(path).close()
+                    readable.append(path)
+        known = Knowledge([], {})
+        with self._telling("nothing is known"):
+            now = datetime.datetime.now(datetime.UTC)
+            known = place_knowledge.read(readable, self.place, now)
+        return known
+
+    @contextlib.contextmanager
+    def _telling(self, what: str) -> Iterator[None]:
+        """Report an error of the block, and go on without what it was for."""
         try:
-            return place_knowledge.read(existing, self.place, datetime.datetime.now(datetime.UTC))
+            yield
         except PlumblineError as error:
-            self._tell(f"nothing is known: {error}")
-            return Knowledge([], {})
+            self._tell(f"{what}: {error}")
 
     def active_files(self, known: Knowledge) -> ActiveFiles | None:
-        try:
-            return known.active_files(self.place, self._folder)
-        except PlumblineError as error:
-            self._tell(f"no winners are in force: {error}")
-            return None
+        files = None
+        with self._telling("no winners are in force"):
+            slower = control_record.slow_rules(self.profile_file.with_suffix(_SLOWER))
+            files = known.active_files(self.place, self._folder, slower)
+        return files
 
     def in_force(self, files: ActiveFiles, usual: dict[str, str]) -> dict[str, str]:
         """Return the application's environment with the winners that are shown to be in force."""

@@ -1,0 +1,68 @@
+"""The record of a job's control group: rules that were switched off stay away from later jobs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from plumbline.campaign.place_knowledge import SlowRule
+from plumbline.results import control_record
+from plumbline_db.errors import PlumblineError
+
+TIME = "2026-01-01T00:00:00+00:00"
+
+
+def record(folder: Path, *rules: tuple[str, int | None], **changes: object) -> Path:
+    """As the preload library writes it, with more keys than are read."""
+    each = [
+        {"line": 3, "function": function, "bytes_from": 64, "bytes_to": 1024, "type": "any",
+         "saving_seconds": -0.1, "switched_off_at": off}
+        for function, off in rules
+    ]  # fmt: skip
+    path = folder / "record.json"
+    document = {"plumbline_control": 1, "version": "0.1.0", "nprocs": 2, "rules": each}
+    path.write_text(json.dumps(document | changes))
+    return path
+
+
+def test_what_was_switched_off_is_added_up(tmp_path: Path) -> None:
+    kept, slower = tmp_path / "a.control.json", tmp_path / "a.slower.json"
+    assert control_record.slow_rules(slower) == []
+    first = record(tmp_path, ("MPI_Bcast", 5000), ("MPI_Reduce", None))
+    bcast = SlowRule("MPI_Bcast", 64, 1024, TIME)
+    assert control_record.take(first, kept, slower, TIME) == [bcast]
+    assert kept.is_file() and not first.exists()
+    fine = record(tmp_path, ("MPI_Reduce", None))
+    assert control_record.take(fine, kept, slower, TIME) == []
+    again = record(tmp_path, ("MPI_Reduce", 7))
+    control_record.take(again, kept, slower, TIME)
+    assert [rule.function for rule in control_record.slow_rules(slower)] == [
+        "MPI_Bcast",
+        "MPI_Reduce",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        '{"plumbline_control": 2, "rules": []}',
+        '{"plumbline_control": 1}',
+        json.dumps({"plumbline_control": 1, "rules": [{"function": "../../etc"}]}),
+    ],
+)
+def test_a_strange_record_is_an_error(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "record.json"
+    path.write_text(text)
+    with pytest.raises(PlumblineError, match="is not kept"):
+        control_record.take(path, tmp_path / "kept", tmp_path / "slower", TIME)
+    assert not (tmp_path / "kept").exists() and not (tmp_path / "slower").exists()
+
+
+def test_a_list_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "slower"
+    path.write_text('[{"function": "MPI_Bcast", "bytes_from": 1, "bytes_to": 2, "time": "x"}]')
+    with pytest.raises(PlumblineError, match="remove it"):
+        control_record.slow_rules(path)
