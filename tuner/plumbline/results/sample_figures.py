@@ -185,13 +185,16 @@ def _course_panel(name: str, launches: Sequence[Samples]) -> dict[str, Any]:
 def _panel(
     title: str, rows: Sequence[Row], mark: str, encoding: Mapping[str, Any]
 ) -> dict[str, Any]:
-    style = {"point": {"filled": True, "size": 18}, "line": {"strokeWidth": 1.5}}[mark]
+    styles: dict[str, Any] = {
+        "point": {"filled": True, "size": 18},
+        "line": {"strokeWidth": 1.5},
+    }
     return {
         "title": {"text": title, "anchor": "start", "frame": "group", "fontSize": 11},
         "width": _WIDTH,
         "height": _HEIGHT,
         "data": {"values": rows},
-        "layer": [{"mark": {"type": mark, **style}, "encoding": encoding}],
+        "layer": [{"mark": {"type": mark, **styles[mark]}, "encoding": encoding}],
     }
 
 
