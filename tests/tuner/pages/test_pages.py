@@ -97,6 +97,17 @@ def test_a_cell_compares_variants_in_the_same_launches(client: TestClient) -> No
     assert whole["low"] <= whole["quartile_1"] <= whole["middle"] <= whole["high"]
 
 
+def test_a_cell_has_the_figures_of_its_samples(client: TestClient) -> None:
+    place = f"MPI_Bcast/1/{FIRST}"
+    assert f"samples.svg/{place}" in client.get(f"/cell/{place}").text
+    panels = client.get(f"/samples.json/{place}").json()["vconcat"]
+    density, _, means, course = (panel["data"]["values"] for panel in panels)
+    variants = ["default", "allreduce_as_reduce_plus_bcast"]
+    assert list(dict.fromkeys(row["variant"] for row in density)) == variants
+    assert len(means) == 2 * 6 and {row["of"] for row in course} == {"mean", "median"}
+    assert client.get(f"/samples.svg/{place}").headers["content-type"] == "image/svg+xml"
+
+
 def test_a_cell_has_what_was_counted(client: TestClient) -> None:
     """Switches that the machine of the records had: some 57 in each block of a case. What was 0
     everywhere has no column, nor has what was not counted."""
@@ -142,6 +153,8 @@ def test_a_cell_whose_samples_were_thrown_away_keeps_its_medians(tmp_path: Path)
         rows = client.get(f"/distribution.json/MPI_Bcast/1/{FIRST}").json()["data"]["values"]
         assert rows and all("launch_median" in row for row in rows)
         assert client.get(f"/compare?a={FIRST}:before&b={FIRST}:after").status_code == 410
+        assert client.get(f"/samples.svg/MPI_Bcast/1/{FIRST}").status_code == 404
+        assert "samples.svg" not in client.get(f"/cell/MPI_Bcast/1/{FIRST}").text
 
 
 def test_a_winner_goes_from_violation_to_proof(client: TestClient) -> None:

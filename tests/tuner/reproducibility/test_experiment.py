@@ -76,13 +76,16 @@ def test_what_is_launched(db: Database, monkeypatch: pytest.MonkeyPatch) -> None
         for one in runs.listing(db, rank.campaign.id):
             counts[one.suite] = counts.get(one.suite, 0) + 1
         trials = {f"trial-{number:03d}": 3 for number in range(4)}
-        plain = {"plain-each": 4, "plain-series": 4}
+        plain = {"plain-each": 4, "plain-series": 4, "plain-skampi": 4}
         assert counts == {"pilot": PILOTS, "effects": 12} | plain | trials
         assert campaigns.every(db)[rank.nprocs // 2 - 1].state == "finished"
     assert campaigns.all_campaigns(db) == []
     assert outcome.trials == 4 and outcome.missing == []
     plans = [one.plan for one in runs.listing(db, ranks[0].campaign.id, ["plain-series"])]
     assert all("clock=wtime plain=series" in plan and "reps=1000" in plan for plan in plans)
+    plans = [one.plan for one in runs.listing(db, ranks[0].campaign.id, ["plain-skampi"])]
+    assert all(" plain=" not in plan and "reps=33" in plan for plan in plans)
+    assert all("clock_sync=skampi" in plan and " sync=" in plan for plan in plans)
 
 
 def test_spread_of_launches_that_differ(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,14 +164,14 @@ def test_an_interrupted_experiment_goes_on(
 
 
 def test_a_budget_ends_the_trials(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Launches take half a second: effects 15 s, a trial 5 s."""
+    """Launches take half a second: effects 15 s, a trial 6 s."""
     Starters(monkeypatch)
-    settings = msgspec.structs.replace(SMALL, trials=9, budget_seconds=36.0)
+    settings = msgspec.structs.replace(SMALL, trials=9, budget_seconds=40.0)
     _, outcome = run(db, settings)
     assert outcome.trials == 4
     assert outcome.seconds.effects == pytest.approx(15)
     assert outcome.seconds.ours == pytest.approx(12)
-    assert outcome.seconds.plain == pytest.approx({"each": 4, "series": 4})
+    assert outcome.seconds.plain == pytest.approx({"each": 4, "series": 4, "skampi": 4})
 
 
 def test_a_budget_leaves_trials_to_compare(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:

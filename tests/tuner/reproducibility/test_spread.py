@@ -72,6 +72,18 @@ def test_a_cell_takes_medians_of_launches_and_compares_with_every_scheme() -> No
     assert tied.ours.percent < tied.plain["each"].percent
 
 
+def test_skampi_stops_when_its_error_is_small_and_drops_a_quarter_at_both_ends() -> None:
+    quiet = [9.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.1]
+    assert effects.skampi_result([1.0] * 8 + [50.0] * 25) == 1.0
+    # The error of the first batch is half of its mean: it goes on, and takes the middle 16 of 32.
+    assert effects.skampi_result(quiet + [1.0] * 24) == 1.0
+    rising = [float(number) for number in range(1, 34)]
+    # Of the first 8, 16, 24, 32 numbers the error is 0.19, 0.14, 0.12, 0.1005 of the mean.
+    assert effects.skampi_result(rising) == 17.0
+    assert effects.skampi_result([3.0, 5.0]) == 4.0
+    assert effects.skampi_result([3.0]) == effects.skampi_result([]) == 0.0
+
+
 def test_repetitions_of_the_plain_schemes_are_those_of_imb() -> None:
     """IMB's table: 1000 up to 32 KiB, 640 at 64 KiB, 320 at 128 KiB, 40 at 1 MiB, 10 at 4 MiB."""
     sizes = [1, 32768, 65536, 131072, 2**20, 2**22, 2**30]

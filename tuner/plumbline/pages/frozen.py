@@ -222,6 +222,7 @@ class Frozen(HTMLParser):
 
 MOST_FILES = 10_000  # of a report
 _SITE = ("/", "/runs", "/history", "/map", "/guidelines", "/overlap")
+_OF_CELL = ("distribution", "samples", "repetitions")  # pictures
 _OF_RUN = ("run", "report", "explained", "table", "cell", "winner")
 
 
@@ -360,9 +361,9 @@ class _Frozen:
             if "run" in query or not curves or not all(map(self._is_mine, curves)):
                 return None
             return {"": ".html", "svg": ".svg", "csv": ".csv", "json": ".json"}.get(ending)
-        if kind in ("cell", "distribution", "repetitions") and not self._has_page(words):
+        if kind in ("cell", *_OF_CELL) and not self._has_page(words):
             return None
-        if kind in ("report", "explained", "distribution", "repetitions") and ending:
+        if kind in ("report", "explained", *_OF_CELL) and ending:
             # Others than the image itself would be drawn one by one.
             return ".svg" if ending == "svg" and self._is_of_run(path) else None
         if kind in _OF_RUN:

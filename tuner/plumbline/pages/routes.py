@@ -57,6 +57,7 @@ _SHOWN: dict[str, Show] = {
     "/table/{stage}/{run:path}": table.page,
     "/cell/{function}/{bytes:int}/{run:path}": table.cell_page,
     "/distribution.{format}/{function}/{bytes:int}/{run:path}": table.cell_picture,
+    "/samples.{format}/{function}/{bytes:int}/{run:path}": table.samples_picture,
     "/repetitions.{format}/{function}/{bytes:int}/{run:path}": table.repetitions_picture,
     "/winner/{place:int}/{run:path}": run.winner_page,
     "/explained/{run:path}": summary.explained_page,

@@ -4,7 +4,7 @@ on; a cell with all its variants; a guideline and where it fails; the call to ch
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -19,7 +19,14 @@ from plumbline.explain import picture
 from plumbline.measure import repetitions
 from plumbline.pages.run import counted
 from plumbline.pages.visit import Bytes, Nothing, Visit, Word, ending, picture_response
-from plumbline.results import advice, advice_stored, counters, remaining, repetition_curves
+from plumbline.results import (
+    advice,
+    advice_stored,
+    counters,
+    remaining,
+    repetition_curves,
+    sample_figures,
+)
 from plumbline.results.advice import CellVariant, compared, named
 from plumbline.results.remaining import Remaining
 from plumbline.system import chart
@@ -242,13 +249,15 @@ def cell_page(visit: Visit) -> Response:
     shown = _read(visit)
     numbers = sorted({run for variant in shown.variants for run in variant.seconds})
     names_by_launch = runs.names(visit.db, numbers)
+    samples = _samples(visit, shown)
     return visit.page(
         "cell.html",
         cell=shown,
         launches=[(names_by_launch[number], number) for number in numbers],
         still=_still_violated(visit, shown),
         uses=[(verdict, use) for verdict in shown.verdicts for use in verdict.uses],
-        counted=_counters(visit, shown),
+        counted=_counters(shown, samples),
+        has_samples=bool(samples),
         repetitions=repetitions.stored_of(visit.db, shown.campaign.id, shown.function, shown.size),
     )
 
@@ -280,6 +289,23 @@ def cell_picture(visit: Visit) -> Response:
     title = f"{shown.function} at {shown.size} bytes, {shown.campaign.id}, {shown.stage}"
     spec = _chart_of(times, title)
     return picture_response(visit, name, suffix, spec)
+
+
+def samples_picture(visit: Visit) -> Response:
+    suffix = ending(visit, ".json")
+    shown = _read(visit)
+    samples = _samples(visit, shown)
+    launches = {
+        variant.name: [ns for ns in samples[variant.name].ns if len(ns)]
+        for variant in shown.variants
+        if variant.name in samples
+    }
+    launches = {name: of_variant for name, of_variant in launches.items() if of_variant}
+    if not launches:
+        raise HTTPException(404, "no samples of this cell are stored")
+    title = f"{shown.function} at {shown.size} bytes, {shown.campaign.id}, {shown.stage}"
+    spec = sample_figures.specification(launches, title)
+    return picture_response(visit, f"{shown.function}-{shown.size}-samples", suffix, spec)
 
 
 def _read(visit: Visit) -> _CellData:
@@ -326,9 +352,9 @@ class _Counted(msgspec.Struct, frozen=True):
     rows: list[tuple[str, list[float | None]]]
 
 
-def _counters(visit: Visit, shown: _CellData) -> _Counted:
+def _counters(shown: _CellData, samples: Mapping[str, LaunchSamples]) -> _Counted:
     """Return those that were counted at all, and are not 0 everywhere."""
-    counted_variants = counters.of_cell(list(_samples(visit, shown).values()))
+    counted_variants = counters.of_cell(list(samples.values()))
     by_variant = {variant.variant: variant.counts for variant in counted_variants}
     names = list(dict.fromkeys(name for counts in by_variant.values() for name in counts))
     rows = [

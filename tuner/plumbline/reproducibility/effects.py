@@ -30,8 +30,16 @@ from plumbline.verify.significance import distributions
 
 # The distance between the results of whole experiments. Pure: one value a trial in, numbers out.
 
-PLAIN = ("each", "series")
-"""The plain schemes that ours is compared with: loops of the probe (`set plain=`)."""
+PLAIN = ("each", "series", "skampi")
+"""The plain schemes that ours is compared with: loops of the probe (`set plain=`), and SKaMPI's
+rules for one launch of ours."""
+
+# What SKaMPI 5 does unless its file says otherwise: repetitions in batches until the relative
+# standard error is low enough.
+SKAMPI_MOST = 33
+SKAMPI_WARMUP = 4
+_SKAMPI_BATCH = 8
+_SKAMPI_ERROR = 0.1
 
 _MIBIBYTES = 40
 _MOST = 1000
@@ -94,6 +102,23 @@ def spread_of_cell(
     plain_spreads = {name: spread(values) for name, values in plain.items()}
     smaller = all(own_spread.percent < spread.percent for spread in plain_spreads.values())
     return CellSpread(function, nprocs, size, own_spread, means, plain_spreads, smaller)
+
+
+def skampi_result(seconds: ArrayLike) -> float:
+    """Return what SKaMPI reports of a launch: it stops after the batch with which the relative
+    standard error is 10 % at most, and averages the middle half (TPDS 2016, Table 4, PS1).
+    `seconds`: the slowest rank's times in their order; 0 where there are fewer than two."""
+    array = np.asarray(seconds, dtype=np.float64)
+    ends = [*range(_SKAMPI_BATCH, len(array), _SKAMPI_BATCH), len(array)]
+    for end in ends:
+        taken = np.sort(array[:end])
+        if len(taken) < 2:
+            return 0.0
+        error = float(taken.std(ddof=1)) / math.sqrt(len(taken))
+        if end == len(array) or error <= _SKAMPI_ERROR * float(taken.mean()):
+            break
+    quarter = len(taken) // 4
+    return float(taken[quarter : len(taken) - quarter].mean())
 
 
 def plain_repetitions(size: int) -> int:

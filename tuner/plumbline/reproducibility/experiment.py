@@ -1,8 +1,9 @@
 """The launches of a reproducibility experiment, and what they say.
 
 Everything is stored as launches of a campaign row for each number of ranks, in suites of their own:
-`pilot`, `effects`, `trial-000` …, `plain-each`, `plain-series`. An experiment is a deterministic
-function of its settings and those launches, so the same command goes on where one was interrupted.
+`pilot`, `effects`, `trial-000` …, `plain-each`, `plain-series`, `plain-skampi`. An experiment is a
+deterministic function of its settings and those launches, so the same command goes on where one was
+interrupted.
 
 Trials follow each other, as whole experiments of other days would; beside each runs one launch of
 every plain scheme. Inside a trial the numbers of ranks take turns: a machine has states that last
@@ -305,17 +306,40 @@ class _Trials:
     def plain(self, scheme: str, trial: int) -> float:
         """One launch; returns its seconds."""
         before = self.rank.store.spent_seconds
+        is_skampi = scheme == "skampi"
+        seed = self._settings.seed + trial
+        plan = self._as_skampi(seed) if is_skampi else self._as_programs(scheme, seed)
+        # Programs have a mean of each rank, and print the mean of these (and extremes).
+        report = effects.skampi_result if is_skampi else np.mean
+        self._reported[scheme].append(
+            {
+                index: float(report(1e-9 * blocks[0]))
+                for index, blocks in self._plain[scheme].next(plan).items()
+            }
+        )
+        return self.rank.store.spent_seconds - before
+
+    def _as_programs(self, scheme: str, seed: int) -> Plan:
         listed = [
             PlanCase(function, size, reps=effects.plain_repetitions(size))
             for function, size in self._cells
         ]
-        seed = self._settings.seed + trial
-        plan = Plan("", seed, tuple(listed), blocks=1, warmup=0, rewarm=0, plain=scheme)
-        times_by_case = self._plain[scheme].next(plan)
-        # There is one value for each rank; these programs print the mean (and extremes).
-        means = {index: 1e-9 * float(np.mean(blocks[0])) for index, blocks in times_by_case.items()}
-        self._reported[scheme].append(means)
-        return self.rank.store.spent_seconds - before
+        return Plan("", seed, tuple(listed), blocks=1, warmup=0, rewarm=0, plain=scheme)
+
+    def _as_skampi(self, seed: int) -> Plan:
+        """One block of repetitions, started by windows, or by barriers where ranks share cores and
+        could not start in time."""
+        listed = [PlanCase(*cell, reps=effects.SKAMPI_MOST) for cell in self._cells]
+        return Plan(
+            "",
+            seed,
+            tuple(listed),
+            blocks=1,
+            warmup=effects.SKAMPI_WARMUP,
+            rewarm=0,
+            sync="window" if self.rank.ranks_per_core == 1 else "barrier",
+            clock_sync="skampi",
+        )
 
     def ours(self, trial: int, number: int) -> float:
         """One launch of the trial that has begun; returns its seconds."""

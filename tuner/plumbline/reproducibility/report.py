@@ -25,10 +25,11 @@ _NAMES = {
     "ours": "ours",
     "each": "plain, each call timed (OMB, IMB)",
     "series": "plain, one series (IMB 4)",
+    "skampi": "SKaMPI's rules",
 }
 # The series can be distinguished without colour too: by shape, and by position within a size.
-_COLOURS = ["#1b6ca8", "#d1761f", "#8a8a8a"]
-_SHAPES = ["circle", "square", "triangle-up"]
+_COLOURS = ["#1b6ca8", "#d1761f", "#8a8a8a", "#7a4a8c"]
+_SHAPES = ["circle", "square", "triangle-up", "diamond"]
 
 
 def specification(table: SpreadTable) -> dict[str, Any]:
