@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline.site import coordinator, transfer
+from plumbline.site import coordinator, proposals
 from plumbline_db import campaigns, winners
 from plumbline_db.connection import Database, check
 from plumbline_exporters.bundle import evidence, span
@@ -150,7 +150,7 @@ def test_a_planted_harm_in_between_is_dropped(
     site: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A ring is slow for small messages, whatever the neighbours are said to have found."""
-    carried = transfer.carried
+    carried = proposals.carried
 
     def planted(*arguments: Any) -> list[Any]:
         return [
@@ -159,7 +159,7 @@ def test_a_planted_harm_in_between_is_dropped(
             if rule.bytes_from <= 64 <= rule.bytes_to
         ]
 
-    monkeypatch.setattr(transfer, "carried", planted)
+    monkeypatch.setattr(proposals, "carried", planted)
     database = copied(folder, tmp_path / "site.db")
     found = run(database)
     assert carried_over(found) == []
@@ -174,7 +174,7 @@ def test_a_layout_is_added_where_neighbours_differ(
     site: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Nothing can be carried over: what lies between gets campaigns while the budget lasts."""
-    monkeypatch.setattr(transfer, "carried", lambda *_: [])
+    monkeypatch.setattr(proposals, "carried", lambda *_: [])
     found = run(copied(folder, tmp_path / "site.db"), "--budget", "900")
     added = set(found["members"]) - set(site["members"])
     assert "6x1" in added and added <= {"3x1", "5x1", "6x1", "7x1"}

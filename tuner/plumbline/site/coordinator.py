@@ -22,10 +22,10 @@ from plumbline.settings import Settings, campaign_file, identity, site_rules, st
 from plumbline.settings.campaign_file import Task
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.site import layouts as site_layouts
-from plumbline.site import transfer
-from plumbline.site.layouts import Gap, Layout, SiteTable, gaps, grid, in_order
-from plumbline.site.proof import CheckedLayout, Prover, without_harm
-from plumbline.site.transfer import IsLimited, MemberFindings, is_for_layout, is_from
+from plumbline.site import proposals
+from plumbline.site.checks import CheckedLayout, Prover, without_harm
+from plumbline.site.layouts import Gap, RankLayout, SiteTable, gaps, grid, in_order
+from plumbline.site.proposals import IsLimited, MemberFindings, is_for_layout, is_from
 from plumbline.system.toml import Document
 from plumbline.verify.significance.distributions import binomial_interval
 from plumbline_db import campaigns, cost, searches
@@ -47,7 +47,7 @@ _SAMPLED_LAYOUTS = 6
 
 
 class SitePlan(msgspec.Struct, frozen=True):
-    """What a site is asked for: `document` is the campaign file, `options` those of the command
+    """A site that is asked for: `document` is the campaign file, `options` those of the command
     line; `largest` are the settings of the largest layout."""
 
     document: Document
@@ -55,9 +55,9 @@ class SitePlan(msgspec.Struct, frozen=True):
     prefix: Path | None
     table: SiteTable
     largest: Settings
-    layouts: list[Layout]
+    layouts: list[RankLayout]
 
-    def task(self, layout: Layout, budget_seconds: float | None = None) -> Task:
+    def task(self, layout: RankLayout, budget_seconds: float | None = None) -> Task:
         """Return the campaign of a layout. Settings of the whole process are not searched, since
         they would hold for communicators of all sizes."""
         spread = self.largest.ranks.place is not None
@@ -69,22 +69,22 @@ class SitePlan(msgspec.Struct, frozen=True):
             values["budget_seconds"] = budget_seconds
         return Task(campaign_file.of(self.document, values, self.options), self.prefix)
 
-    def nodes(self, layout: Layout) -> int:
+    def nodes(self, layout: RankLayout) -> int:
         """Return how many nodes a launch takes: one computer simulates all nodes."""
         return layout.nodes if self.largest.ranks.simulate is None else 1
 
-    def spent_seconds(self, db: Database, members: Mapping[Layout, str]) -> float:
+    def spent_seconds(self, db: Database, members: Mapping[RankLayout, str]) -> float:
         """Return the seconds in launches of some campaigns, times their nodes."""
         return sum(cost.cost(db, id).seconds * self.nodes(layout) for layout, id in members.items())
 
-    def budget(self, done: Sequence[Layout], spent_seconds: float) -> float | None:
+    def budget(self, done: Sequence[RankLayout], spent_seconds: float) -> float | None:
         """Return the seconds for the campaign after those of the layouts `done`, which have spent
         so many seconds times nodes. None: its own; 0: the budget of the site is used up."""
         if self.table.budget_seconds is None:
             return None
         rest = self.layouts[len(done) :]
-        left = _OF_CAMPAIGNS * self.table.budget_seconds - spent_seconds
-        seconds = round(left / len(rest) / self.nodes(rest[0]), 3)
+        seconds_left = _OF_CAMPAIGNS * self.table.budget_seconds - spent_seconds
+        seconds = round(seconds_left / len(rest) / self.nodes(rest[0]), 3)
         return seconds if seconds >= LEAST_SECONDS else 0.0
 
 
@@ -102,7 +102,7 @@ def plan(path: Path | None, options: Mapping[str, Any], prefix: Path | None) -> 
     largest = campaign_file.of(document, _without(document.values, "layouts"), own)
     if table.ranks and "nprocs" not in own and "nodes" not in own:
         largest = _at_most(document, own, table, largest)
-    most = Layout(largest.ranks.node_count, largest.ranks.ppn)
+    most = RankLayout(largest.ranks.node_count, largest.ranks.ppn)
     layouts = grid(table, most)
     if not layouts:
         raise UsageError(f"site: no layout on {most.nodes} nodes has these numbers of ranks")
@@ -128,7 +128,7 @@ def _without(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in keys}
 
 
-class Sample(msgspec.Struct, frozen=True):
+class SiteSample(msgspec.Struct, frozen=True):
     """The last sample: cells drawn at random over `layouts`, how many the files make slower, and
     the 95 % interval of that share."""
 
@@ -149,15 +149,15 @@ class SiteOutcome(msgspec.Struct, frozen=True):
     missing: dict[str, str]
     winners: list[Winner]
     dropped: list[tuple[str, str]]
-    sample: Sample | None
+    sample: SiteSample | None
     files: list[str]
 
 
-class Site:
+class SiteRun:
     """A site whose campaigns have ended, under way to its export."""
 
     def __init__(
-        self, db: Database, plan: SitePlan, members: Mapping[Layout, str], progress: Progress
+        self, db: Database, plan: SitePlan, members: Mapping[RankLayout, str], progress: Progress
     ) -> None:
         self._db = db
         self._plan = plan
@@ -168,7 +168,7 @@ class Site:
         ]
         self._by_layout = {member.layout: member for member in self._members}
         self._winners: list[Winner] = []
-        self._provers: dict[Layout, Prover] = {}
+        self._provers: dict[RankLayout, Prover] = {}
         self._dropped: list[tuple[str, str]] = []
         self._spent = plan.spent_seconds(db, members)
         toolchain = find_toolchain(plan.prefix, settings=plan.largest, beside=Path(db.path).parent)
@@ -208,7 +208,7 @@ class Site:
         """Propose rules from what the campaigns have found, and keep those that checks confirm."""
         self._winners = self._proven(self._together(self._proposed()))
 
-    def wanted(self, missing: Collection[Layout]) -> tuple[Layout, float] | None:
+    def wanted(self, missing: Collection[RankLayout]) -> tuple[RankLayout, float] | None:
         """Return one more layout to measure, with the seconds for its campaign: the middle of the
         gap in which most cells have a rule on both sides and none between, because neighbours
         differ or the check failed. None where there is none, or no budget for it. `missing`:
@@ -220,10 +220,10 @@ class Site:
         if gap is None or count == 0 or budget is None:
             return None
         beside = {layout: self._by_layout[layout].id for layout in (gap.lower, gap.upper)}
-        left = _OF_CAMPAIGNS * (budget - self._spent_seconds())
-        if left < self._plan.spent_seconds(self._db, beside) / len(beside):
+        seconds_left = _OF_CAMPAIGNS * (budget - self._spent_seconds())
+        if seconds_left < self._plan.spent_seconds(self._db, beside) / len(beside):
             return None
-        return gap.middle(), round(left / self._plan.nodes(gap.middle()), 3)
+        return gap.middle(), round(seconds_left / self._plan.nodes(gap.middle()), 3)
 
     def _open_cells(self, gap: Gap) -> int:
         """Return how many cells have a rule in both neighbours of a gap, and none in it."""
@@ -243,7 +243,7 @@ class Site:
             for cell in cells
         )
 
-    def finish(self, missing: Mapping[Layout, str]) -> SiteOutcome:
+    def finish(self, missing: Mapping[RankLayout, str]) -> SiteOutcome:
         """Measure the last sample and export. `missing`: layouts that have no campaign, with the
         reason."""
         campaigns.put_batch(
@@ -274,20 +274,20 @@ class Site:
         proposed = [
             winner
             for member in self._members
-            for winner in transfer.measured(member, self._limits(member.layout))
+            for winner in proposals.measured(member, self._limits(member.layout))
         ]
         for gap in gaps(list(by_layout)):
-            proposed += transfer.carried(
+            proposed += proposals.carried(
                 gap, by_layout[gap.lower], by_layout[gap.upper], self._limits(gap)
             )
         return proposed
 
-    def _limits(self, place: Layout | Gap) -> IsLimited:
+    def _limits(self, place: RankLayout | Gap) -> IsLimited:
         """Return whether files can limit a winner to a layout. A rules file goes by the number of
         ranks alone: on several nodes such a rule needs a second measured placement of as many."""
         several = max(member.layout.nodes for member in self._members) > 1
         numbers = [member.layout.nprocs for member in self._members]
-        placed_twice = isinstance(place, Layout) and numbers.count(place.nprocs) > 1
+        placed_twice = isinstance(place, RankLayout) and numbers.count(place.nprocs) > 1
 
         def is_limited(winner: Winner) -> bool:
             if is_profile(winner):
@@ -341,7 +341,7 @@ class Site:
                 self._drop([(winner, f"no gain on {checked.layout}")])
         return kept
 
-    def _is_doubtful(self, winner: Winner, layout: Layout) -> bool:
+    def _is_doubtful(self, winner: Winner, layout: RankLayout) -> bool:
         """Return whether a rule decides calls on a layout whose campaign has not confirmed it."""
         if not is_for_layout(winner, layout):
             return False
@@ -349,7 +349,7 @@ class Site:
         confirmed = any(_is_of(winner, member.winners) for member in members)
         return not (confirmed and is_from(winner, layout))
 
-    def _prover(self, layout: Layout, doubtful: Sequence[Winner]) -> Prover | None:
+    def _prover(self, layout: RankLayout, doubtful: Sequence[Winner]) -> Prover | None:
         """Return the prover of a layout; None where the budget is used up, or no ranks can be
         started there."""
         budget = self._plan.table.budget_seconds
@@ -377,7 +377,7 @@ class Site:
 
     # --- the last sample ------------------------------------------------------------------------
 
-    def _sampled(self, winners: list[Winner]) -> tuple[list[Winner], Sample | None]:
+    def _sampled(self, winners: list[Winner]) -> tuple[list[Winner], SiteSample | None]:
         """Measure cells drawn at random over all layouts, measured or not. A rule that makes one of
         them slower leaves the files."""
         measured = [member.layout for member in self._members]
@@ -407,7 +407,7 @@ class Site:
             return winners, None
         low, high = binomial_interval(slower_cells, measured_cells, 0.95)
         names = [str(layout) for layout in cells_of]
-        return winners, Sample(names, measured_cells, slower_cells, low, high)
+        return winners, SiteSample(names, measured_cells, slower_cells, low, high)
 
 
 def _is_of(winner: Winner, of_member: Sequence[Winner]) -> bool:
@@ -421,7 +421,7 @@ def _is_of(winner: Winner, of_member: Sequence[Winner]) -> bool:
     )
 
 
-def _is_proven(winner: Winner, members: Mapping[Layout, MemberFindings]) -> bool:
+def _is_proven(winner: Winner, members: Mapping[RankLayout, MemberFindings]) -> bool:
     words = [word for word in winner.restrictions if word.startswith("checked=")]
     own = [layout for layout in members if is_from(winner, layout)]
     return bool(words) or any(_is_of(winner, members[layout].winners) for layout in own)
@@ -430,10 +430,10 @@ def _is_proven(winner: Winner, members: Mapping[Layout, MemberFindings]) -> bool
 def _confirmed(winner: Winner, checked: CheckedLayout) -> Winner | None:
     """Return a rule with the check that confirms it, and the gain that the check saw; None where it
     saw none in the middle of the cells."""
-    seen = [comparison for cell, comparison in checked.ratios.items() if holds(winner, cell)]
-    if not seen or any(word.startswith("checked=") for word in winner.restrictions):
+    comparisons = [comparison for cell, comparison in checked.ratios.items() if holds(winner, cell)]
+    if not comparisons or any(word.startswith("checked=") for word in winner.restrictions):
         return winner
-    middle = sorted(seen, key=lambda comparison: comparison.ratio)[len(seen) // 2]
+    middle = sorted(comparisons, key=lambda comparison: comparison.ratio)[len(comparisons) // 2]
     if middle.ratio > _NO_GAIN:
         return None
     return msgspec.structs.replace(

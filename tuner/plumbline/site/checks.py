@@ -19,8 +19,8 @@ from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import Task
 from plumbline.settings.toolchain import find_toolchain
-from plumbline.site.layouts import Layout
-from plumbline.site.transfer import is_for_layout
+from plumbline.site.layouts import RankLayout
+from plumbline.site.proposals import is_for_layout
 from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.connection import Database
 from plumbline_db.layout import SITE_CHECK
@@ -31,10 +31,10 @@ Sizes = Mapping[str, Sequence[int]]
 
 
 class CheckedLayout(msgspec.Struct, frozen=True):
-    """What pairs of launches said of the `cells` of a layout: those that the files make `slower`,
-    those with a wrong result or none (`lost`), and files over library (`ratios`)."""
+    """The `cells` of a layout after pairs of launches: those that the files make `slower`, those with a
+    wrong result or none (`lost`), and the time with the files over that without (`ratios`)."""
 
-    layout: Layout
+    layout: RankLayout
     cells: Set[Target]
     slower: Set[Target]
     lost: Set[Target]
@@ -49,7 +49,7 @@ class Prover:
     """The ranks of one layout, started as its campaign, `task`, would start them.
     `spent_seconds`: seconds in launches. Raises PlumblineError as a campaign does."""
 
-    def __init__(self, db: Database, layout: Layout, task: Task, progress: Progress) -> None:
+    def __init__(self, db: Database, layout: RankLayout, task: Task, progress: Progress) -> None:
         self.layout = layout
         self._db = db
         beside = Path(db.path).parent
