@@ -119,7 +119,7 @@ def _lines(outcome: SiteOutcome) -> list[str]:
     if sample is not None:
         lines.append(
             f"sample of {counted(sample.cells, 'cell')} on {', '.join(sample.layouts)}: "
-            f"{sample.slower} slower with the files than without "
+            f"{sample.faster} faster with the files than without, {sample.slower} slower "
             f"({100 * sample.low:.0f}-{100 * sample.high:.0f} % of all cells, 95 % interval)"
         )
     lines += [f"exported: {path}" for path in outcome.files if path.endswith("plumbline.sh")]

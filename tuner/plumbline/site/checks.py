@@ -31,8 +31,9 @@ Sizes = Mapping[str, Sequence[int]]
 
 
 class CheckedLayout(msgspec.Struct, frozen=True):
-    """The `cells` of a layout after pairs of launches: those that the files make `slower`, those with a
-    wrong result or none (`lost`), and the time with the files over that without (`ratios`)."""
+    """The `cells` of a layout after pairs of launches: those that the files make `slower`, those
+    with a wrong result or none (`lost`), and the time with the files over that without
+    (`ratios`)."""
 
     layout: RankLayout
     cells: Set[Target]
@@ -43,6 +44,12 @@ class CheckedLayout(msgspec.Struct, frozen=True):
     @property
     def harmed(self) -> Set[Target]:
         return self.slower | self.lost
+
+    @property
+    def faster(self) -> Set[Target]:
+        """Return the cells whose whole interval lies below 1."""
+        highs = {cell: comparison.high for cell, comparison in self.ratios.items()}
+        return {cell for cell, high in highs.items() if high is not None and high < 1} - self.harmed
 
 
 class Prover:

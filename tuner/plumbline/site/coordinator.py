@@ -42,8 +42,8 @@ _OF_CAMPAIGNS = 0.6
 LEAST_SECONDS = 2.0
 # A rule that a check finds to take more than this share of the library's time gains nothing.
 _NO_GAIN = 0.99
-# Layouts of the last sample.
-_SAMPLED_LAYOUTS = 6
+# Cells of the last sample on a layout, about.
+_CELLS_OF_LAYOUT = 4
 
 
 class SitePlan(msgspec.Struct, frozen=True):
@@ -129,11 +129,12 @@ def _without(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 
 class SiteSample(msgspec.Struct, frozen=True):
-    """The last sample: cells drawn at random over `layouts`, how many the files make slower, and
-    the 95 % interval of that share."""
+    """The last sample: cells drawn at random over `layouts`, of which the files make some `faster`
+    and some `slower`; `low` and `high`: the 95 % interval of the share that is slower."""
 
     layouts: list[str]
     cells: int
+    faster: int
     slower: int
     low: float
     high: float
@@ -384,7 +385,8 @@ class SiteRun:
         inside = [layout for gap in gaps(measured) for layout in gap.layouts()]
         every = in_order({*measured, *inside})
         drawn = random.Random(self._plan.largest.sampling.seed)  # noqa: S311 - no secret
-        chosen = in_order(set(drawn.sample(every, min(_SAMPLED_LAYOUTS, len(every)))))
+        count = min(-(-self._plan.table.samples // _CELLS_OF_LAYOUT), len(every))
+        chosen = in_order(drawn.sample(every, count))
         cells_of = {
             layout: prover.every_cell()
             for layout in chosen
@@ -392,7 +394,7 @@ class SiteRun:
         }
         pool = [(layout, cell) for layout, cells in cells_of.items() for cell in cells]
         sampled = drawn.sample(pool, min(self._plan.table.samples, len(pool)))
-        measured_cells = slower_cells = 0
+        measured_cells = faster_cells = slower_cells = 0
         for layout in cells_of:
             cells = [cell for where, cell in sampled if where == layout]
             if not cells:
@@ -400,6 +402,7 @@ class SiteRun:
             prover = self._provers[layout]
             checked = self._check("sample", prover, cells, winners)
             measured_cells += len(checked.ratios.keys() | checked.harmed)
+            faster_cells += len(checked.faster)
             slower_cells += len(checked.harmed)
             winners, lost = without_harm(winners, checked, prover.sizes)
             self._drop((winner, f"slower or wrong on {layout}, in the sample") for winner in lost)
@@ -407,7 +410,7 @@ class SiteRun:
             return winners, None
         low, high = binomial_interval(slower_cells, measured_cells, 0.95)
         names = [str(layout) for layout in cells_of]
-        return winners, SiteSample(names, measured_cells, slower_cells, low, high)
+        return winners, SiteSample(names, measured_cells, faster_cells, slower_cells, low, high)
 
 
 def _is_of(winner: Winner, of_member: Sequence[Winner]) -> bool:
