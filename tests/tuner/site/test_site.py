@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from plumbline.core import application
+from plumbline.core.application import Application, Calls
 from plumbline.site import coordinator, proposals
 from plumbline_db import campaigns, winners
 from plumbline_db.connection import Database, check
@@ -144,6 +146,21 @@ def test_what_a_campaign_leaves_of_the_budget_the_next_ones_get() -> None:
     assert plan.budget([two], 10.0) == 25.0
     assert plan.budget([two, four], 59.5) == 0.0
     assert plan.task(eight, 30.0).settings.search.budget_seconds == 30.0
+
+
+def test_an_application_names_the_layouts_and_their_shares(tmp_path: Path) -> None:
+    calls = [
+        Calls("MPI_Allreduce", 8, 8, 1, 64, 100.0, 3.0, 0.1, 3.0),
+        Calls("MPI_Allreduce", 4, 2, 2, 64, 100.0, 1.0, 0.1, 1.0),
+        Calls("MPI_Bcast", 5, 2, 3, 64, 100.0, 9.0, 0.1, 9.0),  # 3 ranks on a node, 2 on the other
+    ]
+    profile = tmp_path / "profile.json"
+    application.write(profile, Application.profiled(8, 20.0, calls, "4.1.4"))
+    asked = {"simulate": "ompi", "profile": str(profile), "budget_seconds": 100.0}
+    plan = coordinator.plan(None, asked, None)
+    assert [str(layout) for layout in plan.layouts] == ["2x2", "8x1"]
+    assert plan.budget([], 0.0) == 15.0
+    assert plan.task(plan.layouts[0]).settings.ranks.nodes == 2
 
 
 def test_a_planted_harm_in_between_is_dropped(

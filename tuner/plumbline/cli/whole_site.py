@@ -89,9 +89,8 @@ class _Campaigns:
     def run(self, layout: RankLayout, budget_seconds: float | None, why: str) -> None:
         """Run or continue the campaign of one layout."""
         progress.say(f"{layout} (nodes x ranks a node): {why}")
-        task = self._plan.task(layout, budget_seconds)
         try:
-            self.members[layout] = self._run_task(task)
+            self.members[layout] = self._run_task(self._plan.task(layout, budget_seconds))
         except PlumblineError as error:
             self.missing[layout] = str(error)
             common.remark(f"{layout}: {error}")

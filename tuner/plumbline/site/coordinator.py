@@ -15,11 +15,13 @@ from typing import Any
 import msgspec
 
 from plumbline.campaign.exported import ExportedFiles, claim_folder, release_folder
+from plumbline.core import profile_file
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding, holds
 from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.settings import Settings, campaign_file, identity, site_rules, starting
 from plumbline.settings.campaign_file import Task
+from plumbline.settings.ranks import PLACES
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.site import layouts as site_layouts
 from plumbline.site import proposals
@@ -48,7 +50,8 @@ _CELLS_OF_LAYOUT = 4
 
 class SitePlan(msgspec.Struct, frozen=True):
     """A site that is asked for: `document` is the campaign file, `options` those of the command
-    line; `largest` are the settings of the largest layout."""
+    line; `largest` are the settings of the largest layout; `shares`: what a layout counts for in
+    the budget (none: all layouts count alike)."""
 
     document: Document
     options: Mapping[str, Any]
@@ -56,6 +59,7 @@ class SitePlan(msgspec.Struct, frozen=True):
     table: SiteTable
     largest: Settings
     layouts: list[RankLayout]
+    shares: dict[RankLayout, float] = {}
 
     def task(self, layout: RankLayout, budget_seconds: float | None = None) -> Task:
         """Return the campaign of a layout. Settings of the whole process are not searched, since
@@ -84,7 +88,8 @@ class SitePlan(msgspec.Struct, frozen=True):
             return None
         rest = self.layouts[len(done) :]
         seconds_left = _OF_CAMPAIGNS * self.table.budget_seconds - spent_seconds
-        seconds = round(seconds_left / len(rest) / self.nodes(rest[0]), 3)
+        shares = [self.shares.get(layout, 0.0) if self.shares else 1.0 for layout in rest]
+        seconds = round(seconds_left * shares[0] / sum(shares) / self.nodes(rest[0]), 3)
         return seconds if seconds >= LEAST_SECONDS else 0.0
 
 
@@ -99,6 +104,9 @@ def plan(path: Path | None, options: Mapping[str, Any], prefix: Path | None) -> 
     budget = own.pop("budget_seconds", None)
     if budget is not None:
         table = msgspec.structs.replace(table, budget_seconds=budget)
+    shares = _of_application(document, own) if not table.ranks else {}
+    if shares:
+        return _of_shares(SitePlan(document, own, prefix, table, Settings(), [*shares], shares))
     largest = campaign_file.of(document, _without(document.values, "layouts"), own)
     if table.ranks and "nprocs" not in own and "nodes" not in own:
         largest = _at_most(document, own, table, largest)
@@ -109,6 +117,26 @@ def plan(path: Path | None, options: Mapping[str, Any], prefix: Path | None) -> 
     for name in ("nprocs", "nodes"):
         own.pop(name, None)
     return SitePlan(document, own, prefix, table, largest, layouts)
+
+
+def _of_application(document: Document, own: Mapping[str, Any]) -> dict[RankLayout, float]:
+    """Return the layouts of the application whose profile is named; none without a profile."""
+    path = own.get("profile") or document.values.get("profile")
+    return site_layouts.of_application(profile_file.read(Path(path))) if path else {}
+
+
+def _of_shares(plan: SitePlan) -> SitePlan:
+    """Return the plan of the layouts of an application, with the settings of the largest one. On
+    this machine alone layouts of several nodes are left out."""
+    own = _without(plan.options, "nprocs", "nodes")
+    places = {*PLACES} & {*plan.document.values, *own}
+    fitting = [layout for layout in plan.layouts if layout.nodes == 1 or places]
+    if not fitting:
+        raise UsageError("site: the communicators of this profile need several nodes")
+    largest = {"nprocs": fitting[-1].nprocs} | ({"nodes": fitting[-1].nodes} if places else {})
+    values = _without(plan.document.values, "layouts") | largest
+    settings = campaign_file.of(plan.document, values, own)
+    return msgspec.structs.replace(plan, options=own, largest=settings, layouts=fitting)
 
 
 def _at_most(

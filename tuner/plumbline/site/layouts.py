@@ -6,11 +6,12 @@ every second rank is N x R/2."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
 
+from plumbline.core.application import Application
 from plumbline.system.toml import Document
 
 
@@ -98,11 +99,20 @@ def _powers(most: int) -> list[int]:
     return sorted({2**power for power in range(most.bit_length())} | {most})
 
 
-def in_order(
-    layouts: Iterator[RankLayout] | Sequence[RankLayout] | set[RankLayout],
-) -> list[RankLayout]:
+def in_order(layouts: Iterable[RankLayout]) -> list[RankLayout]:
     """Return them by their number of ranks, then by their number of nodes."""
     return sorted(layouts, key=lambda layout: (layout.nprocs, layout.nodes))
+
+
+def of_application(application: Application) -> dict[RankLayout, float]:
+    """Return the layouts of the communicators of an application, in order, each with the seconds
+    of work of its calls. Those with an uneven number of ranks a node are left out."""
+    work_seconds: dict[RankLayout, float] = {}
+    for call in application.calls:
+        if call.nodes and call.bytes and call.nprocs > 1 and call.nprocs % call.nodes == 0:
+            layout = RankLayout(call.nodes, call.nprocs // call.nodes)
+            work_seconds[layout] = work_seconds.get(layout, 0.0) + call.work_seconds
+    return {layout: work_seconds[layout] for layout in in_order(work_seconds)}
 
 
 def gaps(measured: Sequence[RankLayout]) -> list[Gap]:
