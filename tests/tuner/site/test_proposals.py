@@ -91,7 +91,7 @@ def test_harm_in_between_costs_a_rule_its_sizes() -> None:
     other = winner(FOUR, "a", 8, 4000, removes=[])
     sizes = {"MPI_Allreduce": [64, 1024, 4000]}
     harm = checked(slower=frozenset({Target("MPI_Allreduce", 1024)}))
-    kept, lost = without_harm([rule, other], harm, sizes)
+    kept, lost = without_harm([rule, other], harm, sizes, {})
     assert other in kept and [(each.bytes_from, each.bytes_to) for each in lost] == [(1024, 1024)]
     left = sorted((each.bytes_from, each.bytes_to) for each in kept if each is not other)
     assert left == [(8, 64), (4000, 4000)]
@@ -100,4 +100,13 @@ def test_harm_in_between_costs_a_rule_its_sizes() -> None:
 def test_harm_that_no_rule_decides_costs_all_rules_of_the_function() -> None:
     rule = winner(RankLayout(6, 1), "a", 8, 100, removes=[])
     harm = checked(lost=frozenset({Target("MPI_Allreduce", 1024)}))
-    assert without_harm([rule], harm, {"MPI_Allreduce": [64, 1024]}) == ([], [rule])
+    assert without_harm([rule], harm, {"MPI_Allreduce": [64, 1024]}, {}) == ([], [rule])
+
+
+def test_a_rule_of_a_function_that_another_one_is_built_on_is_blamed() -> None:
+    knobs = {"coll_tuned_allreduce_algorithm": "3"}
+    rule = winner(RankLayout(6, 1), "default", 8, 100, configuration=knobs)
+    other = msgspec.structs.replace(rule, function="MPI_Gather")
+    harm = checked(slower=frozenset({Target("MPI_Barrier", 64)}))
+    built_on = {"MPI_Barrier": {"MPI_Allreduce"}}
+    assert without_harm([rule, other], harm, {}, built_on) == ([other], [rule])

@@ -351,7 +351,7 @@ class SiteRun:
             cells = prover.cells(doubtful) if prover else []
             if prover and cells:
                 checked = self._check("between", prover, cells, winners)
-                winners, lost = without_harm(winners, checked, prover.sizes)
+                winners, lost = without_harm(winners, checked, prover.sizes, prover.built_on)
                 self._drop((winner, f"slower or wrong on {layout}") for winner in lost)
                 winners = self._with_gain(winners, checked)
         unproven = [winner for winner in winners if not _is_proven(winner, by_layout)]
@@ -432,7 +432,7 @@ class SiteRun:
             measured_cells += len(checked.ratios.keys() | checked.harmed)
             faster_cells += len(checked.faster)
             slower_cells += len(checked.harmed)
-            winners, lost = without_harm(winners, checked, prover.sizes)
+            winners, lost = without_harm(winners, checked, prover.sizes, prover.built_on)
             self._drop((winner, f"slower or wrong on {layout}, in the sample") for winner in lost)
         if not measured_cells:
             return winners, None
