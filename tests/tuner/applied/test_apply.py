@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -120,6 +121,20 @@ def test_a_later_campaign_for_the_same_ranks_takes_the_place(user: User) -> None
     assert "c-4 is replaced: it was for the same ranks" in done.notes
     assert user.rollback(everything=True).generation == 0
     assert not user.file.exists()
+
+
+def test_a_whole_site_takes_the_place_of_all_campaigns(user: User) -> None:
+    """And the other way round: its rules are for all ranks."""
+    user.apply(FOUR)
+    user.apply(EIGHT)
+    ranged = msgspec.structs.replace(FOUR, nprocs=5, ppn=5, restrictions=["nprocs=5-7"])
+    source = wish(FOUR, ranged, id="whole").source
+    settings = json.dumps({"command": "site"})
+    campaign = msgspec.structs.replace(source.campaign, settings=settings)
+    done = user.apply(source=msgspec.structs.replace(source, campaign=campaign))
+    assert done.campaigns == ["whole"]
+    assert {"c-4 is replaced: it was for the same ranks"} <= set(done.notes)
+    assert user.apply(EIGHT).campaigns == ["c-8"]
 
 
 def test_what_files_cannot_tell_apart_is_refused(user: User) -> None:

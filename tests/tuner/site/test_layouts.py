@@ -4,35 +4,35 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.site.layouts import Layout, SiteTable, gaps, grid, read
+from plumbline.site.layouts import RankLayout, SiteTable, gaps, grid, read
 from plumbline.system.toml import Document
 from plumbline_db.errors import UsageError
 
 
-def names(layouts: list[Layout]) -> list[str]:
+def names(layouts: list[RankLayout]) -> list[str]:
     return [str(layout) for layout in layouts]
 
 
 def test_powers_of_two_and_all_there_are() -> None:
-    assert names(grid(SiteTable(), Layout(1, 6))) == ["1x2", "1x4", "1x6"]
-    assert names(grid(SiteTable(), Layout(6, 1))) == ["2x1", "4x1", "6x1"]
+    assert names(grid(SiteTable(), RankLayout(1, 6))) == ["1x2", "1x4", "1x6"]
+    assert names(grid(SiteTable(), RankLayout(6, 1))) == ["2x1", "4x1", "6x1"]
 
 
 def test_ranks_of_a_node_and_one_rank_of_each_node_are_layouts() -> None:
-    layouts = grid(SiteTable(), Layout(4, 4))
-    assert {Layout(1, 4), Layout(4, 1), Layout(4, 2), Layout(4, 4)} <= set(layouts)
+    layouts = grid(SiteTable(), RankLayout(4, 4))
+    assert {RankLayout(1, 4), RankLayout(4, 1), RankLayout(4, 2), RankLayout(4, 4)} <= set(layouts)
     assert layouts == sorted(layouts, key=lambda layout: (layout.nprocs, layout.nodes))
 
 
 def test_named_numbers_of_ranks() -> None:
-    assert names(grid(SiteTable(ranks=[2, 3, 8]), Layout(1, 2))) == ["1x2", "1x3", "1x8"]
+    assert names(grid(SiteTable(ranks=[2, 3, 8]), RankLayout(1, 2))) == ["1x2", "1x3", "1x8"]
     table = SiteTable(ranks=[4, 6], ranks_per_node=[1, 2])
-    assert names(grid(table, Layout(4, 2))) == ["2x2", "4x1", "3x2"]
-    assert grid(SiteTable(ranks=[16], ranks_per_node=[1]), Layout(4, 1)) == []
+    assert names(grid(table, RankLayout(4, 2))) == ["2x2", "4x1", "3x2"]
+    assert grid(SiteTable(ranks=[16], ranks_per_node=[1]), RankLayout(4, 1)) == []
 
 
 def test_gaps_lie_between_neighbours_that_differ_in_one_number() -> None:
-    found = gaps([Layout(2, 1), Layout(4, 1), Layout(5, 1), Layout(2, 4)])
+    found = gaps([RankLayout(2, 1), RankLayout(4, 1), RankLayout(5, 1), RankLayout(2, 4)])
     assert [(str(gap.lower), str(gap.upper), names(gap.layouts())) for gap in found] == [
         ("2x1", "4x1", ["3x1"]),
         ("2x1", "2x4", ["2x2", "2x3"]),

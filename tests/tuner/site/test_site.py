@@ -13,7 +13,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline.site import coordinator, transfer
+from plumbline.core import application
+from plumbline.core.application import Application, Calls
+from plumbline.site import coordinator, proposals
 from plumbline_db import campaigns, winners
 from plumbline_db.connection import Database, check
 from plumbline_exporters.bundle import evidence, span
@@ -146,11 +148,26 @@ def test_what_a_campaign_leaves_of_the_budget_the_next_ones_get() -> None:
     assert plan.task(eight, 30.0).settings.search.budget_seconds == 30.0
 
 
+def test_an_application_names_the_layouts_and_their_shares(tmp_path: Path) -> None:
+    calls = [
+        Calls("MPI_Allreduce", 8, 8, 1, 64, 100.0, 3.0, 0.1, 3.0),
+        Calls("MPI_Allreduce", 4, 2, 2, 64, 100.0, 1.0, 0.1, 1.0),
+        Calls("MPI_Bcast", 5, 2, 3, 64, 100.0, 9.0, 0.1, 9.0),  # 3 ranks on a node, 2 on the other
+    ]
+    profile = tmp_path / "profile.json"
+    application.write(profile, Application.profiled(8, 20.0, calls, "4.1.4"))
+    asked = {"simulate": "ompi", "profile": str(profile), "budget_seconds": 100.0}
+    plan = coordinator.plan(None, asked, None)
+    assert [str(layout) for layout in plan.layouts] == ["2x2", "8x1"]
+    assert plan.budget([], 0.0) == 15.0
+    assert plan.task(plan.layouts[0]).settings.ranks.nodes == 2
+
+
 def test_a_planted_harm_in_between_is_dropped(
     site: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A ring is slow for small messages, whatever the neighbours are said to have found."""
-    carried = transfer.carried
+    carried = proposals.carried
 
     def planted(*arguments: Any) -> list[Any]:
         return [
@@ -159,7 +176,7 @@ def test_a_planted_harm_in_between_is_dropped(
             if rule.bytes_from <= 64 <= rule.bytes_to
         ]
 
-    monkeypatch.setattr(transfer, "carried", planted)
+    monkeypatch.setattr(proposals, "carried", planted)
     database = copied(folder, tmp_path / "site.db")
     found = run(database)
     assert carried_over(found) == []
@@ -174,7 +191,7 @@ def test_a_layout_is_added_where_neighbours_differ(
     site: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Nothing can be carried over: what lies between gets campaigns while the budget lasts."""
-    monkeypatch.setattr(transfer, "carried", lambda *_: [])
+    monkeypatch.setattr(proposals, "carried", lambda *_: [])
     found = run(copied(folder, tmp_path / "site.db"), "--budget", "900")
     added = set(found["members"]) - set(site["members"])
     assert "6x1" in added and added <= {"3x1", "5x1", "6x1", "7x1"}

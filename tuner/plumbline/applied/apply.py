@@ -240,12 +240,9 @@ def _together(wish: Wish, generation_before: Generation | None) -> tuple[list[So
             f"what is fast on one machine may be slow on another; "
             f"run `{command_name()} apply --undo` first"
         )
-    kept = [source for source in generation_before.sources if source.layout != wish.source.layout]
-    dropped = [
-        source.campaign.id
-        for source in generation_before.sources
-        if source.layout == wish.source.layout
-    ]
+    sources = generation_before.sources
+    kept = [source for source in sources if not source.gives_way(wish.source)]
+    dropped = [source.campaign.id for source in sources if source not in kept]
     notes = [
         f"{path} is replaced: it was for the same ranks"
         for path in dropped

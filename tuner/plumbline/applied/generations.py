@@ -19,6 +19,7 @@ import msgspec
 from plumbline.applied import files
 from plumbline_db import user_files
 from plumbline_db.errors import PlumblineError, TryLaterError
+from plumbline_db.layout import SITE, asked
 from plumbline_db.lock import open_lock, require
 from plumbline_db.records import Campaign, Library, Machine, Winner
 
@@ -39,6 +40,12 @@ class Source(msgspec.Struct, frozen=True):
     @property
     def layout(self) -> tuple[int, int, int]:
         return self.campaign.nprocs, self.campaign.nodes, self.campaign.ppn
+
+    def gives_way(self, newer: Source) -> bool:
+        """Return whether it is not applied beside a newer one: both are for the same ranks, or one
+        of them is for all ranks of a site."""
+        of_site = (asked(source.campaign).command == SITE for source in (self, newer))
+        return any(of_site) or self.layout == newer.layout
 
 
 class AppliedFile(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -147,7 +148,9 @@ def command(
             return _submit(program, scheduler, continued, asked)
     manner = Manner(asked.pop("wait_for_quiet"), asked.pop("fresh_launches"), output)
     if continued is None and (site or whole_site.is_asked(asked["campaign_file"])):
-        return whole_site.run(program, manner, check=check, **asked)
+        if asked.pop("new") or check or output is not None:
+            raise UsageError("--site takes no --new, --check and --output: leave them out")
+        return whole_site.run(program, partial(_member, program, manner), **asked)
     if continued is None:
         ran = run(program, manner=manner, **asked)
     else:
@@ -158,6 +161,10 @@ def command(
         return status
     pairs = zip(ran.ids, ran.prefixes, strict=True)
     return max(status, *(_check(id, prefix, program.database) for id, prefix in pairs))
+
+
+def _member(program: ProgramOptions, manner: Manner, task: Task) -> str:
+    return run_task(program, task, new=False, manner=manner)
 
 
 def _continued(program: ProgramOptions, id: str, manner: Manner, **asked: Any) -> Ran:

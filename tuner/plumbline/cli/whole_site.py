@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from plumbline.system.words import counted
-from plumbline_db.errors import PlumblineError, UsageError, typed
+from plumbline_db.errors import PlumblineError, typed
 
 from . import common, progress
 from .base import ProgramOptions
 
 if TYPE_CHECKING:
+    from plumbline.settings.campaign_file import Task
     from plumbline.site.coordinator import SiteOutcome, SitePlan
-    from plumbline.site.layouts import Layout
-
-    from .campaign import Manner
+    from plumbline.site.layouts import RankLayout
 
 
 def is_asked(campaign_file: Path | None) -> bool:
@@ -29,26 +29,22 @@ def is_asked(campaign_file: Path | None) -> bool:
 
 def run(
     program: ProgramOptions,
-    manner: Manner,
-    *,
+    run_task: Callable[[Task], str],
     campaign_file: Path | None,
-    new: bool,
-    check: bool,
     **asked: Any,
 ) -> int:
-    """Run or continue the campaigns of a site, then prove and export; return the exit code."""
+    """Run or continue the campaigns of a site, each by `run_task`, which returns its id; then prove
+    and export. Return the exit code."""
     from plumbline.site import coordinator
 
-    if new or check or manner.output is not None:
-        raise UsageError("--site takes no --new, --check and --output: leave them out")
     options = {name: value for name, value in asked.items() if value is not None}
     plan = coordinator.plan(campaign_file, options, program.mpi)
-    campaigns = _Campaigns(program, manner, plan)
+    campaigns = _Campaigns(program, run_task, plan)
     campaigns.run_all()
     outcome: SiteOutcome | None = None
     while outcome is None:
         with program.open(write=True) as db, progress.Bar() as bar:
-            site = coordinator.Site(db, plan, campaigns.members, bar)
+            site = coordinator.SiteRun(db, plan, campaigns.members, bar)
             site.prove()
             more = site.wanted(campaigns.missing)
             if more is None:
@@ -66,11 +62,13 @@ class _Campaigns:
     """The campaigns of a site: `members` are their ids by layout, `missing` says why a layout has
     none."""
 
-    def __init__(self, program: ProgramOptions, manner: Manner, plan: SitePlan) -> None:
-        self.members: dict[Layout, str] = {}
-        self.missing: dict[Layout, str] = {}
+    def __init__(
+        self, program: ProgramOptions, run_task: Callable[[Task], str], plan: SitePlan
+    ) -> None:
+        self.members: dict[RankLayout, str] = {}
+        self.missing: dict[RankLayout, str] = {}
         self._program = program
-        self._manner = manner
+        self._run_task = run_task
         self._plan = plan
 
     def run_all(self) -> None:
@@ -88,14 +86,11 @@ class _Campaigns:
             reasons = "; ".join(f"{layout}: {why}" for layout, why in self.missing.items())
             raise PlumblineError(f"no campaign of the site was run to its end: {reasons}")
 
-    def run(self, layout: Layout, budget_seconds: float | None, why: str) -> None:
+    def run(self, layout: RankLayout, budget_seconds: float | None, why: str) -> None:
         """Run or continue the campaign of one layout."""
-        from .campaign import run_task
-
         progress.say(f"{layout} (nodes x ranks a node): {why}")
-        task = self._plan.task(layout, budget_seconds)
         try:
-            self.members[layout] = run_task(self._program, task, new=False, manner=self._manner)
+            self.members[layout] = self._run_task(self._plan.task(layout, budget_seconds))
         except PlumblineError as error:
             self.missing[layout] = str(error)
             common.remark(f"{layout}: {error}")
@@ -123,7 +118,7 @@ def _lines(outcome: SiteOutcome) -> list[str]:
     if sample is not None:
         lines.append(
             f"sample of {counted(sample.cells, 'cell')} on {', '.join(sample.layouts)}: "
-            f"{sample.slower} slower with the files than without "
+            f"{sample.faster} faster with the files than without, {sample.slower} slower "
             f"({100 * sample.low:.0f}-{100 * sample.high:.0f} % of all cells, 95 % interval)"
         )
     lines += [f"exported: {path}" for path in outcome.files if path.endswith("plumbline.sh")]

@@ -15,17 +15,19 @@ from typing import Any
 import msgspec
 
 from plumbline.campaign.exported import ExportedFiles, claim_folder, release_folder
+from plumbline.core import profile_file
 from plumbline.core.cell import Target
 from plumbline.core.winner import deciding, holds
 from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.settings import Settings, campaign_file, identity, site_rules, starting
 from plumbline.settings.campaign_file import Task
+from plumbline.settings.ranks import PLACES
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.site import layouts as site_layouts
-from plumbline.site import transfer
-from plumbline.site.layouts import Gap, Layout, SiteTable, gaps, grid, in_order
-from plumbline.site.proof import CheckedLayout, Prover, without_harm
-from plumbline.site.transfer import IsLimited, MemberFindings, is_for_layout, is_from
+from plumbline.site import proposals
+from plumbline.site.checks import CheckedLayout, Prover, without_harm
+from plumbline.site.layouts import Gap, RankLayout, SiteTable, gaps, grid, in_order
+from plumbline.site.proposals import IsLimited, MemberFindings, is_for_layout, is_from
 from plumbline.system.toml import Document
 from plumbline.verify.significance.distributions import binomial_interval
 from plumbline_db import campaigns, cost, searches
@@ -42,22 +44,24 @@ _OF_CAMPAIGNS = 0.6
 LEAST_SECONDS = 2.0
 # A rule that a check finds to take more than this share of the library's time gains nothing.
 _NO_GAIN = 0.99
-# Layouts of the last sample.
-_SAMPLED_LAYOUTS = 6
+# Cells of the last sample on a layout, about.
+_CELLS_OF_LAYOUT = 4
 
 
 class SitePlan(msgspec.Struct, frozen=True):
-    """What a site is asked for: `document` is the campaign file, `options` those of the command
-    line; `largest` are the settings of the largest layout."""
+    """A site that is asked for: `document` is the campaign file, `options` those of the command
+    line; `largest` are the settings of the largest layout; `shares`: what a layout counts for in
+    the budget (none: all layouts count alike)."""
 
     document: Document
     options: Mapping[str, Any]
     prefix: Path | None
     table: SiteTable
     largest: Settings
-    layouts: list[Layout]
+    layouts: list[RankLayout]
+    shares: dict[RankLayout, float] = {}
 
-    def task(self, layout: Layout, budget_seconds: float | None = None) -> Task:
+    def task(self, layout: RankLayout, budget_seconds: float | None = None) -> Task:
         """Return the campaign of a layout. Settings of the whole process are not searched, since
         they would hold for communicators of all sizes."""
         spread = self.largest.ranks.place is not None
@@ -69,22 +73,23 @@ class SitePlan(msgspec.Struct, frozen=True):
             values["budget_seconds"] = budget_seconds
         return Task(campaign_file.of(self.document, values, self.options), self.prefix)
 
-    def nodes(self, layout: Layout) -> int:
+    def nodes(self, layout: RankLayout) -> int:
         """Return how many nodes a launch takes: one computer simulates all nodes."""
         return layout.nodes if self.largest.ranks.simulate is None else 1
 
-    def spent_seconds(self, db: Database, members: Mapping[Layout, str]) -> float:
+    def spent_seconds(self, db: Database, members: Mapping[RankLayout, str]) -> float:
         """Return the seconds in launches of some campaigns, times their nodes."""
         return sum(cost.cost(db, id).seconds * self.nodes(layout) for layout, id in members.items())
 
-    def budget(self, done: Sequence[Layout], spent_seconds: float) -> float | None:
+    def budget(self, done: Sequence[RankLayout], spent_seconds: float) -> float | None:
         """Return the seconds for the campaign after those of the layouts `done`, which have spent
         so many seconds times nodes. None: its own; 0: the budget of the site is used up."""
         if self.table.budget_seconds is None:
             return None
         rest = self.layouts[len(done) :]
-        left = _OF_CAMPAIGNS * self.table.budget_seconds - spent_seconds
-        seconds = round(left / len(rest) / self.nodes(rest[0]), 3)
+        seconds_left = _OF_CAMPAIGNS * self.table.budget_seconds - spent_seconds
+        shares = [self.shares.get(layout, 0.0) if self.shares else 1.0 for layout in rest]
+        seconds = round(seconds_left * shares[0] / sum(shares) / self.nodes(rest[0]), 3)
         return seconds if seconds >= LEAST_SECONDS else 0.0
 
 
@@ -99,16 +104,39 @@ def plan(path: Path | None, options: Mapping[str, Any], prefix: Path | None) -> 
     budget = own.pop("budget_seconds", None)
     if budget is not None:
         table = msgspec.structs.replace(table, budget_seconds=budget)
+    shares = _of_application(document, own) if not table.ranks else {}
+    if shares:
+        return _of_shares(SitePlan(document, own, prefix, table, Settings(), [*shares], shares))
     largest = campaign_file.of(document, _without(document.values, "layouts"), own)
     if table.ranks and "nprocs" not in own and "nodes" not in own:
         largest = _at_most(document, own, table, largest)
-    most = Layout(largest.ranks.node_count, largest.ranks.ppn)
+    most = RankLayout(largest.ranks.node_count, largest.ranks.ppn)
     layouts = grid(table, most)
     if not layouts:
         raise UsageError(f"site: no layout on {most.nodes} nodes has these numbers of ranks")
     for name in ("nprocs", "nodes"):
         own.pop(name, None)
     return SitePlan(document, own, prefix, table, largest, layouts)
+
+
+def _of_application(document: Document, own: Mapping[str, Any]) -> dict[RankLayout, float]:
+    """Return the layouts of the application whose profile is named; none without a profile."""
+    path = own.get("profile") or document.values.get("profile")
+    return site_layouts.of_application(profile_file.read(Path(path))) if path else {}
+
+
+def _of_shares(plan: SitePlan) -> SitePlan:
+    """Return the plan of the layouts of an application, with the settings of the largest one. On
+    this machine alone layouts of several nodes are left out."""
+    own = _without(plan.options, "nprocs", "nodes")
+    places = {*PLACES} & {*plan.document.values, *own}
+    fitting = [layout for layout in plan.layouts if layout.nodes == 1 or places]
+    if not fitting:
+        raise UsageError("site: the communicators of this profile need several nodes")
+    largest = {"nprocs": fitting[-1].nprocs} | ({"nodes": fitting[-1].nodes} if places else {})
+    values = _without(plan.document.values, "layouts") | largest
+    settings = campaign_file.of(plan.document, values, own)
+    return msgspec.structs.replace(plan, options=own, largest=settings, layouts=fitting)
 
 
 def _at_most(
@@ -128,12 +156,13 @@ def _without(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in keys}
 
 
-class Sample(msgspec.Struct, frozen=True):
-    """The last sample: cells drawn at random over `layouts`, how many the files make slower, and
-    the 95 % interval of that share."""
+class SiteSample(msgspec.Struct, frozen=True):
+    """The last sample: cells drawn at random over `layouts`, of which the files make some `faster`
+    and some `slower`; `low` and `high`: the 95 % interval of the share that is slower."""
 
     layouts: list[str]
     cells: int
+    faster: int
     slower: int
     low: float
     high: float
@@ -149,15 +178,15 @@ class SiteOutcome(msgspec.Struct, frozen=True):
     missing: dict[str, str]
     winners: list[Winner]
     dropped: list[tuple[str, str]]
-    sample: Sample | None
+    sample: SiteSample | None
     files: list[str]
 
 
-class Site:
+class SiteRun:
     """A site whose campaigns have ended, under way to its export."""
 
     def __init__(
-        self, db: Database, plan: SitePlan, members: Mapping[Layout, str], progress: Progress
+        self, db: Database, plan: SitePlan, members: Mapping[RankLayout, str], progress: Progress
     ) -> None:
         self._db = db
         self._plan = plan
@@ -168,7 +197,7 @@ class Site:
         ]
         self._by_layout = {member.layout: member for member in self._members}
         self._winners: list[Winner] = []
-        self._provers: dict[Layout, Prover] = {}
+        self._provers: dict[RankLayout, Prover] = {}
         self._dropped: list[tuple[str, str]] = []
         self._spent = plan.spent_seconds(db, members)
         toolchain = find_toolchain(plan.prefix, settings=plan.largest, beside=Path(db.path).parent)
@@ -208,7 +237,7 @@ class Site:
         """Propose rules from what the campaigns have found, and keep those that checks confirm."""
         self._winners = self._proven(self._together(self._proposed()))
 
-    def wanted(self, missing: Collection[Layout]) -> tuple[Layout, float] | None:
+    def wanted(self, missing: Collection[RankLayout]) -> tuple[RankLayout, float] | None:
         """Return one more layout to measure, with the seconds for its campaign: the middle of the
         gap in which most cells have a rule on both sides and none between, because neighbours
         differ or the check failed. None where there is none, or no budget for it. `missing`:
@@ -220,10 +249,10 @@ class Site:
         if gap is None or count == 0 or budget is None:
             return None
         beside = {layout: self._by_layout[layout].id for layout in (gap.lower, gap.upper)}
-        left = _OF_CAMPAIGNS * (budget - self._spent_seconds())
-        if left < self._plan.spent_seconds(self._db, beside) / len(beside):
+        seconds_left = _OF_CAMPAIGNS * (budget - self._spent_seconds())
+        if seconds_left < self._plan.spent_seconds(self._db, beside) / len(beside):
             return None
-        return gap.middle(), round(left / self._plan.nodes(gap.middle()), 3)
+        return gap.middle(), round(seconds_left / self._plan.nodes(gap.middle()), 3)
 
     def _open_cells(self, gap: Gap) -> int:
         """Return how many cells have a rule in both neighbours of a gap, and none in it."""
@@ -243,7 +272,7 @@ class Site:
             for cell in cells
         )
 
-    def finish(self, missing: Mapping[Layout, str]) -> SiteOutcome:
+    def finish(self, missing: Mapping[RankLayout, str]) -> SiteOutcome:
         """Measure the last sample and export. `missing`: layouts that have no campaign, with the
         reason."""
         campaigns.put_batch(
@@ -274,20 +303,20 @@ class Site:
         proposed = [
             winner
             for member in self._members
-            for winner in transfer.measured(member, self._limits(member.layout))
+            for winner in proposals.measured(member, self._limits(member.layout))
         ]
         for gap in gaps(list(by_layout)):
-            proposed += transfer.carried(
+            proposed += proposals.carried(
                 gap, by_layout[gap.lower], by_layout[gap.upper], self._limits(gap)
             )
         return proposed
 
-    def _limits(self, place: Layout | Gap) -> IsLimited:
+    def _limits(self, place: RankLayout | Gap) -> IsLimited:
         """Return whether files can limit a winner to a layout. A rules file goes by the number of
         ranks alone: on several nodes such a rule needs a second measured placement of as many."""
         several = max(member.layout.nodes for member in self._members) > 1
         numbers = [member.layout.nprocs for member in self._members]
-        placed_twice = isinstance(place, Layout) and numbers.count(place.nprocs) > 1
+        placed_twice = isinstance(place, RankLayout) and numbers.count(place.nprocs) > 1
 
         def is_limited(winner: Winner) -> bool:
             if is_profile(winner):
@@ -322,7 +351,7 @@ class Site:
             cells = prover.cells(doubtful) if prover else []
             if prover and cells:
                 checked = self._check("between", prover, cells, winners)
-                winners, lost = without_harm(winners, checked, prover.sizes)
+                winners, lost = without_harm(winners, checked, prover.sizes, prover.built_on)
                 self._drop((winner, f"slower or wrong on {layout}") for winner in lost)
                 winners = self._with_gain(winners, checked)
         unproven = [winner for winner in winners if not _is_proven(winner, by_layout)]
@@ -341,7 +370,7 @@ class Site:
                 self._drop([(winner, f"no gain on {checked.layout}")])
         return kept
 
-    def _is_doubtful(self, winner: Winner, layout: Layout) -> bool:
+    def _is_doubtful(self, winner: Winner, layout: RankLayout) -> bool:
         """Return whether a rule decides calls on a layout whose campaign has not confirmed it."""
         if not is_for_layout(winner, layout):
             return False
@@ -349,7 +378,7 @@ class Site:
         confirmed = any(_is_of(winner, member.winners) for member in members)
         return not (confirmed and is_from(winner, layout))
 
-    def _prover(self, layout: Layout, doubtful: Sequence[Winner]) -> Prover | None:
+    def _prover(self, layout: RankLayout, doubtful: Sequence[Winner]) -> Prover | None:
         """Return the prover of a layout; None where the budget is used up, or no ranks can be
         started there."""
         budget = self._plan.table.budget_seconds
@@ -377,14 +406,15 @@ class Site:
 
     # --- the last sample ------------------------------------------------------------------------
 
-    def _sampled(self, winners: list[Winner]) -> tuple[list[Winner], Sample | None]:
+    def _sampled(self, winners: list[Winner]) -> tuple[list[Winner], SiteSample | None]:
         """Measure cells drawn at random over all layouts, measured or not. A rule that makes one of
         them slower leaves the files."""
         measured = [member.layout for member in self._members]
         inside = [layout for gap in gaps(measured) for layout in gap.layouts()]
         every = in_order({*measured, *inside})
         drawn = random.Random(self._plan.largest.sampling.seed)  # noqa: S311 - no secret
-        chosen = in_order(set(drawn.sample(every, min(_SAMPLED_LAYOUTS, len(every)))))
+        count = min(-(-self._plan.table.samples // _CELLS_OF_LAYOUT), len(every))
+        chosen = in_order(drawn.sample(every, count))
         cells_of = {
             layout: prover.every_cell()
             for layout in chosen
@@ -392,7 +422,7 @@ class Site:
         }
         pool = [(layout, cell) for layout, cells in cells_of.items() for cell in cells]
         sampled = drawn.sample(pool, min(self._plan.table.samples, len(pool)))
-        measured_cells = slower_cells = 0
+        measured_cells = faster_cells = slower_cells = 0
         for layout in cells_of:
             cells = [cell for where, cell in sampled if where == layout]
             if not cells:
@@ -400,14 +430,15 @@ class Site:
             prover = self._provers[layout]
             checked = self._check("sample", prover, cells, winners)
             measured_cells += len(checked.ratios.keys() | checked.harmed)
+            faster_cells += len(checked.faster)
             slower_cells += len(checked.harmed)
-            winners, lost = without_harm(winners, checked, prover.sizes)
+            winners, lost = without_harm(winners, checked, prover.sizes, prover.built_on)
             self._drop((winner, f"slower or wrong on {layout}, in the sample") for winner in lost)
         if not measured_cells:
             return winners, None
         low, high = binomial_interval(slower_cells, measured_cells, 0.95)
         names = [str(layout) for layout in cells_of]
-        return winners, Sample(names, measured_cells, slower_cells, low, high)
+        return winners, SiteSample(names, measured_cells, faster_cells, slower_cells, low, high)
 
 
 def _is_of(winner: Winner, of_member: Sequence[Winner]) -> bool:
@@ -421,7 +452,7 @@ def _is_of(winner: Winner, of_member: Sequence[Winner]) -> bool:
     )
 
 
-def _is_proven(winner: Winner, members: Mapping[Layout, MemberFindings]) -> bool:
+def _is_proven(winner: Winner, members: Mapping[RankLayout, MemberFindings]) -> bool:
     words = [word for word in winner.restrictions if word.startswith("checked=")]
     own = [layout for layout in members if is_from(winner, layout)]
     return bool(words) or any(_is_of(winner, members[layout].winners) for layout in own)
@@ -430,10 +461,10 @@ def _is_proven(winner: Winner, members: Mapping[Layout, MemberFindings]) -> bool
 def _confirmed(winner: Winner, checked: CheckedLayout) -> Winner | None:
     """Return a rule with the check that confirms it, and the gain that the check saw; None where it
     saw none in the middle of the cells."""
-    seen = [comparison for cell, comparison in checked.ratios.items() if holds(winner, cell)]
-    if not seen or any(word.startswith("checked=") for word in winner.restrictions):
+    comparisons = [comparison for cell, comparison in checked.ratios.items() if holds(winner, cell)]
+    if not comparisons or any(word.startswith("checked=") for word in winner.restrictions):
         return winner
-    middle = sorted(seen, key=lambda comparison: comparison.ratio)[len(seen) // 2]
+    middle = sorted(comparisons, key=lambda comparison: comparison.ratio)[len(comparisons) // 2]
     if middle.ratio > _NO_GAIN:
         return None
     return msgspec.structs.replace(

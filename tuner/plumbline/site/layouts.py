@@ -6,11 +6,12 @@ every second rank is N x R/2."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
 
+from plumbline.core.application import Application
 from plumbline.system.toml import Document
 
 
@@ -26,7 +27,7 @@ class SiteTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     samples: int = 24
 
 
-class Layout(msgspec.Struct, frozen=True, order=True):
+class RankLayout(msgspec.Struct, frozen=True, order=True):
     """`nodes` with `ppn` ranks each."""
 
     nodes: int
@@ -44,17 +45,17 @@ class Gap(msgspec.Struct, frozen=True):
     """The layouts from `first` to `last`, which lie between the measured neighbours `lower` and
     `upper` and differ from them in nodes or in ranks a node alone."""
 
-    lower: Layout
-    upper: Layout
-    first: Layout
-    last: Layout
+    lower: RankLayout
+    upper: RankLayout
+    first: RankLayout
+    last: RankLayout
 
-    def layouts(self) -> list[Layout]:
+    def layouts(self) -> list[RankLayout]:
         nodes = range(self.first.nodes, self.last.nodes + 1)
         ranks_per_node = range(self.first.ppn, self.last.ppn + 1)
-        return [Layout(number, ppn) for number in nodes for ppn in ranks_per_node]
+        return [RankLayout(number, ppn) for number in nodes for ppn in ranks_per_node]
 
-    def middle(self) -> Layout:
+    def middle(self) -> RankLayout:
         """Return the layout that is checked: half-way, the larger one of two."""
         inside = self.layouts()
         return inside[len(inside) // 2]
@@ -77,15 +78,15 @@ def read(document: Document) -> SiteTable | None:
     return table
 
 
-def grid(table: SiteTable, most: Layout) -> list[Layout]:
+def grid(table: SiteTable, most: RankLayout) -> list[RankLayout]:
     """Return the layouts that are measured, on at most as many nodes as `most` has, the fewest
     ranks first."""
     if most.nodes == 1 and not table.ranks_per_node:
-        layouts = {Layout(1, total) for total in table.ranks or _powers(most.ppn)}
+        layouts = {RankLayout(1, total) for total in table.ranks or _powers(most.ppn)}
     else:
         ranks_per_node = table.ranks_per_node or _powers(most.ppn)
         layouts = {
-            Layout(total // ppn, ppn)
+            RankLayout(total // ppn, ppn)
             for ppn in ranks_per_node
             for total in table.ranks or [nodes * ppn for nodes in _powers(most.nodes)]
             if total % ppn == 0 and total // ppn <= most.nodes
@@ -98,21 +99,34 @@ def _powers(most: int) -> list[int]:
     return sorted({2**power for power in range(most.bit_length())} | {most})
 
 
-def in_order(layouts: Iterator[Layout] | Sequence[Layout] | set[Layout]) -> list[Layout]:
+def in_order(layouts: Iterable[RankLayout]) -> list[RankLayout]:
     """Return them by their number of ranks, then by their number of nodes."""
     return sorted(layouts, key=lambda layout: (layout.nprocs, layout.nodes))
 
 
-def gaps(measured: Sequence[Layout]) -> list[Gap]:
+def of_application(application: Application) -> dict[RankLayout, float]:
+    """Return the layouts of the communicators of an application, in order, each with the seconds
+    of work of its calls. Those with an uneven number of ranks a node are left out."""
+    work_seconds: dict[RankLayout, float] = {}
+    for call in application.calls:
+        if call.nodes and call.bytes and call.nprocs > 1 and call.nprocs % call.nodes == 0:
+            layout = RankLayout(call.nodes, call.nprocs // call.nodes)
+            work_seconds[layout] = work_seconds.get(layout, 0.0) + call.work_seconds
+    return {layout: work_seconds[layout] for layout in in_order(work_seconds)}
+
+
+def gaps(measured: Sequence[RankLayout]) -> list[Gap]:
     """Return what lies between neighbours among the measured layouts."""
     return [
-        *_along(measured, lambda layout: layout.ppn, lambda ppn, nodes: Layout(nodes, ppn)),
-        *_along(measured, lambda layout: layout.nodes, Layout),
+        *_along(measured, lambda layout: layout.ppn, lambda ppn, nodes: RankLayout(nodes, ppn)),
+        *_along(measured, lambda layout: layout.nodes, RankLayout),
     ]
 
 
 def _along(
-    measured: Sequence[Layout], fixed: Callable[[Layout], int], at: Callable[[int, int], Layout]
+    measured: Sequence[RankLayout],
+    fixed: Callable[[RankLayout], int],
+    at: Callable[[int, int], RankLayout],
 ) -> Iterator[Gap]:
     """Yield the gaps in which one of nodes and ranks a node is `fixed` and the other one grows."""
     numbers_by_fixed: dict[int, list[int]] = {}

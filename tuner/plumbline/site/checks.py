@@ -13,14 +13,22 @@ from plumbline.campaign.pairs import Pairs
 from plumbline.campaign.vetting import Trials
 from plumbline.core.cell import Target
 from plumbline.core.plan import PlanCase
-from plumbline.core.winner import deciding, exported_as, holds, pieces_inside
+from plumbline.core.winner import (
+    BuiltOn,
+    deciding,
+    exported_as,
+    functions_built_on,
+    holds,
+    pieces_inside,
+    reaches,
+)
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import Task
 from plumbline.settings.toolchain import find_toolchain
-from plumbline.site.layouts import Layout
-from plumbline.site.transfer import is_for_layout
+from plumbline.site.layouts import RankLayout
+from plumbline.site.proposals import is_for_layout
 from plumbline.verify.significance.comparison import Comparison
 from plumbline_db.connection import Database
 from plumbline_db.layout import SITE_CHECK
@@ -31,10 +39,11 @@ Sizes = Mapping[str, Sequence[int]]
 
 
 class CheckedLayout(msgspec.Struct, frozen=True):
-    """What pairs of launches said of the `cells` of a layout: those that the files make `slower`,
-    those with a wrong result or none (`lost`), and files over library (`ratios`)."""
+    """The `cells` of a layout after pairs of launches: those that the files make `slower`, those
+    with a wrong result or none (`lost`), and the time with the files over that without
+    (`ratios`)."""
 
-    layout: Layout
+    layout: RankLayout
     cells: Set[Target]
     slower: Set[Target]
     lost: Set[Target]
@@ -44,12 +53,18 @@ class CheckedLayout(msgspec.Struct, frozen=True):
     def harmed(self) -> Set[Target]:
         return self.slower | self.lost
 
+    @property
+    def faster(self) -> Set[Target]:
+        """Return the cells whose whole interval lies below 1."""
+        highs = {cell: comparison.high for cell, comparison in self.ratios.items()}
+        return {cell for cell, high in highs.items() if high is not None and high < 1} - self.harmed
+
 
 class Prover:
     """The ranks of one layout, started as its campaign, `task`, would start them.
     `spent_seconds`: seconds in launches. Raises PlumblineError as a campaign does."""
 
-    def __init__(self, db: Database, layout: Layout, task: Task, progress: Progress) -> None:
+    def __init__(self, db: Database, layout: RankLayout, task: Task, progress: Progress) -> None:
         self.layout = layout
         self._db = db
         beside = Path(db.path).parent
@@ -58,6 +73,7 @@ class Prover:
         self._ranks = starting.starter(toolchain, self._settings)
         guidelines = identity.chosen(toolchain, self._settings)
         self.sizes: Sizes = tables.sizes_of(guidelines, self._settings)
+        self.built_on: BuiltOn = functions_built_on(guidelines)
         self._toolchain = toolchain
         self._progress = progress
         self.spent_seconds = 0.0
@@ -135,29 +151,30 @@ class Prover:
 
 
 def without_harm(
-    winners: Sequence[Winner], checked: CheckedLayout, sizes: Sizes
+    winners: Sequence[Winner], checked: CheckedLayout, sizes: Sizes, built_on: BuiltOn
 ) -> tuple[list[Winner], list[Winner]]:
     """Return what is left of the winners without the sizes at which they did harm on a layout, and
-    what is lost. Where calls are harmed that no winner decides, all that are for this layout and
-    function are lost."""
+    what is lost. Where calls are harmed that no winner decides, all that can reach them are lost:
+    those of the same function, and of functions that it is `built_on`."""
     kept: list[Winner] = []
     lost: list[Winner] = []
-    own = [winner for winner in winners if is_for_layout(winner, checked.layout)]
+    here = [winner for winner in winners if is_for_layout(winner, checked.layout)]
+    decided = {cell: deciding(here, cell) for cell in checked.harmed}
+    undecided = [cell for cell, winner in decided.items() if winner is None]
     for winner in winners:
-        harmed = {
-            cell
-            for cell in checked.harmed
-            if cell.function == winner.function and winner in own
-            if deciding(own, cell) in (winner, None)
-        }
-        inside = {cell for cell in harmed if holds(winner, cell)}
-        if harmed and inside == harmed:
+        harmed = {cell for cell, decider in decided.items() if decider is winner}
+        strays = [cell for cell in undecided if _may_reach(winner, cell, built_on)]
+        if winner in here and strays:
+            lost.append(winner)
+        elif harmed:
             measured = sizes[winner.function]
             cells = {Target(winner.function, size) for size in measured}
             kept += pieces_inside(winner, cells - harmed, measured)
             lost += pieces_inside(winner, harmed, measured)
-        elif harmed:
-            lost.append(winner)
         else:
             kept.append(winner)
     return kept, lost
+
+
+def _may_reach(winner: Winner, cell: Target, built_on: BuiltOn) -> bool:
+    return winner.function == cell.function or reaches(winner, cell, built_on)

@@ -1,7 +1,7 @@
 """Rules for a whole site, proposed from what its campaigns have measured: the winners of each
 layout, and what is carried over to layouts between two measured ones. Pure.
 
-A proposal is no evidence: proof.py measures it before a file may contain it. A configuration is
+A proposal is no evidence: checks.py measures it before a file may contain it. A configuration is
 carried over only if both measured neighbours found it faster than the library; where only one of
 them did, every tenth cell became slower (docs/design/campaign.md)."""
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 
 from plumbline.core.winner import chosen_configuration, without_sizes
-from plumbline.site.layouts import Gap, Layout
+from plumbline.site.layouts import Gap, RankLayout
 from plumbline_db.records import EVERY_FUNCTION, Search, Winner
 from plumbline_exporters.bundle import conditions, is_profile, span
 
@@ -22,10 +22,10 @@ IsLimited = Callable[[Winner], bool]
 
 
 class MemberFindings(msgspec.Struct, frozen=True):
-    """What the campaign `id` of one layout has found."""
+    """The winners and searches of the campaign `id` of one layout."""
 
     id: str
-    layout: Layout
+    layout: RankLayout
     winners: list[Winner]
     searches: list[Search]
 
@@ -66,8 +66,8 @@ class MemberFindings(msgspec.Struct, frozen=True):
 def _around(size: int, sizes: Iterable[int]) -> tuple[int, int]:
     """Return the range of bytes that a measured size stands for: half-way to its neighbours on a
     logarithmic scale, a factor of two at most, nothing beyond the smallest and the largest one."""
-    below = max((other for other in sizes if other < size), default=None)
-    above = min((other for other in sizes if other > size), default=None)
+    below = max((smaller for smaller in sizes if smaller < size), default=None)
+    above = min((larger for larger in sizes if larger > size), default=None)
     first = size if below is None else max(-(-size // 2), math.isqrt(below * size) + 1)
     last = size if above is None else min(2 * size, math.isqrt(size * above))
     return first, last
@@ -125,19 +125,20 @@ def _common(lower: Iterable[Winner], upper: Sequence[Winner], gap: Gap) -> list[
             winner,
             nprocs=gap.first.nprocs,
             ppn=gap.first.ppn,
-            bytes_from=max(winner.bytes_from, other.bytes_from),
-            bytes_to=min(winner.bytes_to, other.bytes_to),
-            speedup=math.sqrt(winner.speedup * other.speedup),
-            speedup_low=min(winner.speedup_low, other.speedup_low),
-            speedup_high=max(winner.speedup_high, other.speedup_high),
+            bytes_from=max(winner.bytes_from, counterpart.bytes_from),
+            bytes_to=min(winner.bytes_to, counterpart.bytes_to),
+            speedup=math.sqrt(winner.speedup * counterpart.speedup),
+            speedup_low=min(winner.speedup_low, counterpart.speedup_low),
+            speedup_high=max(winner.speedup_high, counterpart.speedup_high),
             removes=[],
             tried=[],
             measured_from=0,
             measured_to=0,
         )
         for winner in lower
-        for other in by_choice.get(_choice(winner), ())
-        if max(winner.bytes_from, other.bytes_from) <= min(winner.bytes_to, other.bytes_to)
+        for counterpart in by_choice.get(_choice(winner), ())
+        if max(winner.bytes_from, counterpart.bytes_from)
+        <= min(winner.bytes_to, counterpart.bytes_to)
     ]
 
 
@@ -196,7 +197,7 @@ def _with_words(winner: Winner, words: Iterable[str]) -> Winner:
     return msgspec.structs.replace(winner, restrictions=[*winner.restrictions, *words])
 
 
-def is_for_layout(winner: Winner, layout: Layout) -> bool:
+def is_for_layout(winner: Winner, layout: RankLayout) -> bool:
     """Return whether a rule decides calls on communicators of this layout. A profile goes by nodes
     and ranks a node, a rules file by the number of ranks alone."""
     numbers: Mapping[str, int] = {"nprocs": layout.nprocs}
@@ -206,6 +207,6 @@ def is_for_layout(winner: Winner, layout: Layout) -> bool:
     return all(spans[key][0] <= number <= spans[key][1] for key, number in numbers.items())
 
 
-def is_from(winner: Winner, layout: Layout) -> bool:
+def is_from(winner: Winner, layout: RankLayout) -> bool:
     """Return whether the campaign of this layout has measured a rule."""
     return f"measured={layout}" in winner.restrictions

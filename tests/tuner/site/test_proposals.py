@@ -5,17 +5,17 @@ from __future__ import annotations
 import msgspec
 
 from plumbline.core.cell import Target
-from plumbline.site.layouts import Gap, Layout
-from plumbline.site.proof import CheckedLayout, without_harm
-from plumbline.site.transfer import MemberFindings, carried, is_for_layout, measured
+from plumbline.site.checks import CheckedLayout, without_harm
+from plumbline.site.layouts import Gap, RankLayout
+from plumbline.site.proposals import MemberFindings, carried, is_for_layout, measured
 from plumbline_db.records import Search, Trial, Winner
 from plumbline_exporters.bundle import conditions, evidence, is_profile, span
 
-FOUR, EIGHT = Layout(4, 1), Layout(8, 1)
-GAP = Gap(FOUR, EIGHT, Layout(5, 1), Layout(7, 1))
+FOUR, EIGHT = RankLayout(4, 1), RankLayout(8, 1)
+GAP = Gap(FOUR, EIGHT, RankLayout(5, 1), RankLayout(7, 1))
 
 
-def winner(layout: Layout, variant: str, first: int, last: int, **more: object) -> Winner:
+def winner(layout: RankLayout, variant: str, first: int, last: int, **more: object) -> Winner:
     made = Winner(
         function="MPI_Allreduce",
         nprocs=layout.nprocs,
@@ -42,7 +42,7 @@ def search(size: int, **ratios: float) -> Search:
 
 
 def member(
-    layout: Layout, *winners: Winner, searches: list[Search] | None = None
+    layout: RankLayout, *winners: Winner, searches: list[Search] | None = None
 ) -> MemberFindings:
     return MemberFindings(f"campaign-{layout}", layout, list(winners), searches or [])
 
@@ -74,30 +74,39 @@ def test_a_winner_for_the_whole_process_is_replaced_by_a_candidate_with_a_rule()
 
 def test_which_layouts_a_rule_decides() -> None:
     words = ["nprocs=5-7", "nodes=5-7", "ppn=1-1"]
-    variant = winner(Layout(5, 1), "a", 8, 100, restrictions=words)
-    assert is_for_layout(variant, Layout(6, 1)) and not is_for_layout(variant, Layout(3, 2))
+    variant = winner(RankLayout(5, 1), "a", 8, 100, restrictions=words)
+    assert is_for_layout(variant, RankLayout(6, 1)) and not is_for_layout(variant, RankLayout(3, 2))
     rule = msgspec.structs.replace(variant, variant="default", configuration={"knob": "1"})
-    assert is_for_layout(rule, Layout(3, 2)) and not is_for_layout(rule, EIGHT)
+    assert is_for_layout(rule, RankLayout(3, 2)) and not is_for_layout(rule, EIGHT)
 
 
 def checked(**sets: object) -> CheckedLayout:
-    made = CheckedLayout(Layout(6, 1), frozenset(), frozenset(), frozenset(), {})
+    made = CheckedLayout(RankLayout(6, 1), frozenset(), frozenset(), frozenset(), {})
     return msgspec.structs.replace(made, **sets)
 
 
 def test_harm_in_between_costs_a_rule_its_sizes() -> None:
     words = ["nprocs=5-7", "nodes=5-7", "ppn=1-1"]
-    rule = winner(Layout(5, 1), "a", 8, 4000, restrictions=words, removes=[])
+    rule = winner(RankLayout(5, 1), "a", 8, 4000, restrictions=words, removes=[])
     other = winner(FOUR, "a", 8, 4000, removes=[])
     sizes = {"MPI_Allreduce": [64, 1024, 4000]}
     harm = checked(slower=frozenset({Target("MPI_Allreduce", 1024)}))
-    kept, lost = without_harm([rule, other], harm, sizes)
+    kept, lost = without_harm([rule, other], harm, sizes, {})
     assert other in kept and [(each.bytes_from, each.bytes_to) for each in lost] == [(1024, 1024)]
     left = sorted((each.bytes_from, each.bytes_to) for each in kept if each is not other)
     assert left == [(8, 64), (4000, 4000)]
 
 
 def test_harm_that_no_rule_decides_costs_all_rules_of_the_function() -> None:
-    rule = winner(Layout(6, 1), "a", 8, 100, removes=[])
+    rule = winner(RankLayout(6, 1), "a", 8, 100, removes=[])
     harm = checked(lost=frozenset({Target("MPI_Allreduce", 1024)}))
-    assert without_harm([rule], harm, {"MPI_Allreduce": [64, 1024]}) == ([], [rule])
+    assert without_harm([rule], harm, {"MPI_Allreduce": [64, 1024]}, {}) == ([], [rule])
+
+
+def test_a_rule_of_a_function_that_another_one_is_built_on_is_blamed() -> None:
+    knobs = {"coll_tuned_allreduce_algorithm": "3"}
+    rule = winner(RankLayout(6, 1), "default", 8, 100, configuration=knobs)
+    other = msgspec.structs.replace(rule, function="MPI_Gather")
+    harm = checked(slower=frozenset({Target("MPI_Barrier", 64)}))
+    built_on = {"MPI_Barrier": {"MPI_Allreduce"}}
+    assert without_harm([rule, other], harm, {}, built_on) == ([other], [rule])
