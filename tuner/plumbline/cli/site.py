@@ -100,6 +100,8 @@ def _answers(place: SiteCampaigns, answers: Sequence[SiteAnswer]) -> Iterator[Re
     from rich.text import Text
 
     number = counted(len(place.campaigns), "campaign")
+    if place.whole is not None:
+        number = f"the site {place.whole.campaign.id} ({number})"
     where = f"applied: {place.applied}" if place.applied else "which are not applied"
     yield Text(f"{place.library.id}, files of {number}, {where}")
     for answered in answers:
@@ -145,6 +147,10 @@ def _evidence(evidence: CellEvidence) -> Iterator[str]:
         f"campaign {evidence.campaign}, {evidence.nodes} x {evidence.ppn}, {evidence.bytes} B: "
         f"{counted(evidence.launches, 'launch')}; violated before: {before}; after: {after}"
     )
+    if evidence.carried_from:
+        yield f"the rule was carried over from {' and '.join(evidence.carried_from)}"
+    if evidence.checked_on:
+        yield f"checked, with that speed-up, on {evidence.checked_on}"
     if evidence.candidates:
         ended = f"; {evidence.why}" if evidence.why else ""
         yield f"{counted(evidence.candidates, 'candidate')} tried there{ended}"
