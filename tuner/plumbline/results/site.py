@@ -221,9 +221,9 @@ def answer(site: SiteCampaigns, call: MpiCall) -> SiteAnswer:
     """Return the choice for a call, by the files that are applied, else by those of the campaign
     whose layout is next to that of the call."""
     near = sorted(site.campaigns, key=lambda member: _distance(member, call))
-    whole = site.whole.folder if site.whole else None
+    merged = site.whole.folder if site.whole else None
     folders = [each.folder for each in near if each.folder]
-    if in_force := site.applied or whole:
+    if in_force := site.applied or merged:
         folders = [in_force]
     for folder in folders:
         texts = _texts(folder, site.library)
