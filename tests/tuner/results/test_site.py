@@ -64,7 +64,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def read(database: Path) -> site.SiteCampaigns:
     with Database.open(database) as db:
-        return site.read(db, campaigns.get(db, "c-1x4"), None, alone=False)
+        return site.read(db, campaigns.get(db, "c-1x4"), alone=False)
 
 
 def asked(
@@ -158,8 +158,8 @@ def test_the_newest_campaign_of_a_layout_speaks(database: Path, tmp_path: Path) 
         build.later(db, "c-empty", 20, nprocs=4, nodes=1, ppn=4)
         later = build.later(db, "c-later", 21, nprocs=4, nodes=1, ppn=4)
         winners.put(db, later.id, [variant("MPI_Allreduce", "allreduce_tree", 0, 64)])
-        of_site = site.read(db, later, None, alone=False)
-        alone = site.read(db, later, None, alone=True)
+        of_site = site.read(db, later, alone=False)
+        alone = site.read(db, later, alone=True)
     assert [each.campaign.id for each in of_site.campaigns] == ["c-later", "c-4x1", "c-2x8"]
     assert [each.campaign.id for each in alone.campaigns] == ["c-later"]
 
@@ -249,9 +249,9 @@ def test_the_files_of_a_whole_site_answer_with_their_check(tmp_path: Path) -> No
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         put(db, tmp_path, (2, 8), 3, variant("MPI_Allreduce", RING, 0, UNBOUNDED_BYTES))
         whole_site(db, tmp_path, 4)
-        of_site = site.read(db, campaigns.get(db, "c-2x8"), None, alone=False)
+        of_site = site.read(db, campaigns.get(db, "c-2x8"), alone=False)
         put(db, tmp_path, (1, 4), 5)
-        newer = site.read(db, campaigns.get(db, "c-2x8"), None, alone=False)
+        newer = site.read(db, campaigns.get(db, "c-2x8"), alone=False)
     answered = asked(of_site, 16384, 12)[2, 8]
     assert answered.file.endswith("site-16/plumbline.profile")
     assert (answered.state, answered.differs) == ("carried over", ["ranks"])

@@ -53,7 +53,7 @@ def answer(program: ProgramOptions, word: str, asked: AskedCall, campaign: str |
     if function not in (functions := guidelines.load().lhs_functions()):
         raise UsageError(f"no campaign tunes {function}{mistakes.instead([function], functions)}")
     with program.open() as db:
-        place = _site(db, program, campaign)
+        place = _site(db, campaign)
     sizes = [asked.bytes] if asked.bytes is not None else place.sizes(function)
     calls = site.calls(place, function, sizes, asked.nprocs)
     answers = [site.answer(place, call) for call in calls]
@@ -87,13 +87,13 @@ def show_map(
     common.answer(program, site_map.document(shown), _map(shown))
 
 
-def _site(db: Database, program: ProgramOptions, campaign: str | None) -> SiteCampaigns:
+def _site(db: Database, campaign: str | None) -> SiteCampaigns:
     from plumbline.results import site
     from plumbline.settings import default_campaign
 
     with db.snapshot():
-        chosen = default_campaign.choose(db, campaign, program.mpi).campaign
-        return site.read(db, chosen, program.mpi, alone=campaign is not None)
+        chosen = default_campaign.choose(db, campaign).campaign
+        return site.read(db, chosen, alone=campaign is not None)
 
 
 def _answers(place: SiteCampaigns, answers: Sequence[SiteAnswer]) -> Iterator[RenderableType]:
@@ -201,7 +201,7 @@ def per_nodes(
     folder = output.absolute()
     with program.open() as db, db.snapshot():
         chosen = default_campaign.choose(db, campaign).campaign
-        of_site = site.read(db, chosen, None, alone=False)
+        of_site = site.read(db, chosen, alone=False)
         if (other_library := fits.other(of_site.library)) is not None:
             raise PlumblineError(f"nothing is exported: {other_library}")
         modules = per_nodes.bundles(db, of_site, folder, unsafe=unsafe)

@@ -106,9 +106,7 @@ class SiteAnswer(msgspec.Struct, frozen=True):
     evidence: CellEvidence | None
 
 
-def read(
-    db: Database, campaign: Campaign, mpi_prefix: Path | None, *, alone: bool
-) -> SiteCampaigns:
+def read(db: Database, campaign: Campaign, *, alone: bool) -> SiteCampaigns:
     """The site of a campaign; `alone`: this campaign and nothing else. Raises PlumblineError where
     it is not finished."""
     library = machines.library(db, campaign.library_fingerprint)
@@ -122,7 +120,7 @@ def read(
         )
     if whole is None and not alone:
         whole = _whole(db, campaign, members)
-    applied = None if alone or is_simulated(campaign) else _applied(library, mpi_prefix)
+    applied = None if alone or is_simulated(campaign) else _applied(library)
     return SiteCampaigns(
         library,
         sorted(members, key=lambda member: member.layout),
@@ -187,8 +185,8 @@ def _folder(db: Database, campaign: Campaign) -> Path | None:
     return Path(exported[0].path).parent if exported else None
 
 
-def _applied(library: Library, mpi_prefix: Path | None) -> Path | None:
-    for state in standing.standing(mpi_prefix):
+def _applied(library: Library) -> Path | None:
+    for state in standing.standing(None):
         generation = state.applied
         if generation.library.fingerprint == library.fingerprint:
             return Store(state.root, generation.name, shared=False).path(generation.number)
