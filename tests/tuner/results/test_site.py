@@ -64,7 +64,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def read(database: Path) -> site.SiteCampaigns:
     with Database.open(database) as db:
-        return site.read(db, campaigns.get(db, "c-1x4"), None, alone=False)
+        return site.read(db, campaigns.get(db, "c-1x4"), alone=False)
 
 
 def asked(
@@ -158,8 +158,8 @@ def test_the_newest_campaign_of_a_layout_speaks(database: Path, tmp_path: Path) 
         build.later(db, "c-empty", 20, nprocs=4, nodes=1, ppn=4)
         later = build.later(db, "c-later", 21, nprocs=4, nodes=1, ppn=4)
         winners.put(db, later.id, [variant("MPI_Allreduce", "allreduce_tree", 0, 64)])
-        of_site = site.read(db, later, None, alone=False)
-        alone = site.read(db, later, None, alone=True)
+        of_site = site.read(db, later, alone=False)
+        alone = site.read(db, later, alone=True)
     assert [each.campaign.id for each in of_site.campaigns] == ["c-later", "c-4x1", "c-2x8"]
     assert [each.campaign.id for each in alone.campaigns] == ["c-later"]
 
@@ -227,3 +227,37 @@ def test_the_command_shows_the_map(database: Path, tmp_path: Path) -> None:
 def test_what_cannot_be_answered(database: Path, words: list[str], reason: str) -> None:
     said = plumbline("results", *words, "--db", database)
     assert said.status == 2 and reason in said.err
+
+
+def whole_site(db: Database, root: Path, day: int) -> Campaign:
+    """The row of a whole site: its files serve 9 to 16 ranks on two nodes."""
+    row = build.later(db, "site-16", day, nprocs=16, nodes=2, ppn=8, settings='{"command":"site"}')
+    words = ["nprocs=9-16", "carried=1x4,2x8", "checked=2x6"]
+    carried = variant("MPI_Allreduce", RING, 0, UNBOUNDED_BYTES, 16)
+    winners.put(db, row.id, [msgspec.structs.replace(carried, restrictions=words, speedup=1.5)])
+    folder = root / row.id
+    placed = msgspec.structs.replace(carried, ppn=8)
+    for export in write(bundle(placed, directory=folder, campaign=row), ["profile"]):
+        campaigns.put_export(db, row.id, export)
+    path = folder / "plumbline.profile"
+    path.write_text(_signed(path.read_text().replace("nprocs=16-16", "nprocs=9-16")
+                            .replace(" ppn=8-8", "")))  # fmt: skip
+    return row
+
+
+def test_the_files_of_a_whole_site_answer_with_their_check(tmp_path: Path) -> None:
+    with Database.open(tmp_path / "plumbline.db", write=True) as db:
+        put(db, tmp_path, (2, 8), 3, variant("MPI_Allreduce", RING, 0, UNBOUNDED_BYTES))
+        whole_site(db, tmp_path, 4)
+        of_site = site.read(db, campaigns.get(db, "c-2x8"), alone=False)
+        put(db, tmp_path, (1, 4), 5)
+        newer = site.read(db, campaigns.get(db, "c-2x8"), alone=False)
+    answered = asked(of_site, 16384, 12)[2, 8]
+    assert answered.file.endswith("site-16/plumbline.profile")
+    assert (answered.state, answered.differs) == ("carried over", ["ranks"])
+    evidence = answered.evidence
+    assert evidence is not None and evidence.campaign == "c-2x8"
+    assert (evidence.carried_from, evidence.checked_on) == (["1x4", "2x8"], "2x6")
+    assert evidence.speedup == 1.5
+    assert newer.whole is None, "a campaign that is newer speaks for itself"
+    assert asked(newer, 16384, 16)[2, 8].file.endswith("c-2x8/plumbline.profile")

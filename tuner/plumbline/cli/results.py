@@ -49,7 +49,7 @@ class ShownResults(NamedTuple):
 @base.command(
     "results",
     gathers={"asked": ShownResults, "call": AskedCall},
-    takes="mpi db json campaign rules nprocs",
+    takes="db json campaign rules nprocs",
     told={
         "campaign": {"unset": "the one started last"},
         "nprocs": {"help": "With a function: ranks of the call.", "unset": ""},

@@ -53,7 +53,7 @@ def answer(program: ProgramOptions, word: str, asked: AskedCall, campaign: str |
     if function not in (functions := guidelines.load().lhs_functions()):
         raise UsageError(f"no campaign tunes {function}{mistakes.instead([function], functions)}")
     with program.open() as db:
-        place = _site(db, program, campaign)
+        place = _site(db, campaign)
     sizes = [asked.bytes] if asked.bytes is not None else place.sizes(function)
     calls = site.calls(place, function, sizes, asked.nprocs)
     answers = [site.answer(place, call) for call in calls]
@@ -87,19 +87,21 @@ def show_map(
     common.answer(program, site_map.document(shown), _map(shown))
 
 
-def _site(db: Database, program: ProgramOptions, campaign: str | None) -> SiteCampaigns:
+def _site(db: Database, campaign: str | None) -> SiteCampaigns:
     from plumbline.results import site
     from plumbline.settings import default_campaign
 
     with db.snapshot():
-        chosen = default_campaign.choose(db, campaign, program.mpi).campaign
-        return site.read(db, chosen, program.mpi, alone=campaign is not None)
+        chosen = default_campaign.choose(db, campaign).campaign
+        return site.read(db, chosen, alone=campaign is not None)
 
 
 def _answers(place: SiteCampaigns, answers: Sequence[SiteAnswer]) -> Iterator[RenderableType]:
     from rich.text import Text
 
     number = counted(len(place.campaigns), "campaign")
+    if place.whole is not None:
+        number = f"the site {place.whole.campaign.id} ({number})"
     where = f"applied: {place.applied}" if place.applied else "which are not applied"
     yield Text(f"{place.library.id}, files of {number}, {where}")
     for answered in answers:
@@ -145,6 +147,10 @@ def _evidence(evidence: CellEvidence) -> Iterator[str]:
         f"campaign {evidence.campaign}, {evidence.nodes} x {evidence.ppn}, {evidence.bytes} B: "
         f"{counted(evidence.launches, 'launch')}; violated before: {before}; after: {after}"
     )
+    if evidence.carried_from:
+        yield f"the rule was carried over from {' and '.join(evidence.carried_from)}"
+    if evidence.checked_on:
+        yield f"checked, with that speed-up, on {evidence.checked_on}"
     if evidence.candidates:
         ended = f"; {evidence.why}" if evidence.why else ""
         yield f"{counted(evidence.candidates, 'candidate')} tried there{ended}"
@@ -195,7 +201,7 @@ def per_nodes(
     folder = output.absolute()
     with program.open() as db, db.snapshot():
         chosen = default_campaign.choose(db, campaign).campaign
-        of_site = site.read(db, chosen, None, alone=False)
+        of_site = site.read(db, chosen, alone=False)
         if (other_library := fits.other(of_site.library)) is not None:
             raise PlumblineError(f"nothing is exported: {other_library}")
         modules = per_nodes.bundles(db, of_site, folder, unsafe=unsafe)

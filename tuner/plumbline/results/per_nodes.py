@@ -40,13 +40,14 @@ class PerNodes(msgspec.Struct, frozen=True):
 def bundles(db: Database, site: SiteCampaigns, folder: Path, *, unsafe: bool) -> list[PerNodes]:
     """The winners for each number of nodes, the fewest first. Rules of the library and settings of
     a process are those of the campaigns on as many nodes; rules of a profile, which name nodes and
-    ranks, are those of all campaigns, as a job also calls on parts of its ranks. Raises
+    ranks, are those of all campaigns, as a job also calls on parts of its ranks, with those that a
+    whole site has carried over to numbers of ranks between them. Raises
     PlumblineError where no campaign has winners."""
     won = [member for member in site.campaigns if member.winners]
     if not won:
         raise PlumblineError("no campaign of this site has winners: there is nothing to export")
     return [
-        _of_nodes(db, won, nodes, folder, unsafe=unsafe)
+        _with_carried(_of_nodes(db, won, nodes, folder, unsafe=unsafe), site)
         for nodes in sorted({member.campaign.nodes for member in won})
     ]
 
@@ -110,6 +111,18 @@ def _of_nodes(
     if whole is None:
         raise PlumblineError("; ".join(left_out))
     return PerNodes(nodes, whole, left_out)
+
+
+def _with_carried(module: PerNodes, site: SiteCampaigns) -> PerNodes:
+    carried = [
+        winner
+        for winner in (site.whole.winners if site.whole else ())
+        if is_profile(winner) and any(word.startswith("carried=") for word in winner.restrictions)
+    ]
+    bundle = module.bundle
+    return msgspec.structs.replace(
+        module, bundle=msgspec.structs.replace(bundle, winners=[*bundle.winners, *carried])
+    )
 
 
 def _joined(whole: Bundle, more: Bundle) -> Bundle:

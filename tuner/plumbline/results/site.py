@@ -21,12 +21,13 @@ from plumbline.search.outcome import label
 from plumbline_db import campaigns, machines, searches, user_files, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.layout import is_simulated
+from plumbline_db.layout import asked, is_simulated
 from plumbline_db.records import Campaign, Library, Machine, Search, Verdict, Winner
 from plumbline_exporters import families, plumbline_sh, profile, registry
 from plumbline_exporters.decisions import FileDecision, MpiCall
 
 SIMULATED = "SimGrid"  # the system of machines that are not there
+_WHOLE = "site"  # `command` of the row whose winners are those of the merged files of a site
 Difference = Literal["ranks", "placement", "bytes"]
 
 
@@ -47,11 +48,14 @@ class SiteCampaign(msgspec.Struct, frozen=True):
 
 
 class SiteCampaigns(msgspec.Struct, frozen=True):
-    """The newest campaign of each layout, by layout. `applied`: the folder of the generation of
-    `plumbline apply` for this library (None: nothing is applied)."""
+    """The newest campaign of each layout, by layout. `whole`: the row of `plumbline campaign
+    --site`, with the winners of its merged files (None: there is none, or a campaign is newer).
+    `applied`: the folder of the generation of `plumbline apply` for this library (None: nothing is
+    applied)."""
 
     library: Library
     campaigns: list[SiteCampaign]
+    whole: SiteCampaign | None
     applied: Path | None
 
     def sizes(self, function: str) -> list[int]:
@@ -65,7 +69,9 @@ class CellEvidence(msgspec.Struct, frozen=True):
     the one that was asked for; `launches`: of its last table there; `removes`: violations that the
     winner removes, `violated_before` and `violated_after`: guidelines that are violated at `bytes`.
     `speedup`: default over winner, with the ends of its interval (None: there is no winner).
-    `candidates`: how many were tried in the searches for `bytes`, `why` how the last one ended."""
+    `candidates`: how many were tried in the searches for `bytes`, `why` how the last one ended.
+    `carried_from`, `checked_on`: layouts (`2x8`) that a rule of a whole site comes from, and was
+    measured on; its speed-up is then of that check."""
 
     campaign: str
     nprocs: int
@@ -81,6 +87,8 @@ class CellEvidence(msgspec.Struct, frozen=True):
     removes: list[str] = []
     candidates: int = 0
     why: str = ""
+    carried_from: list[str] = []
+    checked_on: str = ""
 
 
 class SiteAnswer(msgspec.Struct, frozen=True):
@@ -98,32 +106,55 @@ class SiteAnswer(msgspec.Struct, frozen=True):
     evidence: CellEvidence | None
 
 
-def read(
-    db: Database, campaign: Campaign, mpi_prefix: Path | None, *, alone: bool
-) -> SiteCampaigns:
+def read(db: Database, campaign: Campaign, *, alone: bool) -> SiteCampaigns:
     """The site of a campaign; `alone`: this campaign and nothing else. Raises PlumblineError where
     it is not finished."""
     library = machines.library(db, campaign.library_fingerprint)
-    chosen = [campaign] if alone else _newest(db, campaign)
-    members = [
-        SiteCampaign(
-            each,
-            verdicts.get(db, each.id, "before"),
-            verdicts.get(db, each.id, "after"),
-            searches.all_searches(db, each.id),
-            winners.get(db, each.id),
-            _folder(db, each),
-        )
-        for each in chosen
-        if each.state == "finished"
-    ]
+    whole = campaign if asked(campaign).command == _WHOLE else None
+    chosen = [campaign] if alone and whole is None else _newest(db, campaign)
+    members = [_read(db, each) for each in chosen if each.state == "finished"]
     if not members:
         raise PlumblineError(
             f"campaign {campaign.id} is not finished, so that no files are exported yet; "
             f"{campaigns.how_to_continue(db, campaign)}"
         )
-    applied = None if alone or is_simulated(campaign) else _applied(library, mpi_prefix)
-    return SiteCampaigns(library, sorted(members, key=lambda member: member.layout), applied)
+    if whole is None and not alone:
+        whole = _whole(db, campaign, members)
+    applied = None if alone or is_simulated(campaign) else _applied(library)
+    return SiteCampaigns(
+        library,
+        sorted(members, key=lambda member: member.layout),
+        None if whole is None else _read(db, whole),
+        applied,
+    )
+
+
+def _read(db: Database, campaign: Campaign) -> SiteCampaign:
+    return SiteCampaign(
+        campaign,
+        verdicts.get(db, campaign.id, "before"),
+        verdicts.get(db, campaign.id, "after"),
+        searches.all_searches(db, campaign.id),
+        winners.get(db, campaign.id),
+        _folder(db, campaign),
+    )
+
+
+def _whole(db: Database, campaign: Campaign, members: Sequence[SiteCampaign]) -> Campaign | None:
+    """The newest row of a whole site of this library and machine, unless a campaign is newer."""
+    names = {machine.id: machine_of(machine)[0] for machine in machines.all_machines(db)}
+    rows = [
+        each
+        for each in campaigns.every(db)
+        if each.state == "finished"
+        and asked(each).command == _WHOLE
+        and not each.imported_from
+        and each.library_fingerprint == campaign.library_fingerprint
+        and names[each.machine] == names[campaign.machine]
+    ]
+    newest = max(rows, key=lambda each: each.finished, default=None)
+    last = max(member.campaign.finished for member in members)
+    return newest if newest is not None and newest.finished >= last else None
 
 
 def machine_of(machine: Machine) -> tuple[str, str]:
@@ -154,8 +185,8 @@ def _folder(db: Database, campaign: Campaign) -> Path | None:
     return Path(exported[0].path).parent if exported else None
 
 
-def _applied(library: Library, mpi_prefix: Path | None) -> Path | None:
-    for state in standing.standing(mpi_prefix):
+def _applied(library: Library) -> Path | None:
+    for state in standing.standing(None):
         generation = state.applied
         if generation.library.fingerprint == library.fingerprint:
             return Store(state.root, generation.name, shared=False).path(generation.number)
@@ -188,13 +219,16 @@ def answer(site: SiteCampaigns, call: MpiCall) -> SiteAnswer:
     """Return the choice for a call, by the files that are applied, else by those of the campaign
     whose layout is next to that of the call."""
     near = sorted(site.campaigns, key=lambda member: _distance(member, call))
-    folders = [site.applied] if site.applied else [each.folder for each in near if each.folder]
+    merged = site.whole.folder if site.whole else None
+    folders = [each.folder for each in near if each.folder]
+    if in_force := site.applied or merged:
+        folders = [in_force]
     for folder in folders:
         texts = _texts(folder, site.library)
         for decision in _decisions(texts, call, site.library):
-            return _answered(near, call, decision, folder)
+            return _answered(near, call, decision, folder, site.whole)
     for member in near:
-        if member.layout == (call.nprocs, call.nodes, call.ppn) and not site.applied:
+        if member.layout == (call.nprocs, call.nodes, call.ppn) and not in_force:
             whole = _of_process(member, call, site.library)
             if whole is not None:
                 return _answered([member], call, whole, member.folder)
@@ -266,10 +300,13 @@ def _answered(
     call: MpiCall,
     decision: FileDecision,
     folder: Path | None,
+    whole: SiteCampaign | None = None,
 ) -> SiteAnswer:
     """`near`: the campaigns, the one next to the call first."""
     source, winner = _source(near, call, decision)
     evidence = _evidence(source, call, winner) if source else None
+    if evidence is not None and whole is not None:
+        evidence = _with_check(evidence, call, decision, whole.winners)
     differs = list(_differences(evidence, call)) if evidence else []
     variant, knobs = decision.variant, decision.configuration
     if winner is not None:
@@ -298,6 +335,28 @@ def _source(
                     if holds or not inside:
                         return member, winner
     return None, None
+
+
+def _with_check(
+    evidence: CellEvidence, call: MpiCall, decision: FileDecision, winners: Sequence[Winner]
+) -> CellEvidence:
+    """The evidence with what a whole site says of its rule for the call."""
+    for winner in winners:
+        words = dict(word.split("=", 1) for word in winner.restrictions if "=" in word)
+        first, _, last = words.get("nprocs", str(winner.nprocs)).partition("-")
+        is_for = winner.function == call.function and _is_same(winner, decision)
+        sizes = winner.bytes_from <= call.bytes <= winner.bytes_to
+        if is_for and sizes and int(first) <= call.nprocs <= int(last or first):
+            checked = words.get("checked", "")
+            return msgspec.structs.replace(
+                evidence,
+                speedup=winner.speedup if checked else evidence.speedup,
+                speedup_low=winner.speedup_low if checked else evidence.speedup_low,
+                speedup_high=winner.speedup_high if checked else evidence.speedup_high,
+                carried_from=[name for name in words.get("carried", "").split(",") if name],
+                checked_on=checked,
+            )
+    return evidence
 
 
 def _is_same(winner: Winner, decision: FileDecision) -> bool:
