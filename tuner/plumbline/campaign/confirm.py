@@ -21,7 +21,7 @@ from plumbline.core.winner import (
     cell_changes,
     changed_between,
     deciding,
-    far_sizes,
+    far_sizes_of,
     functions_built_on,
     holds,
     is_part,
@@ -241,9 +241,8 @@ def _far_cases(
     cases = [
         PlanCase(function, size, reps=reps)
         for winner in winners
-        for function, measured in sizes.items()
-        if winner.function in (function, EVERY_FUNCTION)
-        for size in far_sizes(winner, measured)
+        for function, far in far_sizes_of(winner, sizes).items()
+        for size in far
     ]
     return list(dict.fromkeys(cases))
 

@@ -25,7 +25,7 @@ from plumbline.campaign.other_uses import OtherUses, everywhere, planned
 from plumbline.campaign.pairs import ConfirmContext, told, untouched
 from plumbline.campaign.proof import Proven
 from plumbline.core.cell import Target
-from plumbline.core.guidelines import Guidelines
+from plumbline.core.guidelines import MESSAGE_PATTERNS, Guidelines
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.core.winner import (
     changed_between,
@@ -143,8 +143,11 @@ class Trials:
 def trials(
     winner: Winner, settings: Settings, sizes: Mapping[str, Sequence[int]]
 ) -> list[PlanCase]:
-    """The trials of a winner: a case for each kind of data."""
-    functions = list(sizes) if winner.function == EVERY_FUNCTION else [winner.function]
+    """The trials of a winner: a case for each kind of data. The probe tries functions only; each
+    launch checks the results of messages between two ranks."""
+    functions = [winner.function]
+    if winner.function == EVERY_FUNCTION:
+        functions = [name for name in sizes if name not in MESSAGE_PATTERNS]
     checks = []
     for function in functions:
         most = winner.bytes_to

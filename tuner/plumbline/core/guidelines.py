@@ -92,6 +92,8 @@ LIBRARY = "default"  # the variant that is the library's own call
 # Patterns of the probe that may be a left side: messages between two ranks. Their operations take
 # the place of variants, and the first operation is the library's own call.
 MESSAGE_PATTERNS = ("point_to_point", "exchange", "vector", "struct")
+# Patterns with gaps in the data. A message of megabytes takes up to a second.
+LAYOUT_PATTERNS = ("vector", "struct")
 
 
 class GuidelineEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,7 +14,7 @@ import msgspec
 
 from plumbline.core.cell import Side, Target
 from plumbline.core.configuration import Configuration, VariantSpec
-from plumbline.core.guidelines import LIBRARY, Guidelines, calls
+from plumbline.core.guidelines import LAYOUT_PATTERNS, LIBRARY, Guidelines, calls
 from plumbline.core.plan import EQUAL_COUNTS, REDUCTIONS, Data
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Tried, Winner
 from plumbline_exporters.bundle import conditions, is_profile
@@ -248,13 +248,22 @@ def far_sizes(winner: Winner, sizes: Sequence[int]) -> list[int]:
     return [math.isqrt(largest * far), far]
 
 
+def far_sizes_of(winner: Winner, sizes: Sizes) -> dict[str, list[int]]:
+    """Return by function the sizes above its measured `sizes` at which a winner is compared with
+    the default; none for messages with gaps, which take too long there."""
+    return {
+        function: [] if function in LAYOUT_PATTERNS else far_sizes(winner, measured)
+        for function, measured in sizes.items()
+        if winner.function in (function, EVERY_FUNCTION)
+    }
+
+
 def with_measured_range(winner: Winner, sizes: Sizes) -> Winner:
     """Return the winner with the smallest and the largest size at which it was measured."""
-    every = sizes if winner.function == EVERY_FUNCTION else [winner.function]
     inside = [
         size
-        for function in every
-        for size in [*sizes[function], *far_sizes(winner, sizes[function])]
+        for function, far in far_sizes_of(winner, sizes).items()
+        for size in [*sizes[function], *far]
         if winner.bytes_from <= size <= winner.bytes_to
     ]
     if not inside:

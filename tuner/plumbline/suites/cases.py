@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from plumbline.core.configuration import variant_name
+from plumbline.core.guidelines import MESSAGE_PATTERNS
 from plumbline.core.plan import WITHOUT_SIZE, PlanCase, least_bytes, part_bytes
 from plumbline.measure.refine import Refinement, grid
 from plumbline.settings.toolchain import Catalogue
@@ -128,6 +129,6 @@ def _ranks(suite: AskedSuite, of: NamedOperation, place: int, ranks: RanksThere)
     """Return those of a case; 0: all. Where all ranks share a node, those that a message does not
     concern would wait for it on its cores."""
     on = place if suite.vary == "ranks" else suite.ranks
-    if not on and of.function == "point_to_point" and ranks.nodes == 1:
+    if not on and of.function in MESSAGE_PATTERNS and ranks.nodes == 1:
         on = max(2, suite.root + 1)
     return 0 if on >= ranks.nprocs else on
