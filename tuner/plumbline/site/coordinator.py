@@ -25,7 +25,7 @@ from plumbline.settings.ranks import PLACES
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.site import layouts as site_layouts
 from plumbline.site import proposals
-from plumbline.site.checks import CheckedLayout, Prover, without_harm
+from plumbline.site.checks import CheckedLayout, Prover, Purpose, without_harm
 from plumbline.site.layouts import Gap, RankLayout, SiteTable, gaps, grid, in_order
 from plumbline.site.proposals import IsLimited, MemberFindings, is_for_layout, is_from
 from plumbline.system.toml import Document
@@ -400,7 +400,7 @@ class SiteRun:
         )
 
     def _check(
-        self, purpose: str, prover: Prover, cells: Sequence[Target], winners: Sequence[Winner]
+        self, purpose: Purpose, prover: Prover, cells: Sequence[Target], winners: Sequence[Winner]
     ) -> CheckedLayout:
         return prover.check(purpose, sorted(cells), winners, self._files.with_winners(winners))
 
