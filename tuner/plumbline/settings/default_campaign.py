@@ -16,6 +16,7 @@ from plumbline.system.words import counted
 from plumbline_db import campaigns, machines, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, command_name
+from plumbline_db.layout import SITE, asked
 from plumbline_db.records import Campaign, Library
 
 
@@ -77,10 +78,9 @@ def described(db: Database, campaign: Campaign) -> str:
     """Return the campaign's id, when it finished, and how many winners it has for how many
     ranks."""
     count = counted(len(winners.get(db, campaign.id)), "winner")
-    return (
-        f"{campaign.named}, finished {campaign.finished} ({count} for "
-        f"{counted(campaign.nprocs, 'rank')})"
-    )
+    ranks = counted(campaign.nprocs, "rank")
+    ranks = f"up to {ranks}" if asked(campaign).command == SITE else ranks
+    return f"{campaign.named}, finished {campaign.finished} ({count} for {ranks})"
 
 
 def _note(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -36,6 +37,7 @@ from plumbline_db.records import Campaign, Suite, Winner
 from plumbline_exporters.bundle import span
 
 Sizes = Mapping[str, Sequence[int]]
+Purpose = Literal["between", "sample"]
 
 
 class CheckedLayout(msgspec.Struct, frozen=True):
@@ -78,7 +80,9 @@ class Prover:
         self._progress = progress
         self.spent_seconds = 0.0
 
-    def _entered(self, purpose: str, cells: Sequence[Target], own: Sequence[Winner]) -> Campaign:
+    def _entered(
+        self, purpose: Purpose, cells: Sequence[Target], own: Sequence[Winner]
+    ) -> Campaign:
         """Return the row of the database that launches of one check belong to: the same cells under
         the same rules, for the same purpose, are the same check."""
         rules = [(exported_as(winner), span(winner, "nprocs")) for winner in own]
@@ -103,14 +107,14 @@ class Prover:
 
     def check(
         self,
-        purpose: str,
+        purpose: Purpose,
         cells: Sequence[Target],
         winners: Sequence[Winner],
         environment: Mapping[str, str],
     ) -> CheckedLayout:
-        """Measure `cells` with the files of `winners` in force and without them, in turn. On a real
-        machine every rule is also called on random data. Checks for another `purpose` have launches
-        of their own. Raises PlumblineError as launches do."""
+        """Measure `cells` with the files of `winners` in force and without them, in turn. Each
+        `purpose` has launches of its own; on a real machine those between layouts also call every
+        rule on random data. Raises PlumblineError as launches do."""
         here = {"nprocs": self.layout.nprocs, "ppn": self.layout.ppn}
         own = [
             msgspec.structs.replace(winner, **here)
@@ -134,7 +138,7 @@ class Prover:
                 ),
                 lambda: [decision.key for decision in pairs.family.suspects()],
             )
-            if self._settings.ranks.simulate is None and own:
+            if purpose == "between" and self._settings.ranks.simulate is None and own:
                 trials = Trials(store, self._settings, self.sizes)
                 wrong = [winner for winner, _ in trials.wrong(1, own, environment)]
                 lost |= {cell for cell in cells if deciding(wrong, cell) is not None}

@@ -25,7 +25,7 @@ from plumbline.settings.ranks import PLACES
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.site import layouts as site_layouts
 from plumbline.site import proposals
-from plumbline.site.checks import CheckedLayout, Prover, without_harm
+from plumbline.site.checks import CheckedLayout, Prover, Purpose, without_harm
 from plumbline.site.layouts import Gap, RankLayout, SiteTable, gaps, grid, in_order
 from plumbline.site.proposals import IsLimited, MemberFindings, is_for_layout, is_from
 from plumbline.system.toml import Document
@@ -44,6 +44,7 @@ _OF_CAMPAIGNS = 0.6
 LEAST_SECONDS = 2.0
 # A rule that a check finds to take more than this share of the library's time gains nothing.
 _NO_GAIN = 0.99
+_UNCHECKED = "not checked: no measured size is in its range, or the budget of the site is used up"
 # Cells of the last sample on a layout, about.
 _CELLS_OF_LAYOUT = 4
 
@@ -355,7 +356,7 @@ class SiteRun:
                 self._drop((winner, f"slower or wrong on {layout}") for winner in lost)
                 winners = self._with_gain(winners, checked)
         unproven = [winner for winner in winners if not _is_proven(winner, by_layout)]
-        self._drop((winner, "no check between its neighbours") for winner in unproven)
+        self._drop((winner, _UNCHECKED) for winner in unproven)
         return [winner for winner in winners if winner not in unproven]
 
     def _with_gain(self, winners: Sequence[Winner], checked: CheckedLayout) -> list[Winner]:
@@ -400,7 +401,7 @@ class SiteRun:
         )
 
     def _check(
-        self, purpose: str, prover: Prover, cells: Sequence[Target], winners: Sequence[Winner]
+        self, purpose: Purpose, prover: Prover, cells: Sequence[Target], winners: Sequence[Winner]
     ) -> CheckedLayout:
         return prover.check(purpose, sorted(cells), winners, self._files.with_winners(winners))
 
