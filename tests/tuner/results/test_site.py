@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from plumbline.applied import standing
+from plumbline.applied.generations import Generation
 from plumbline.results import site, site_map, site_picture
 from plumbline_db import campaigns, searches, verdicts, winners
 from plumbline_db.connection import Database
@@ -261,3 +263,29 @@ def test_the_files_of_a_whole_site_answer_with_their_check(tmp_path: Path) -> No
     assert evidence.speedup == 1.5
     assert newer.whole is None, "a campaign that is newer speaks for itself"
     assert asked(newer, 16384, 16)[2, 8].file.endswith("c-2x8/plumbline.profile")
+
+
+def test_what_is_applied_decides_before_exported_files(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A generation of `plumbline apply` for the same build of the library; none of another one."""
+    folder = tmp_path / "openmpi" / "3"
+    write(bundle(variant("MPI_Allreduce", "allreduce_tree", 0, 64), directory=folder), ["profile"])
+
+    def applied(fingerprint: str) -> None:
+        library = msgspec.structs.replace(build.LIBRARY, fingerprint=fingerprint)
+        about = ("f", 1, "openmpi", 3, 0, "", build.MACHINE, library)
+        generation = Generation(*about, unsafe=False, sources=[], files={}, targets=[])
+        states = [standing.AppliedState("user", tmp_path, generation, None)]
+        monkeypatch.setattr(standing, "standing", lambda prefix: states)
+
+    with Database.open(database) as db:
+        applied(build.LIBRARY.fingerprint)
+        here = site.read(db, campaigns.get(db, "c-1x4"), alone=False)
+        applied("another")
+        elsewhere = site.read(db, campaigns.get(db, "c-1x4"), alone=False)
+    assert here.applied == folder and elsewhere.applied is None
+    answered = asked(here, 16, 4)[1, 4]
+    assert answered.file == str(folder / "plumbline.profile")
+    assert (answered.configuration, answered.evidence) == ("allreduce_tree", None)
+    assert asked(here, 16384, 4)[1, 4].configuration == "default", "nothing applied is for it"
