@@ -47,7 +47,7 @@ PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts test-install test-newcomer \
         test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages \
-        screenshot fuzz count-foreign check docs bench bench-recorder bench-detection bench-power bench-ranges bench-scale \
+        screenshot fuzz count-foreign check docs bench bench-recorder bench-detection bench-power bench-ranges bench-job bench-scale \
         bench-detector bench-refinement bench-slowdowns bench-brute \
         bench-search bench-search-machine dashboards figures lock install clean distclean
 

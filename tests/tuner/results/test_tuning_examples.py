@@ -53,6 +53,7 @@ def plumbline_on_path(folder: Path) -> str:
 
 @pytest.mark.mpi
 @pytest.mark.slow
+@pytest.mark.alone
 def test_slurm_s_prolog_job_and_epilog(slurm: Cluster, program: Path, tmp_path: Path) -> None:
     """How many jobs it takes until all is known depends on who else has the processors."""
     _, installation = libraries.find()

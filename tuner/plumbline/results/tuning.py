@@ -273,30 +273,42 @@ class _Job:
         calls = known.lacking(profile, self.place)
         if not calls:
             self._tell(f"{self.name}: every call that matters is known; nothing is measured")
-        goes_on = True
-        while calls and goes_on:
+        finished = "none yet"
+        while calls and finished:
+            measured: list[Calls] = []
             try:
-                goes_on = self._measure(profile, calls, deadline)
+                finished, measured = self._measure(profile, calls, deadline)
             except (PlumblineError, OSError) as error:
                 self._tell(f"not measured: {error}")
-                goes_on = False
+                finished = ""
             known = self.knowledge()
             calls = known.lacking(profile, self.place)
+            if finished and not any(each in calls for each in measured):
+                self._put_into_spool(finished)
         return known
 
-    def _measure(self, profile: Application, calls: Sequence[Calls], deadline: float) -> bool:
+    def _put_into_spool(self, campaign: str) -> None:
+        """A campaign that a later job continues is left out: the site's database takes it once."""
+        folder = os.environ.get(spool.VARIABLE)
+        if folder:
+            with self._telling("not put into the spool"):
+                spool.put(self._own, Path(folder), campaign, identity.now())
+
+    def _measure(
+        self, profile: Application, calls: Sequence[Calls], deadline: float
+    ) -> tuple[str, list[Calls]]:
         """Run a campaign for the first of these calls until it ends, or until the budget is used
-        up. Return whether it ended and another one may follow. Raises PlumblineError where the
-        database cannot be read, OSError for files."""
+        up. Return its id if it ended and another one may follow, else an empty text, and its calls.
+        Raises PlumblineError where the database cannot be read, OSError for files."""
         seconds = deadline - time.monotonic()
         seconds -= min(_KEPT_SECONDS, _KEPT_SHARE * self._request.seconds)
         if seconds < _LEAST_SECONDS:
             self._tell(f"{counted(len(calls), 'kind')} of calls not measured: the time is up")
-            return False
+            return "", []
         holder = lock.writer(self._own)
         if holder is not None:
             self._tell(f"not measured: {self._own} is being written by {holder.named}")
-            return False
+            return "", []
         reduced, earlier = self._portion(profile, calls)
         share = sum(each.work_seconds for each in reduced.calls) / (profile.seconds or 1.0)
         self._tell(
@@ -309,9 +321,9 @@ class _Job:
             applications.write(file, reduced)
             words = self._campaign(file, earlier, _IN_LAUNCHES * seconds)
             ended = process.run(words, timeout_seconds=seconds, cap_bytes=1 << 16)
-        is_finished, what = self._outcome(ended, reduced, time.monotonic() - begun)
+        finished, what = self._outcome(ended, reduced, time.monotonic() - begun)
         self._tell(what)
-        return is_finished
+        return finished, reduced.calls
 
     def _portion(
         self, profile: Application, calls: Sequence[Calls]
@@ -355,28 +367,22 @@ class _Job:
 
     def _outcome(
         self, ended: process.Finished, reduced: Application, seconds: float
-    ) -> tuple[bool, str]:
-        """Return whether the campaign is finished, and what became of it. One that is finished is
-        put into the spool."""
+    ) -> tuple[str, str]:
+        """Return the id of the campaign if it is finished, else an empty text, and what became of
+        it."""
         if ended.timed_out:
-            return False, f"stopped after {seconds:.0f} s, the budget; the next job goes on"
+            return "", f"stopped after {seconds:.0f} s, the budget; the next job goes on"
         if ended.status == _TRY_LATER:
-            return False, "not measured: another job measures now"
+            return "", "not measured: another job measures now"
         if ended.status not in (0, 3):
             lines = ended.stderr.strip().splitlines()
             reason = lines[-1].removeprefix("plumbline: ") if lines else f"status {ended.status}"
-            return False, f"not measured: {reason}"
+            return "", f"not measured: {reason}"
         with Database.open(self._own) as db:
             campaign = self._last_with(db, reduced)
         if campaign is None or campaign.state != "finished":
-            return False, "not measured: the campaign is not finished; the next job goes on"
-        folder = os.environ.get(spool.VARIABLE)
-        if folder:
-            try:
-                spool.put(self._own, Path(folder), campaign.id, identity.now())
-            except PlumblineError as error:
-                self._tell(f"not put into the spool: {error}")
-        return True, f"measured in {seconds:.0f} s: {campaign.id}"
+            return "", "not measured: the campaign is not finished; the next job goes on"
+        return campaign.id, f"measured in {seconds:.0f} s: {campaign.id}"
 
     def _campaigns_of(
         self, db: Database, profile: Application
