@@ -294,7 +294,9 @@ static void run_cell(struct field *field, const struct pl_overlap *cell)
             exchange.part = (enum pl_part)parts[i];
             if (exchange.trace)
                 pl_trace_enter(exchange.trace, triple, parts[i]);
+            pl_trace_of_calls = exchange.trace;
             int64_t ns = play(field, cell, &exchange);
+            pl_trace_of_calls = NULL;
             field->timed_ns += ns;
             if (triple >= 0)
                 field->ns[parts[i] * cell->triples + triple] = ns;

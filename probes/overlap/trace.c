@@ -69,6 +69,11 @@ void pl_trace_add(struct pl_trace *trace, const char *name, int peer, int64_t be
     look(trace, end_ns);
 }
 
+void pl_trace_inside(struct pl_trace *trace, const char *name, int64_t begin_ns)
+{
+    put(trace, name, -1, 0, begin_ns, trace->clock->now_ns());
+}
+
 void pl_trace_expect_byte(struct pl_trace *trace, char *byte, int peer)
 {
     int number = trace->posted[peer]++;

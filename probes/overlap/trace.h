@@ -61,6 +61,10 @@ void pl_trace_enter(struct pl_trace *trace, int triple, int part);
 
 /* An event is over now, and what is expected is looked at. */
 void pl_trace_add(struct pl_trace *trace, const char *name, int peer, int64_t begin_ns);
+/* The same of what the library does inside a call, when nothing is looked at. */
+void pl_trace_inside(struct pl_trace *trace, const char *name, int64_t begin_ns);
+/* Where system calls of this thread go (system_calls.c); NULL: nowhere. */
+extern _Thread_local struct pl_trace *pl_trace_of_calls;
 /* Before the receive is posted. */
 void pl_trace_expect_byte(struct pl_trace *trace, char *byte, int peer);
 void pl_trace_look(struct pl_trace *trace);

@@ -1,5 +1,5 @@
-"""What PAPI counts in a real launch is in the table of counters, on the page of the cell and in the
-explanation: events of the processor, or of the kernel where no PMU can be used."""
+"""Events that PAPI counts in a real launch are in the table of counters, on the page of the cell
+and in the explanation: of the processor, or of the kernel where no PMU can be used."""
 
 from __future__ import annotations
 

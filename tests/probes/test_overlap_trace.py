@@ -102,6 +102,29 @@ def test_a_library_whose_overlap_is_known(probe: Probe, progress: Path, mode: st
     busy.patiently(check)
 
 
+@pytest.mark.parametrize(
+    ("btl", "calls"),
+    [("vader,self", {"process_vm_readv"}), ("tcp,self", {"readv", "writev", "recvmsg", "sendmsg"})],
+)
+def test_what_the_library_asks_the_kernel_for_is_inside_its_calls(
+    probe: Probe, btl: str, calls: set[str]
+) -> None:
+    """Open MPI copies between processes (CMA), or uses sockets."""
+    if "vader" in btl and not memory_can_be_read():
+        pytest.skip("processes may not read each other's memory here (no CMA)")
+    line = "overlap id=0 bench=receiver bytes=524288 work_ns=20000 triples=8 traced=6\n"
+    launch = probe.run(line, 2, environment={"OMPI_MCA_btl": btl})
+    if not launch.header.library.startswith("Open MPI v4"):
+        pytest.skip("not Open MPI 4")
+    _, both = of_cells(launch)[0]
+    inside = both.inside[0]
+    assert {event.name for event in inside} & calls
+    outer = [event for event in both.lanes[0] if event.name != "computation"]
+    for event in inside:
+        if event.end_ns <= both.measured_ns:
+            assert any(a.begin_ns <= event.begin_ns <= event.end_ns <= a.end_ns for a in outer)
+
+
 def test_the_receiver_copies_while_the_sender_computes(probe: Probe) -> None:
     """Open MPI 4.1, 512 KiB out of the sender's memory: as its side, or in its Wait."""
     if not memory_can_be_read():

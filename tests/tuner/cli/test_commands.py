@@ -485,7 +485,7 @@ def test_db(finished: Finished, tmp_path: Path) -> None:
         db.rows("ALTER TABLE winner RENAME TO winner_of_old")
     said = plumbline("db", "check", "--db", copy)
     assert said.status == 1 and "table winner is missing\n" in said.out
-    assert f"{copy} was made by an older Plumbline (schema 3" in said.out
+    assert f"{copy} was made by an older Plumbline (schema 4" in said.out
     assert "backup" not in said.out
     copy.unlink()
     said = plumbline("db", "backup", copy, "--db", database)

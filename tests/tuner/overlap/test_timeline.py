@@ -121,6 +121,36 @@ def test_nothing_arrives_before_it_is_sent() -> None:
     assert (one.messages[0].earliest_ns, one.messages[0].latest_ns) == (300, 910)
 
 
+def test_system_calls_lie_inside_the_calls_that_make_them() -> None:
+    """They take no time of their own, a late one does not end the measured time, and the picture
+    has them as bars at the bottom of the lane."""
+    copy = ("process_vm_readv", -1, 201_000, 230_000)
+    late = ("writev", -1, 240_000, 241_000)
+    with_calls = [
+        trace(0, one.triple, [*_events(one), copy, late])
+        if isinstance(one, OverlapTrace) and one.rank == 0
+        else one
+        for one in records()
+    ]
+    (one,), (plain,) = timelines(with_calls, ["both"]), timelines(records(), ["both"])
+    assert (one.lanes, one.zero_ns) == (plain.lanes, plain.zero_ns)
+    assert split(one, 0) == split(plain, 0)
+    assert [(event.name, event.begin_ns) for event in one.inside[0]] == [
+        ("process_vm_readv", 201_000),
+        ("writev", 240_000),
+    ]
+    assert one.inside[1] == () and plain.inside == {0: (), 1: ()}
+    spec = timeline_chart.sheet("a library", [one])
+    blocks = {row["what"]: row for row in spec["vconcat"][0]["layer"][2]["data"]["values"]}
+    bar, wait = blocks["the library copies"], blocks["MPI_Wait"]
+    assert (bar["low"], bar["label"]) == (wait["low"], "") and bar["high"] < wait["high"]
+
+
+def _events(of: OverlapTrace) -> list[tuple[str, int, int, int]]:
+    begin, end = ([ns - ZERO for ns in stamps] for stamps in (of.begin_ns, of.end_ns))
+    return list(zip(of.names, of.peers, begin, end, strict=True))
+
+
 def test_triples_without_room_are_not_shown() -> None:
     """Nor those after them: of some rank there is nothing."""
     full = [trace(1, 1, [("full", -1, 0, 0)])]

@@ -185,5 +185,5 @@ def test_a_database_of_another_plumbline_is_not_called_damaged(tmp_path: Path) -
     with site.client(path) as client:
         answer = client.get("/")
     assert answer.status_code == 503
-    assert "the database was made by an older Plumbline (schema 3" in answer.text
+    assert "the database was made by an older Plumbline (schema 4" in answer.text
     assert "--db" in answer.text and str(tmp_path) not in answer.text

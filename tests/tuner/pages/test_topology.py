@@ -7,7 +7,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from plumbline.pages.topology import Level, drawn, parse
+from plumbline.pages.topology import TopologyLevel, drawn, parse
 from plumbline_db.hockney import Hockney
 from tests.tuner.pages.site import TOPOLOGY
 
@@ -17,12 +17,12 @@ NEAR = Hockney("same_core", 1, 0, 2048, 3e-7, None, None, 2e-10, None, None, 0.0
 
 def test_levels_are_those_of_hwloc() -> None:
     assert parse(LAPTOP) == [
-        Level("machine", 1),
-        Level("package", 1, memory=16871809024),
-        Level("l3cache", 1, 33554432),
-        Level("l2cache", 2),
-        Level("core", 1),
-        Level("pu", 1),
+        TopologyLevel("machine", 1),
+        TopologyLevel("package", 1, memory=16871809024),
+        TopologyLevel("l3cache", 1, 33554432),
+        TopologyLevel("l2cache", 2),
+        TopologyLevel("core", 1),
+        TopologyLevel("pu", 1),
     ]
 
 
@@ -38,7 +38,7 @@ def test_levels_are_those_of_hwloc() -> None:
     ],
 )
 def test_classes_are_those_of_the_probe(text: str, pairs: list[str]) -> None:
-    """From near to far, numbered; each number is in the picture."""
+    """Classes are listed from near to far, and each number is in the picture."""
     picture = drawn(text, [])
     assert picture is not None
     assert [each.pair for each in picture.classes] == pairs

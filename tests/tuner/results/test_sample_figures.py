@@ -45,7 +45,7 @@ def test_means_of_more_samples_are_closer_to_normal() -> None:
 
 
 def test_the_interval_of_a_launch_is_student_s() -> None:
-    """By hand: mean 12, standard deviation sqrt(2.5), t(4) = 2.776."""
+    """The numbers are computed by hand: mean 12, standard deviation sqrt(2.5), t(4) = 2.776."""
     mean, low, high = figures.mean_of_launch(np.array([10, 11, 12, 13, 14]))
     assert (mean, high - mean) == (12, pytest.approx(2.776445 * (2.5 / 5) ** 0.5))
     assert mean - low == pytest.approx(high - mean)

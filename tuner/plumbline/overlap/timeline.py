@@ -6,7 +6,7 @@ When a message arrives nobody is told: it is known to lie between two looks at i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -138,6 +138,10 @@ Part = Literal["communication", "both"]
 
 COMPUTATION = "computation"
 _ARRIVAL, _FULL = "arrival", "full"
+# What a library asks the kernel for inside an MPI call (probes/overlap/system_calls.c).
+COPIES = frozenset({"process_vm_readv", "process_vm_writev"})
+SOCKETS = frozenset({"readv", "writev", "recvmsg", "sendmsg"})
+_SYSTEM_CALLS = COPIES | SOCKETS
 _SENDS = frozenset({"MPI_Send", "MPI_Isend"})
 # Where the time of a rank goes, by the names of events; to begin are all calls MPI_I… too.
 KINDS = {
@@ -181,7 +185,8 @@ class StampAgreement(msgspec.Struct, frozen=True):
 
 class Timeline(msgspec.Struct, frozen=True):
     """One repetition, of `measured_ns` on the `rank` that took the time. `zero_ns`: on the global
-    clock. `ratio`: of all triples of the cell in the launch; None where there is none."""
+    clock. `ratio`: of all triples of the cell in the launch; None where there is none. `inside`:
+    the system calls of the library on each rank, inside the events of the lanes."""
 
     cell: Overlap
     part: Part
@@ -193,6 +198,7 @@ class Timeline(msgspec.Struct, frozen=True):
     lanes: dict[int, tuple[TimelineEvent, ...]]
     messages: tuple[Message, ...]
     clock: StampAgreement
+    inside: dict[int, tuple[TimelineEvent, ...]] = {}
 
 
 def clock_of(records: Iterable[ProbeRecord]) -> StampAgreement:
@@ -236,7 +242,11 @@ def _timeline(
     ]
     of = {trace.rank: trace for trace in traces if trace.triple == triple and trace.part == part}
     own = of[cell.rank]
-    end = max(ns for name, ns in zip(own.names, own.end_ns, strict=True) if name != _ARRIVAL)
+    end = max(
+        ns
+        for name, ns in zip(own.names, own.end_ns, strict=True)
+        if name != _ARRIVAL and name not in _SYSTEM_CALLS
+    )
     zero = end - times[triple]
     return Timeline(
         cell=cell,
@@ -249,17 +259,21 @@ def _timeline(
         lanes={rank: events_of(trace, zero) for rank, trace in sorted(of.items())},
         messages=messages_of(of, zero),
         clock=clock,
+        inside={rank: events_of(trace, zero, _SYSTEM_CALLS) for rank, trace in sorted(of.items())},
     )
 
 
-def events_of(trace: OverlapTrace, zero_ns: int) -> tuple[TimelineEvent, ...]:
-    """Return the events of a trace without arrivals, in the order in which they begin."""
+def events_of(
+    trace: OverlapTrace, zero_ns: int, chosen: Collection[str] = ()
+) -> tuple[TimelineEvent, ...]:
+    """Return the events of a trace without arrivals and system calls, or those of the `chosen`
+    names, in the order in which they begin."""
     events = (
         TimelineEvent(name, begin - zero_ns, end - zero_ns, peer)
         for name, peer, begin, end in zip(
             trace.names, trace.peers, trace.begin_ns, trace.end_ns, strict=True
         )
-        if name not in (_ARRIVAL, _FULL)
+        if (name in chosen if chosen else name not in {_ARRIVAL, _FULL, *_SYSTEM_CALLS})
     )
     return tuple(sorted(events, key=lambda event: event.begin_ns))
 

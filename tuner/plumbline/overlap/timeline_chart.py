@@ -9,7 +9,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from plumbline.overlap.timeline import COMPUTATION, Message, StampAgreement, Timeline, TimelineEvent
+from plumbline.overlap.timeline import (
+    COMPUTATION,
+    COPIES,
+    SOCKETS,
+    Message,
+    StampAgreement,
+    Timeline,
+    TimelineEvent,
+)
 from plumbline.system import chart
 from plumbline_db.probe_records import Overlap
 
@@ -28,6 +36,8 @@ _COLOURS = {
     "MPI_Test": ("#f4a742", False),
     "waits for a word": ("#c9c9c9", False),
     "sends a word": ("#5f5f5f", True),
+    "the library copies": ("#f7b6d2", False),
+    "the library uses a socket": ("#c49c94", False),
 }
 _SHOWN = {
     COMPUTATION: "computation",
@@ -35,6 +45,8 @@ _SHOWN = {
     "signal": "sends a word",
     "MPI_Waitall": "MPI_Wait",
     "MPI_Testall": "MPI_Test",
+    **dict.fromkeys(sorted(COPIES), "the library copies"),
+    **dict.fromkeys(sorted(SOCKETS), "the library uses a socket"),
 }
 
 
@@ -45,7 +57,8 @@ def sheet(title: str, timelines: Sequence[Timeline]) -> dict[str, Any]:
     used = {
         _shown(event.name)
         for timeline in timelines
-        for lane in timeline.lanes.values()
+        for lanes in (timeline.lanes, timeline.inside)
+        for lane in lanes.values()
         for event in lane
     }
     shown = [name for name in _COLOURS if name in used]
@@ -147,6 +160,12 @@ def _panel(
     blocks = [
         row
         for rank, lane in timeline.lanes.items()
+        for event in lane
+        if (row := _block(event, places[rank], view)) is not None
+    ]
+    blocks += [
+        row | {"high": row["low"] + _HALF / 2, "label": ""}
+        for rank, lane in timeline.inside.items()
         for event in lane
         if (row := _block(event, places[rank], view)) is not None
     ]

@@ -23,7 +23,7 @@ _DRAWN_WHOLE = 4  # processing units
 _PAIRS: tuple[Pair, ...] = get_args(Pair)
 
 
-class Level(msgspec.Struct, frozen=True):
+class TopologyLevel(msgspec.Struct, frozen=True):
     """A level of the topology: `count` objects in each one of the level above. `size`: bytes of a
     cache; `memory`: bytes of the NUMA nodes beside each object, None where there is none."""
 
@@ -97,10 +97,10 @@ def _bandwidth(lines: Sequence[Hockney]) -> float | None:
     return 1 / slope if slope > 0 else None
 
 
-def parse(text: str) -> list[Level] | None:
+def parse(text: str) -> list[TopologyLevel] | None:
     """Return the levels from the machine to the processing units, without caches of instructions;
     None for what is no synthetic topology."""
-    levels = [Level("machine", 1)]
+    levels = [TopologyLevel("machine", 1)]
     for word in text.split():
         part = _PART.fullmatch(word)
         if part is None or len(levels) > _MOST_LEVELS:
@@ -113,11 +113,11 @@ def parse(text: str) -> list[Level] | None:
             levels[-1] = msgspec.structs.replace(levels[-1], memory=nodes)
         elif kind.lower() != "l1icache":
             kind = re.sub(r"\d+$", "", kind) if kind.startswith("Group") else kind
-            levels.append(Level(kind.lower(), int(count or 1), size))
+            levels.append(TopologyLevel(kind.lower(), int(count or 1), size))
     return levels if levels[-1].kind == "pu" else None
 
 
-def _pair(levels: Sequence[Level], common: int) -> Pair:
+def _pair(levels: Sequence[TopologyLevel], common: int) -> Pair:
     """Return the class of two ranks that have the levels up to `common` in common."""
     shared, apart = levels[: common + 1], levels[common + 1 :]
     if any(level.kind == "package" for level in apart):
@@ -129,7 +129,7 @@ def _pair(levels: Sequence[Level], common: int) -> Pair:
     return "other_numa" if any(level.memory is not None for level in apart) else "same_socket"
 
 
-def _shared(pair: Pair, levels: Sequence[Level]) -> str:
+def _shared(pair: Pair, levels: Sequence[TopologyLevel]) -> str:
     if pair == "same_cache":
         return "a cache: " + " or ".join(level.name for level in reversed(levels))
     return {
@@ -154,7 +154,9 @@ class _Drawing:
     """Boxes in boxes: caches are bars above what shares them, as in hwloc's own pictures. Of alike
     objects the first is drawn whole, and one box stands for all others."""
 
-    def __init__(self, levels: Sequence[Level], numbers: dict[int, int], whole: bool) -> None:
+    def __init__(
+        self, levels: Sequence[TopologyLevel], numbers: dict[int, int], whole: bool
+    ) -> None:
         self._levels = levels
         self._numbers = numbers
         self._whole = whole

@@ -1,5 +1,5 @@
-"""What kernel and processor counted in the cells of a table, by variant. Read from the samples of
-its launches; nothing where they were thrown away."""
+"""The counters of kernel and processor in the cells of a table, by variant. They are read from the
+samples of its launches; there are none where samples were thrown away."""
 
 from __future__ import annotations
 
