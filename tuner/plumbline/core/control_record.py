@@ -87,8 +87,8 @@ class ControlRecord(
     forbid_unknown_fields=True,
     rename={"format": "plumbline_control"},
 ):
-    """The knowledge of a job at its end about the rules that it used. `share` of the calls of a rule went
-    to the library. The savings of the rules add up to that of the job."""
+    """The knowledge of a job at its end about the rules that it used. `share` of the calls of a
+    rule went to the library. The savings of the rules add up to that of the job."""
 
     format: Annotated[int, msgspec.Meta(ge=1, le=1)]
     version: Word
