@@ -23,8 +23,8 @@ Nanoseconds = Annotated[float, msgspec.Meta(ge=0, le=1e18)]
 
 
 class _Saving(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What was saved on each rank, in seconds, with the ends of its interval, which is valid
-    whenever the job ends; None if too few calls were compared. A negative saving is a cost."""
+    """The saving of each rank in seconds, with the ends of its interval, which is valid whenever
+    the job ends; None if too few calls were compared. A negative saving is a cost."""
 
     saving_seconds: Seconds | None
     saving_from_seconds: Seconds | None
@@ -87,8 +87,8 @@ class ControlRecord(
     forbid_unknown_fields=True,
     rename={"format": "plumbline_control"},
 ):
-    """What a job knows at its end about the rules that it used. `share` of the calls of a rule went
-    to the library. The savings of the rules add up to that of the job."""
+    """The knowledge of a job at its end about the rules that it used. `share` of the calls of a
+    rule went to the library. The savings of the rules add up to that of the job."""
 
     format: Annotated[int, msgspec.Meta(ge=1, le=1)]
     version: Word
