@@ -1,5 +1,5 @@
 /* A library whose MPI_Send takes 300 µs longer, to be preloaded: with a derived datatype, and,
- * where PLUMBLINE_TEST_EAGER is set, with 4096 bytes or more while nobody sets the eager limit of
+ * where SLOW_SEND_EAGER is set, with 4096 bytes or more while nobody sets the eager limit of
  * messages inside a node. */
 #include <mpi.h>
 
@@ -22,7 +22,7 @@ static int is_derived(MPI_Datatype type)
 
 static int is_slow(int count, MPI_Datatype type)
 {
-    if (!getenv("PLUMBLINE_TEST_EAGER"))
+    if (!getenv("SLOW_SEND_EAGER"))
         return is_derived(type);
     int size;
     PMPI_Type_size(type, &size);

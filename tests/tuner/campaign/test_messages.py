@@ -70,12 +70,19 @@ def test_a_slow_datatype_path_is_found(slow_send: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.alone
 def test_an_eager_limit_is_found_and_exported(slow_send: Path, tmp_path: Path) -> None:
-    words = ["campaign", "--nprocs", "2", "--sizes", "64,16384", "--launches", "8", "--json"]
-    words += ["--guidelines", "PL57", "--set", "environment.PLUMBLINE_TEST_EAGER=1"]
-    words += ["--set", f"preload={slow_send}", "--db", str(tmp_path / "plumbline.db")]
-    said = plumbline(*words, "--output", tmp_path / "files")
+    file = tmp_path / "eager.toml"
+    file.write_text(
+        f'nprocs = 2\nsizes = [64, 16384]\nlaunches = 8\nguidelines = ["PL57"]\n'
+        f'preload = ["{slow_send}"]\nenvironment = {{ SLOW_SEND_EAGER = "1" }}\n'
+    )
+    said = plumbline("campaign", file, "--json", "--db", tmp_path / "plumbline.db")
     assert said.returncode == 0, said.stderr
     results = json.loads(said.stdout)
-    assert results["before"]["violations"] > 0
+    before, after = (
+        {(cell["guideline"], cell["bytes"]) for cell in results[stage]["violations"]}
+        for stage in ("before", "after")
+    )
+    assert ("PL57", 16384) in before - after
     (winner,) = results["winners"]
     assert any("eager_limit" in knob for knob in winner["configuration"])
+    assert any(each["format"] == "mca-params" for each in results["exports"])
