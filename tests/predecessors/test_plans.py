@@ -45,6 +45,7 @@ def test_one_tool_checks_all_three_kinds(probe: Probe) -> None:
     listed = probe.known()
     known = {variant["name"] for variant in listed["variants"]}
     known |= {form["blocking"] for form in listed["forms"]}
+    known |= {each["name"] for pattern in listed["patterns"] for each in pattern["operations"]}
     guidelines.check_against(guidelines.load(), known)
 
 

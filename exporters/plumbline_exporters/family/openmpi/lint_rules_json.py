@@ -38,6 +38,7 @@ Ranges = list[tuple[int, int]]  # in order, none meets another
 _PLACES = ("single-node", "one-per-node", "several of each node")
 Free = dict[str, Ranges]
 Earlier = list[tuple[int, tuple[int, int]]]  # lines and bounds of what stands above
+_COMPARED = 200  # ranges above one, as a file may have very many
 
 
 def recognises(name: str, text: str) -> bool:
@@ -285,10 +286,10 @@ def _of_distribution(where: Node) -> Iterator[Finding]:
 
 
 def _crossed(line: int, what: str, earlier: Earlier, bounds: tuple[int, int]) -> Iterator[Finding]:
-    """A range that begins within one above it, or ends there, and goes beyond it. One inside of the
-    other is meant so."""
+    """A range that begins within one of the last _COMPARED above it, or ends there, and goes beyond
+    it. One inside of the other is meant so."""
     low, high = bounds
-    for above, (first, last) in earlier:
+    for above, (first, last) in earlier[-_COMPARED:]:
         if first < low <= last < high or low < first <= high < last:
             yield Finding(
                 line, "ignored", "crossed",
