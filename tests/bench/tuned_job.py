@@ -1,4 +1,4 @@
-"""What `plumbline run --tune` gains: an application of which 60 % is small Allreduce and Bcast, on
+"""Bench of what `plumbline run --tune` gains: an application, 60 % small Allreduce and Bcast, on
 two ranks, with and without in turn, once its jobs have measured all that is unknown.
 
 Prints one line a figure, or JSON. Asserts nothing: noise must not turn anything red."""

@@ -69,7 +69,7 @@ class Compared(Started):
 
 
 def test_a_slower_rule_is_switched_off_in_the_running_job(build: Build, tmp_path: Path) -> None:
-    """Its calls are the library's from an agreed call on."""
+    """The calls of a slower rule are the library's from an agreed call on."""
 
     def check() -> None:
         run = Compared(build, tmp_path, "world", 8000, variant=100 * MICROSECONDS)
@@ -132,7 +132,7 @@ def test_halves_of_the_ranks_decide_on_their_own(build: Build, tmp_path: Path) -
 
 
 def test_communicators_that_live_shortly_add_up(build: Build, tmp_path: Path) -> None:
-    """What is known of a rule does not go with its communicator: no one has a thousand calls."""
+    """Knowledge of a rule outlives its communicator: none of these has a thousand calls."""
 
     def check() -> None:
         run = Compared(build, tmp_path, "short", 4000, variant=100 * MICROSECONDS)

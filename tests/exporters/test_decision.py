@@ -1,4 +1,4 @@
-"""What an exported file decides for a call is what its reader decides."""
+"""Tests that exported files decide for a call what their readers decide."""
 
 from __future__ import annotations
 

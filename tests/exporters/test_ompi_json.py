@@ -134,7 +134,7 @@ def test_rules_of_several_nodes_are_not_for_one(nodes: int) -> None:
 
 
 def test_two_placements_of_as_many_ranks_have_rules_of_their_own() -> None:
-    """In the classic file they cannot stand beside each other."""
+    """Blocks of the classic file cannot stand beside each other."""
     one, four = tuned("MPI_Bcast", "1"), on(tuned("MPI_Bcast", "6"), 4)
     rules = json_rules_reader.read(exported(one, four))
     assert rules.decision("bcast", 4, 64, "single-node") == [1, 4, 0, 0]

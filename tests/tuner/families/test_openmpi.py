@@ -245,7 +245,7 @@ def test_a_wheel_on_path_comes_before_debian_s(name: str, monkeypatch: pytest.Mo
 def reporting(
     monkeypatch: pytest.MonkeyPatch, version: str, changed: Mapping[str, dict[str, int]]
 ) -> list[tuple[str, bool]]:
-    """What is said where ompi_info reports the algorithms of a version, with changes."""
+    """Return what doctor prints where ompi_info reports algorithms of a version, with changes."""
     of_version = library(version)
     numbers = tuple(int(number) for number in version.split("."))
     names = {

@@ -15,7 +15,7 @@ TIME = "2026-01-01T00:00:00+00:00"
 
 
 def record(folder: Path, *rules: tuple[str, int | None], **changes: object) -> Path:
-    """As the preload library writes it, with more keys than are read."""
+    """A record as the preload library writes it, with more keys than are read."""
     each = [
         {"line": 3, "function": function, "bytes_from": 64, "bytes_to": 1024, "type": "any",
          "saving_seconds": -0.1, "switched_off_at": off}
