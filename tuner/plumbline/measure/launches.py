@@ -7,6 +7,7 @@ only a library that cannot start the probe at all is."""
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
@@ -154,10 +155,10 @@ class Silent:
 
 
 # Different ranks with the same environment that launches of an experiment visit where they only
-# choose what others are then asked about.
-_CHOOSING = {"search": 2, "process": 2}
+# choose what others are then asked about, or wait for a state of the machine.
+_CHOOSING = {"search": 2, "process": 2, "wait": 1}
 # Messages of a launch take long from so many times the shortest ones on.
-LONG = 1.6
+_LONG = 1.6
 # What was seen is looked for again, on other ranks.
 _FRESH = frozenset(("again", "once-more", "lost"))
 
@@ -167,6 +168,13 @@ class LaunchOutcome(msgspec.Struct, frozen=True):
 
     run: Run
     stored: bool
+
+
+class SlowLaunches(msgspec.Struct, frozen=True):
+    """The `numbers` of launches in which messages take long: `factor` times as long as usual."""
+
+    numbers: frozenset[int] = frozenset()
+    factor: float = 1.0
 
 
 class LaunchStore:
@@ -229,13 +237,15 @@ class LaunchStore:
                 f"the same ones measure {visits:.1f} launches of an experiment at most",
             )
 
-    def slow_messages(self) -> frozenset[int]:
-        """Return the numbers of the launches so far in which messages between two ranks took long
-        at both ends, against those of the fastest tenth of all launches."""
+    def slow_messages(self) -> SlowLaunches:
+        """Return the launches so far in which messages between two ranks took long at both ends,
+        against those of the fastest tenth of all launches."""
         trips_ns = runs.trips(self.db, self._asked)
         shortest = {number: min(trips) for number, trips in trips_ns.items()}
         fast = sorted(shortest.values())[len(shortest) // 10] if shortest else 0
-        return frozenset(number for number, trip in shortest.items() if trip > LONG * fast)
+        slow = {number: trip for number, trip in shortest.items() if trip > _LONG * fast}
+        factor = statistics.median(slow.values()) / fast if slow and fast else 1.0
+        return SlowLaunches(frozenset(slow), factor)
 
     def _experiment(self, suite: Suite) -> PanelExperiment:
         whole = suite.experiment
