@@ -1,8 +1,9 @@
-"""A cluster under a real Slurm on this machine: munged, slurmctld and a slurmd for each node, started
-and stopped here, with all their files in one folder.
+"""A cluster under a real Slurm on this machine: munged, slurmctld and a slurmd for each node, all
+started and stopped here, with their files in one folder.
 
-The three nodes of `slurm` are this machine; the first has its host name, so that mpirun starts ranks
-there itself. The two nodes of `slurm_apart` are hosts in network namespaces (tests/hosts.py)."""
+The three nodes of `slurm` are this machine; the first has its host name, so that mpirun starts
+ranks there itself. The two nodes of `slurm_apart` are hosts in network namespaces
+(tests/hosts.py)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A whole site in an allocation of a real Slurm over two hosts in network namespaces: layouts of one
-host and of both, over TCP, from the command line. The library is Debian's Open MPI."""
+"""A whole site in an allocation of a real Slurm over two hosts in network namespaces: layouts of
+one host and of both, over TCP, from the command line. The library is Debian's Open MPI."""
 
 from __future__ import annotations
 
