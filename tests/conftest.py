@@ -15,7 +15,7 @@ from tests import without_sync
 from tests.hosts import two_hosts  # noqa: F401
 from tests.impi import intel_mpi  # noqa: F401
 from tests.probes.mpich import installed_mpich, mpich  # noqa: F401
-from tests.slurm import slurm  # noqa: F401
+from tests.slurm import slurm, slurm_apart  # noqa: F401
 
 
 @pytest.fixture

@@ -42,6 +42,16 @@ def get_batch(db: Statements, name: str) -> list[Campaign]:
     return [get(db, member) for (member,) in members]
 
 
+def put_site(db: Statements, site: str, members: Sequence[str], written: str) -> None:
+    """Store the campaigns of the layouts of a whole site, as `put_batch` does."""
+    put_batch(db, f"{SITE} {site}", members, written)
+
+
+def of_site(db: Statements, site: str) -> list[Campaign]:
+    """Return the campaigns of its layouts; empty where it is no whole site."""
+    return get_batch(db, f"{SITE} {site}")
+
+
 def of(db: Statements, campaign: str) -> str | None:
     """The batch that `campaign` belongs to; of several, the one written last."""
     row = db.row(

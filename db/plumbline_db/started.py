@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline_db import runs
+from plumbline_db import campaigns, runs
 from plumbline_db.probe_records import Header
 from plumbline_db.records import Run
 from plumbline_db.statements import Statements
@@ -35,8 +35,13 @@ def words(argv: Sequence[str]) -> list[str]:
 
 def lines(db: Statements, campaign: str) -> list[str]:
     """Return how ranks were started when a campaign was measured, and in which other ways when its
-    winners were confirmed, a sentence each. None where there is no launch, or ranks were
-    simulated."""
+    winners were confirmed, a sentence each; of a whole site, those of the campaigns of its layouts.
+    None where there is no launch, or ranks were simulated."""
+    of_layouts = [
+        line for member in campaigns.of_site(db, campaign) for line in lines(db, member.id)
+    ]
+    if of_layouts:
+        return list(dict.fromkeys(of_layouts))
     measured, *more = _ways(db, campaign) or [""]
     if not measured or measured.startswith(_SIMULATOR):
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import msgspec
 import pytest
 
 from plumbline.campaign.proof import environment_of, profile_canary
@@ -31,6 +32,14 @@ WINNERS = (
     winner("MPI_Gather", "nb", 0, UNBOUNDED_BYTES),
     winner("MPI_Scatterv", "linear", 0, UNBOUNDED_BYTES),
     winner("MPI_Scan", "recursive_doubling", 0, UNBOUNDED_BYTES),
+)
+# Rules of a whole site for other numbers of ranks, which the same tables contain.
+OF_OTHER_RANKS = (
+    msgspec.structs.replace(
+        of_mpich("MPI_Allreduce", "nb", 64, 256, nprocs=3), restrictions=["nprocs=3-5"]
+    ),
+    of_mpich("MPI_Allreduce", "recursive_doubling", 64, 256, nprocs=8),
+    of_mpich("MPI_Bcast", "nb", 64, 128, nprocs=8),
 )
 # Beside each winner's sizes, just past them.
 OUTSIDE = {
@@ -67,7 +76,7 @@ def exported(mpich: MpichProbe, *winners: Winner) -> dict[str, str]:
 def test_right_results_at_and_beside_every_winner(mpich: MpichProbe) -> None:
     inside = [(one.function, one.bytes_from or 64 * (one.bytes_to > 0)) for one in WINNERS]
     beside = [(function, size) for function, sizes in OUTSIDE.items() for size in sizes]
-    launch = run(mpich, inside + beside, exported(mpich, *WINNERS))
+    launch = run(mpich, inside + beside, exported(mpich, *WINNERS, *OF_OTHER_RANKS))
     assert launch.code == 0, launch.stderr
     assert {check.outcome for check in launch.checks.values()} == {"ok"}
     assert len(launch.checks) == len(inside + beside)

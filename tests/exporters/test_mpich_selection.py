@@ -62,6 +62,31 @@ def test_a_winner_is_met_at_its_ranks_and_sizes_alone(tmp_path: Path) -> None:
     assert '"k=4"' in text
 
 
+def test_ranges_of_ranks_are_branches_beside_each_other(tmp_path: Path) -> None:
+    """The rules of a whole site: twenty numbers of ranks and what lies between them."""
+    counts = range(2, 62, 3)
+    own = [winner("MPI_Allreduce", "recexch", 8, 64, nprocs=number) for number in counts]
+    between = [
+        msgspec.structs.replace(
+            winner("MPI_Allreduce", "nb", 8, 64, nprocs=number + 1),
+            restrictions=[f"nprocs={number + 1}-{number + 2}"],
+        )
+        for number in list(counts)[:-1:2]
+    ]
+    algorithms, _ = tables(tmp_path, *own, *between)
+    for ranks in range(2, 64):
+        call = {"comm_size": ranks, "avg_msg_size": 64, "is_commutative": "yes"}
+        place = (ranks - 2) % 6
+        wanted = met(ALGORITHMS, "allreduce", **call)
+        if ranks in counts:
+            wanted = "algorithm=MPIR_Allreduce_intra_recexch"
+        elif place in (1, 2) and ranks < 59:
+            wanted = "algorithm=MPIR_Allreduce_allcomm_nb"
+        assert met(algorithms, "allreduce", **call) == wanted, ranks
+    branches = len(own) + len(between)
+    assert len(json.dumps(algorithms)) < 2 * branches * len(json.dumps(ALGORITHMS))
+
+
 def test_calls_that_an_algorithm_is_wrong_for_are_the_library_s(tmp_path: Path) -> None:
     algorithms, _ = tables(
         tmp_path,

@@ -96,7 +96,7 @@ def under_slurm(folder: Path, program: Path, cluster: Cluster) -> Place:
     place, environment = _here("slurm", folder, program, os.environ["PATH"], own)
     said = [folder / name for name in ("job.out", "job.err")]
     batch = ["sbatch", "--wait", "--ntasks=4", "--nodes=1", "--quiet", f"--chdir={place.home}"]
-    batch += [f"--nodelist={cluster.host}", f"--output={said[0]}", f"--error={said[1]}"]
+    batch += [f"--nodelist={cluster.nodes[0]}", f"--output={said[0]}", f"--error={said[1]}"]
 
     def bash(line: str) -> subprocess.CompletedProcess[str]:
         script = f"#!/bin/bash\nexec {shlex.join([*alone(), 'bash', '-c', AS_SITE, line])}\n"

@@ -190,9 +190,23 @@ def test_the_command(commands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found == {"job": "16", "state": "RUNNING", "log": str(script.with_suffix(".log"))}
 
 
+def test_a_whole_site_has_one_job(commands: Path, tmp_path: Path) -> None:
+    """It has room for all layouts, and is another job than that of a campaign of the largest."""
+    words = ["-n", "8", "--submit", "slurm,queue=long"]
+    plain = plumbline(*typed(tmp_path, *words))
+    file = tmp_path / "site.toml"
+    file.write_text("nodes = 4\n[site]\nranks_per_node = [2, 4]\nranks = [4, 8]\n")
+    site = plumbline(*typed(tmp_path, str(file), *words))
+    assert (plain.status, site.status) == (0, 0), site.err
+    assert "submitted job 17 of Slurm: 4 nodes with 4 ranks each" in site.out
+    scripts = list((tmp_path / "jobs").glob("plumb-*.sh"))
+    assert len(scripts) == 2 and any(str(file) in script.read_text() for script in scripts)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["--submit", "slurm", "--site"], "nprocs must be given"),
         (["--submit", "slurm"], "nprocs must be given"),
         (["--submit", "sge"], "one of slurm, pbs, flux, lsf"),
         (["--submit", "lsf,long"], "then KEY=VALUE"),

@@ -145,7 +145,8 @@ def command(
     if submit is not None:
         scheduler, asked["job"] = _asked_for(submit)
         if _is_to_be_submitted():
-            return _submit(program, scheduler, continued, asked)
+            of_site = site or whole_site.is_asked(asked["campaign_file"])
+            return _submit(program, scheduler, continued, asked, of_site=of_site)
     manner = Manner(asked.pop("wait_for_quiet"), asked.pop("fresh_launches"), output)
     if continued is None and (site or whole_site.is_asked(asked["campaign_file"])):
         if asked.pop("new") or check or output is not None:
@@ -220,10 +221,15 @@ def _is_to_be_submitted() -> bool:
 
 
 def _submit(
-    program: ProgramOptions, scheduler: str, continued: str | None, asked: dict[str, Any]
+    program: ProgramOptions,
+    scheduler: str,
+    continued: str | None,
+    asked: dict[str, Any],
+    *,
+    of_site: bool,
 ) -> int:
     """Submit the job, or show that it is queued or running. The campaign's settings are checked
-    before."""
+    before; `of_site`: it is the campaign of a whole site."""
     from plumbline.launch import submit as jobs
     from plumbline.settings import campaign_file as files
 
@@ -235,7 +241,10 @@ def _submit(
     own_settings = {
         key: value for key, value in asked.items() if key not in own and value is not None
     }
-    tasks = files.tasks(asked["campaign_file"], own_settings, program.mpi)
+    if of_site:
+        tasks = whole_site.tasks(asked["campaign_file"], own_settings, program.mpi)
+    else:
+        tasks = files.tasks(asked["campaign_file"], own_settings, program.mpi)
     every = [task.settings.ranks for task in tasks]
     table = every[0].job
     assert table is not None  # noqa: S101 - the option asks for it

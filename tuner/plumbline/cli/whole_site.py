@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,16 @@ def is_asked(campaign_file: Path | None) -> bool:
     from plumbline.settings import campaign_file as files
 
     return campaign_file is not None and files.SITE in files.read(campaign_file).values
+
+
+def tasks(
+    campaign_file: Path | None, options: Mapping[str, Any], mpi_prefix: Path | None
+) -> list[Task]:
+    """Return the campaigns of a site's layouts, for the size of a job. Raises UsageError."""
+    from plumbline.site import coordinator
+
+    plan = coordinator.plan(campaign_file, options, mpi_prefix)
+    return [plan.task(layout) for layout in plan.layouts]
 
 
 def run(
@@ -117,9 +127,11 @@ def _lines(outcome: SiteOutcome) -> list[str]:
     sample = outcome.sample
     if sample is not None:
         lines.append(
-            f"sample of {counted(sample.cells, 'cell')} on {', '.join(sample.layouts)}: "
+            f"sample of {counted(sample.cells, 'cell')} on {', '.join(sample.layouts)}, "
+            f"{sample.between} of them on layouts that no campaign has measured: "
             f"{sample.faster} faster with the files than without, {sample.slower} slower "
-            f"({100 * sample.low:.0f}-{100 * sample.high:.0f} % of all cells, 95 % interval)"
+            f"({100 * sample.low:.0f}-{100 * sample.high:.0f} % of all cells, 95 % interval); "
+            f"{sample.removed} of {counted(sample.violated, 'violation')} removed"
         )
     lines += [f"exported: {path}" for path in outcome.files if path.endswith("plumbline.sh")]
     lines.append(

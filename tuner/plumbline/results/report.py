@@ -240,6 +240,7 @@ class Report(msgspec.Struct, frozen=True):
     hours: spread.Hours | None = None  # what the intervals of `winners` are widened by
     repetitions: list[RepetitionsCell] = []  # counted by a stopping rule, where one was named
     factors: list[StoredEffect] = []  # measured on this machine, with this library
+    of_layouts: list[tuple[str, ViolationChange]] = []  # of a whole site, by layout
 
     def tables(self) -> dict[str, list[Verdict]]:
         """Return the tables by stage; empty: there is none yet."""
@@ -252,6 +253,12 @@ class Report(msgspec.Struct, frozen=True):
     def headline(self) -> str:
         """Return the sentence about what was violated, and what is."""
         way = use(self.campaign)
+        if self.of_layouts:
+            counts = [
+                f"{counts.removed} removed of {counts.before} on {layout}"
+                for layout, counts in self.of_layouts
+            ]
+            return f"violations, before the files were merged: {', '.join(counts)}"
         if self.after is None:
             return f"{standing(self.before, way)} so far"
         if verifies_only(self.campaign.settings):
@@ -349,6 +356,9 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
         hours=hours,
         repetitions=repetitions.stored(db, campaign.id) if _counts(campaign) else [],
         factors=effects_of_factors(db, campaign.machine, campaign.library_fingerprint),
+        of_layouts=[
+            (layout(member), _changed(db, member)) for member in campaigns.of_site(db, campaign.id)
+        ],
     )
     if not conditions:
         return report
@@ -357,6 +367,11 @@ def read(db: Database, campaign_id: str | None, *, conditions: bool = True) -> R
         db, campaign, library, launches, report.tables()
     )
     return msgspec.structs.replace(report, conditions=launch_conditions_of_all)
+
+
+def _changed(db: Database, campaign: Campaign) -> ViolationChange:
+    tables = {stage: verdicts.get(db, campaign.id, stage) for stage in ("before", "after")}
+    return changed(tables["before"], tables["after"] or tables["before"])
 
 
 def _counts(campaign: Campaign) -> bool:

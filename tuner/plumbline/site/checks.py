@@ -4,7 +4,8 @@ the library as it is, on a layout. Decides nothing by itself (verify/decision.py
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence, Set
+import statistics
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +14,7 @@ import msgspec
 from plumbline.campaign.pairs import Pairs
 from plumbline.campaign.vetting import Trials
 from plumbline.core.cell import Target
+from plumbline.core.guidelines import LIBRARY
 from plumbline.core.plan import PlanCase
 from plumbline.core.winner import (
     BuiltOn,
@@ -24,16 +26,19 @@ from plumbline.core.winner import (
     reaches,
 )
 from plumbline.measure import tables
+from plumbline.measure.comparison import Arm, NextLook, claim_of
 from plumbline.measure.launches import LaunchStore, Progress
+from plumbline.search.space.candidates import DEFAULT, index
 from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import Task
 from plumbline.settings.toolchain import find_toolchain
 from plumbline.site.layouts import RankLayout
 from plumbline.site.proposals import is_for_layout
 from plumbline.verify.significance.comparison import Comparison
+from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.layout import SITE_CHECK
-from plumbline_db.records import Campaign, Suite, Winner
+from plumbline_db.records import Campaign, Medians, Suite, Winner
 from plumbline_exporters.bundle import span
 
 Sizes = Mapping[str, Sequence[int]]
@@ -43,13 +48,15 @@ Purpose = Literal["between", "sample"]
 class CheckedLayout(msgspec.Struct, frozen=True):
     """The `cells` of a layout after pairs of launches: those that the files make `slower`, those
     with a wrong result or none (`lost`), and the time with the files over that without
-    (`ratios`)."""
+    (`ratios`). `mockups`: of a sample, the time with the files over that of the fastest right-hand
+    side of a guideline."""
 
     layout: RankLayout
     cells: Set[Target]
     slower: Set[Target]
     lost: Set[Target]
     ratios: Mapping[Target, Comparison]
+    mockups: Mapping[Target, float] = {}
 
     @property
     def harmed(self) -> Set[Target]:
@@ -60,6 +67,13 @@ class CheckedLayout(msgspec.Struct, frozen=True):
         """Return the cells whose whole interval lies below 1."""
         highs = {cell: comparison.high for cell, comparison in self.ratios.items()}
         return {cell for cell, high in highs.items() if high is not None and high < 1} - self.harmed
+
+    def violated(self, limit: float) -> tuple[Set[Target], Set[Target]]:
+        """Return the cells that take more than `limit` times the time of a right-hand side without
+        the files, and those among them that do so with the files."""
+        compared = self.mockups.keys() & self.ratios.keys()
+        before = {cell for cell in compared if self.mockups[cell] > limit * self.ratios[cell].ratio}
+        return before, {cell for cell in before if self.mockups[cell] > limit}
 
 
 class Prover:
@@ -73,9 +87,10 @@ class Prover:
         toolchain = find_toolchain(task.mpi_prefix, settings=task.settings, beside=beside)
         self._settings = task.settings.on(toolchain.launcher.processing_units())
         self._ranks = starting.starter(toolchain, self._settings)
-        guidelines = identity.chosen(toolchain, self._settings)
-        self.sizes: Sizes = tables.sizes_of(guidelines, self._settings)
-        self.built_on: BuiltOn = functions_built_on(guidelines)
+        self._guidelines = identity.chosen(toolchain, self._settings)
+        self.sizes: Sizes = tables.sizes_of(self._guidelines, self._settings)
+        self.built_on: BuiltOn = functions_built_on(self._guidelines)
+        self.limit = claim_of(self._settings).limit
         self._toolchain = toolchain
         self._progress = progress
         self.spent_seconds = 0.0
@@ -113,8 +128,9 @@ class Prover:
         environment: Mapping[str, str],
     ) -> CheckedLayout:
         """Measure `cells` with the files of `winners` in force and without them, in turn. Each
-        `purpose` has launches of its own; on a real machine those between layouts also call every
-        rule on random data. Raises PlumblineError as launches do."""
+        `purpose` has launches of its own: those between layouts also call every rule on random
+        data (on a real machine), those of the sample measure the right-hand sides of guidelines.
+        Raises PlumblineError as launches do."""
         here = {"nprocs": self.layout.nprocs, "ppn": self.layout.ppn}
         own = [
             msgspec.structs.replace(winner, **here)
@@ -127,16 +143,20 @@ class Prover:
         pairs = Pairs(store, self._settings, environment, own)
         suite = Suite("check")
         lost: set[Target] = set()
+        suites: list[str] = []
+
+        def arms(look: NextLook, some: Sequence[Target]) -> tuple[Arm, Arm]:
+            left = [PlanCase(cell.function, cell.bytes) for cell in some]
+            beside = self._mockups(some) if purpose == "sample" else []
+            seed = sampling.seed + look.before
+            both = pairs.arms(look.suite(suite), left, beside, seed=seed)
+            suites.append(both[0].suite.name)
+            return both
+
         store.progress.step(f"{self.layout}: checking {len(cells)} cells with the files")
         with self._ranks.keeping_ranks():
             pairs.until_decided(
-                cells,
-                lambda look, some: pairs.arms(
-                    look.suite(suite),
-                    [PlanCase(cell.function, cell.bytes) for cell in some],
-                    seed=sampling.seed + look.before,
-                ),
-                lambda: [decision.key for decision in pairs.family.suspects()],
+                cells, arms, lambda: [decision.key for decision in pairs.family.suspects()]
             )
             if purpose == "between" and self._settings.ranks.simulate is None and own:
                 trials = Trials(store, self._settings, self.sizes)
@@ -151,7 +171,30 @@ class Prover:
             slower=frozenset(each.key for each in decisions if each.word == "slower"),
             lost=frozenset(lost | set(pairs.lost)),
             ratios={each.key: each.comparison for each in decisions if each.comparison is not None},
+            mockups=over_mockups(runs.medians(self._db, row.id, suites)),
         )
+
+    def _mockups(self, cells: Sequence[Target]) -> list[PlanCase]:
+        return [
+            PlanCase(cell.function, cell.bytes, pattern.variant)
+            for cell in cells
+            for pattern in self._guidelines.patterns
+            if pattern.lhs == cell.function and pattern.lhs_variant == LIBRARY
+        ]
+
+
+def over_mockups(medians: Iterable[Medians]) -> dict[Target, float]:
+    """Return the time of each cell over that of the fastest right-hand side, the median over the
+    launches that have both."""
+    ratios: dict[Target, list[float]] = {}
+    times = index(medians)
+    for (cell, candidate), seconds in times.items():
+        own_seconds = times.get((cell, DEFAULT), {})
+        both = seconds.keys() & own_seconds.keys()
+        if candidate != DEFAULT and both:
+            ratio = statistics.median(own_seconds[run] / seconds[run] for run in both)
+            ratios.setdefault(cell, []).append(ratio)
+    return {cell: max(of_cell) for cell, of_cell in ratios.items()}
 
 
 def without_harm(

@@ -158,15 +158,20 @@ def _without(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 
 class SiteSample(msgspec.Struct, frozen=True):
-    """The last sample: cells drawn at random over `layouts`, of which the files make some `faster`
-    and some `slower`; `low` and `high`: the 95 % interval of the share that is slower."""
+    """The last sample: cells drawn at random over `layouts`, `between` of them where no campaign
+    has measured. The files make some `faster` and some `slower`; `low` and `high`: the 95 %
+    interval of the share that is slower. `violated`: cells that are slower than a right-hand side
+    of a guideline without the files; `removed` of them are not with the files."""
 
     layouts: list[str]
     cells: int
+    between: int
     faster: int
     slower: int
     low: float
     high: float
+    violated: int
+    removed: int
 
 
 class SiteOutcome(msgspec.Struct, frozen=True):
@@ -276,9 +281,8 @@ class SiteRun:
     def finish(self, missing: Mapping[RankLayout, str]) -> SiteOutcome:
         """Measure the last sample and export. `missing`: layouts that have no campaign, with the
         reason."""
-        campaigns.put_batch(
-            self._db, f"site {self._row.id}", [each.id for each in self._members], identity.now()
-        )
+        members = [each.id for each in self._members]
+        campaigns.put_site(self._db, self._row.id, members, identity.now())
         winners, sample = self._sampled(self._winners)
         finished = self._row
         if finished.state != "finished" or winner_table.get(self._db, finished.id) != winners:
@@ -423,23 +427,42 @@ class SiteRun:
         }
         pool = [(layout, cell) for layout, cells in cells_of.items() for cell in cells]
         sampled = drawn.sample(pool, min(self._plan.table.samples, len(pool)))
-        measured_cells = faster_cells = slower_cells = 0
+        checks = []
         for layout in cells_of:
             cells = [cell for where, cell in sampled if where == layout]
             if not cells:
                 continue
             prover = self._provers[layout]
             checked = self._check("sample", prover, cells, winners)
-            measured_cells += len(checked.ratios.keys() | checked.harmed)
-            faster_cells += len(checked.faster)
-            slower_cells += len(checked.harmed)
+            checks.append((checked, prover.limit))
             winners, lost = without_harm(winners, checked, prover.sizes, prover.built_on)
             self._drop((winner, f"slower or wrong on {layout}, in the sample") for winner in lost)
-        if not measured_cells:
-            return winners, None
-        low, high = binomial_interval(slower_cells, measured_cells, 0.95)
-        names = [str(layout) for layout in cells_of]
-        return winners, SiteSample(names, measured_cells, faster_cells, slower_cells, low, high)
+        return winners, _counted(checks, measured)
+
+
+def _counted(
+    checks: Sequence[tuple[CheckedLayout, float]], measured: Collection[RankLayout]
+) -> SiteSample | None:
+    """Return what the checks of the last sample show, each with the limit of a violation; None
+    where they have measured no cell. `measured`: the layouts that campaigns have measured."""
+    counts = [(each.layout, len(each.ratios.keys() | each.harmed)) for each, _ in checks]
+    cells = sum(count for _, count in counts)
+    if not cells:
+        return None
+    slower = sum(len(each.harmed) for each, _ in checks)
+    violations = [each.violated(limit) for each, limit in checks]
+    low, high = binomial_interval(slower, cells, 0.95)
+    return SiteSample(
+        layouts=[str(layout) for layout, _ in counts],
+        cells=cells,
+        between=sum(count for layout, count in counts if layout not in measured),
+        faster=sum(len(each.faster) for each, _ in checks),
+        slower=slower,
+        low=low,
+        high=high,
+        violated=sum(len(before) for before, _ in violations),
+        removed=sum(len(before - after) for before, after in violations),
+    )
 
 
 def _is_of(winner: Winner, of_member: Sequence[Winner]) -> bool:

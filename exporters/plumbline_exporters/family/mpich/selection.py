@@ -18,7 +18,14 @@ import msgspec
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
-from plumbline_exporters.bundle import Bundle, groups_by_ranks, heading, last_volume, sizes
+from plumbline_exporters.bundle import (
+    Bundle,
+    RankGroups,
+    groups_by_ranks,
+    heading,
+    last_volume,
+    sizes,
+)
 from plumbline_exporters.family.mpich import coll
 from plumbline_exporters.registry import exporter
 
@@ -72,13 +79,14 @@ def files(bundle: Bundle) -> dict[str, str]:
         return {}
     chosen = [winner for winner in bundle.winners if coll.algorithm(winner) is not None]
     algorithms, compositions = tables(bundle.library)
-    for (function, *ranks), group in groups_by_ranks(chosen).items():
-        for winner in group:
-            _require_sizes(winner)
-        collective = coll.COLLECTIVES[function]
-        _put(algorithms, function, ranks, group, partial(_choice, bundle))
-        if collective.composition:
-            _put(compositions, function, ranks, group, partial(_left_to_algorithms, bundle))
+    for winner in chosen:
+        _require_sizes(winner)
+    by_ranks = groups_by_ranks(chosen)
+    for function in dict.fromkeys(function for function, *_ in by_ranks):
+        own = {key: group for key, group in by_ranks.items() if key[0] == function}
+        _put(algorithms, own, partial(_choice, bundle))
+        if coll.COLLECTIVES[function].composition:
+            _put(compositions, own, partial(_left_to_algorithms, bundle))
     written = {FILE_NAME: algorithms, COMPOSITIONS_FILE_NAME: compositions}
     return {name: json.dumps(written[name], indent=1) + "\n" for name in named.values()}
 
@@ -105,28 +113,33 @@ def _require_sizes(winner: Winner) -> None:
 Leaf = Callable[[Winner, Tree], Tree]
 
 
-def _put(table: Tree, function: str, ranks: Sequence[int], group: list[Winner], leaf: Leaf) -> None:
-    """Into the branch of communicators within one group; those between two are left alone."""
+def _put(table: Tree, groups: RankGroups, leaf: Leaf) -> None:
+    """Put the groups of one function into the branch of communicators within one group of ranks;
+    communicators between two groups are left alone."""
+    function = next(iter(groups))[0]
     key = f"collective={function.removeprefix('MPI_').lower()}"
     branch = table.get(key)
     if branch is None:
         raise PlumblineError(f"{function}: the library's table has no branch for it")
     if "comm_type=intra" in branch:
-        branch["comm_type=intra"] = _of_ranks(branch["comm_type=intra"], ranks, group, leaf)
+        branch["comm_type=intra"] = _of_ranks(branch["comm_type=intra"], groups, leaf)
     else:
-        table[key] = {"comm_type=intra": _of_ranks(branch, ranks, group, leaf)}
+        table[key] = {"comm_type=intra": _of_ranks(branch, groups, leaf)}
         if function not in ("MPI_Scan", "MPI_Exscan"):  # there are none between two groups
             table[key]["comm_type=inter"] = branch
 
 
-def _of_ranks(branch: Tree, ranks: Sequence[int], group: list[Winner], leaf: Leaf) -> Tree:
-    """`ranks`: the smallest and the largest number of them that the group is for."""
-    first, last = ranks
-    return {
-        f"comm_size<{first}": branch,
-        f"comm_size<={last}": _of_sizes(branch, ranks, group, leaf),
-        "comm_size=any": branch,
-    }
+def _of_ranks(branch: Tree, groups: RankGroups, leaf: Leaf) -> Tree:
+    """Branches in order of the number of ranks, all at one level: a branch inside another one would
+    double the file with each number of ranks."""
+    ranks_tree: Tree = {}
+    reached = -1  # the largest number of ranks that a branch so far serves
+    for (_, first, last), group in groups.items():
+        if first > reached + 1:
+            ranks_tree[f"comm_size<{first}"] = branch
+        ranks_tree[f"comm_size<={last}"] = _of_sizes(branch, (first, last), group, leaf)
+        reached = last
+    return ranks_tree | {"comm_size=any": branch}
 
 
 def _of_sizes(branch: Tree, ranks: Sequence[int], group: list[Winner], leaf: Leaf) -> Tree:
