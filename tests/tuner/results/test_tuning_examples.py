@@ -102,6 +102,14 @@ def test_slurm_s_prolog_job_and_epilog(slurm: Cluster, program: Path, tmp_path: 
         if "nothing is measured" in said:
             break
     assert "nothing is measured" in said, said
+    by_srun = "plumbline run --tune 0s -- srun --mpi=pmix --overlap -n 2 $APPLICATION"
+    job = subprocess.run(
+        [*words, f"--wrap={by_srun}"],
+        env=own, cwd=tmp_path, capture_output=True, text=True, timeout=250,
+    )  # fmt: skip
+    said = log.read_text()
+    assert job.returncode == 0 and "the application ran" in said, said + job.stderr
+    assert "nothing is measured" in said and "not tuned" not in said, said
     assert list((site / "spool").iterdir())
     epilog = subprocess.run(["sh", EXAMPLES / "tune-slurm-epilog.sh"], env=own, timeout=60)
     assert epilog.returncode == 0
