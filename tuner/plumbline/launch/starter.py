@@ -131,8 +131,8 @@ class Starter:
     def start_by_choice(self) -> None:
         """Start launches from now on with what the library chooses anyway, and do not try the rest
         of it again, nor open it for MPI_T where no knob is set. One launch of next to nothing finds
-        out what that is. What somebody has set stays."""
-        if not isinstance(self.family, ChoosesAtStart):
+        out what that is, once. What somebody has set stays."""
+        if self._by_choice or not isinstance(self.family, ChoosesAtStart):
             return
         case = PlanCase("MPI_Bcast", 64)
         text = Plan("choice", 1, (case,), blocks=1, reps=1, warmup=0).text()

@@ -27,6 +27,7 @@ from plumbline_db import campaigns, cost, runs, started
 from plumbline_db.connection import Database
 from plumbline_db.cost import LaunchCost
 from plumbline_db.errors import PlumblineError, command_name
+from plumbline_db.layout import FACTORS
 from plumbline_db.probe_records import Header, ProbeRecord
 from plumbline_db.records import Event, Failure, Run, Suite
 
@@ -154,9 +155,10 @@ class Silent:
         del number, of, name, spent_seconds
 
 
-# Different ranks with the same environment that launches of an experiment visit where they only
-# choose what others are then asked about, or wait for a state of the machine.
-_CHOOSING = {"search": 2, "process": 2, "wait": 1}
+# Different ranks with the same environment that launches of an experiment visit, by stage: where
+# they only choose what others are then asked about, or wait for a state of the machine, and where
+# levels of factors share the ranks of a turn.
+_MEMBERS = {"search": 2, "process": 2, "wait": 1, FACTORS: 1}
 # Messages of a launch take long from so many times the shortest ones on.
 _LONG = 1.6
 # What was seen is looked for again, on other ranks.
@@ -249,9 +251,9 @@ class LaunchStore:
 
     def _experiment(self, suite: Suite) -> PanelExperiment:
         whole = suite.experiment
-        if suite.stage in _CHOOSING:
+        if suite.stage in _MEMBERS:
             sets_knobs = suite.stage == "search"
-            return PanelExperiment(whole, _CHOOSING[suite.stage], sets_knobs=sets_knobs)
+            return PanelExperiment(whole, _MEMBERS[suite.stage], sets_knobs=sets_knobs)
         fresh = suite.step in _FRESH
         return PanelExperiment(
             name=f"{whole}-{suite.step}" if fresh else whole,
