@@ -158,6 +158,10 @@ class Silent:
 _CHOOSING = {"search": 2, "process": 2}
 # Messages of a launch take long from so many times the shortest ones on.
 LONG = 1.6
+# Stages that prove what is exported start as many ranks as it is for. OWN_RANKS: what these stages
+# and others see is compared.
+OWN_RANKS = "own-ranks"
+_ON_OWN_RANKS = frozenset(("proof", "trial", "confirm", OWN_RANKS))
 # What was seen is looked for again, on other ranks.
 _FRESH = frozenset(("again", "once-more", "lost"))
 
@@ -238,7 +242,7 @@ class LaunchStore:
         return frozenset(number for number, trip in shortest.items() if trip > LONG * fast)
 
     def _experiment(self, suite: Suite) -> PanelExperiment:
-        whole = suite.experiment
+        whole = f"{self.campaign} {suite.experiment}"  # campaigns may share ranks
         if suite.stage in _CHOOSING:
             sets_knobs = suite.stage == "search"
             return PanelExperiment(whole, _CHOOSING[suite.stage], sets_knobs=sets_knobs)
@@ -248,6 +252,7 @@ class LaunchStore:
             members=conditions.FEWEST,
             most_visits=self._most_visits,
             part_of=whole if fresh else "",
+            own_ranks=suite.stage in _ON_OWN_RANKS,
         )
 
     def part(self) -> None:
