@@ -22,6 +22,7 @@ import msgspec
 from plumbline.launch import RECORDS, Job, Launcher
 from plumbline.libraries import Family, Installation
 from plumbline.system import machine, sessions
+from plumbline.system.placement import Placement
 from plumbline.system.process import Finished
 from plumbline.system.responder import Responder
 from plumbline_db.probe_records import Check, ProbeRecord
@@ -52,13 +53,14 @@ class PanelExperiment(msgspec.Struct, frozen=True):
     has visited, unless there are `members` (0: no limit) with its key already, and then members
     are not visited more often than `most_visits` on average (0: no limit). What is `part_of` an
     experiment visits none that another part has visited. `sets_knobs`: later launches set knobs,
-    for which ranks start."""
+    for which ranks start. `own_ranks`: launches visit no ranks of a larger number."""
 
     name: str = ""
     members: int = 0
     most_visits: float = 0.0
     part_of: str = ""
     sets_knobs: bool = False
+    own_ranks: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -76,25 +78,38 @@ class MemberVisit(msgspec.Struct, frozen=True):
 
 
 class Member:
-    """Ranks that wait for plans. `name` tells members apart, in all campaigns."""
+    """Ranks that wait for plans, so many of them. `name` tells members apart, in all campaigns;
+    `is_shared`: campaigns of fewer ranks visit them too."""
 
-    def __init__(self, key: str, responder: Responder, closing: contextlib.ExitStack) -> None:
+    def __init__(
+        self,
+        key: str,
+        ranks: int,
+        responder: Responder,
+        closing: contextlib.ExitStack,
+        *,
+        is_shared: bool,
+    ) -> None:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         self.name = f"{now} {responder.pid}"
         self.key = key
+        self.is_shared = is_shared
         self.visits = 0
         self.experiments: Counter[str] = Counter()  # visits of each
         self.last_use = 0
         self.bytes = 0
         self.responder = responder
         self._closing = closing
+        self._ranks = ranks
         self._processes: list[int] = []
 
     def visit(self, job: Job) -> Finished:
-        """Measures the plan of `job`."""
+        """Measures the plan of `job` on its first ranks, as many as the job has."""
         self.visits += 1
         started = time.monotonic()
-        request = f"{job.folder / 'plan'}\t{job.folder / RECORDS}\n".encode()
+        ranks = job.placement.nprocs
+        part = f"\t{ranks}" if ranks < self._ranks else ""
+        request = f"{job.folder / 'plan'}\t{job.folder / RECORDS}{part}\n".encode()
         answer = self.responder.ask(request, job.timeout_seconds)
         status = answer.code
         if status is None:
@@ -129,7 +144,11 @@ class Member:
 
 class Panel:
     """The members of one command. `most_bytes`: memory that they may take on this node (None: half
-    of what is available, theirs included)."""
+    of what is available, theirs included). `placement`: that of the ranks whose first ones measure
+    launches of fewer ranks (None: each launch visits as many ranks as it has). `choice`: what a
+    library chooses when these ranks start, once a starter has asked."""
+
+    choice: dict[str, str] | None = None
 
     def __init__(
         self,
@@ -137,10 +156,12 @@ class Panel:
         installation: Installation,
         launcher: KeepsRanks,
         most_bytes: int | None = None,
+        placement: Placement | None = None,
     ) -> None:
+        self.placement = placement
+        self.launcher = launcher
         self._family = family
         self._installation = installation
-        self._launcher = launcher
         self._most_bytes = most_bytes
         self._members: list[Member] = []
         self._visits = 0
@@ -163,10 +184,11 @@ class Panel:
         its key that launches of `experiment` may visit, the oldest one of those that they have
         visited least takes it; else a new one. None: its mpirun does not hand on standard input, so
         that the probe ends at once."""
-        key = self._key(job)
+        start = self._start_of(job, experiment)
+        key = self._key(start)
         started = time.monotonic()
         while True:
-            member = self._free(key, experiment) or self._start(key, job)
+            member = self._free(key, experiment) or self._start(key, start)
             member.experiments.update(experiment.names)
             self._visits += 1
             member.last_use = self._visits
@@ -193,12 +215,45 @@ class Panel:
             if member.name == name:
                 self._end(member)
 
+    def serves(self, placement: Placement) -> bool:
+        """Return whether the first ones of the shared ranks are where ranks with this placement
+        are: on the first nodes, with as many ranks each, or on the first node alone, bound and
+        oversubscribed alike."""
+        whole = self.placement
+        if whole is None or placement.oversubscribed != whole.oversubscribed:
+            return False
+        if whole.map_by == "node" and placement.nodes < whole.nodes:
+            return False
+        is_alike = placement.ppn == whole.ppn and placement.nodes <= whole.nodes
+        return is_alike or (placement.nodes == 1 and placement.ppn <= whole.ppn)
+
+    def end_own(self) -> None:
+        """Ends the members that campaigns of other numbers of ranks do not visit."""
+        for member in list(self._members):
+            if not member.is_shared:
+                self._end(member)
+
     def close(self) -> None:
         """Ends all members: all are asked before the first one is waited for."""
         for member in self._members:
             member.responder.ask_to_end()
         while self._members:
             self._end(self._members[-1])
+
+    def _start_of(self, job: Job, experiment: PanelExperiment) -> Job:
+        """Return the job that starts the ranks for a launch: the shared ones, unless it needs its
+        own, or reads exported files, which are of one number of ranks alone."""
+        whole, own = self.placement, job.placement
+        if whole is None or experiment.own_ranks:
+            return job
+        if not (self.serves(own) and self._is_common(job)):
+            return job
+        whole = msgspec.structs.replace(whole, bind=own.bind, map_by=own.map_by)
+        return msgspec.structs.replace(job, placement=whole)
+
+    @staticmethod
+    def _is_common(job: Job) -> bool:
+        return not _contents(" ".join(job.extra.values()))
 
     def _free(self, key: str, experiment: PanelExperiment) -> Member | None:
         alike = [
@@ -219,7 +274,7 @@ class Panel:
         """A digest of all that the processes of a member read when they start: the command line,
         the environment, and the contents of the files that variables beyond a clean environment
         name. The folder of the launch (TMPDIR) is left out."""
-        words, environment = self._launcher.start_command(self._family, self._installation, job)
+        words, environment = self.launcher.start_command(self._family, self._installation, job)
         own = {name: value for name, value in environment.items() if value != str(job.folder)}
         files = _contents(" ".join(job.extra.values()))
         parts = (words, sorted(own.items()), sorted(files.items()))
@@ -228,12 +283,20 @@ class Panel:
     def _start(self, key: str, job: Job) -> Member:
         self._make_room(job.placement.nprocs)
         with contextlib.ExitStack() as closing:
-            folder = closing.enter_context(self._launcher.folder(job.id))
-            words, environment = self._launcher.start_command(
+            folder = closing.enter_context(self.launcher.folder(job.id))
+            words, environment = self.launcher.start_command(
                 self._family, self._installation, msgspec.structs.replace(job, folder=folder)
             )
             responder = Responder(words, environment, _ANSWER, _END)
-            member = Member(key, responder, closing.pop_all())
+            whole = self.placement
+            is_shared = whole is not None and job.placement.nprocs == whole.nprocs
+            member = Member(
+                key,
+                job.placement.nprocs,
+                responder,
+                closing.pop_all(),
+                is_shared=is_shared and self._is_common(job),
+            )
         self._members.append(member)
         return member
 

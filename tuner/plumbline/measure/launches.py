@@ -161,6 +161,10 @@ class Silent:
 _MEMBERS = {"search": 2, "process": 2, "wait": 1, FACTORS: 1}
 # Messages of a launch take long from so many times the shortest ones on.
 _LONG = 1.6
+# Stages that prove what is exported start as many ranks as it is for. OWN_RANKS: what these stages
+# and others see is compared.
+OWN_RANKS = "own-ranks"
+_ON_OWN_RANKS = frozenset(("proof", "trial", "confirm", OWN_RANKS))
 # What was seen is looked for again, on other ranks.
 _FRESH = frozenset(("again", "once-more", "lost"))
 
@@ -250,7 +254,7 @@ class LaunchStore:
         return SlowLaunches(frozenset(slow), factor)
 
     def _experiment(self, suite: Suite) -> PanelExperiment:
-        whole = suite.experiment
+        whole = f"{self.campaign} {suite.experiment}"  # campaigns may share ranks
         if suite.stage in _MEMBERS:
             sets_knobs = suite.stage == "search"
             return PanelExperiment(whole, _MEMBERS[suite.stage], sets_knobs=sets_knobs)
@@ -260,6 +264,7 @@ class LaunchStore:
             members=conditions.FEWEST,
             most_visits=self._most_visits,
             part_of=whole if fresh else "",
+            own_ranks=suite.stage in _ON_OWN_RANKS,
         )
 
     def part(self) -> None:
