@@ -4,6 +4,7 @@
 #include "measure/run.h"
 #include "simulated.h"
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,32 +26,50 @@ int pl_run(const char *plan_path, const char *out_path)
     return result;
 }
 
-enum next { END, REFUSED, VISIT };
+enum next { END, REFUSED, VISIT, VISIT_WITH_PROFILE };
 
-/* `line` with its end, of `length` bytes, becomes the path of a plan; `out` is the path for its
- * records. */
-static enum next split(char *line, size_t length, char **out)
+/* Paths; `profile` is empty where the one in force stays. Their memory is that of `line`. */
+struct request {
+    char *line, *out, *profile;
+    size_t size;
+};
+
+/* Cuts `text` at its first tab; returns what follows, or NULL where there is none. */
+static char *cut(char *text)
 {
+    char *tab = strchr(text, '\t');
+    if (tab)
+        *tab++ = '\0';
+    return tab;
+}
+
+/* The line with its end, of `length` bytes, becomes the path of a plan. */
+static enum next split(struct request *request, size_t length)
+{
+    static char none[1];
+    char *line = request->line;
     line[length - 1] = '\0';
     if (length == sizeof "end" && strcmp(line, "end") == 0)
         return END;
-    *out = strchr(line, '\t');
-    if (!*out || strlen(line) != length - 1 || strchr(*out + 1, '\t'))
+    const bool whole = strlen(line) == length - 1;
+    request->out = cut(line);
+    char *more = request->out ? cut(request->out) : NULL;
+    request->profile = more ? more : none;
+    if (!whole || !request->out || !*line || !*request->out || strchr(request->profile, '\t'))
         return REFUSED;
-    *(*out)++ = '\0';
-    return *line && **out ? VISIT : REFUSED;
+    return *request->profile ? VISIT_WITH_PROFILE : VISIT;
 }
 
 /* What all ranks do next. Rank 0 blocks until there is a request, and the others sleep. A line that
  * is cut by the end of the input is no request. */
-static enum next await(const struct pl_world *world, const struct pl_idle *idle, char **line,
-                       size_t *size, char **out)
+static enum next await(const struct pl_world *world, const struct pl_idle *idle,
+                       struct request *request)
 {
     int next = END;
     if (world->rank == 0) {
-        ssize_t length = getline(line, size, stdin);
-        if (length > 0 && (*line)[length - 1] == '\n')
-            next = (int)split(*line, (size_t)length, out);
+        ssize_t length = getline(&request->line, &request->size, stdin);
+        if (length > 0 && request->line[length - 1] == '\n')
+            next = (int)split(request, (size_t)length);
         pl_idle_end(idle, world);
     } else {
         pl_idle_wait(idle, world);
@@ -73,10 +92,24 @@ static bool answer(const struct pl_world *world, int number, int code)
     return !pl_p2p_agree(world, lost);
 }
 
+/* Has the preload library put another profile in force; false, on all ranks, where it is not
+ * there. */
+static bool load_profile(const struct pl_world *world, const char *path)
+{
+    void (*load)(const char *) =
+        (void (*)(const char *))dlsym(RTLD_DEFAULT, "plumbline_load_again");
+    if (pl_p2p_agree(world, !load)) {
+        if (world->rank == 0)
+            fprintf(stderr, "probe: libplumbline.so is not preloaded on all ranks\n");
+        return false;
+    }
+    load(path);
+    return true;
+}
+
 static int serve(struct pl_world *world)
 {
-    char *line = NULL, *out = NULL;
-    size_t size = 0;
+    struct request request = {0};
     int code = PL_EXIT_FINE;
     enum next next;
     struct pl_idle idle = {0};
@@ -87,20 +120,20 @@ static int serve(struct pl_world *world)
         code = PL_EXIT_FAILED;
     }
     for (int number = 1; code != PL_EXIT_FAILED; number++) {
-        if ((next = await(world, &idle, &line, &size, &out)) == END) {
+        if ((next = await(world, &idle, &request)) == END) {
             code = PL_EXIT_FINE;
             break;
         }
         pl_world_restart(world);
         code = PL_EXIT_USAGE;
-        if (next == VISIT)
-            code = pl_measure(world, line, out);
-        else if (world->rank == 0)
+        if (next == REFUSED && world->rank == 0)
             fprintf(stderr, "probe: request %d: write PLAN, a tab, RECORDS\n", number);
+        if (next == VISIT || (next == VISIT_WITH_PROFILE && load_profile(world, request.profile)))
+            code = pl_measure(world, request.line, request.out);
         if (!answer(world, number, code))
             code = PL_EXIT_FAILED;
     }
-    free(line);
+    free(request.line);
     pl_idle_close(&idle);
     return code;
 }

@@ -1,8 +1,9 @@
 """Ranks that stay alive between launches: `mpirun … probe --serve`, started once and visited by one
 plan after the other (docs/design/campaign.md).
 
-A member is known by everything that its processes read when they start. The launch stays the
-statistical replicate: launches of one experiment visit members of their own (Experiment)."""
+A member is known by everything that its processes read when they start, but for the profile of the
+preload library, which they can read again. The launch stays the statistical replicate: launches of
+one experiment visit members of their own (Experiment)."""
 
 from __future__ import annotations
 
@@ -25,6 +26,7 @@ from plumbline.system import machine, sessions
 from plumbline.system.process import Finished
 from plumbline.system.responder import Responder
 from plumbline_db.probe_records import Check, ProbeRecord
+from plumbline_exporters.profile import FILE_NAME
 
 MOST_PROCESSES = 1024  # ranks of all members
 _END = b"end\n"
@@ -52,13 +54,14 @@ class PanelExperiment(msgspec.Struct, frozen=True):
     has visited, unless there are `members` (0: no limit) with its key already, and then members
     are not visited more often than `most_visits` on average (0: no limit). What is `part_of` an
     experiment visits none that another part has visited. `sets_knobs`: later launches set knobs,
-    for which ranks start."""
+    for which ranks start. `fresh`: each launch starts ranks, as that of a user does."""
 
     name: str = ""
     members: int = 0
     most_visits: float = 0.0
     part_of: str = ""
     sets_knobs: bool = False
+    fresh: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -75,13 +78,27 @@ class MemberVisit(msgspec.Struct, frozen=True):
     number: int
 
 
-class Member:
-    """Ranks that wait for plans. `name` tells members apart, in all campaigns."""
+class ReadAtStart(msgspec.Struct, frozen=True):
+    """What the processes of a member read: `key` is a digest of what they read once. `profile`: the
+    path of the profile of the preload library, and the digest of its text; "" where there is
+    none."""
 
-    def __init__(self, key: str, responder: Responder, closing: contextlib.ExitStack) -> None:
+    key: str
+    profile: str = ""
+    digest: str = ""
+
+
+class Member:
+    """Ranks that wait for plans. `name` tells members apart, in all campaigns; `in_force` is the
+    digest of their profile."""
+
+    def __init__(
+        self, read: ReadAtStart, responder: Responder, closing: contextlib.ExitStack
+    ) -> None:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         self.name = f"{now} {responder.pid}"
-        self.key = key
+        self.key = read.key
+        self.in_force = read.digest
         self.visits = 0
         self.experiments: Counter[str] = Counter()  # visits of each
         self.last_use = 0
@@ -90,11 +107,15 @@ class Member:
         self._closing = closing
         self._processes: list[int] = []
 
-    def visit(self, job: Job) -> Finished:
-        """Measures the plan of `job`."""
+    def visit(self, job: Job, read: ReadAtStart) -> Finished:
+        """Measures the plan of `job`, with the profile in force that its processes would read."""
         self.visits += 1
         started = time.monotonic()
-        request = f"{job.folder / 'plan'}\t{job.folder / RECORDS}\n".encode()
+        words = [f"{job.folder / 'plan'}", f"{job.folder / RECORDS}"]
+        if read.digest != self.in_force:
+            words.append(read.profile)
+            self.in_force = read.digest
+        request = "\t".join(words).encode() + b"\n"
         answer = self.responder.ask(request, job.timeout_seconds)
         status = answer.code
         if status is None:
@@ -163,14 +184,14 @@ class Panel:
         its key that launches of `experiment` may visit, the oldest one of those that they have
         visited least takes it; else a new one. None: its mpirun does not hand on standard input, so
         that the probe ends at once."""
-        key = self._key(job)
+        read = self._read_at_start(job)
         started = time.monotonic()
         while True:
-            member = self._free(key, experiment) or self._start(key, job)
+            member = self._free(read.key, experiment) or self._start(read, job)
             member.experiments.update(experiment.names)
             self._visits += 1
             member.last_use = self._visits
-            done = member.visit(job)
+            done = member.visit(job, read)
             if done.timed_out or done.status == REFUSED or _has_begun(job):
                 break
             self._end(member)
@@ -201,6 +222,8 @@ class Panel:
             self._end(self._members[-1])
 
     def _free(self, key: str, experiment: PanelExperiment) -> Member | None:
+        if experiment.fresh:
+            return None
         alike = [
             member
             for member in self.members
@@ -215,17 +238,23 @@ class Panel:
         is_often = 0 < experiment.most_visits < visits / len(alike)
         return least if 0 < experiment.members <= len(alike) and not is_often else None
 
-    def _key(self, job: Job) -> str:
-        """A digest of all that the processes of a member read when they start: the command line,
-        the environment, and the contents of the files that variables beyond a clean environment
-        name. The folder of the launch (TMPDIR) is left out."""
+    def _read_at_start(self, job: Job) -> ReadAtStart:
+        """Return what the processes of a member read when they start: the command line, the
+        environment, and the contents of the files that variables beyond a clean environment name.
+        The folder of the launch (TMPDIR) is left out."""
         words, environment = self._launcher.start_command(self._family, self._installation, job)
         own = {name: value for name, value in environment.items() if value != str(job.folder)}
         files = _contents(" ".join(job.extra.values()))
+        profiles = [path for path in files if path.endswith(FILE_NAME)]
+        profile = profiles[0] if len(profiles) == 1 else ""
+        digest = files.pop(profile, "")
+        if profile:
+            own = {name: value.replace(profile, FILE_NAME) for name, value in own.items()}
         parts = (words, sorted(own.items()), sorted(files.items()))
-        return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+        key = hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+        return ReadAtStart(key, profile, digest)
 
-    def _start(self, key: str, job: Job) -> Member:
+    def _start(self, read: ReadAtStart, job: Job) -> Member:
         self._make_room(job.placement.nprocs)
         with contextlib.ExitStack() as closing:
             folder = closing.enter_context(self._launcher.folder(job.id))
@@ -233,7 +262,7 @@ class Panel:
                 self._family, self._installation, msgspec.structs.replace(job, folder=folder)
             )
             responder = Responder(words, environment, _ANSWER, _END)
-            member = Member(key, responder, closing.pop_all())
+            member = Member(read, responder, closing.pop_all())
         self._members.append(member)
         return member
 

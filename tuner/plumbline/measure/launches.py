@@ -161,6 +161,8 @@ _CHOOSING = {"search": 2, "process": 2, "wait": 1}
 _LONG = 1.6
 # What was seen is looked for again, on other ranks.
 _FRESH = frozenset(("again", "once-more", "lost"))
+# What shows that exported files are read at a start, and give right results then.
+_COLD = frozenset(("proof", "trial"))
 
 
 class LaunchOutcome(msgspec.Struct, frozen=True):
@@ -258,6 +260,7 @@ class LaunchStore:
             members=conditions.FEWEST,
             most_visits=self._most_visits,
             part_of=whole if fresh else "",
+            fresh=suite.stage in _COLD,
         )
 
     def part(self) -> None:
