@@ -164,8 +164,8 @@ def test_the_time_of_a_visit_is_its_own(serve: Callable[..., Server]) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [b"nonsense", b"", b"\t", b"a\t", b"\tb", b"a\tb\tc", b"a\0b\tc", b"x" * 100000],
-    ids=["a word", "empty", "a tab", "no records", "no plan", "three", "NUL", "long"],
+    [b"nonsense", b"", b"\t", b"a\t", b"\tb", b"a\tb\tc\td", b"a\0b\tc", b"x" * 100000],
+    ids=["a word", "empty", "a tab", "no records", "no plan", "four", "NUL", "long"],
 )
 def test_wrong_requests_are_refused_and_the_process_lives_on(
     serve: Callable[..., Server], line: bytes
@@ -176,6 +176,18 @@ def test_wrong_requests_are_refused_and_the_process_lives_on(
     server.ask(GOOD)
     assert server.end() == 0
     assert "request 1: write PLAN, a tab, RECORDS" in server.errors.read_text()
+
+
+def test_a_profile_is_refused_without_the_preload_library(
+    probe: Probe, serve: Callable[..., Server]
+) -> None:
+    server = serve()
+    plan = probe.write(GOOD)
+    server.send(f"{plan}\t{probe.folder / 'records'}\t{plan}\n".encode())
+    assert server.code() == 2
+    server.ask(GOOD)
+    assert server.end() == 0
+    assert "libplumbline.so is not preloaded on all ranks" in server.errors.read_text()
 
 
 def test_refused_plans_leave_everything_as_it_was(
