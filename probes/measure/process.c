@@ -5,6 +5,7 @@
 #include "simulated.h"
 
 #include <ctype.h>
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ int pl_run(const char *plan_path, const char *out_path)
     return result;
 }
 
-enum next { END, REFUSED, VISIT };
+enum next { END, REFUSED, VISIT, VISIT_WITH_PROFILE };
 
 struct request {
     int next;  /* enum next */
@@ -42,25 +43,41 @@ static int number_of(const char *text, int most)
     return isdigit((unsigned char)*text) && !*end && number <= most ? (int)number : 0;
 }
 
-/* `line` with its end, of `length` bytes, becomes the path of a plan; `out` is the path for its
- * records. */
-static enum next split(char *line, size_t length, char **out, int *ranks)
+/* Paths, on rank 0; `profile` is empty where the one in force stays. Their memory is that of
+ * `line`. */
+struct paths {
+    char *line, *out, *profile;
+    size_t size;
+};
+
+/* Cuts `text` at its first tab; returns what follows, or its end where there is none. */
+static char *cut(char *text)
 {
+    char *tab = strchr(text, '\t');
+    if (!tab)
+        return text + strlen(text);
+    *tab = '\0';
+    return tab + 1;
+}
+
+/* The line with its end, of `length` bytes, becomes paths. Only all ranks load a profile. */
+static enum next split(struct paths *paths, size_t length, int *ranks)
+{
+    char *line = paths->line;
     line[length - 1] = '\0';
     if (length == sizeof "end" && strcmp(line, "end") == 0)
         return END;
-    *out = strchr(line, '\t');
-    if (!*out || strlen(line) != length - 1)
-        return REFUSED;
-    *(*out)++ = '\0';
-    char *part = strchr(*out, '\t');
-    if (part)
-        *part++ = '\0';
-    const int first = part ? number_of(part, *ranks) : *ranks;
-    if (!*line || !**out || !first)
+    const bool whole = strlen(line) == length - 1 && (length < 2 || line[length - 2] != '\t');
+    paths->out = cut(line);
+    char *part = cut(paths->out);
+    paths->profile = cut(part);
+    const int first = *part ? number_of(part, *ranks) : *ranks;
+    const bool loads = *paths->profile && first == *ranks;
+    if (!whole || !*line || !*paths->out || !first || strchr(paths->profile, '\t') ||
+        (*paths->profile && !loads))
         return REFUSED;
     *ranks = first;
-    return VISIT;
+    return loads ? VISIT_WITH_PROFILE : VISIT;
 }
 
 /* On rank 0: wakes the ranks from `first` to the one before `end`, which take the request. */
@@ -74,14 +91,14 @@ static void hand_out(const struct pl_world *world, const struct pl_idle *idle,
 
 /* What this rank does next. Rank 0 blocks until there is a request, and the others sleep until one
  * is for them. A line that is cut by the end of the input is no request. */
-static struct request await(const struct pl_world *world, const struct pl_idle *idle, char **line,
-                            size_t *size, char **out)
+static struct request await(const struct pl_world *world, const struct pl_idle *idle,
+                            struct paths *paths)
 {
     struct request request = {.next = END, .ranks = world->size, .code = PL_EXIT_FINE};
     if (world->rank == 0) {
-        ssize_t length = getline(line, size, stdin);
-        if (length > 0 && (*line)[length - 1] == '\n')
-            request.next = (int)split(*line, (size_t)length, out, &request.ranks);
+        ssize_t length = getline(&paths->line, &paths->size, stdin);
+        if (length > 0 && paths->line[length - 1] == '\n')
+            request.next = (int)split(paths, (size_t)length, &request.ranks);
         hand_out(world, idle, request, 1, request.ranks);
     } else {
         pl_idle_wait(idle, world);
@@ -104,20 +121,36 @@ static bool answer(const struct pl_world *world, int number, int code)
     return !pl_p2p_agree(world, lost);
 }
 
+/* Has the preload library put another profile in force; false, on all ranks, where it is not
+ * there. */
+static bool load_profile(const struct pl_world *world, const char *path)
+{
+    void (*load)(const char *) =
+        (void (*)(const char *))dlsym(RTLD_DEFAULT, "plumbline_load_again");
+    if (pl_p2p_agree(world, !load)) {
+        if (world->rank == 0)
+            fprintf(stderr, "probe: libplumbline.so is not preloaded on all ranks\n");
+        return false;
+    }
+    load(path);
+    return true;
+}
+
 /* One request, on the ranks that it is for. Returns an enum pl_exit, the same on these ranks. */
 static int visit(const struct pl_world *world, const struct request *request, int number,
-                 const char *line, const char *out)
+                 const struct paths *paths)
 {
     int code = PL_EXIT_USAGE;
     struct pl_world first = pl_world_first(world, request->ranks);
     pl_world_restart(&first);
-    if (request->next == VISIT)
-        code = pl_measure(&first, line, out);
-    else if (world->rank == 0)
+    if (request->next == REFUSED && world->rank == 0)
         fprintf(stderr,
                 "probe: request %d: write PLAN, a tab, RECORDS; for fewer ranks than %d also a "
                 "tab, RANKS\n",
                 number, world->size);
+    else if (request->next == VISIT ||
+             (request->next == VISIT_WITH_PROFILE && load_profile(&first, paths->profile)))
+        code = pl_measure(&first, paths->line, paths->out);
     if (!answer(&first, number, code))
         code = PL_EXIT_FAILED;
     pl_world_end_first(&first);
@@ -126,8 +159,7 @@ static int visit(const struct pl_world *world, const struct request *request, in
 
 static int serve(const struct pl_world *world)
 {
-    char *line = NULL, *out = NULL;
-    size_t size = 0;
+    struct paths paths = {0};
     int code = PL_EXIT_FINE;
     struct pl_idle idle = {0};
 
@@ -137,17 +169,17 @@ static int serve(const struct pl_world *world)
         code = PL_EXIT_FAILED;
     }
     for (int number = 1; code != PL_EXIT_FAILED; number++) {
-        const struct request request = await(world, &idle, &line, &size, &out);
+        const struct request request = await(world, &idle, &paths);
         if (request.next == END) {
             code = request.code;
             break;
         }
-        code = visit(world, &request, number, line, out);
+        code = visit(world, &request, number, &paths);
         if (code == PL_EXIT_FAILED && world->rank == 0)
             hand_out(world, &idle, (struct request){END, world->size, code}, request.ranks,
                      world->size);
     }
-    free(line);
+    free(paths.line);
     pl_idle_close(&idle);
     return code;
 }

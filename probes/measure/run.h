@@ -13,7 +13,9 @@ int pl_run(const char *plan_path, const char *out_path);
 
 /* `probe --serve`: rank 0 reads requests from its standard input, one a line: the path of a plan, a
  * tab, the path for its records; and where only the first ranks measure, another tab and their
- * number. These measure the plan as pl_run does on as many ranks, and rank 0 prints
+ * number. These measure the plan as pl_run does on as many ranks. Where libplumbline.so is
+ * preloaded, the number of all ranks, a tab and the path of a profile have it put that in force
+ * first. Rank 0 prints
  * "probe: visit NUMBER ends with CODE" on standard output and standard error; numbers count
  * requests from 1. What is refused (PL_EXIT_USAGE) does not end the process; a measurement that
  * failed does. The line "end", or the end of the input, ends the process (not every mpirun

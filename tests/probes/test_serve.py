@@ -212,8 +212,19 @@ def test_the_time_of_a_visit_is_its_own(serve: Callable[..., Server]) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [b"nonsense", b"", b"\t", b"a\t", b"\tb", b"a\tb\tc", b"a\0b\tc", b"x" * 100000],
-    ids=["a word", "empty", "a tab", "no records", "no plan", "three", "NUL", "long"],
+    [
+        b"nonsense",
+        b"",
+        b"\t",
+        b"a\t",
+        b"\tb",
+        b"a\tb\tc",
+        b"a\tb\t1\tc",
+        b"a\tb\t",
+        b"a\0b\tc",
+        b"x" * 100000,
+    ],
+    ids="a word,empty,a tab,no records,no plan,three,profile of a part,end,NUL,long".split(","),
 )
 def test_wrong_requests_are_refused_and_the_process_lives_on(
     serve: Callable[..., Server], line: bytes
@@ -224,6 +235,18 @@ def test_wrong_requests_are_refused_and_the_process_lives_on(
     server.ask(GOOD)
     assert server.end() == 0
     assert "request 1: write PLAN, a tab, RECORDS" in server.errors.read_text()
+
+
+def test_a_profile_is_refused_without_the_preload_library(
+    probe: Probe, serve: Callable[..., Server]
+) -> None:
+    server = serve()
+    plan = probe.write(GOOD)
+    server.send(f"{plan}\t{probe.folder / 'records'}\t2\t{plan}\n".encode())
+    assert server.code() == 2
+    server.ask(GOOD)
+    assert server.end() == 0
+    assert "libplumbline.so is not preloaded on all ranks" in server.errors.read_text()
 
 
 def test_refused_plans_leave_everything_as_it_was(

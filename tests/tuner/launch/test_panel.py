@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -29,6 +30,7 @@ from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import Check, ConfigRecord, Header, ProbeRecord
 from plumbline_db.records import Run
+from plumbline_exporters.profile import FILE_NAME
 from tests.probes.conftest import build, faulty  # noqa: F401 - fixtures
 from tests.tuner.families import installations
 from tests.tuner.started import environment
@@ -279,6 +281,33 @@ def test_files_that_change_have_other_ranks(kept: Kept, tmp_path: Path) -> None:
     assert second.member != first.member
     parameters.write_text(f"# rules are {rules}\n")
     assert kept.good("d", extra).member not in (first.member, second.member)
+
+
+def test_the_profile_of_the_preload_library_is_read_again(
+    toolchain: Toolchain, kept: Kept, tmp_path: Path
+) -> None:
+    """Decisions that calls have left on a communicator go with the profile before."""
+    library = toolchain.installation.library
+    version = json.dumps(library.version_string)
+
+    def extra(name: str, function: str, variant: str) -> dict[str, str]:
+        profile = tmp_path / name / FILE_NAME
+        profile.parent.mkdir()
+        rule = f"rule function={function} nprocs=2-2 bytes=0-inf variant={variant}"
+        profile.write_text(f"plumbline-profile 1\nlibrary version={version}\n{rule}\n")
+        return {PRELOAD: str(toolchain.preload), "PLUMBLINE_PROFILE": str(profile)}
+
+    bcast, canary = "MPI_Bcast", "canary"
+    first = kept.good("a", extra("1", "MPI_Allreduce", "allreduce_ring"))
+    right, _ = kept.launch("b", extra("2", bcast, "bcast_binomial"))
+    again = extra("3", "MPI_Allreduce", canary)
+    wrong, records = kept.launch("c", again)
+    assert [run.visit for run in (first, right, wrong)] == [1, 2, 3]
+    assert len({run.member for run in (first, right, wrong)}) == 1
+    outcomes = [record.outcome for record in records if isinstance(record, Check)]
+    assert set(outcomes) == {"error", "ok"}
+    fresh = kept.launch("d", again, fresh=True)[0]
+    assert fresh.visit == 1
 
 
 def test_plans_with_knobs_have_ranks_of_their_own(toolchain: Toolchain, kept: Kept) -> None:

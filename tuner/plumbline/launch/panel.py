@@ -1,8 +1,9 @@
 """Ranks that stay alive between launches: `mpirun … probe --serve`, started once and visited by one
 plan after the other (docs/design/campaign.md).
 
-A member is known by everything that its processes read when they start. The launch stays the
-statistical replicate: launches of one experiment visit members of their own (Experiment)."""
+A member is known by everything that its processes read when they start, but for the profile of the
+preload library, which they can read again. The launch stays the statistical replicate: launches of
+one experiment visit members of their own (Experiment)."""
 
 from __future__ import annotations
 
@@ -26,6 +27,7 @@ from plumbline.system.placement import Placement
 from plumbline.system.process import Finished
 from plumbline.system.responder import Responder
 from plumbline_db.probe_records import Check, ProbeRecord
+from plumbline_exporters.profile import FILE_NAME
 
 MOST_PROCESSES = 1024  # ranks of all members
 _END = b"end\n"
@@ -53,7 +55,8 @@ class PanelExperiment(msgspec.Struct, frozen=True):
     has visited, unless there are `members` (0: no limit) with its key already, and then members
     are not visited more often than `most_visits` on average (0: no limit). What is `part_of` an
     experiment visits none that another part has visited. `sets_knobs`: later launches set knobs,
-    for which ranks start. `own_ranks`: launches visit no ranks of a larger number."""
+    for which ranks start. `own_ranks`: launches visit no ranks of a larger number. `fresh`: each
+    launch starts ranks, as that of a user does."""
 
     name: str = ""
     members: int = 0
@@ -61,6 +64,7 @@ class PanelExperiment(msgspec.Struct, frozen=True):
     part_of: str = ""
     sets_knobs: bool = False
     own_ranks: bool = False
+    fresh: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -77,13 +81,24 @@ class MemberVisit(msgspec.Struct, frozen=True):
     number: int
 
 
+class ReadAtStart(msgspec.Struct, frozen=True):
+    """What the processes of a member read: `key` is a digest of what they read once. `profile`: the
+    path of the profile of the preload library, and the digest of its text; "" where there is
+    none."""
+
+    key: str
+    profile: str = ""
+    digest: str = ""
+
+
 class Member:
     """Ranks that wait for plans, so many of them. `name` tells members apart, in all campaigns;
-    `is_shared`: campaigns of fewer ranks visit them too."""
+    `in_force` is the digest of their profile; `is_shared`: campaigns of fewer ranks visit them
+    too."""
 
     def __init__(
         self,
-        key: str,
+        read: ReadAtStart,
         ranks: int,
         responder: Responder,
         closing: contextlib.ExitStack,
@@ -92,7 +107,8 @@ class Member:
     ) -> None:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         self.name = f"{now} {responder.pid}"
-        self.key = key
+        self.key = read.key
+        self.in_force = read.digest
         self.is_shared = is_shared
         self.visits = 0
         self.experiments: Counter[str] = Counter()  # visits of each
@@ -103,13 +119,19 @@ class Member:
         self._ranks = ranks
         self._processes: list[int] = []
 
-    def visit(self, job: Job) -> Finished:
-        """Measures the plan of `job` on its first ranks, as many as the job has."""
+    def visit(self, job: Job, read: ReadAtStart) -> Finished:
+        """Measures the plan of `job` on its first ranks, as many as the job has, with the profile
+        in force that its processes would read."""
         self.visits += 1
         started = time.monotonic()
         ranks = job.placement.nprocs
-        part = f"\t{ranks}" if ranks < self._ranks else ""
-        request = f"{job.folder / 'plan'}\t{job.folder / RECORDS}{part}\n".encode()
+        words = [f"{job.folder / 'plan'}", f"{job.folder / RECORDS}"]
+        if read.digest != self.in_force:
+            words += [str(self._ranks), read.profile]
+            self.in_force = read.digest
+        elif ranks < self._ranks:
+            words.append(str(ranks))
+        request = "\t".join(words).encode() + b"\n"
         answer = self.responder.ask(request, job.timeout_seconds)
         status = answer.code
         if status is None:
@@ -185,14 +207,14 @@ class Panel:
         visited least takes it; else a new one. None: its mpirun does not hand on standard input, so
         that the probe ends at once."""
         start = self._start_of(job, experiment)
-        key = self._key(start)
+        read = self._read_at_start(start)
         started = time.monotonic()
         while True:
-            member = self._free(key, experiment) or self._start(key, start)
+            member = self._free(read.key, experiment) or self._start(read, start)
             member.experiments.update(experiment.names)
             self._visits += 1
             member.last_use = self._visits
-            done = member.visit(job)
+            done = member.visit(job, read)
             if done.timed_out or done.status == REFUSED or _has_begun(job):
                 break
             self._end(member)
@@ -256,6 +278,8 @@ class Panel:
         return not _contents(" ".join(job.extra.values()))
 
     def _free(self, key: str, experiment: PanelExperiment) -> Member | None:
+        if experiment.fresh:
+            return None
         alike = [
             member
             for member in self.members
@@ -270,17 +294,23 @@ class Panel:
         is_often = 0 < experiment.most_visits < visits / len(alike)
         return least if 0 < experiment.members <= len(alike) and not is_often else None
 
-    def _key(self, job: Job) -> str:
-        """A digest of all that the processes of a member read when they start: the command line,
-        the environment, and the contents of the files that variables beyond a clean environment
-        name. The folder of the launch (TMPDIR) is left out."""
+    def _read_at_start(self, job: Job) -> ReadAtStart:
+        """Return what the processes of a member read when they start: the command line, the
+        environment, and the contents of the files that variables beyond a clean environment name.
+        The folder of the launch (TMPDIR) is left out."""
         words, environment = self.launcher.start_command(self._family, self._installation, job)
         own = {name: value for name, value in environment.items() if value != str(job.folder)}
         files = _contents(" ".join(job.extra.values()))
+        profiles = [path for path in files if path.endswith(FILE_NAME)]
+        profile = profiles[0] if len(profiles) == 1 else ""
+        digest = files.pop(profile, "")
+        if profile:
+            own = {name: value.replace(profile, FILE_NAME) for name, value in own.items()}
         parts = (words, sorted(own.items()), sorted(files.items()))
-        return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+        key = hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+        return ReadAtStart(key, profile, digest)
 
-    def _start(self, key: str, job: Job) -> Member:
+    def _start(self, read: ReadAtStart, job: Job) -> Member:
         self._make_room(job.placement.nprocs)
         with contextlib.ExitStack() as closing:
             folder = closing.enter_context(self.launcher.folder(job.id))
@@ -291,7 +321,7 @@ class Panel:
             whole = self.placement
             is_shared = whole is not None and job.placement.nprocs == whole.nprocs
             member = Member(
-                key,
+                read,
                 job.placement.nprocs,
                 responder,
                 closing.pop_all(),

@@ -167,6 +167,8 @@ OWN_RANKS = "own-ranks"
 _ON_OWN_RANKS = frozenset(("proof", "trial", "confirm", OWN_RANKS))
 # What was seen is looked for again, on other ranks.
 _FRESH = frozenset(("again", "once-more", "lost"))
+# What shows that exported files are read at a start, and give right results then.
+_COLD = frozenset(("proof", "trial"))
 
 
 class LaunchOutcome(msgspec.Struct, frozen=True):
@@ -265,6 +267,7 @@ class LaunchStore:
             most_visits=self._most_visits,
             part_of=whole if fresh else "",
             own_ranks=suite.stage in _ON_OWN_RANKS,
+            fresh=suite.stage in _COLD,
         )
 
     def part(self) -> None:
