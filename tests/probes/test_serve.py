@@ -224,7 +224,18 @@ def test_the_time_of_a_visit_is_its_own(serve: Callable[..., Server]) -> None:
         b"a\0b\tc",
         b"x" * 100000,
     ],
-    ids="a word,empty,a tab,no records,no plan,three,profile of a part,end,NUL,long".split(","),
+    ids=[
+        "a word",
+        "empty",
+        "a tab",
+        "no records",
+        "no plan",
+        "three",
+        "profile of a part",
+        "end",
+        "NUL",
+        "long",
+    ],
 )
 def test_wrong_requests_are_refused_and_the_process_lives_on(
     serve: Callable[..., Server], line: bytes
