@@ -1,6 +1,6 @@
 """Bench of what all numbers of ranks up to N cost in one site, against the campaign of N ranks
-alone: starts, seconds in launches and wall time, once with ranks that layouts share and once with
-fresh ones for each. All are measured in one run, N alone before and after the sites.
+alone: starts, seconds in launches and wall time. N alone is measured before and after the site, in
+one run. With --fresh also a site of which each launch starts its ranks (this takes long).
 
 Prints one line a figure, or JSON. Asserts nothing: noise must not turn anything red."""
 
@@ -56,7 +56,13 @@ def measured(folder: Path, name: str, words: Sequence[str], toml: str) -> RunCos
 
 
 def figures(
-    folder: Path, ranks: Sequence[int], words: Sequence[str], settings: str, *, simulated: bool
+    folder: Path,
+    ranks: Sequence[int],
+    words: Sequence[str],
+    settings: str,
+    *,
+    simulated: bool,
+    with_fresh: bool,
 ) -> Iterator[Figure]:
     largest = max(ranks)
     site = f"{settings}\n[site]\nranks = {list(ranks)}\nsamples = 0\n"
@@ -68,8 +74,9 @@ def figures(
     alone = [measured(folder, "alone-1", own, alone_settings)]
     shared = measured(folder, "shared", ["--site", *words], site)
     fresh = None
-    if not simulated:
+    if with_fresh and not simulated:
         fresh = measured(folder, "fresh", ["--site", "--fresh-launches", *words], site)
+    if not simulated:
         alone.append(measured(folder, "alone-2", own, alone_settings))
     machine = "simulated" if simulated else "here"
     what = f"{machine}, {','.join(map(str, ranks))} ranks over {largest} alone"
@@ -92,6 +99,7 @@ def main() -> None:
     parser.add_argument("--simulated", default="2,4,8,16", help="those of the simulated site")
     parser.add_argument("--settings", default="", help="lines of a campaign file, for all runs")
     parser.add_argument("--only", choices=("here", "simulated"))
+    parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     settings = asked.settings.replace("\\n", "\n")
@@ -101,7 +109,14 @@ def main() -> None:
             ranks = [int(word) for word in text.split(",")]
             with tempfile.TemporaryDirectory() as folder:
                 simulated = place == "simulated"
-                every = figures(Path(folder), ranks, words, settings, simulated=simulated)
+                every = figures(
+                    Path(folder),
+                    ranks,
+                    words,
+                    settings,
+                    simulated=simulated,
+                    with_fresh=asked.fresh,
+                )
                 for figure in every:
                     line = msgspec.json.encode(figure).decode() if asked.json else figure.line()
                     print(line, flush=True)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from .joint_space import PLAIN, TRANSPORTS, Record, name_of, points, read
 
-LAUNCHES = (10, 15, 20, 30, 40, 60)
+LAUNCHES = (10, 20, 30, 40, 60, 90, 120)
 _ATTEMPTS = 5  # of TPE, until a random point takes its turn
 _TOLERANCE = 0.05  # a cell that is slower by more is slower
 _FINALISTS = 3
@@ -123,7 +123,7 @@ class Visits:
 Search = Callable[[Visits, int], None]
 
 
-# --- one value at a time: the search of the product ---------------------------------------------
+# --- one value at a time --------------------------------------------------------------------------
 
 
 def _defaults() -> dict[str, dict[str, str]]:
@@ -141,17 +141,45 @@ def _values(transport: str) -> Iterator[tuple[str, str]]:
 def one_value(visits: Visits, seed: int) -> None:
     """All values that differ from the library's own in one setting, stage by stage."""
     del seed
-    remaining = []
-    for name, values in _defaults().items():
-        own = [values | {knob: value} for knob, value in _values(name)]
-        remaining += [name_of(name, point) for point in (values, *own)]
-    remaining = list(dict.fromkeys(remaining))[1:]  # the first is the library as it is
+    every = []
+    for transport, values in _defaults().items():
+        own = [values | {knob: value} for knob, value in _values(transport)]
+        every += [(transport, point) for point in (values, *own)]
+    _race(visits, every[1:])  # the first is the library as it is
+
+
+def _race(visits: Visits, entered: Sequence[Point]) -> None:
+    """The stages of settings_race.py; launches of an earlier race do not count."""
+    remaining = list(dict.fromkeys(name_of(*point) for point in entered))
+    done = 0
     for launches, keep in _STAGES:
-        for _ in range(launches - max(map(visits.count, remaining), default=launches)):
+        for _ in range(launches - done):
             for name in remaining:
                 if not visits.failed(name):
                     visits.launch(name)
+        done = launches
         remaining = [name for name in visits.ranked() if name in remaining][:keep]
+
+
+# --- one value, then others beside it: the search of the product ----------------------------------
+
+
+def one_beside_another(visits: Visits, seed: int) -> None:
+    """One value at a time, then the best one alone and with one more value, until none helps."""
+    one_value(visits, seed)
+    every = {name_of(*point): point for point in points()}
+    best = ""
+    while (ranked := visits.ranked()) and ranked[0] != best:
+        best = ranked[0]
+        transport, values = every[best]
+        changed = values.items() - _defaults()[transport].items()
+        beside = [
+            (transport, values | {knob: value})
+            for knob, value in _values(transport)
+            if knob not in dict(changed)
+        ]
+        _race(visits, [(transport, values), *beside])
+    _again(visits)
 
 
 # --- one setting after the other ---------------------------------------------------------------
@@ -269,6 +297,7 @@ def _again(visits: Visits) -> None:
 
 SEARCHES: dict[str, Search] = {
     "one value at a time": one_value,
+    "and others beside it": one_beside_another,
     "one setting after the other": one_setting,
     "random": at_random,
     "TPE": tpe,

@@ -291,7 +291,7 @@ class CampaignLoop:
             has_time=self._budget.left,
         )
         environment = self._files.with_winners(winners) if winners else {}
-        settings = search.search(tried, environment, 1)
+        settings = search.search(tried, environment)
         self._changed, self._winners = bool(settings), winners + settings
         for winner in settings:
             self._rounds.stands_on(winner, search.suite)

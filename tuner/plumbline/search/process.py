@@ -32,6 +32,8 @@ from .space.candidates import DEFAULT, Candidate, index
 
 _ONE_LAUNCH = ((1, 3),)
 _FEW_VALUES = ((10, FEW),)  # none is left out before the stage that decides
+# A further setting beside the best one saves at least this share of the time of the table.
+_WORTH = 0.01
 
 
 def tried(
@@ -148,6 +150,16 @@ def values_of(
     ]
 
 
+def joined_values(base: Configuration, tried: Sequence[Configuration]) -> list[Configuration]:
+    """Return `base` with each of the other values that changes none of its knobs."""
+    joined = (
+        base.with_(value.as_dict())
+        for value in tried
+        if all(base.get(knob) in ("", text) for knob, text in value.values)
+    )
+    return [value for value in dict.fromkeys(joined) if value != base]
+
+
 def _is_used(
     standing: Iterable[Winner], entry: FunctionSpace, parameter: AlgorithmParameter
 ) -> bool:
@@ -188,22 +200,63 @@ class ProcessWide(SettingsRace[Target]):
         self.suite = ""
 
     def search(
-        self, tried: Sequence[Configuration], environment: Mapping[str, str], number: int
+        self, tried: Sequence[Configuration], environment: Mapping[str, str]
     ) -> list[Winner]:
-        """The winner, if there is one. `environment` puts in force what the campaign has found
-        before; `number` is that of the round."""
-        suite = Suite("process", number)
-        stages = STAGES if len(tried) > FEW else _FEW_VALUES
-        if self._settings.ranks.simulate is not None:
-            stages = _ONE_LAUNCH
-        entered, best = self.race(suite, tried, environment, stages)
-        nprocs, ppn = self._settings.ranks.nprocs, self._settings.ranks.ppn
-        self.record(number, suite, entered, best, nprocs=nprocs, ppn=ppn)
+        """Return the winner, if there is one: the best value, or where settings are named that one
+        with others beside it. `environment` puts in force what the campaign has found before."""
+        best = self._race_of(tried, environment, 1)
+        number = 1
+        while best is not None and not self._settings.search.tries_usual_settings:
+            beside = joined_values(best.value, tried)
+            if not beside:
+                break
+            number += 1
+            joint = self._race_of([best.value, *beside], environment, number, base=best.value)
+            if joint is None or joint.value == best.value:
+                break
+            best = joint
         if best is None:
             return []
         self.suite = best.arm.suite.name
-        winner = self.winner(best, nprocs, ppn, [])
+        winner = self.winner(best, self._settings.ranks.nprocs, self._settings.ranks.ppn, [])
         return [msgspec.structs.replace(winner, bytes_from=self._felt_from(best.value))]
+
+    def _race_of(
+        self,
+        values_tried: Sequence[Configuration],
+        environment: Mapping[str, str],
+        number: int,
+        base: Configuration = AS_IT_IS,
+    ) -> Entered[Target] | None:
+        """Run the race of that number and store it. Return the best value; `base`, the first one,
+        where that is not clearly slower in the launches that decide."""
+        suite = Suite("process", number)
+        stages = STAGES if len(values_tried) > FEW else _FEW_VALUES
+        if self._settings.ranks.simulate is not None:
+            stages = _ONE_LAUNCH
+        entered, best = self.race(suite, values_tried, environment, stages, base)
+        if (
+            best is not None
+            and base
+            and best.value != base
+            and not self._improves(best, entered[0])
+        ):
+            best = None
+        nprocs, ppn = self._settings.ranks.nprocs, self._settings.ranks.ppn
+        self.record(number, suite, entered, best, nprocs=nprocs, ppn=ppn)
+        return best
+
+    def _improves(self, joint: Entered[Target], base: Entered[Target]) -> bool:
+        """Return whether a value surely saves _WORTH of the table's time over the base, launch by
+        launch, and makes no cell slower."""
+        ratios = {
+            cell: [own - other for own, other in zip(logs, base.ratios[cell], strict=True)]
+            for cell, logs in joint.ratios.items()
+            if len(base.ratios.get(cell, ())) == len(logs)
+        }
+        whole = self.overall(ratios)
+        surely = whole is not None and whole.high is not None and whole.high < 1 - _WORTH
+        return surely and not self.slower(ratios)
 
     def _felt_from(self, value: Configuration) -> int:
         """Return the volume from which on a call may be another one under this value. Where usual

@@ -100,8 +100,10 @@ class SettingsRace(ABC, Generic[Key]):
         tried: Sequence[Configuration],
         environment: Mapping[str, str],
         stages: Sequence[tuple[int, int]] = STAGES,
+        base: Configuration = AS_IT_IS,
     ) -> tuple[list[Entered[Key]], Entered[Key] | None]:
-        """All values, and the one that is kept. `environment` is in force on both sides."""
+        """All values, and the one that is kept. `environment` is in force on both sides. `base`,
+        one of the values, stays in each stage while it saves time."""
         plain = Arm(suite.beside(), self.plan(AS_IT_IS), environment)
         entered = [
             Entered[Key](
@@ -125,7 +127,8 @@ class SettingsRace(ABC, Generic[Key]):
             remaining = [
                 entry for entry in remaining if not entry.flaw and self.saved(entry.ratios) > 0
             ]
-            remaining = sorted(remaining, key=lambda entry: -self.saved(entry.ratios))[:keep]
+            ranked = sorted(remaining, key=lambda entry: -self.saved(entry.ratios))
+            remaining = ranked[:keep] + [each for each in ranked[keep:] if each.value == base]
         return entered, next((entry for entry in remaining if self.is_better(entry.ratios)), None)
 
     def saved(self, ratios: Mapping[Key, Sequence[float]]) -> float:
@@ -202,7 +205,7 @@ class SettingsRace(ABC, Generic[Key]):
         out_of_time = len(entered) > len(begun)
         reason += f", {len(begun)} of them in the time there was; " if out_of_time else "; "
         reason += (
-            f"{label(DEFAULT.variant, best.value.as_dict())} saves the most, and no cell is slower"
+            f"{label(DEFAULT.variant, best.value.as_dict())} is kept, and no cell is slower"
             if best is not None
             else "none saves time and makes no cell slower"
         )
