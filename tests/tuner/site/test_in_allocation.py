@@ -67,8 +67,8 @@ def test_layouts_of_one_node_and_of_two(slurm_apart: Cluster, tmp_path: Path) ->
     with Database.open(database) as db:
         rows = db.rows("SELECT id, nprocs, ppn FROM campaign")
     layouts = {id: (nprocs, ppn) for id, nprocs, ppn in rows}
-    wanted = {"1x2": (2, 2), "2x1": (2, 1), "2x2": (4, 2)}
-    assert {name: layouts[id] for name, id in site["members"].items()} == wanted
+    expected = {"1x2": (2, 2), "2x1": (2, 1), "2x2": (4, 2)}
+    assert {name: layouts[id] for name, id in site["members"].items()} == expected
     for run in launches(database):
         hosts = run.argv[run.argv.index("--host") + 1].split(",")
         nprocs, ppn = layouts[run.campaign]
